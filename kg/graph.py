@@ -1,0 +1,167 @@
+"""`Graph`: what every store can answer.
+
+Two stores implement it: `kg.columnar.ColumnarGraph` (arrays, memory-mapped) and
+`kg.sparql.SparqlGraph` (any SPARQL endpoint). One contract test suite runs on both.
+
+Nodes and relations are integers, valid for the life of the graph object: `find` and `node_id` go
+between them and the ids of the outside. A node is an entity or a literal value; literals only ever
+stand at the tail of an edge. Arrays are int64 unless said otherwise and must not be written to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from kg.types import Direction, Entity, Literal, Relation
+
+IntArray = npt.NDArray[np.integer]
+
+
+@dataclass(frozen=True, slots=True)
+class RelationCount:
+    """A relation as seen from a set of nodes.
+
+    Attributes:
+        relation: the relation.
+        direction: OUT where the nodes are heads, IN where they are tails.
+        edges: number of edges.
+        nodes: number of the given nodes that have at least one such edge.
+    """
+
+    relation: int
+    direction: Direction
+    edges: int
+    nodes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """Edges as parallel arrays of length n, in the graph's own direction whichever way they were followed.
+
+    Attributes:
+        heads: nodes, shape (n,).
+        relations: relations, shape (n,).
+        tails: nodes, shape (n,).
+        total: edges that match; greater than n where `limit` cut the rest off.
+    """
+
+    heads: IntArray
+    relations: IntArray
+    tails: IntArray
+    total: int
+
+    def __len__(self) -> int:
+        return len(self.heads)
+
+    @property
+    def truncated(self) -> bool:
+        return self.total > len(self.heads)
+
+
+@dataclass(frozen=True, slots=True)
+class RelationSchema:
+    """One relation in the schema: how often it is used, and from which types to which.
+
+    Attributes:
+        relation: the relation.
+        edges: number of its edges.
+        domain: (type id, number of edges whose head has that type), most frequent first.
+        range: (type id or datatype IRI, number of edges whose tail has it), most frequent first.
+    """
+
+    relation: int
+    edges: int
+    domain: tuple[tuple[str, int], ...]
+    range: tuple[tuple[str, int], ...]
+
+
+@runtime_checkable
+class Graph(Protocol):
+    """A knowledge graph, read-only.
+
+    Unknown string ids give None from `find` and `find_relation`. An integer that the graph did not
+    hand out is a programming error (IndexError).
+    """
+
+    @property
+    def num_nodes(self) -> int: ...
+
+    @property
+    def num_relations(self) -> int: ...
+
+    @property
+    def num_triples(self) -> int: ...
+
+    # --- ids, labels -------------------------------------------------------------------------
+    def find(self, id: str | Literal) -> int | None:
+        """Node of an id. A plain string is an entity id first, else the lexical form of a value."""
+
+    def find_relation(self, id: str) -> int | None: ...
+
+    def node_id(self, node: int) -> str:
+        """Id of an entity, lexical form of a literal."""
+
+    def label(self, node: int) -> str:
+        """Label of an entity, lexical form of a literal."""
+
+    def labels(self, nodes: IntArray | Sequence[int]) -> list[str]: ...
+
+    def entity(self, node: int) -> Entity:
+        """Label, aliases, description and types. A literal comes as an entity without any of them."""
+
+    def literal(self, node: int) -> Literal | None:
+        """The value of a literal node, None for an entity."""
+
+    def types(self, node: int) -> tuple[str, ...]:
+        """Type ids of an entity, the datatype of a literal."""
+
+    def type_label(self, type_id: str) -> str: ...
+
+    def relation(self, relation: int) -> Relation: ...
+
+    # --- look-ups ----------------------------------------------------------------------------
+    def degree(self, node: int) -> int:
+        """Edges in both directions."""
+
+    def relations_of(self, node: int) -> list[RelationCount]:
+        """Relations at one node, outgoing first, then incoming, each by relation number."""
+
+    def neighbors(
+        self, node: int, relation: int, direction: Direction = Direction.OUT, limit: int | None = None
+    ) -> IntArray:
+        """Nodes at the other end of the edges of one (node, relation, direction), ascending."""
+
+    def contains(self, head: int, relation: int, tail: int) -> bool: ...
+
+    # --- batched -----------------------------------------------------------------------------
+    def relation_counts(self, nodes: IntArray | Sequence[int]) -> list[RelationCount]:
+        """Relations around a set of nodes (schema level: no instance is returned)."""
+
+    def expand(
+        self,
+        nodes: IntArray | Sequence[int],
+        relation: int | None = None,
+        direction: Direction | None = None,
+        limit_per_node: int | None = None,
+    ) -> Edges:
+        """Edges at the nodes, of one relation or all, one direction or both.
+
+        `limit_per_node` bounds the edges per (node, relation, direction); what it cuts off shows in
+        `Edges.total`.
+        """
+
+    def contains_many(self, heads: IntArray, relations: IntArray, tails: IntArray) -> npt.NDArray[np.bool_]: ...
+
+    # --- schema ------------------------------------------------------------------------------
+    @property
+    def has_types(self) -> bool:
+        """Whether entities have types, so that a schema can be read off."""
+
+    def schema(self, relation: int) -> RelationSchema: ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,69 @@
+"""`RawGraph`: what every reader produces and the builder of knowledge bases takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+ENTITY_SCHEMA = pa.schema(
+    [
+        ("id", pa.string()),
+        ("label", pa.string()),  # null: none given
+        ("description", pa.string()),
+        ("aliases", pa.list_(pa.string())),
+        ("types", pa.list_(pa.string())),
+    ]
+)
+RELATION_SCHEMA = pa.schema(
+    [
+        ("id", pa.string()),
+        ("label", pa.string()),
+        ("description", pa.string()),
+        ("aliases", pa.list_(pa.string())),
+        ("domain", pa.string()),
+        ("range", pa.string()),
+    ]
+)
+
+Progress = Callable[[str, int, int | None], None]
+"""Called as (what is being done, done so far, total or None)."""
+
+
+@dataclass(frozen=True)
+class BadLine:
+    """A line that was skipped under `skip_bad`, and why."""
+
+    path: str
+    line: int | None
+    reason: str
+
+
+@dataclass
+class RawGraph:
+    """Triples as dictionary-encoded columns, with what was said about entities, relations and types.
+
+    Attributes:
+        heads: entity ids, `dictionary<int32, string>`, length n.
+        relations: relation ids, same kind and length.
+        tails: entity ids or lexical forms, same kind and length.
+        datatypes: datatype IRI of a literal tail, null where the tail is an entity; same kind and
+            length, or None where the source does not tell literals from entities (plain TSV).
+        entities: rows of `ENTITY_SCHEMA`; an id may stand several times, the rows are merged.
+        relation_rows: rows of `RELATION_SCHEMA`, likewise.
+        type_labels: label by type id.
+        skipped: lines left out under `skip_bad`.
+    """
+
+    heads: pa.DictionaryArray
+    relations: pa.DictionaryArray
+    tails: pa.DictionaryArray
+    datatypes: pa.DictionaryArray | None = None
+    entities: pa.Table = field(default_factory=lambda: ENTITY_SCHEMA.empty_table())
+    relation_rows: pa.Table = field(default_factory=lambda: RELATION_SCHEMA.empty_table())
+    type_labels: dict[str, str] = field(default_factory=dict)
+    skipped: list[BadLine] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.heads)

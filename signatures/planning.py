@@ -1,0 +1,36 @@
+"""Planning: which entities a question is about, and which relations to follow from them."""
+
+from __future__ import annotations
+
+import dspy
+
+
+class NameTopics(dspy.Signature):
+    """Name the entities that the question starts from, so that they can be looked up in a knowledge graph.
+
+    A topic is a particular person, place, work or thing that the question names; what the question
+    asks for is not a topic. Usually there is one; a comparison or a combined condition has two or
+    more. Prefer the spelling of the known names when one of them is meant, even where the question
+    misspells it.
+    """
+
+    question: str = dspy.InputField()
+    known_names: list[str] = dspy.InputField(
+        desc="names in the graph that resemble parts of the question, with their types"
+    )
+    types: list[str] = dspy.InputField(desc="types of entities in the graph; may be empty")
+    topics: list[str] = dspy.OutputField(desc="one name per line")
+    domain: str = dspy.OutputField(desc="type of the topics, one of the given types, or 'unknown'")
+
+
+class SelectPaths(dspy.Signature):
+    """Select the paths through a knowledge graph that may lead to what the question asks for.
+
+    Each path starts at a topic and follows one more relation: forwards (→) or backwards (←). Keep
+    every path that may matter, also those that only lead on towards the answer; leave out the rest.
+    """
+
+    question: str = dspy.InputField()
+    topics: list[str] = dspy.InputField()
+    paths: list[str] = dspy.InputField(desc="numbered paths, with what lies at their end")
+    keep: list[int] = dspy.OutputField(desc="numbers of the paths to follow, most promising first")

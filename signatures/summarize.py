@@ -1,0 +1,34 @@
+"""Summarization: the answer, read off the retrieved facts."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import dspy
+
+Operation = Literal["none", "count", "max", "min", "sum", "difference", "common", "same"]
+"""What code computes over the cited facts:
+
+`none` nothing; `count` how many values; `max`, `min` whose value is greatest, smallest (also latest,
+earliest); `sum`, `difference` of the values; `common` the values that all cited facts share; `same`
+whether the values agree (yes or no).
+"""
+
+
+class AnswerFromFacts(dspy.Signature):
+    """Answer the question from the given facts alone.
+
+    A fact reads "head → relation → tail | tail ..." or, backwards, "tail ← relation ← head | head ...".
+    Think step by step, name the numbers of the facts that prove the answer, and copy the answer from
+    them as written there. Where the answer takes counting, comparing or intersecting, name the
+    operation and cite every fact that it runs over: it is then computed exactly. If the facts do
+    not answer the question, leave the facts and the answers empty.
+    """
+
+    question: str = dspy.InputField()
+    topics: list[str] = dspy.InputField()
+    facts: list[str] = dspy.InputField(desc="numbered facts from the knowledge graph")
+    reasoning: str = dspy.OutputField(desc="short")
+    cited: list[int] = dspy.OutputField(desc="numbers of the facts that prove the answer")
+    operation: Operation = dspy.OutputField()
+    answers: list[str] = dspy.OutputField(desc="one answer per line; empty if unknown")
