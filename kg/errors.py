@@ -9,7 +9,13 @@ from pathlib import Path
 
 
 class TriplecheckError(Exception):
-    """Root of every error that Triplecheck raises on purpose."""
+    """Root of every error that Triplecheck raises on purpose.
+
+    Attributes:
+        progress: what had been done when it was raised, where a program was interrupted.
+    """
+
+    progress: object | None = None
 
 
 class UserError(TriplecheckError):

@@ -1,0 +1,69 @@
+"""Readers: files of triples, entities and relations in the usual formats, as `RawGraph`s."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from kg.errors import UserError
+from kg.readers.raw import BadLine, Progress, RawGraph
+from kg.readers.tables import TABLE_SUFFIXES, parse_mapping, read_entities, read_relations, read_triples, suffix
+
+RDF_SUFFIXES = (".nt", ".ttl", ".nq", ".trig", ".rdf", ".xml", ".owl", ".jsonld")
+
+
+def read_graph(
+    triples: Sequence[Path],
+    entities: Path | None = None,
+    relations: Path | None = None,
+    mapping: Mapping[str, str] | None = None,
+    *,
+    skip_bad: bool = False,
+    progress: Progress | None = None,
+) -> list[RawGraph]:
+    """Read all files of one graph, each by its extension (`.gz` looked through).
+
+    Raises:
+        UserError: an extension that no reader knows.
+        ReadError: a file that cannot be read.
+    """
+    graphs = []
+    rdf = []
+    for path in triples:
+        if suffix(path) in TABLE_SUFFIXES:
+            graphs.append(read_triples(path, mapping, skip_bad=skip_bad, progress=progress))
+        elif suffix(path) in RDF_SUFFIXES:
+            rdf.append(path)
+        else:
+            known = " ".join((*TABLE_SUFFIXES, *RDF_SUFFIXES))
+            raise UserError(f"{path}: no reader for {suffix(path) or 'a file without extension'!r}; known: {known}")
+    if rdf:
+        from kg.readers.rdf import read_rdf
+
+        graphs.append(read_rdf(rdf, skip_bad=skip_bad, progress=progress))
+    if not graphs:
+        raise UserError("no file of triples was given")
+    if entities is not None:
+        graphs[0].entities = _joined(graphs[0].entities, read_entities(entities, mapping, skip_bad=skip_bad))
+    if relations is not None:
+        rows = read_relations(relations, mapping, skip_bad=skip_bad)
+        graphs[0].relation_rows = _joined(graphs[0].relation_rows, rows)
+    return graphs
+
+
+def _joined(a: pa.Table, b: pa.Table) -> pa.Table:
+    return pa.concat_tables([a, b])
+
+
+__all__ = [
+    "BadLine",
+    "Progress",
+    "RawGraph",
+    "parse_mapping",
+    "read_entities",
+    "read_graph",
+    "read_relations",
+    "read_triples",
+]

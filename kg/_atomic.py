@@ -1,0 +1,51 @@
+"""Writing so that nothing half-done is ever seen: into a temporary place, then renamed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+
+@contextlib.contextmanager
+def replaced_directory(target: Path) -> Iterator[Path]:
+    """A new directory that takes the place of `target` when the block ends well, and vanishes when it does not.
+
+    What stood at `target` is removed only after the new one is in place.
+    """
+    target = target.absolute()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    new = Path(tempfile.mkdtemp(prefix=f".{target.name}.new-", dir=target.parent))
+    try:
+        yield new
+        new.chmod(0o755)
+        if target.exists():
+            old = Path(tempfile.mkdtemp(prefix=f".{target.name}.old-", dir=target.parent)) / "kb"
+            target.rename(old)
+            try:
+                new.rename(target)
+            except OSError:
+                old.rename(target)
+                raise
+            shutil.rmtree(old.parent)
+        else:
+            new.rename(target)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a small file whole or not at all."""
+    path = path.absolute()
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as sink:
+            sink.write(text)
+            sink.flush()
+            os.fsync(sink.fileno())
+        Path(name).replace(path)
+    finally:
+        Path(name).unlink(missing_ok=True)

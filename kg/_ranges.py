@@ -1,0 +1,74 @@
+"""Array helpers for compressed sparse rows: many slices at once, without a Python loop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+def concat_ranges(starts: Array, stops: Array) -> Array:
+    """All integers of the ranges [starts[i], stops[i]), one after another.
+
+    Args:
+        starts: shape (n,). stops: shape (n,), nowhere below `starts`.
+
+    Returns:
+        int64, shape (sum of the lengths,).
+    """
+    lengths = stops - starts
+    total = int(lengths.sum())
+    if total == 0:
+        return np.empty(0, np.int64)
+    shift = np.repeat(starts - np.concatenate(([0], np.cumsum(lengths)[:-1])), lengths)
+    return np.arange(total, dtype=np.int64) + shift
+
+
+def bisect_ranges(values: Array, starts: Array, stops: Array, targets: Array, side: str = "left") -> Array:
+    """`numpy.searchsorted` in many sorted slices of one array at once.
+
+    Args:
+        values: shape (m,), ascending within each slice.
+        starts, stops: the slices, shape (n,).
+        targets: what to look for in each, shape (n,).
+        side: "left": first position not below the target; "right": first above it.
+
+    Returns:
+        Absolute positions, int64, shape (n,).
+    """
+    low = starts.astype(np.int64, copy=True)
+    high = stops.astype(np.int64, copy=True)
+    while True:
+        open_ = low < high
+        if not open_.any():
+            return low
+        middle = (low + high) >> 1
+        at = values[np.where(open_, middle, 0)] if len(values) else middle
+        go_right = (at < targets) if side == "left" else (at <= targets)
+        go_right &= open_
+        low = np.where(go_right, middle + 1, low)
+        high = np.where(open_ & ~go_right, middle, high)
+
+
+def positions_in_runs(keys: Array) -> Array:
+    """0, 1, 2 ... within each run of equal neighbours.
+
+    Args:
+        keys: shape (n,), equal keys standing together.
+
+    Returns:
+        int64, shape (n,).
+    """
+    if len(keys) == 0:
+        return np.empty(0, np.int64)
+    first = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
+    lengths = np.diff(np.append(first, len(keys)))
+    return np.arange(len(keys), dtype=np.int64) - np.repeat(first, lengths)
+
+
+def smallest_unsigned(maximum: int) -> npt.DTypeLike:
+    """The narrowest unsigned dtype that holds `maximum`."""
+    return np.min_scalar_type(max(int(maximum), 0))

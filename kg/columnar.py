@@ -1,0 +1,323 @@
+"""`ColumnarGraph`: the default store. Sorted arrays in both directions, memory-mapped.
+
+Edges lie twice, as compressed sparse rows: by (head, relation, tail) and by (tail, relation, head).
+A look-up is one or two slices; nothing is copied and nothing is loaded before it is touched.
+Entities come first in the node numbers, literals after them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import marisa_trie
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kg._ranges import bisect_ranges, concat_ranges, positions_in_runs
+from kg.graph import Edges, IntArray, RelationCount, RelationSchema
+from kg.types import Direction, Entity, Literal, Relation
+
+# What stands between the lexical form of a literal and its datatype in the id trie.
+_SEPARATOR = "\x1f"
+
+
+def id_key(id: str, datatype: str | None = None) -> str:
+    """The key of a node in the id trie, which cannot hold NUL characters."""
+    key = id if datatype is None else f"{id}{_SEPARATOR}{datatype}"
+    return key.replace("\x00", "\ufffd")
+
+
+class _Rows:
+    """One direction of the edges: `offsets` (nodes + 1), and per edge its relation and its far end."""
+
+    __slots__ = ("ends", "offsets", "relations")
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.offsets = _mapped(folder / f"{name}_offsets.npy")
+        self.relations = _mapped(folder / f"{name}_relations.npy")
+        self.ends = _mapped(folder / f"{name}_ends.npy")
+
+    def run(self, node: int, relation: int) -> tuple[int, int]:
+        """Where the edges of (node, relation) lie."""
+        start = int(self.offsets[node])
+        relations = self.relations[start : self.offsets[node + 1]]
+        # A scalar of the array's own type: with any other, numpy converts the whole slice first.
+        key = relations.dtype.type(relation)
+        return start + int(relations.searchsorted(key)), start + int(relations.searchsorted(key, "right"))
+
+    def runs(self, nodes: IntArray, relation: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        starts, stops = self.offsets[nodes], self.offsets[nodes + 1]
+        target = np.full(len(nodes), relation, np.int64)
+        left = bisect_ranges(self.relations, starts, stops, target)
+        return left, bisect_ranges(self.relations, left, stops, target, "right")
+
+
+class ColumnarGraph:
+    """A knowledge graph in a directory of arrays, written by `kg.columnar_build.write_graph`.
+
+    Implements `kg.graph.Graph`. Opening maps the files and reads nothing.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        meta = json.loads((folder / "graph.json").read_text("utf-8"))
+        self._num_entities = int(meta["entities"])
+        self._num_nodes = int(meta["nodes"])
+        self._datatypes: list[str] = meta["datatypes"]
+        self._rows = (_Rows(folder, "out"), _Rows(folder, "in"))
+        self._type_offsets = _mapped(folder / "type_offsets.npy")
+        self._type_codes = _mapped(folder / "type_codes.npy")
+        self._literal_datatypes = _mapped(folder / "literal_datatypes.npy")
+        self._id_nodes = _mapped(folder / "id_nodes.npy")
+        self._id_trie = marisa_trie.Trie().mmap(str(folder / "ids.marisa"))
+        nodes = _table(folder / "nodes.arrow")
+        self._ids, self._labels = nodes["id"].chunk(0), nodes["label"].chunk(0)
+        self._descriptions, self._aliases = nodes["description"].chunk(0), nodes["aliases"].chunk(0)
+        self._relations = [
+            Relation(r["id"], r["label"], tuple(r["aliases"]), r["description"], r["domain"], r["range"])
+            for r in _table(folder / "relations.arrow").to_pylist()
+        ]
+        self._relation_numbers = {relation.id: i for i, relation in enumerate(self._relations)}
+        types = _table(folder / "types.arrow")
+        self._type_ids: list[str] = types["id"].to_pylist()
+        self._type_labels: dict[str, str] = dict(zip(self._type_ids, types["label"].to_pylist(), strict=True))
+        self._schema = _table(folder / "schema.arrow")
+
+    # --- sizes ---------------------------------------------------------------------------------
+    @property
+    def num_nodes(self) -> int:
+        return self._num_nodes
+
+    @property
+    def num_entities(self) -> int:
+        return self._num_entities
+
+    @property
+    def num_relations(self) -> int:
+        return len(self._relations)
+
+    @property
+    def num_triples(self) -> int:
+        return len(self._rows[0].ends)
+
+    @property
+    def has_types(self) -> bool:
+        return len(self._type_codes) > 0
+
+    # --- ids, labels ---------------------------------------------------------------------------
+    def find(self, id: str | Literal) -> int | None:
+        if isinstance(id, Literal):
+            return self._lookup(id_key(id.lexical, id.datatype))
+        node = self._lookup(id_key(id))
+        if node is None:
+            same = self._id_trie.keys(id_key(id, ""))
+            node = self._lookup(min(same)) if same else None
+        return node
+
+    def _lookup(self, key: str) -> int | None:
+        number = self._id_trie.get(key)
+        return None if number is None else int(self._id_nodes[number])
+
+    def find_relation(self, id: str) -> int | None:
+        return self._relation_numbers.get(id)
+
+    def node_id(self, node: int) -> str:
+        return str(self._ids[node].as_py())
+
+    def label(self, node: int) -> str:
+        return str(self._labels[node].as_py())
+
+    def labels(self, nodes: IntArray | Sequence[int]) -> list[str]:
+        labels: list[str] = self._labels.take(pa.array(np.asarray(nodes, np.int64))).to_pylist()
+        return labels
+
+    def entity(self, node: int) -> Entity:
+        if node >= self._num_entities:
+            return Entity(self.node_id(node), self.label(node))
+        return Entity(
+            id=self.node_id(node),
+            label=self.label(node),
+            aliases=tuple(self._aliases[node].as_py()),
+            description=self._descriptions[node].as_py(),
+            types=self.types(node),
+        )
+
+    def literal(self, node: int) -> Literal | None:
+        if node < self._num_entities:
+            return None
+        return Literal(self.node_id(node), self._datatype(node))
+
+    def _datatype(self, node: int) -> str:
+        return self._datatypes[int(self._literal_datatypes[node - self._num_entities])]
+
+    def types(self, node: int) -> tuple[str, ...]:
+        if node >= self._num_entities:
+            return (self._datatype(node),)
+        codes = self._type_codes[self._type_offsets[node] : self._type_offsets[node + 1]]
+        return tuple(self._type_ids[code] for code in codes)
+
+    def type_label(self, type_id: str) -> str:
+        known = self._type_labels.get(type_id)
+        return known if known is not None else type_id.rsplit("#", 1)[-1].rsplit("/", 1)[-1]
+
+    @property
+    def type_ids(self) -> tuple[str, ...]:
+        """All types of entities, most frequent first."""
+        return tuple(self._type_ids)
+
+    def relation(self, relation: int) -> Relation:
+        return self._relations[relation]
+
+    # --- look-ups ------------------------------------------------------------------------------
+    def degree(self, node: int) -> int:
+        return int(sum(rows.offsets[node + 1] - rows.offsets[node] for rows in self._rows))
+
+    def degrees(self, nodes: IntArray | Sequence[int]) -> npt.NDArray[np.int64]:
+        """Edges in both directions of many nodes, shape (n,)."""
+        at = np.asarray(nodes, np.int64)
+        total = np.zeros(len(at), np.int64)
+        for rows in self._rows:
+            total += rows.offsets[at + 1] - rows.offsets[at]
+        return total
+
+    def relations_of(self, node: int) -> list[RelationCount]:
+        found: list[RelationCount] = []
+        for direction, rows in zip(Direction, self._rows, strict=True):
+            relations = rows.relations[rows.offsets[node] : rows.offsets[node + 1]]
+            at, end = 0, len(relations)
+            while at < end:
+                # From run to run by bisection: a hub's million edges are not scanned.
+                stop = at + int(relations[at:].searchsorted(relations[at], "right"))
+                found.append(RelationCount(int(relations[at]), direction, stop - at, 1))
+                at = stop
+        return found
+
+    def neighbors(
+        self, node: int, relation: int, direction: Direction = Direction.OUT, limit: int | None = None
+    ) -> IntArray:
+        rows = self._rows[direction]
+        start, stop = rows.run(node, relation)
+        ends: IntArray = rows.ends[start : stop if limit is None else min(stop, start + limit)]
+        return ends
+
+    def contains(self, head: int, relation: int, tail: int) -> bool:
+        rows = self._rows[Direction.OUT]
+        start, stop = rows.run(head, relation)
+        ends = rows.ends[start:stop]
+        at = int(ends.searchsorted(ends.dtype.type(tail)))
+        return at < len(ends) and int(ends[at]) == tail
+
+    # --- batched -------------------------------------------------------------------------------
+    def relation_counts(self, nodes: IntArray | Sequence[int]) -> list[RelationCount]:
+        at = np.asarray(nodes, np.int64)
+        if len(at) == 1:
+            return self.relations_of(int(at[0]))
+        found: list[RelationCount] = []
+        for direction, rows in zip(Direction, self._rows, strict=True):
+            starts, stops = rows.offsets[at], rows.offsets[at + 1]
+            relations = rows.relations[concat_ranges(starts, stops)]
+            edges = np.bincount(relations, minlength=self.num_relations)
+            owner = np.repeat(np.arange(len(at)), stops - starts)
+            fresh = np.ones(len(relations), bool)
+            fresh[1:] = (relations[1:] != relations[:-1]) | (owner[1:] != owner[:-1])
+            holders = np.bincount(relations[fresh], minlength=self.num_relations)
+            found += [
+                RelationCount(int(r), direction, int(edges[r]), int(holders[r])) for r in np.flatnonzero(edges)
+            ]
+        return found
+
+    def expand(
+        self,
+        nodes: IntArray | Sequence[int],
+        relation: int | None = None,
+        direction: Direction | None = None,
+        limit_per_node: int | None = None,
+    ) -> Edges:
+        at = np.asarray(nodes, np.int64)
+        parts = [
+            self._expand(at, relation, way, limit_per_node)
+            for way in (Direction if direction is None else (direction,))
+        ]
+        if len(parts) == 1:
+            return parts[0]
+        return Edges(
+            np.concatenate([p.heads for p in parts]),
+            np.concatenate([p.relations for p in parts]),
+            np.concatenate([p.tails for p in parts]),
+            sum(p.total for p in parts),
+        )
+
+    def _expand(self, nodes: IntArray, relation: int | None, way: Direction, limit: int | None) -> Edges:
+        rows = self._rows[way]
+        if relation is None:
+            starts, stops = rows.offsets[nodes], rows.offsets[nodes + 1]
+        else:
+            starts, stops = rows.runs(nodes, relation)
+        total = int((stops - starts).sum())
+        if limit is not None and relation is not None:
+            stops = np.minimum(stops, starts + limit)
+        positions = concat_ranges(starts, stops)
+        near = np.repeat(nodes, stops - starts)
+        relations = rows.relations[positions].astype(np.int64)
+        if limit is not None and relation is None:
+            keep = positions_in_runs(near * self.num_relations + relations) < limit
+            positions, near, relations = positions[keep], near[keep], relations[keep]
+        far = rows.ends[positions].astype(np.int64)
+        heads, tails = (near, far) if way is Direction.OUT else (far, near)
+        return Edges(heads, relations, tails, total)
+
+    def contains_many(self, heads: IntArray, relations: IntArray, tails: IntArray) -> npt.NDArray[np.bool_]:
+        heads, relations, tails = (np.asarray(a, np.int64) for a in (heads, relations, tails))
+        rows = self._rows[Direction.OUT]
+        starts, stops = rows.offsets[heads], rows.offsets[heads + 1]
+        left = bisect_ranges(rows.relations, starts, stops, relations)
+        right = bisect_ranges(rows.relations, left, stops, relations, "right")
+        at = bisect_ranges(rows.ends, left, right, tails)
+        found = at < right
+        found[found] = rows.ends[at[found]] == tails[found]
+        return found
+
+    # --- schema --------------------------------------------------------------------------------
+    def schema(self, relation: int) -> RelationSchema:
+        self.relation(relation)
+        table = self._schema.filter(pc.equal(self._schema["relation"], relation)).to_pylist()
+        sides: dict[str, list[tuple[str, int]]] = {"domain": [], "range": []}
+        edges = 0
+        for row in table:
+            if row["side"] == "edges":
+                edges = row["count"]
+            else:
+                sides[row["side"]].append((row["type"], row["count"]))
+        return RelationSchema(relation, edges, tuple(sides["domain"]), tuple(sides["range"]))
+
+    # --- everything, for building indices ------------------------------------------------------
+    def all_labels(self) -> Iterator[tuple[int, str]]:
+        """(node, label) of every node, in batches behind the scenes."""
+        return _in_batches(self._labels)
+
+    def all_aliases(self) -> Iterator[tuple[int, list[str]]]:
+        """(entity, aliases) of every entity that has some."""
+        return ((node, names) for node, names in _in_batches(self._aliases) if names)
+
+    def close(self) -> None:
+        """Let go of the mapped files; the graph cannot be used afterwards."""
+        self.__dict__.clear()
+
+
+def _in_batches(column: pa.Array, size: int = 100_000) -> Iterator[tuple[int, Any]]:
+    for start in range(0, len(column), size):
+        yield from enumerate(column.slice(start, size).to_pylist(), start)
+
+
+def _mapped(path: Path) -> npt.NDArray[Any]:
+    """A .npy file as a plain array over the mapped file (the memmap class is slow to slice)."""
+    return np.load(path, mmap_mode="r", allow_pickle=False).view(np.ndarray)  # type: ignore[no-any-return]
+
+
+def _table(path: Path) -> pa.Table:
+    with pa.memory_map(str(path)) as source:
+        return pa.ipc.open_file(source).read_all()

@@ -1,0 +1,175 @@
+"""Writes the directory of arrays that `kg.columnar.ColumnarGraph` opens."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import marisa_trie
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from kg._ranges import concat_ranges, smallest_unsigned
+from kg.columnar import id_key
+from kg.types import Relation
+
+Int = npt.NDArray[Any]
+
+
+@dataclass
+class NumberedGraph:
+    """A graph whose nodes and relations are numbered already: entities first, then literals.
+
+    Attributes:
+        heads, relations, tails: edges, shape (n,), in any order, duplicates allowed.
+        ids, labels: per node; the lexical form for literals.
+        descriptions, aliases: per entity.
+        literal_datatypes: per literal, a number into `datatypes`.
+        datatypes: datatype IRIs.
+        type_offsets, type_codes: types of each entity, compressed sparse rows.
+        types: (id, label) by type code.
+        relation_table: by relation number.
+    """
+
+    heads: Int
+    relations: Int
+    tails: Int
+    ids: pa.Array
+    labels: pa.Array
+    descriptions: pa.Array
+    aliases: pa.Array
+    literal_datatypes: Int
+    datatypes: list[str]
+    type_offsets: Int
+    type_codes: Int
+    types: list[tuple[str, str]]
+    relation_table: list[Relation]
+
+    @property
+    def num_entities(self) -> int:
+        return len(self.ids) - len(self.literal_datatypes)
+
+
+def write_graph(graph: NumberedGraph, folder: Path) -> None:
+    """Write all files of one graph into an existing, empty folder. Duplicate edges are merged."""
+    nodes, relations = len(graph.ids), len(graph.relation_table)
+    out = _sorted_edges(graph.heads, graph.relations, graph.tails, nodes, relations)
+    _write_rows(folder, "out", *out, nodes, relations)
+    heads, rels, tails = out
+    back = _sorted_edges(tails, rels, heads, nodes, relations, distinct=False)
+    _write_rows(folder, "in", *back, nodes, relations)
+    for name in ("type_offsets", "type_codes", "literal_datatypes"):
+        np.save(folder / f"{name}.npy", getattr(graph, name))
+    _write_ids(graph, folder)
+    _write_tables(graph, folder)
+    _write_schema(graph, heads, rels, tails, folder)
+    meta = {"entities": graph.num_entities, "nodes": nodes, "datatypes": graph.datatypes}
+    (folder / "graph.json").write_text(json.dumps(meta), "utf-8")
+
+
+def _sorted_edges(
+    near: Int, relations: Int, far: Int, num_nodes: int, num_relations: int, *, distinct: bool = True
+) -> tuple[Int, Int, Int]:
+    """Edges by (near, relation, far). Packed into one integer each where 63 bits hold them: sorts 5x faster."""
+    node_bits, relation_bits = int(num_nodes).bit_length(), int(num_relations).bit_length()
+    if 2 * node_bits + relation_bits <= 63:
+        packed = near.astype(np.int64) << (relation_bits + node_bits)
+        packed |= relations.astype(np.int64) << node_bits
+        packed |= far.astype(np.int64)
+        packed.sort()
+        if distinct and len(packed):
+            packed = packed[np.concatenate(([True], packed[1:] != packed[:-1]))]
+        node_mask, relation_mask = (1 << node_bits) - 1, (1 << relation_bits) - 1
+        return packed >> (relation_bits + node_bits), (packed >> node_bits) & relation_mask, packed & node_mask
+    order = np.lexsort((far, relations, near))
+    a, b, c = near[order], relations[order], far[order]
+    if distinct and len(a):
+        keep = np.concatenate(([True], (a[1:] != a[:-1]) | (b[1:] != b[:-1]) | (c[1:] != c[:-1])))
+        a, b, c = a[keep], b[keep], c[keep]
+    return a, b, c
+
+
+def _write_rows(folder: Path, name: str, near: Int, relations: Int, far: Int, nodes: int, num_relations: int) -> None:
+    offsets = np.zeros(nodes + 1, np.int64)
+    np.cumsum(np.bincount(near, minlength=nodes), out=offsets[1:])
+    np.save(folder / f"{name}_offsets.npy", offsets)
+    np.save(folder / f"{name}_relations.npy", relations.astype(smallest_unsigned(num_relations)))
+    np.save(folder / f"{name}_ends.npy", far.astype(np.int32 if nodes < 2**31 else np.int64))
+
+
+def _write_ids(graph: NumberedGraph, folder: Path) -> None:
+    ids: list[str] = graph.ids.to_pylist()
+    entities = graph.num_entities
+    keys = [id_key(id) for id in ids[:entities]]
+    datatypes = (graph.datatypes[code] for code in graph.literal_datatypes.tolist())
+    keys += [id_key(lexical, datatype) for lexical, datatype in zip(ids[entities:], datatypes, strict=True)]
+    trie = marisa_trie.Trie(keys)
+    trie.save(str(folder / "ids.marisa"))
+    id_nodes = np.empty(len(keys), np.int32 if len(keys) < 2**31 else np.int64)
+    id_nodes[np.fromiter(map(trie.key_id, keys), np.int64, len(keys))] = np.arange(len(keys))
+    np.save(folder / "id_nodes.npy", id_nodes)
+
+
+def write_table(table: pa.Table, path: Path) -> None:
+    """An Arrow IPC file of one record batch, so that it can be memory-mapped and indexed."""
+    table = table.combine_chunks()
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+        if table.num_rows == 0:
+            writer.write_batch(pa.RecordBatch.from_arrays([pa.array([], f.type) for f in table.schema], schema=table.schema))
+
+
+def _write_tables(graph: NumberedGraph, folder: Path) -> None:
+    literals = len(graph.literal_datatypes)
+    text, texts = pa.large_string(), pa.large_list(pa.large_string())
+    descriptions = pa.concat_arrays([graph.descriptions.cast(text), pa.nulls(literals, text)])
+    aliases = pa.concat_arrays([graph.aliases.cast(texts), pa.nulls(literals, texts)])
+    columns = {"id": graph.ids.cast(text), "label": graph.labels.cast(text)}
+    write_table(pa.table({**columns, "description": descriptions, "aliases": aliases}), folder / "nodes.arrow")
+    rows = [
+        {"id": r.id, "label": r.label, "aliases": list(r.aliases), "description": r.description}
+        | {"domain": r.domain, "range": r.range}
+        for r in graph.relation_table
+    ]
+    string = pa.string()
+    schema = pa.schema(
+        [("id", string), ("label", string), ("aliases", pa.list_(string)), ("description", string)]
+        + [("domain", string), ("range", string)]
+    )
+    write_table(pa.Table.from_pylist(rows, schema), folder / "relations.arrow")
+    pairs = {"id": [i for i, _ in graph.types], "label": [label for _, label in graph.types]}
+    write_table(pa.table(pairs, pa.schema([("id", string), ("label", string)])), folder / "types.arrow")
+
+
+def _write_schema(graph: NumberedGraph, heads: Int, relations: Int, tails: Int, folder: Path) -> None:
+    """Per relation: its edges, and how many of them have each type at their head and at their tail."""
+    edges = np.bincount(relations, minlength=len(graph.relation_table))
+    rows = [(r, "edges", "", int(n)) for r, n in enumerate(edges)]
+    entities = graph.num_entities
+    is_value = tails >= entities
+    rows += _type_counts("domain", relations, heads, graph)
+    rows += _type_counts("range", relations[~is_value], tails[~is_value], graph)
+    datatypes = graph.literal_datatypes[tails[is_value] - entities]
+    rows += _count_pairs("range", relations[is_value], datatypes, graph.datatypes)
+    columns = list(zip(*rows, strict=True)) or [[], [], [], []]
+    schema = pa.schema([("relation", pa.int64()), ("side", pa.string()), ("type", pa.string()), ("count", pa.int64())])
+    names = [f.name for f in schema]
+    write_table(pa.table(dict(zip(names, map(list, columns), strict=True)), schema), folder / "schema.arrow")
+
+
+def _type_counts(side: str, relations: Int, nodes: Int, graph: NumberedGraph) -> list[tuple[int, str, str, int]]:
+    starts, stops = graph.type_offsets[nodes], graph.type_offsets[nodes + 1]
+    codes = graph.type_codes[concat_ranges(starts, stops)]
+    return _count_pairs(side, np.repeat(relations, stops - starts), codes, [i for i, _ in graph.types])
+
+
+def _count_pairs(side: str, relations: Int, codes: Int, names: list[str]) -> list[tuple[int, str, str, int]]:
+    keys, counts = np.unique(relations.astype(np.int64) * max(len(names), 1) + codes, return_counts=True)
+    found = [
+        (int(key) // len(names), side, names[int(key) % len(names)], int(count))
+        for key, count in zip(keys, counts, strict=True)
+    ]
+    return sorted(found, key=lambda row: (row[0], -row[3], row[2]))

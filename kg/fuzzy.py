@@ -1,0 +1,123 @@
+"""The typo-tolerant name index: character trigrams, counted over compressed rows.
+
+For a text, the names that share most trigrams with it are found by counting over the posting lists
+of its trigrams, and ranked by edit distance. One pass serves a whole span of a question, since a
+name is scored by how much of *it* the text contains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from rapidfuzz.distance import OSA
+
+from kg.names import NameIndex
+
+_BITS = 18
+# Names are read this many at a time, to bound the memory of a build.
+_CHUNK = 1_000_000
+_SHORTLIST = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Similar:
+    """A name like a text. `similarity` is 1 - edit distance (optimal string alignment) / longer length."""
+
+    number: int
+    form: str
+    similarity: float
+
+
+def _buckets(text: str) -> npt.NDArray[np.int64]:
+    """A hash of each trigram of a text, in order, shape (len - 2,)."""
+    code = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.uint64)
+    if len(code) < 3:
+        return np.empty(0, np.int64)
+    mixed = code[:-2] * np.uint64(0x9E3779B1) + code[1:-1] * np.uint64(0x85EBCA77) + code[2:] * np.uint64(0xC2B2AE3D)
+    mixed ^= mixed >> np.uint64(29)
+    mixed *= np.uint64(0xBF58476D1CE4E5B9)
+    return (mixed >> np.uint64(64 - _BITS)).astype(np.int64)
+
+
+def _padded(form: str) -> str:
+    return f" {form} "
+
+
+class TrigramIndex:
+    """Names similar to a text. Open it on the folder that `build` wrote."""
+
+    def __init__(self, folder: Path, names: NameIndex) -> None:
+        self._names = names
+        self._offsets = np.load(folder / "trigram_offsets.npy", mmap_mode="r", allow_pickle=False)
+        self._postings = np.load(folder / "trigram_postings.npy", mmap_mode="r", allow_pickle=False).view(np.ndarray)
+        self._sizes = np.load(folder / "trigram_sizes.npy", mmap_mode="r", allow_pickle=False).view(np.ndarray)
+
+    def within(self, text: str, least: float = 0.34, shortlist: int = _SHORTLIST) -> list[tuple[int, str]]:
+        """Names of which the text contains at least this share of trigrams: (number, form), likeliest first."""
+        _, counts = self._counts(text)
+        at = np.flatnonzero(counts >= np.maximum(self._sizes * least, 2))
+        # Rewards both a name that is wholly there and a long one.
+        return self._shortlist(at, counts[at] * (counts[at] / self._sizes[at]), shortlist)
+
+    def overlapping(self, text: str, least: float = 0.6, shortlist: int = 4 * _SHORTLIST) -> list[tuple[int, str]]:
+        """Names that contain at least this share of the text's trigrams, shortest first."""
+        size, counts = self._counts(text)
+        at = np.flatnonzero(counts >= max(size * least, 2))
+        return self._shortlist(at, counts[at] / self._sizes[at], shortlist)
+
+    def _counts(self, text: str) -> tuple[int, npt.NDArray[np.int64]]:
+        """How many trigrams the text has, and how many of them each name has."""
+        buckets = np.unique(_buckets(_padded(text)))
+        lists = [self._postings[self._offsets[b] : self._offsets[b + 1]] for b in buckets]
+        postings = np.concatenate(lists) if lists else np.empty(0, np.int64)
+        return len(buckets), np.bincount(postings, minlength=len(self._sizes))
+
+    def _shortlist(self, at: npt.NDArray[np.int64], score: npt.NDArray[Any], size: int) -> list[tuple[int, str]]:
+        if len(at) > size:
+            top = np.argpartition(-score, size)[:size]
+            at, score = at[top], score[top]
+        best = at[np.lexsort((at, -score))]
+        return [(int(number), self._names.form(int(number))) for number in best]
+
+    def similar(self, form: str, limit: int = 10, least: float = 0.7) -> list[Similar]:
+        """Names within a few edits of a normalised text, most similar first."""
+        found = [Similar(n, f, similarity(form, f)) for n, f in self.within(form)]
+        found = [s for s in found if s.similarity >= least]
+        return sorted(found, key=lambda s: (-s.similarity, s.form))[:limit]
+
+
+def similarity(a: str, b: str) -> float:
+    """1 - edit distance / longer length, a swap of neighbours counting as one edit."""
+    return float(OSA.normalized_similarity(a, b))
+
+
+def build(forms: Sequence[str], folder: Path) -> None:
+    """Write the index of these names (in the order of their numbers) into a folder."""
+    parts: list[npt.NDArray[Any]] = []
+    sizes = np.zeros(len(forms), np.uint16)
+    for start in range(0, len(forms), _CHUNK):
+        padded = [_padded(form) for form in forms[start : start + _CHUNK]]
+        lengths = np.fromiter(map(len, padded), np.int64, len(padded))
+        owner = np.repeat(np.arange(len(padded)), lengths)
+        buckets = _buckets("".join(padded))
+        whole = owner[:-2] == owner[2:]  # a trigram must not run over into the next name
+        packed = (buckets[whole] << 32) | (owner[:-2][whole] + start)
+        packed.sort()
+        packed = packed[np.concatenate(([True], packed[1:] != packed[:-1]))] if len(packed) else packed
+        sizes[start : start + len(padded)] = np.minimum(
+            np.bincount((packed & 0xFFFFFFFF) - start, minlength=len(padded)), 2**16 - 1
+        )
+        parts.append(packed)
+    packed = np.concatenate(parts) if parts else np.empty(0, np.int64)
+    if len(parts) > 1:
+        packed.sort()
+    offsets = np.zeros((1 << _BITS) + 1, np.int64)
+    np.cumsum(np.bincount(packed >> 32, minlength=1 << _BITS), out=offsets[1:])
+    np.save(folder / "trigram_offsets.npy", offsets)
+    np.save(folder / "trigram_postings.npy", (packed & 0xFFFFFFFF).astype(np.int32))
+    np.save(folder / "trigram_sizes.npy", sizes)

@@ -1,0 +1,182 @@
+"""`KnowledgeBase`: a directory built once and opened instantly.
+
+It holds the graph, the name indices, relation vectors, and optionally name vectors and documents.
+Everything is memory-mapped on first use; opening reads the manifest alone.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+from pathlib import Path
+
+from kg import columnar_build, fuzzy, manifest, names, relation_vectors
+from kg._atomic import replaced_directory
+from kg._numbering import concat, number
+from kg.columnar import ColumnarGraph
+from kg.documents import Document, DocumentStore
+from kg.encode import Encoder, load_encoder
+from kg.errors import KnowledgeBaseError
+from kg.linking import GraphLinker
+from kg.readers.raw import Progress, RawGraph
+from kg.vectors import VectorIndex
+
+
+class KnowledgeBase:
+    """An opened knowledge base.
+
+    Attributes:
+        path: its directory.
+        manifest: what it says of itself.
+    """
+
+    def __init__(self, path: Path, about: manifest.Manifest) -> None:
+        self.path = path
+        self.manifest = about
+
+    @classmethod
+    def open(cls, path: Path | str) -> KnowledgeBase:
+        """Open a directory that `build` wrote.
+
+        Raises:
+            KnowledgeBaseError: it is missing, foreign, damaged, or of another format version.
+        """
+        folder = Path(path)
+        return cls(folder, manifest.read(folder))
+
+    @functools.cached_property
+    def graph(self) -> ColumnarGraph:
+        """The graph."""
+        return ColumnarGraph(self.path / "graph")
+
+    @functools.cached_property
+    def names(self) -> names.NameIndex:
+        """Exact names."""
+        return names.NameIndex(self.path / "names")
+
+    @functools.cached_property
+    def trigrams(self) -> fuzzy.TrigramIndex:
+        """Typo-tolerant names."""
+        return fuzzy.TrigramIndex(self.path / "names", self.names)
+
+    @functools.cached_property
+    def encoder(self) -> Encoder | None:
+        """The sentence encoder that made the vectors, loaded; None where there are none."""
+        if self.manifest.encoder is None:
+            return None
+        encoder = load_encoder(self.manifest.encoder["name"])
+        if encoder.fingerprint != self.manifest.encoder["fingerprint"]:
+            raise KnowledgeBaseError(
+                f"{self.path}: its vectors were made by other weights of {encoder.name!r} than are installed; "
+                "build the knowledge base again"
+            )
+        return encoder
+
+    @functools.cached_property
+    def relation_vectors(self) -> relation_vectors.RelationVectors | None:
+        """Vectors of the relations, None where none were built."""
+        return None if self.encoder is None else relation_vectors.open_vectors(self.path / "vectors", self.encoder)
+
+    @functools.cached_property
+    def name_vectors(self) -> VectorIndex | None:
+        """Vectors of the entity labels (row = node), None where none were built."""
+        folder = self.path / "name_vectors"
+        return VectorIndex.open(folder) if folder.is_dir() else None
+
+    @functools.cached_property
+    def documents(self) -> DocumentStore | None:
+        """The documents, None where there are none."""
+        folder = self.path / "documents"
+        return DocumentStore.open(folder) if folder.is_dir() else None
+
+    @functools.cached_property
+    def linker(self) -> GraphLinker:
+        """Links text to this graph."""
+        return GraphLinker(
+            self.graph, self.names, self.trigrams, self.relation_vectors, self.name_vectors, self.encoder
+        )
+
+    def verify(self) -> None:
+        """Check every file against its hash."""
+        manifest.verify(self.path)
+
+
+def build(
+    raw: RawGraph | Iterable[RawGraph],
+    out: Path | str,
+    *,
+    documents: Iterable[Document] | None = None,
+    encoder: Encoder | str | None = "all-MiniLM-L6-v2",
+    name_vectors: bool = False,
+    sources: Iterable[str] = (),
+    progress: Progress | None = None,
+) -> KnowledgeBase:
+    """Build a knowledge base and open it.
+
+    Args:
+        raw: what the readers gave.
+        out: its directory. An older knowledge base there is replaced once the new one is whole.
+        documents: texts to search, free or of a node.
+        encoder: makes the vectors; None for none.
+        name_vectors: also encode every entity label, for dense candidates (250 names a second and core).
+        sources: file names to note in the manifest.
+        progress: told what is being done.
+
+    Raises:
+        KnowledgeBaseError: `out` is something else than a knowledge base or an empty directory.
+    """
+    out = Path(out)
+    _refuse_foreign(out)
+    graphs = [raw] if isinstance(raw, RawGraph) else list(raw)
+    say = progress or (lambda _what, _done, _total: None)
+    whole = concat(graphs)
+    model = load_encoder(encoder) if isinstance(encoder, str) else encoder
+    with replaced_directory(out) as folder:
+        for name in ("graph", "names"):
+            (folder / name).mkdir()
+        say("numbering nodes", 0, None)
+        numbered = number(whole)
+        say("sorting edges", 0, None)
+        columnar_build.write_graph(numbered, folder / "graph")
+        graph = ColumnarGraph(folder / "graph")
+        say("indexing names", 0, None)
+        forms = names.build(graph, folder / "names")
+        fuzzy.build(forms, folder / "names")
+        if model is not None:
+            (folder / "vectors").mkdir()
+            say("encoding relations", 0, graph.num_relations)
+            relation_vectors.build(numbered.relation_table, model, folder / "vectors")
+            if name_vectors:
+                labels = numbered.labels.slice(0, graph.num_entities).to_pylist()
+                vectors = model.encode(labels, progress=say)
+                VectorIndex(vectors).save(folder / "name_vectors", float16=True)
+        count = 0
+        if documents is not None:
+            say("indexing documents", 0, None)
+            count = len(DocumentStore.build(documents, folder / "documents"))
+        counts = {
+            "entities": graph.num_entities,
+            "values": graph.num_nodes - graph.num_entities,
+            "relations": graph.num_relations,
+            "triples": graph.num_triples,
+            "types": len(graph.type_ids),
+            "names": len(forms),
+            "documents": count,
+        }
+        graph.close()
+        say("writing the manifest", 0, None)
+        manifest.write(
+            folder,
+            counts,
+            encoder=None if model is None else {"name": model.name, "fingerprint": model.fingerprint},
+            sources=sorted(sources),
+            skipped=len(whole.skipped),
+        )
+    return KnowledgeBase.open(out)
+
+
+def _refuse_foreign(out: Path) -> None:
+    if out.is_dir() and (not any(out.iterdir()) or (out / manifest.FILE).is_file()):
+        return
+    if out.exists():
+        raise KnowledgeBaseError(f"{out}: exists and is not a knowledge base; choose another place or remove it")

@@ -1,0 +1,104 @@
+"""The manifest of a knowledge base: what it is, which format, which files with which content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kg._atomic import write_text
+from kg.errors import KnowledgeBaseError
+
+FORMAT = "triplecheck-knowledge-base"
+VERSION = 1
+FILE = "manifest.json"
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What `manifest.json` says.
+
+    Attributes:
+        counts: entities, literals, relations, triples, types, names, documents.
+        files: (bytes, sha256) by path within the knowledge base.
+        content_hash: one hash over all of it; two knowledge bases of the same content have the same.
+        encoder: name and fingerprint of the sentence encoder whose vectors it holds, or None.
+        sources: file names it was built from.
+        skipped: lines left out at building.
+    """
+
+    counts: dict[str, int]
+    files: dict[str, tuple[int, str]]
+    content_hash: str
+    encoder: dict[str, str] | None = None
+    sources: list[str] = field(default_factory=list)
+    skipped: int = 0
+    format: str = FORMAT
+    version: int = VERSION
+
+
+def describe_files(folder: Path) -> dict[str, tuple[int, str]]:
+    """Size and hash of every file below a folder, by relative path."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.name != FILE:
+            with path.open("rb") as source:
+                digest = hashlib.file_digest(source, "sha256").hexdigest()
+            found[path.relative_to(folder).as_posix()] = (path.stat().st_size, digest)
+    return found
+
+
+def write(folder: Path, counts: dict[str, int], **about: Any) -> Manifest:
+    """Describe the files of a folder and write its manifest."""
+    files = describe_files(folder)
+    content = json.dumps([VERSION, *((name, digest) for name, (_, digest) in files.items())])
+    manifest = Manifest(counts, files, hashlib.sha256(content.encode()).hexdigest(), **about)
+    write_text(folder / FILE, json.dumps(asdict(manifest), indent=1))
+    return manifest
+
+
+def read(folder: Path) -> Manifest:
+    """Read a manifest and check that every file is there in its full length.
+
+    Raises:
+        KnowledgeBaseError: no knowledge base, another format or version, a missing or truncated file.
+    """
+    path = folder / FILE
+    if not folder.is_dir():
+        raise KnowledgeBaseError(f"{folder}: no such knowledge base; build one with `triplecheck kb build`")
+    if not path.is_file():
+        raise KnowledgeBaseError(f"{folder}: not a knowledge base (it has no {FILE})")
+    try:
+        data = json.loads(path.read_text("utf-8"))
+        if data["format"] != FORMAT:
+            raise KnowledgeBaseError(f"{path}: format is {data['format']!r}, not {FORMAT!r}")
+        if data["version"] != VERSION:
+            raise KnowledgeBaseError(
+                f"{path}: format version {data['version']}, this Triplecheck reads {VERSION}; build it again"
+            )
+        manifest = Manifest(**{**data, "files": {k: (int(v[0]), str(v[1])) for k, v in data["files"].items()}})
+    except (ValueError, KeyError, TypeError) as error:
+        raise KnowledgeBaseError(f"{path}: damaged manifest ({error}); build the knowledge base again") from error
+    for name, (size, _) in manifest.files.items():
+        file = folder / name
+        if not file.is_file():
+            raise KnowledgeBaseError(f"{file}: missing; build the knowledge base again")
+        if file.stat().st_size != size:
+            raise KnowledgeBaseError(
+                f"{file}: {file.stat().st_size} bytes where {size} were written; build the knowledge base again"
+            )
+    return manifest
+
+
+def verify(folder: Path) -> None:
+    """Check every file against its hash. Slow: reads all of them.
+
+    Raises:
+        KnowledgeBaseError: as `read`, or a file whose content has changed.
+    """
+    manifest = read(folder)
+    for name, (_, digest) in describe_files(folder).items():
+        if name in manifest.files and manifest.files[name][1] != digest:
+            raise KnowledgeBaseError(f"{folder / name}: its content has changed since it was built")

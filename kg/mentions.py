@@ -1,0 +1,200 @@
+"""Mention detection: which parts of a question name something in the graph.
+
+Longest match over all names on spaCy's tokens, then a typo-tolerant look at what stays unmatched.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kg.fuzzy import TrigramIndex, similarity
+from kg.names import NameIndex, normalize
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
+
+_LONGEST_NAME = 14  # tokens
+_LEAST_SIMILARITY = 0.78
+_SHORTEST_MISSPELT = 4  # characters
+# Words that stand inside names without a capital ("Anna of Holstein", "Pirates of the Caribbean").
+_CONNECTORS = frozenset("a an and at by de del der di du for from in la le of on the to van von y".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A part of a question that may name a node.
+
+    Attributes:
+        text: as written in the question.
+        start, end: its characters in the question, [start, end).
+        forms: normalised names that it matches, best first (more than one only for misspelt text).
+        similarity: 1 for an exact match, else how close the spelling is.
+        salience: how likely it is a topic at all rather than an ordinary word, 0 to 1.
+    """
+
+    text: str
+    start: int
+    end: int
+    forms: tuple[str, ...]
+    similarity: float
+    salience: float
+
+
+@functools.cache
+def _tokenizer() -> Any:
+    import spacy
+
+    return spacy.blank("en")
+
+
+class MentionDetector:
+    """Finds mentions of the names of one graph."""
+
+    def __init__(self, names: NameIndex, trigrams: TrigramIndex | None) -> None:
+        self._names = names
+        self._trigrams = trigrams
+
+    def detect(self, question: str) -> list[Mention]:
+        """Mentions that do not overlap, most salient first; misspelt ones may overlap an exact one."""
+        words = _Words(_tokenizer()(question))
+        exact = self._exact(words)
+        misspelt = self._misspelt(words, exact) if self._trigrams is not None else []
+        return sorted([*exact, *misspelt], key=lambda m: (-m.salience, m.start, -m.end))
+
+    def _exact(self, words: _Words) -> list[Mention]:
+        spans = []
+        for start in range(len(words)):
+            for end in range(min(len(words), start + _LONGEST_NAME), start, -1):
+                form = words.form(start, end)
+                if form and form in self._names and not words.is_ordinary(start, end):
+                    spans.append((start, end, form))
+        taken: set[int] = set()
+        mentions = []
+        for start, end, form in sorted(spans, key=lambda s: (s[0] - s[1], s[0])):
+            if taken.isdisjoint(range(start, end)):
+                taken.update(range(start, end))
+                mentions.append(words.mention(start, end, (form,), 1.0))
+        return mentions
+
+    def _misspelt(self, words: _Words, exact: Sequence[Mention]) -> list[Mention]:
+        assert self._trigrams is not None
+        covered = {i for m in exact for i in words.tokens_in(m.start, m.end)}
+        found = []
+        for start, end in words.unmatched_runs(covered):
+            text = words.form(start, end)
+            if len(text) < _SHORTEST_MISSPELT:
+                continue
+            best: dict[tuple[int, int], list[tuple[float, str]]] = {}
+            for _, form in self._trigrams.within(text):
+                window = _best_window(words, start, end, form)
+                if window is not None:
+                    score, low, high = window
+                    if not covered.issuperset(range(low, high)):
+                        best.setdefault((low, high), []).append((score, form))
+            found += [
+                words.mention(low, high, tuple(f for _, f in ranked[:8]), ranked[0][0])
+                for (low, high), forms in best.items()
+                if (ranked := sorted(forms, key=lambda pair: (-pair[0], pair[1])))
+            ]
+        found.sort(key=lambda m: (-m.similarity * (m.end - m.start), m.start))
+        kept: list[Mention] = []
+        for mention in found:
+            if all(mention.end <= k.start or k.end <= mention.start for k in kept):
+                kept.append(mention)
+        return kept
+
+
+def _best_window(words: _Words, start: int, end: int, form: str) -> tuple[float, int, int] | None:
+    """The run of tokens within [start, end) that is most like a name, if it is like enough."""
+    size = form.count(" ") + 1
+    best: tuple[float, int, int] | None = None
+    for low in range(start, end):
+        for high in range(low + max(1, size - 1), min(end, low + size + 2) + 1):
+            text = words.form(low, high)
+            if len(text) < _SHORTEST_MISSPELT or words.is_ordinary(low, high):
+                continue
+            score = similarity(text, form)
+            if score >= _LEAST_SIMILARITY and (best is None or score > best[0]):
+                best = (score, low, high)
+    return best
+
+
+class _Words:
+    """The tokens of a question and what their spelling tells about them."""
+
+    def __init__(self, doc: Doc) -> None:
+        self._doc = doc
+        self._forms: dict[tuple[int, int], str] = {}
+        letters = [t for t in doc if t.text[:1].isalpha()]
+        # Capitals tell something only where some but not all words have them.
+        capital = [t.text[0].isupper() for t in letters]
+        self.cased = any(capital[1:]) and not all(capital)
+
+    def __len__(self) -> int:
+        return len(self._doc)
+
+    def form(self, start: int, end: int) -> str:
+        key = (start, end)
+        if key not in self._forms:
+            text = self._doc[start:end].text
+            self._forms[key] = normalize(text) if any(c.isalnum() for c in text) or end - start == 1 else ""
+        return self._forms[key]
+
+    def tokens_in(self, start: int, end: int) -> list[int]:
+        return [t.i for t in self._doc if start <= t.idx < end]
+
+    def _is_name_like(self, i: int) -> bool:
+        """A capital that does not just begin the sentence, or a digit."""
+        text = self._doc[i].text
+        return text[:1].isdigit() or (self.cased and text[:1].isupper() and (i > 0 or not self._doc[i].is_stop))
+
+    def _is_content(self, i: int) -> bool:
+        token = self._doc[i]
+        return not (token.is_stop or token.is_punct or token.is_space or token.text in ("'s", "’s"))
+
+    def is_ordinary(self, start: int, end: int) -> bool:
+        """Nothing but stop words and punctuation, unless written like a name."""
+        inside = range(start, end)
+        if any(self._is_content(i) for i in inside):
+            # "the Godfather 's" is not a better match than "the Godfather".
+            return self._doc[end - 1].text in ("'s", "’s", "?", "!", ".", ",") and end - start > 1 and not any(
+                c.isalnum() for c in self._doc[end - 1].text.replace("s", "")
+            )
+        return not any(self._is_name_like(i) and i > 0 for i in inside)
+
+    def unmatched_runs(self, covered: set[int]) -> list[tuple[int, int]]:
+        """Runs of tokens that look like a name and are not wholly covered by exact matches."""
+        if self.cased:
+            in_run = [
+                self._is_name_like(i) or (i in covered and self._is_content(i) and self._doc[i].text[:1].isupper())
+                for i in range(len(self))
+            ]
+            # A connector belongs to the run when names stand on both sides of it.
+            for i in range(1, len(self) - 1):
+                if not in_run[i] and (self._doc[i].lower_ in _CONNECTORS or self._doc[i].is_punct) and in_run[i - 1]:
+                    in_run[i] = any(in_run[i + 1 : i + 3])
+        else:
+            in_run = [
+                self._is_content(i) or self._doc[i].lower_ in _CONNECTORS or self._doc[i].text == "-"
+                for i in range(len(self))
+            ]
+        runs, start = [], None
+        for i, inside in enumerate([*in_run, False]):
+            if inside and start is None:
+                start = i
+            elif not inside and start is not None:
+                if any(j not in covered and self._is_content(j) for j in range(start, i)):
+                    runs.append((start, i))
+                start = None
+        return runs
+
+    def mention(self, start: int, end: int, forms: tuple[str, ...], similarity: float) -> Mention:
+        span = self._doc[start:end]
+        content = [i for i in range(start, end) if self._is_content(i)] or list(range(start, end))
+        capital = sum(self._is_name_like(i) for i in content) / len(content)
+        length = 1 - 0.5 ** len(content)
+        salience = length * (0.25 + 0.75 * capital if self.cased else 1.0) * (similarity if similarity == 1 else similarity**2)
+        return Mention(span.text, span.start_char, span.end_char, forms, similarity, salience)

@@ -1,0 +1,205 @@
+"""From statements that describe (labels, types, domains ...) to one row per entity and relation.
+
+All on integer codes: millions of labels are sorted and grouped without a Python object for each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kg.readers.raw import ENTITY_SCHEMA, RELATION_SCHEMA
+from kg.sparql.vocabulary import Vocabulary
+
+Codes = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Descriptions:
+    """Statements as dictionary-encoded columns of equal length; language null: the object is an entity."""
+
+    subjects: pa.DictionaryArray
+    predicates: pa.DictionaryArray
+    objects: pa.DictionaryArray
+    languages: pa.DictionaryArray
+
+
+@dataclass(frozen=True)
+class Described:
+    """The three tables of a `RawGraph` that are not edges."""
+
+    entities: pa.Table
+    relation_rows: pa.Table
+    type_labels: dict[str, str]
+
+
+def describe(
+    said: Descriptions,
+    heads: pa.DictionaryArray,
+    relations: pa.DictionaryArray,
+    tails: pa.DictionaryArray,
+    datatypes: pa.DictionaryArray,
+    words: Vocabulary,
+) -> Described:
+    """Gather what is said about each subject and tell entities, relations and classes apart."""
+    gathered = _Gathered(said, words)
+    ids = said.subjects.dictionary
+    types = gathered.rows(words.types, texts=False)
+    named = _filter(said.objects.dictionary, types.objects)
+
+    entity_tails = pc.unique(tails.indices.filter(pc.is_null(datatypes)))
+    has_edges = _member(ids, heads.dictionary) | _member(ids, tails.dictionary.take(entity_tails))
+    used = pa.concat_arrays([relations.dictionary, said.predicates.dictionary])
+    is_relation = _member(ids, used) | gathered.typed(types, words.properties)
+    is_class = _member(ids, named) | gathered.typed(types, words.classes)
+    labels, aliases = gathered.names()
+    descriptions = gathered.first(gathered.rows(words.descriptions, texts=True))
+    is_described = gathered.subjects_of(words.described)
+
+    columns = {
+        "id": ids,
+        "label": labels,
+        "description": descriptions,
+        "aliases": aliases,
+        "types": gathered.lists(types),
+        "domain": gathered.first(gathered.rows(words.domains, texts=False)),
+        "range": gathered.first(gathered.rows(words.ranges, texts=False)),
+    }
+    table = pa.table(columns)
+    is_entity = is_described & (has_edges | ~(is_relation | is_class))
+    label_rows = table.filter(pa.array(is_class)).filter(pc.field("label").is_valid())
+    return Described(
+        entities=_select(table, is_entity, ENTITY_SCHEMA),
+        relation_rows=_select(table, is_relation, RELATION_SCHEMA),
+        type_labels=dict(zip(label_rows["id"].to_pylist(), label_rows["label"].to_pylist(), strict=True)),
+    )
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Some statements, sorted by subject, best first within a subject, each (subject, object) once."""
+
+    subjects: Codes
+    objects: Codes
+
+
+class _Gathered:
+    """The statements as codes, and the ways to group them by subject."""
+
+    def __init__(self, said: Descriptions, words: Vocabulary) -> None:
+        self._words = words
+        self._size = len(said.subjects.dictionary)
+        self._texts = said.objects.dictionary
+        self._subjects, self._objects = _codes(said.subjects), _codes(said.objects)
+        self._predicates, self._languages = _codes(said.predicates), _codes(said.languages)
+        self._predicate_ids: list[str] = said.predicates.dictionary.to_pylist()
+        languages: list[str] = said.languages.dictionary.to_pylist()
+        # Best language first, by tag among equals; -1 (an entity) never comes with the others.
+        order = sorted(range(len(languages)), key=lambda i: (words.language_rank(languages[i]), languages[i]))
+        self._language_rank = np.array([words.language_rank(tag) for tag in languages] + [0], np.int64)
+        self._language_place = np.zeros(len(languages) + 1, np.int64)
+        self._language_place[order] = np.arange(len(order))
+        self._text_place = np.zeros(len(self._texts), np.int64)
+        self._text_place[pc.sort_indices(self._texts).to_numpy()] = np.arange(len(self._texts))
+        self._is_empty = pc.equal(self._texts, "").to_numpy(zero_copy_only=False)
+        self._is_blank = pc.starts_with(self._texts, "_:").to_numpy(zero_copy_only=False)
+
+    def _places(self, predicates: tuple[str, ...]) -> Codes:
+        """Per statement the place of its predicate in the list, -1 where it is none of them."""
+        place = {id: i for i, id in enumerate(predicates)}
+        by_code = np.array([place.get(id, -1) for id in self._predicate_ids] + [-1], np.int64)
+        return by_code[self._predicates]
+
+    def subjects_of(self, predicates: tuple[str, ...]) -> Mask:
+        return self._mask(self._subjects[self._places(predicates) >= 0])
+
+    def rows(self, predicates: tuple[str, ...], texts: bool) -> _Rows:
+        """Statements with a text (or else an IRI) as their object."""
+        place = self._places(predicates)
+        is_text = self._languages >= 0
+        unfit = self._is_empty if texts else self._is_blank
+        keep = np.flatnonzero((place >= 0) & (is_text == texts) & ~unfit[self._objects])
+        return self._sorted(keep, place)
+
+    def _sorted(self, keep: Codes, place: Codes) -> _Rows:
+        language = self._languages[keep]
+        order = np.lexsort(
+            (
+                self._text_place[self._objects[keep]],
+                self._language_place[language],
+                place[keep],
+                self._language_rank[language],
+                self._subjects[keep],
+            )
+        )
+        return _distinct(self._subjects[keep][order], self._objects[keep][order])
+
+    def names(self) -> tuple[pa.Array, pa.Array]:
+        """Label of each subject (null: none), and its other names."""
+        labels = self.rows(self._words.labels, texts=True)
+        others = self.rows(self._words.aliases, texts=True)
+        subjects = np.concatenate([labels.subjects, others.subjects])
+        order = np.argsort(subjects, kind="stable")
+        merged = _distinct(subjects[order], np.concatenate([labels.objects, others.objects])[order])
+        label = self._first(labels)
+        is_label = label[merged.subjects] == merged.objects
+        aliases = _Rows(merged.subjects[~is_label], merged.objects[~is_label])
+        return self._take(label), self.lists(aliases)
+
+    def first(self, rows: _Rows) -> pa.Array:
+        return self._take(self._first(rows))
+
+    def _first(self, rows: _Rows) -> Codes:
+        found = np.full(self._size, -1, np.int64)
+        found[rows.subjects[::-1]] = rows.objects[::-1]
+        return found
+
+    def _take(self, codes: Codes) -> pa.Array:
+        return self._texts.take(pa.array(codes, mask=codes < 0))
+
+    def lists(self, rows: _Rows) -> pa.Array:
+        """All objects of each subject."""
+        offsets = np.zeros(self._size + 1, np.int32)
+        np.cumsum(np.bincount(rows.subjects, minlength=self._size), out=offsets[1:])
+        return pa.ListArray.from_arrays(pa.array(offsets), self._texts.take(pa.array(rows.objects)))
+
+    def typed(self, types: _Rows, classes: tuple[str, ...]) -> Mask:
+        """Which subjects have one of these types."""
+        of_class = _member(self._texts, pa.array(classes, pa.string()))
+        return self._mask(types.subjects[of_class[types.objects]])
+
+    def _mask(self, subjects: Codes) -> Mask:
+        mask = np.zeros(self._size, bool)
+        mask[subjects] = True
+        return mask
+
+
+def _distinct(subjects: Codes, objects: Codes) -> _Rows:
+    """Each (subject, object) where it first stands; the order stays."""
+    _, first = np.unique(subjects << 32 | objects, return_index=True)
+    first.sort()
+    return _Rows(subjects[first], objects[first])
+
+
+def _codes(column: pa.DictionaryArray) -> Codes:
+    codes: Codes = pc.fill_null(column.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes
+
+
+def _member(values: pa.Array, of: pa.Array) -> Mask:
+    mask: Mask = pc.is_in(values, value_set=of).to_numpy(zero_copy_only=False)
+    return mask
+
+
+def _filter(dictionary: pa.Array, codes: Codes) -> pa.Array:
+    return dictionary.take(pa.array(np.unique(codes)))
+
+
+def _select(table: pa.Table, rows: Any, schema: pa.Schema) -> pa.Table:
+    return table.filter(pa.array(rows)).select(schema.names).cast(schema)

@@ -1,0 +1,194 @@
+"""Parsed statements of one RDF file, by format."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import logging
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+from xml.parsers import expat
+
+import pyoxigraph as ox
+
+from kg.errors import ReadError
+from kg.readers.raw import BadLine
+from kg.types import XSD
+
+Statement = tuple[str, str, str, str | None, str | None]
+"""(subject, predicate, object, datatype, language); both None where the object is an entity."""
+
+FORMATS: dict[str, ox.RdfFormat | None] = {
+    ".nt": ox.RdfFormat.N_TRIPLES,
+    ".ntriples": ox.RdfFormat.N_TRIPLES,
+    ".nq": ox.RdfFormat.N_QUADS,
+    ".nquads": ox.RdfFormat.N_QUADS,
+    ".ttl": ox.RdfFormat.TURTLE,
+    ".turtle": ox.RdfFormat.TURTLE,
+    ".trig": ox.RdfFormat.TRIG,
+    ".rdf": ox.RdfFormat.RDF_XML,
+    ".owl": ox.RdfFormat.RDF_XML,
+    ".xml": ox.RdfFormat.RDF_XML,
+    ".jsonld": None,  # by rdflib, which resolves remote contexts
+}
+_LINE_FORMATS = (ox.RdfFormat.N_TRIPLES, ox.RdfFormat.N_QUADS)
+_BLOCK_BYTES = 8 << 20
+_BATCH = 100_000
+_PLACE = re.compile(r"^Parser error (?:at|between) [^:]*: ")
+_BAD_INPUT = (EOFError, OSError, zlib.error)
+
+Blank = Callable[[str], str]
+"""From the label that a parser gives a blank node to its id in the graph."""
+
+
+def statements(path: Path, blank: Blank, skipped: list[BadLine] | None) -> Iterator[list[Statement]]:
+    """Batches of the statements of a file, about 100,000 each; names of graphs are left out.
+
+    Args:
+        path: the file, plain or gzipped; its extension tells the format.
+        blank: gives a blank node its id.
+        skipped: takes the malformed lines of N-Triples and N-Quads; None: they are errors.
+
+    Raises:
+        ReadError: unreadable file, unknown extension, malformed content.
+    """
+    suffixes = [s.lower() for s in path.suffixes]
+    if suffixes and suffixes[-1] == ".gz":
+        suffixes.pop()
+    suffix = suffixes[-1] if suffixes else ""
+    if suffix not in FORMATS:
+        raise ReadError(path, None, f"no RDF format has the extension {suffix!r}; known: {', '.join(FORMATS)} (.gz)")
+    form = FORMATS[suffix]
+    try:
+        with _open(path) as file:
+            if form is None:
+                yield from _json_ld(path, file, blank)
+            elif form in _LINE_FORMATS:
+                yield from _lines(path, file, form, blank, skipped)
+            else:
+                yield from _document(path, file, form, blank, skipped is not None)
+    except _BAD_INPUT as error:
+        raise ReadError(path, None, f"cannot be read: {error}") from error
+
+
+def _open(path: Path) -> IO[bytes]:
+    return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb")  # type: ignore[return-value]
+
+
+def _lines(
+    path: Path, file: IO[bytes], form: ox.RdfFormat, blank: Blank, skipped: list[BadLine] | None
+) -> Iterator[list[Statement]]:
+    """Block by block; a block with an error in it line by line, so that the error costs one line."""
+    before = 0
+    while lines := file.readlines(_BLOCK_BYTES):
+        try:
+            yield _convert(ox.parse(b"".join(lines), form), blank)
+        except (SyntaxError, _Unsupported):
+            good: list[Statement] = []
+            for number, line in enumerate(lines, before + 1):
+                try:
+                    good += _convert(ox.parse(line, form), blank)
+                except (SyntaxError, _Unsupported) as error:
+                    if skipped is None:
+                        raise ReadError(path, number, _reason(error)) from error
+                    skipped.append(BadLine(str(path), number, _reason(error)))
+            yield good
+        before += len(lines)
+
+
+def _document(
+    path: Path, file: IO[bytes], form: ox.RdfFormat, blank: Blank, skip_bad: bool
+) -> Iterator[list[Statement]]:
+    parser = ox.parse(file, form, base_iri=f"file:///{path.name.split('.')[0]}")
+    way_out = f"; {form.name} cannot be read past an error, mend it or convert the file to N-Triples"
+    try:
+        while quads := list(islice(parser, _BATCH)):
+            yield _convert(quads, blank)
+    except SyntaxError as error:
+        line = error.lineno
+        if line is None and form is ox.RdfFormat.RDF_XML:
+            line = _xml_line(path)
+        raise ReadError(path, line, _reason(error) + (way_out if skip_bad else "")) from error
+    except _Unsupported as error:
+        raise ReadError(path, None, _reason(error) + (way_out if skip_bad else "")) from error
+
+
+class _Unsupported(Exception):
+    """A statement about a statement."""
+
+
+def _convert(quads: Iterable[ox.Quad], blank: Blank) -> list[Statement]:
+    named, literal, string = ox.NamedNode, ox.Literal, XSD + "string"
+    found: list[Statement] = []
+    for quad in quads:
+        subject, target = quad.subject, quad.object
+        if isinstance(subject, ox.Triple) or isinstance(target, ox.Triple):
+            raise _Unsupported("a quoted triple (RDF-star) has no place in the graph")
+        head = subject.value if isinstance(subject, named) else blank(subject.value)
+        if isinstance(target, literal):
+            language = target.language
+            datatype = target.datatype.value if language is None else string
+            found.append((head, quad.predicate.value, target.value, datatype, language))
+        else:
+            tail = target.value if isinstance(target, named) else blank(target.value)
+            found.append((head, quad.predicate.value, tail, None, None))
+    return found
+
+
+def _reason(error: Exception) -> str:
+    message = error.msg if isinstance(error, SyntaxError) else str(error)
+    return _PLACE.sub("", message or "malformed")
+
+
+def _xml_line(path: Path) -> int | None:
+    """Line at which the file stops being XML; None where it is XML and only its RDF is wrong."""
+    parser = expat.ParserCreate()
+    try:
+        with _open(path) as file:
+            parser.ParseFile(file)
+    except expat.ExpatError as error:
+        return error.lineno
+    return None
+
+
+def _json_ld(path: Path, file: IO[bytes], blank: Blank) -> Iterator[list[Statement]]:
+    import rdflib
+
+    text = file.read()
+    if not text.strip():
+        return
+    try:
+        json.loads(text)
+        data = rdflib.Dataset()
+        logging.getLogger("rdflib.term").addFilter(_quiet)
+        try:
+            data.parse(data=text, format="json-ld", publicID=f"file:///{path.name.split('.')[0]}")
+        finally:
+            logging.getLogger("rdflib.term").removeFilter(_quiet)
+    except json.JSONDecodeError as error:
+        raise ReadError(path, error.lineno, error.msg) from error
+    except OSError as error:
+        raise ReadError(path, None, f"its @context cannot be fetched ({error}); write the context into it") from error
+    except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError) as error:
+        raise ReadError(path, None, f"no JSON-LD: {error}") from error
+    quads = iter(data.quads())
+    while batch := list(islice(quads, _BATCH)):
+        yield [_from_rdflib(s, p, o, blank) for s, p, o, _ in batch]
+
+
+def _quiet(_: logging.LogRecord) -> bool:
+    return False
+
+
+def _from_rdflib(subject: Any, predicate: Any, target: Any, blank: Blank) -> Statement:
+    import rdflib
+
+    head = blank(str(subject)) if isinstance(subject, rdflib.BNode) else str(subject)
+    if isinstance(target, rdflib.Literal):
+        datatype = XSD + "string" if target.datatype is None else str(target.datatype)
+        return head, str(predicate), str(target), datatype, target.language
+    return head, str(predicate), blank(str(target)) if isinstance(target, rdflib.BNode) else str(target), None, None

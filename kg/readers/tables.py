@@ -1,0 +1,340 @@
+"""Triples, entities and relations from TSV, CSV and Parquet, gzipped or not.
+
+Arrow parses whole files in its own threads; only where it meets trouble does a second, slower pass
+look for the line and the reason. TSV fields are taken as they are, CSV fields may be quoted.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+
+from kg.errors import ReadError, UserError
+from kg.readers.raw import ENTITY_SCHEMA, RELATION_SCHEMA, BadLine, Progress, RawGraph
+
+TRIPLE_COLUMNS = ("head", "relation", "tail")
+TABLE_SUFFIXES = (".tsv", ".txt", ".csv", ".parquet")
+_LIST_SEPARATOR = "|"
+
+
+def suffix(path: Path) -> str:
+    """Extension that tells the format, looking through `.gz`."""
+    name = path.name.lower().removesuffix(".gz")
+    return Path(name).suffix
+
+
+def read_triples(
+    path: Path,
+    mapping: Mapping[str, str] | None = None,
+    *,
+    skip_bad: bool = False,
+    progress: Progress | None = None,
+) -> RawGraph:
+    """Read triples from one file.
+
+    Without a mapping the first three columns are head, relation and tail, and a first line that says
+    just that is taken as a header. A mapping (`{"head": "subject", ...}`) names the columns of a file
+    with a header; the optional key `datatype` names a column with the datatype IRI of literal tails.
+
+    Raises:
+        ReadError: the file is missing, or a line is malformed and `skip_bad` is off.
+    """
+    if progress:
+        progress(f"reading {path.name}", 0, None)
+    wanted = {name: (mapping or {}).get(name, name) for name in TRIPLE_COLUMNS}
+    if mapping and "datatype" in mapping:
+        wanted["datatype"] = mapping["datatype"]
+    mapped = any((mapping or {}).get(name) for name in TRIPLE_COLUMNS)
+    table, skipped = _read(path, wanted if mapped else None, skip_bad)
+    columns = {name: _dictionary(table[name]) for name in wanted}
+    datatypes = columns.get("datatype")
+    return RawGraph(
+        heads=columns["head"],
+        relations=columns["relation"],
+        tails=columns["tail"],
+        datatypes=datatypes,
+        skipped=skipped,
+    )
+
+
+def read_entities(path: Path, mapping: Mapping[str, str] | None = None, *, skip_bad: bool = False) -> pa.Table:
+    """Rows of `ENTITY_SCHEMA` from a table with a header; only `id` is required.
+
+    Columns: id, label, description, aliases (several by `|`), type (several by `|`). Others are ignored.
+    """
+    table = _described(path, mapping, skip_bad, {"id", "label", "description", "aliases", "type"})
+    columns = {
+        "id": table["id"],
+        "label": _text(table, "label"),
+        "description": _text(table, "description"),
+        "aliases": _split(table, "aliases"),
+        "types": _split(table, "type"),
+    }
+    return pa.table(columns).cast(ENTITY_SCHEMA)
+
+
+def read_relations(path: Path, mapping: Mapping[str, str] | None = None, *, skip_bad: bool = False) -> pa.Table:
+    """Rows of `RELATION_SCHEMA` from a table with a header; only `id` is required."""
+    table = _described(path, mapping, skip_bad, {"id", "label", "description", "aliases", "domain", "range"})
+    columns = {name: _text(table, name) for name in ("label", "description", "domain", "range")}
+    columns = {"id": table["id"], **columns, "aliases": _split(table, "aliases")}
+    return pa.table({name: columns[name] for name in RELATION_SCHEMA.names}).cast(RELATION_SCHEMA)
+
+
+# --- one file ------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class _Layout:
+    """How a delimited file is laid out: its columns by position, and which of them must not be empty."""
+
+    delimiter: str
+    quoted: bool
+    columns: dict[str, int]
+    width: int | None  # fields per line; None: any number of at least the last needed one
+    header: bool
+    required: tuple[str, ...]
+
+
+def _read(path: Path, wanted: Mapping[str, str] | None, skip_bad: bool) -> tuple[pa.Table, list[BadLine]]:
+    """Columns `head`, `relation`, `tail` (and `datatype`) as strings."""
+    if not path.is_file():
+        raise ReadError(path, None, "no such file")
+    if suffix(path) == ".parquet":
+        return _read_parquet(path, wanted or {name: name for name in TRIPLE_COLUMNS}, TRIPLE_COLUMNS), []
+    first = _first_fields(path)
+    if wanted is None:
+        header = tuple(f.strip().lower() for f in first[:3]) == TRIPLE_COLUMNS
+        positions = {name: i for i, name in enumerate(TRIPLE_COLUMNS)}
+        if first and len(first) < 3:
+            raise ReadError(path, 1, f"{len(first)} field(s) where head, relation and tail are needed")
+    else:
+        header, positions = True, _positions(path, first, wanted)
+    delimiter, quoted = _dialect(path)
+    width = len(first) if first else 3
+    return _read_delimited(path, _Layout(delimiter, quoted, positions, width, header, TRIPLE_COLUMNS), skip_bad)
+
+
+def _described(path: Path, mapping: Mapping[str, str] | None, skip_bad: bool, known: set[str]) -> pa.Table:
+    if not path.is_file():
+        raise ReadError(path, None, "no such file")
+    wanted = {name: (mapping or {}).get(name, name) for name in known}
+    if suffix(path) == ".parquet":
+        present = set(pq.read_schema(path).names)
+        return _read_parquet(path, {k: v for k, v in wanted.items() if v in present or k == "id"}, ("id",))
+    first = _first_fields(path)
+    wanted = {k: v for k, v in wanted.items() if v in first or k == "id" or v != k}
+    delimiter, quoted = _dialect(path)
+    layout = _Layout(delimiter, quoted, _positions(path, first, wanted), len(first), True, ("id",))
+    return _read_delimited(path, layout, skip_bad)[0]
+
+
+def _dialect(path: Path) -> tuple[str, bool]:
+    return (",", True) if suffix(path) == ".csv" else ("\t", False)
+
+
+def _positions(path: Path, header: Sequence[str], wanted: Mapping[str, str]) -> dict[str, int]:
+    missing = [column for column in wanted.values() if column not in header]
+    if missing:
+        names = ", ".join(header) or "nothing"
+        raise ReadError(path, 1, f"no column {', '.join(map(repr, missing))} in the header (it has: {names})")
+    return {name: list(header).index(column) for name, column in wanted.items()}
+
+
+def _open(path: Path) -> IO[bytes]:
+    return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb")  # type: ignore[return-value]
+
+
+def _first_fields(path: Path) -> list[str]:
+    """Fields of the first line, [] for an empty file."""
+    delimiter, quoted = _dialect(path)
+    try:
+        with _open(path) as source:
+            line = source.readline().decode("utf-8-sig").rstrip("\r\n")
+    except (UnicodeDecodeError, OSError, EOFError) as error:
+        raise ReadError(path, 1, f"not readable as text: {error}") from error
+    if not line:
+        return []
+    return next(csv.reader([line])) if quoted else line.split(delimiter)
+
+
+def _read_delimited(path: Path, layout: _Layout, skip_bad: bool) -> tuple[pa.Table, list[BadLine]]:
+    try:
+        with pa.input_stream(str(path), compression="detect") as source:
+            table = _parse(source, layout)
+        if table is not None:
+            return table, []
+    except pa.ArrowInvalid:
+        pass
+    except (OSError, EOFError) as error:
+        raise ReadError(path, None, f"cannot be read to its end: {error}") from error
+    # Something is wrong on some line: find out where and what.
+    good, skipped = io.BytesIO(), []
+    try:
+        for number, line, reason in _scan(path, layout):
+            if reason is None:
+                good.write(line)
+            else:
+                if not skip_bad:
+                    raise ReadError(path, number, reason)
+                skipped.append(BadLine(str(path), number, reason))
+    except (OSError, EOFError) as error:
+        raise ReadError(path, None, f"cannot be read to its end: {error}") from error
+    good.seek(0)
+    table = _parse(good, layout)
+    if table is None:
+        raise ReadError(path, None, "cannot be parsed, though no single line is at fault")
+    return table, skipped
+
+
+def _parse(source: object, layout: _Layout) -> pa.Table | None:
+    """The wanted columns, or None where a row is malformed."""
+    bad: list[object] = []
+    count = max(layout.width or 0, max(layout.columns.values()) + 1)
+    names = [f"f{i}" for i in range(count)]
+    try:
+        table = pa_csv.read_csv(
+            source,
+            read_options=pa_csv.ReadOptions(column_names=names, skip_rows=int(layout.header), block_size=8 << 20),
+            parse_options=pa_csv.ParseOptions(
+                delimiter=layout.delimiter,
+                quote_char='"' if layout.quoted else False,
+                newlines_in_values=layout.quoted,
+                invalid_row_handler=lambda row: bad.append(row) or "skip",
+            ),
+            convert_options=pa_csv.ConvertOptions(
+                include_columns=[f"f{i}" for i in layout.columns.values()],
+                column_types={f"f{i}": pa.dictionary(pa.int32(), pa.string()) for i in layout.columns.values()},
+                strings_can_be_null=False,
+            ),
+        )
+    except pa.ArrowInvalid as error:
+        if "Empty CSV" not in str(error):
+            raise
+        empty = pa.array([], pa.dictionary(pa.int32(), pa.string()))
+        return pa.table({name: empty for name in layout.columns})
+    table = table.select([f"f{i}" for i in layout.columns.values()]).rename_columns(list(layout.columns))
+    if bad:
+        return None
+    for name in layout.columns:
+        if _faulty(table[name], name in layout.required):
+            return None
+    return table
+
+
+def _faulty(column: pa.ChunkedArray, required: bool) -> bool:
+    chunk = _dictionary(column)
+    values = chunk.dictionary
+    if required and pc.any(pc.equal(pc.utf8_trim_whitespace(values), "")).as_py():
+        return True
+    return bool(pc.any(pc.match_substring(values, "\x00")).as_py())
+
+
+def _scan(path: Path, layout: _Layout) -> Iterator[tuple[int, bytes, str | None]]:
+    """Each record with its first line number and what is wrong with it (None: nothing)."""
+    with _open(path) as source:
+        records = _quoted_records(source) if layout.quoted else enumerate(source, 1)
+        for number, line in records:
+            if number == 1 and layout.header:
+                yield number, line, None
+                continue
+            if line.strip():
+                yield number, line, _fault(line, layout)
+
+
+def _fault(line: bytes, layout: _Layout) -> str | None:
+    try:
+        text = line.decode("utf-8").rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        return f"not UTF-8 ({error.reason} at byte {error.start})"
+    fields = next(csv.reader(io.StringIO(text, newline=""))) if layout.quoted else text.split(layout.delimiter)
+    if layout.width is not None and len(fields) != layout.width:
+        return f"{len(fields)} fields where {layout.width} are expected"
+    if "\x00" in text:
+        return "contains a NUL character"
+    empty = [name for name in layout.required if not fields[layout.columns[name]].strip()]
+    return f"empty {', '.join(empty)}" if empty else None
+
+
+def _quoted_records(source: IO[bytes]) -> Iterator[tuple[int, bytes]]:
+    """Records of a CSV file, whose quoted fields may run over several lines."""
+    start, held = 1, b""
+    for number, line in enumerate(source, 1):
+        held += line
+        if held.count(b'"') % 2 == 0:
+            yield start, held
+            start, held = number + 1, b""
+    if held:
+        yield start, held
+
+
+def _read_parquet(path: Path, wanted: Mapping[str, str], required: Sequence[str]) -> pa.Table:
+    try:
+        names = pq.read_schema(path).names
+        missing = [column for column in wanted.values() if column not in names]
+        if missing:
+            raise ReadError(path, None, f"no column {missing[0]!r} (it has: {', '.join(names)})")
+        table = pq.read_table(path, columns=list(wanted.values()))
+    except (pa.ArrowInvalid, OSError) as error:
+        raise ReadError(path, None, f"not a readable Parquet file: {error}") from error
+    columns = {}
+    for name, column in wanted.items():
+        values = table[column]
+        if pa.types.is_list(values.type):
+            values = pa.chunked_array([pa.array([_LIST_SEPARATOR.join(v or ()) for v in values.to_pylist()])])
+        values = values.cast(pa.string())
+        if name in required and (values.null_count or pc.any(pc.equal(values, "")).as_py()):
+            row = next(i for i, v in enumerate(values.to_pylist(), 1) if not v)
+            raise ReadError(path, None, f"row {row} has no {column!r}")
+        columns[name] = values if name == "datatype" else pc.fill_null(values, "")
+    return pa.table(columns)
+
+
+# --- columns -------------------------------------------------------------------------------------
+def _dictionary(column: pa.ChunkedArray) -> pa.DictionaryArray:
+    """One dictionary-encoded array out of a column of strings in any chunking."""
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    column = column.unify_dictionaries()
+    if column.num_chunks == 0:
+        return pa.array([], pa.dictionary(pa.int32(), pa.string()))
+    return column.combine_chunks() if column.num_chunks > 1 else column.chunk(0)
+
+
+def _text(table: pa.Table, name: str) -> pa.ChunkedArray:
+    """A column of strings, null where it is empty or missing."""
+    if name not in table.column_names:
+        return pa.chunked_array([pa.nulls(table.num_rows, pa.string())])
+    column = table[name].cast(pa.string())
+    return pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
+
+
+def _split(table: pa.Table, name: str) -> pa.ChunkedArray:
+    """A column of lists out of `a|b|c`."""
+    values = _text(table, name).to_pylist()
+    lists = [[part for p in v.split(_LIST_SEPARATOR) if (part := p.strip())] if v else [] for v in values]
+    return pa.chunked_array([pa.array(lists, pa.list_(pa.string()))])
+
+
+def parse_mapping(pairs: Sequence[str]) -> dict[str, str]:
+    """`["head=subject", "tail=object"]` as a mapping.
+
+    Raises:
+        UserError: a pair without `=`, or a name that no reader knows.
+    """
+    known = {*TRIPLE_COLUMNS, "datatype", *ENTITY_SCHEMA.names, *RELATION_SCHEMA.names, "type", "title", "text", "node"}
+    mapping: dict[str, str] = {}
+    for pair in (p for text in pairs for p in text.split(",")):
+        name, separator, column = pair.partition("=")
+        if not separator or not column or name.strip() not in known:
+            raise UserError(f"--map {pair!r}: write NAME=COLUMN, with NAME one of {', '.join(sorted(known))}")
+        mapping[name.strip()] = column.strip()
+    return mapping

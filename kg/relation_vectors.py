@@ -1,0 +1,56 @@
+"""Vectors of the relations of a graph, encoded once, and their similarity to a text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from kg.encode import Encoder
+from kg.types import Relation
+
+FloatArray = npt.NDArray[np.float32]
+
+
+def relation_texts(relation: Relation) -> list[str]:
+    """The wordings by which a relation is compared: its label and its aliases."""
+    return [relation.label, *relation.aliases]
+
+
+class RelationVectors:
+    """One or more vectors per relation.
+
+    Args:
+        vectors: shape (t, d), L2-normalised.
+        owners: the relation of each, shape (t,), ascending.
+        encoder: made them, and encodes the texts they are compared with.
+    """
+
+    def __init__(self, vectors: FloatArray, owners: npt.NDArray[np.int64], encoder: Encoder) -> None:
+        self._vectors = vectors
+        self._starts = np.flatnonzero(np.concatenate(([True], owners[1:] != owners[:-1]))) if len(owners) else owners
+        self._encoder = encoder
+
+    def against(self, text: str) -> FloatArray:
+        """Cosine of each relation's best wording with a text, shape (relations,)."""
+        if len(self._vectors) == 0:
+            return np.empty(0, np.float32)
+        cosines = self._vectors @ self._encoder.encode([text])[0]
+        best: FloatArray = np.maximum.reduceat(cosines, self._starts)
+        return best
+
+
+def build(relations: Sequence[Relation], encoder: Encoder, folder: Path) -> None:
+    """Encode all relations and write their vectors into a folder."""
+    texts = [(number, text) for number, relation in enumerate(relations) for text in relation_texts(relation)]
+    vectors = encoder.encode([text for _, text in texts]) if texts else np.empty((0, encoder.dimensions), np.float32)
+    np.save(folder / "relation_vectors.npy", vectors)
+    np.save(folder / "relation_owners.npy", np.array([number for number, _ in texts], np.int64))
+
+
+def open_vectors(folder: Path, encoder: Encoder) -> RelationVectors:
+    """The vectors that `build` wrote."""
+    vectors = np.load(folder / "relation_vectors.npy", mmap_mode="r", allow_pickle=False)
+    return RelationVectors(vectors, np.load(folder / "relation_owners.npy", allow_pickle=False), encoder)

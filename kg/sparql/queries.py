@@ -1,0 +1,189 @@
+"""The text of every query that `SparqlGraph` asks.
+
+Throughout, `?i` is the place of a node in the list that was asked for (a node may have several
+terms: one string in three languages), `?x` the node itself, `?y` the other end and `?k` the other
+end without its language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from kg.sparql.terms import STRING, iri, literal
+from kg.sparql.vocabulary import Vocabulary
+from kg.types import Direction
+
+_PATTERN = {Direction.OUT: "{x} {p} ?y", Direction.IN: "?y {p} {x}"}
+_PLAIN = f"IF(isLiteral(?y) && (LANG(?y) != '' || DATATYPE(?y) = <{STRING}>), STR(?y), ?y)"
+_FAR = {Direction.OUT: _PLAIN, Direction.IN: "?y"}
+
+
+class Queries:
+    """Writes queries for one vocabulary.
+
+    Args:
+        words: which predicates are no edges.
+        blank_nodes: whether edges from and to blank nodes are asked for.
+    """
+
+    def __init__(self, words: Vocabulary, blank_nodes: bool) -> None:
+        self._words = words
+        not_edge = ", ".join(iri(p) for p in words.not_edges)
+        self._no_blank = "" if blank_nodes else " FILTER(!isBlank(?x) && !isBlank(?y))"
+        self._not_edge = f" FILTER(?p NOT IN ({not_edge}))" if not_edge else ""
+        self._edge = self._not_edge + self._no_blank
+        self._type = "|".join(iri(p) for p in words.types)
+
+    def _edges_at(self, direction: Direction, relation: str | None) -> str:
+        if relation is not None:
+            return _PATTERN[direction].format(x="?x", p=iri(relation)) + self._no_blank
+        return _PATTERN[direction].format(x="?x", p="?p") + self._edge
+
+    # --- edges ---------------------------------------------------------------------------------
+    def edges(self, nodes: Iterable[tuple[str, int]], relation: str | None, direction: Direction) -> str:
+        """Rows (?i, ?p, ?k), ?p absent for a given relation; `nodes` as (term, place)."""
+        variables = "?i ?k" if relation is not None else "?i ?p ?k"
+        where = f"{_values('?x ?i', nodes)} {self._edges_at(direction, relation)}"
+        return f"SELECT DISTINCT {variables.replace('?k', f'({_FAR[direction]} AS ?k)')} WHERE {{ {where} }}"
+
+    def edges_of_pairs(self, pairs: Iterable[tuple[str, str, int]], direction: Direction) -> str:
+        """Rows (?i, ?k) for (node term, relation term, place)."""
+        where = f"{_values('?x ?p ?i', pairs)} {_PATTERN[direction].format(x='?x', p='?p')}{self._no_blank}"
+        return f"SELECT DISTINCT ?i ({_FAR[direction]} AS ?k) WHERE {{ {where} }}"
+
+    def some_edges(self, groups: Sequence[tuple[list[str], str, int]], direction: Direction, limit: int) -> str:
+        """Rows (?i, ?k), at most `limit` for each (terms of a node, relation, place)."""
+        parts = []
+        for terms, relation, place in groups:
+            where = f"VALUES ?x {{ {' '.join(terms)} }} {self._edges_at(direction, relation)}"
+            far = _FAR[direction]
+            parts.append(f"{{ SELECT DISTINCT ({place} AS ?i) ({far} AS ?k) WHERE {{ {where} }} LIMIT {limit} }}")
+        return f"SELECT ?i ?k WHERE {{ {' UNION '.join(parts)} }}"
+
+    def edges_of_bound(self, direction: Direction) -> str:
+        """Rows (?x, ?p, ?y) for a blank node bound to ?x."""
+        return f"SELECT ?x ?p ?y WHERE {{ {self._edges_at(direction, None)} }}"
+
+    def counts(self, nodes: Iterable[tuple[str, int]], relation: str | None, direction: Direction) -> str:
+        """Rows (?i, ?p, ?edges)."""
+        inner = self.edges(nodes, relation, direction)
+        group = "?i" if relation is not None else "?i ?p"
+        return f"SELECT {group} (COUNT(*) AS ?edges) WHERE {{ {inner} }} GROUP BY {group}"
+
+    def counts_together(self, nodes: Iterable[tuple[str, int]], direction: Direction) -> str:
+        """Rows (?p, ?edges, ?nodes)."""
+        inner = self.edges(nodes, None, direction)
+        return f"SELECT ?p (COUNT(*) AS ?edges) (COUNT(DISTINCT ?i) AS ?nodes) WHERE {{ {inner} }} GROUP BY ?p"
+
+    def contained(self, triples: Iterable[tuple[str, str, str, int]]) -> str:
+        """Rows (?i) of the triples that are in the graph."""
+        return f"SELECT DISTINCT ?i WHERE {{ {_values('?x ?p ?y ?i', triples)} ?x ?p ?y }}"
+
+    # --- single ids ----------------------------------------------------------------------------
+    def find_entity(self, id: str) -> str:
+        """One row if the IRI is a node."""
+        node = iri(id)
+        visible = " FILTER(!isBlank(?y))" if self._no_blank else ""
+        edges = [_PATTERN[way].format(x=node, p="?p") + self._not_edge + visible for way in Direction]
+        said = _values("?p", [(iri(p),) for p in self._words.described])
+        union = " UNION ".join(f"{{ {part} }}" for part in (*edges, f"{said} {node} ?p ?y{self._not_schema(node)}"))
+        return f"SELECT (1 AS ?found) WHERE {{ {union} }} LIMIT 1"
+
+    def find_values(self, terms: Iterable[str]) -> str:
+        """Rows (?x): those of the literals that are nodes, as the store writes them."""
+        where = f"{_values('?x', [(t,) for t in terms])} {self._edges_at(Direction.IN, None)}"
+        return f"SELECT DISTINCT ?x WHERE {{ {where} }}"
+
+    def find_relation(self, id: str) -> str:
+        """One row if the IRI is a relation."""
+        return f"SELECT (1 AS ?found) WHERE {{ {self._edges_at(Direction.OUT, id)} }} LIMIT 1"
+
+    def _not_schema(self, node: str) -> str:
+        """Neither a class nor a relation."""
+        classes = ", ".join(iri(c) for c in self._words.classes + self._words.properties)
+        return (
+            f" FILTER NOT EXISTS {{ ?member {self._type} {node} }}"
+            f" FILTER NOT EXISTS {{ ?head {node} ?tail }}"
+            + (f" FILTER NOT EXISTS {{ {node} {self._type} ?c FILTER(?c IN ({classes})) }}" if classes else "")
+        )
+
+    # --- descriptions --------------------------------------------------------------------------
+    def described(self, nodes: Iterable[tuple[str, int]], predicates: Iterable[str], language: str = "") -> str:
+        """Rows (?i, ?p, ?v); with a language only texts in it and those without a tag."""
+        tagged = f" FILTER(LANG(?v) = '' || langMatches(LANG(?v), {literal(language)}))" if language else ""
+        said = _values("?p", [(iri(p),) for p in predicates])
+        return f"SELECT DISTINCT ?i ?p ?v WHERE {{ {_values('?x ?i', nodes)} {said} ?x ?p ?v{tagged} }}"
+
+    def described_bound(self, predicates: Iterable[str]) -> str:
+        """Rows (?x, ?p, ?v) for a blank node bound to ?x."""
+        return f"SELECT ?x ?p ?v WHERE {{ {_values('?p', [(iri(p),) for p in predicates])} ?x ?p ?v }}"
+
+    # --- the whole graph -----------------------------------------------------------------------
+    def relations(self) -> str:
+        """Rows (?p)."""
+        return f"SELECT DISTINCT ?p WHERE {{ ?x ?p ?y{self._edge} }}"
+
+    def literal_kinds(self) -> str:
+        """Rows (?d, ?l): every datatype and language of a value."""
+        where = f"?x ?p ?y{self._edge} FILTER(isLiteral(?y))"
+        return f"SELECT DISTINCT (DATATYPE(?y) AS ?d) (LANG(?y) AS ?l) WHERE {{ {where} }}"
+
+    def typed(self) -> str:
+        """One row if anything has a type."""
+        return f"SELECT (1 AS ?found) WHERE {{ ?x {self._type} ?y FILTER(isIRI(?y)) }} LIMIT 1"
+
+    def count_entities(self) -> str:
+        """One row (?count)."""
+        said = _values("?p", [(iri(p),) for p in self._words.described])
+        described = f"{said} ?n ?p ?o{self._not_schema('?n')}" + (" FILTER(!isBlank(?n))" if self._no_blank else "")
+        out = f"?x ?p ?y{self._edge} BIND(?x AS ?n)"
+        into = f"?x ?p ?y{self._edge} FILTER(!isLiteral(?y)) BIND(?y AS ?n)"
+        return f"SELECT (COUNT(DISTINCT ?n) AS ?count) WHERE {{ {{ {out} }} UNION {{ {into} }} UNION {{ {described} }} }}"
+
+    def count_values(self) -> str:
+        """One row (?count)."""
+        inner = f"SELECT DISTINCT ({_PLAIN} AS ?k) WHERE {{ ?x ?p ?y{self._edge} FILTER(isLiteral(?y)) }}"
+        return f"SELECT (COUNT(*) AS ?count) WHERE {{ {inner} }}"
+
+    def count_triples(self) -> tuple[str, str]:
+        """Two queries with one row (?count) each, to be added.
+
+        Texts with a language are apart: only among them may two statements be one edge, and only
+        they have to be compared with each other.
+        """
+        untagged = f"?x ?p ?y{self._edge} FILTER(!isLiteral(?y) || LANG(?y) = '')"
+        tagged = (
+            f"?x ?p ?y{self._edge} FILTER(isLiteral(?y) && LANG(?y) != '') "
+            "FILTER NOT EXISTS { ?x ?p ?z FILTER(isLiteral(?z) && LANG(?z) = '' && ?z = STR(?y)) }"
+        )
+        return (
+            f"SELECT (COUNT(*) AS ?count) WHERE {{ {untagged} }}",
+            f"SELECT (COUNT(*) AS ?count) WHERE {{ SELECT DISTINCT ?x ?p (STR(?y) AS ?k) WHERE {{ {tagged} }} }}",
+        )
+
+    # --- schema --------------------------------------------------------------------------------
+    def count_edges(self, relation: str) -> str:
+        """One row (?count)."""
+        inner = f"SELECT DISTINCT ?x ({_PLAIN} AS ?k) WHERE {{ {self._edges_at(Direction.OUT, relation)} }}"
+        return f"SELECT (COUNT(*) AS ?count) WHERE {{ {inner} }}"
+
+    def count_types(self, relation: str, node: str, limit: int) -> str:
+        """Rows (?t, ?n), most frequent first: types of the heads (`?x`) or tails (`?y`)."""
+        return self._grouped(relation, f"{node} {self._type} ?t FILTER(isIRI(?t))", limit)
+
+    def count_datatypes(self, relation: str, limit: int) -> str:
+        """Rows (?t, ?n), most frequent first: datatypes of the tails."""
+        datatype = f"IF(LANG(?y) != '', <{STRING}>, DATATYPE(?y))"
+        return self._grouped(relation, f"FILTER(isLiteral(?y)) BIND({datatype} AS ?t)", limit)
+
+    def _grouped(self, relation: str, condition: str, limit: int) -> str:
+        where = f"{self._edges_at(Direction.OUT, relation)} . {condition}"
+        inner = f"SELECT DISTINCT ?x ({_PLAIN} AS ?k) ?t WHERE {{ {where} }}"
+        return (
+            f"SELECT ?t (COUNT(*) AS ?n) WHERE {{ {inner} }} GROUP BY ?t ORDER BY DESC(?n) ?t LIMIT {limit}"
+        )
+
+
+def _values(variables: str, rows: Iterable[tuple[str | int, ...]]) -> str:
+    lines = " ".join(f"({' '.join(map(str, row))})" for row in rows)
+    return f"VALUES ({variables}) {{ {lines} }}"

@@ -1,0 +1,94 @@
+"""RDF terms, and how they are written into a query so that no text can break out of its quotes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+from kg.types import XSD
+
+STRING = XSD + "string"
+
+# Grammar rule IRIREF of SPARQL 1.1; a surrogate cannot be sent as UTF-8.
+_IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\\ud800-\udfff]*")
+_LANGUAGE = re.compile(r"[A-Za-z]+(-[A-Za-z0-9]+)*")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+# A backslash before a "u" is written with the letter escaped: some engines replace \uXXXX before
+# they look at the quotes, so that "\\u0022" would end the string there.
+_ESCAPED = {
+    ord("\\"): "\\\\",
+    ord('"'): '\\"',
+    ord("\n"): "\\n",
+    ord("\r"): "\\r",
+    ord("\t"): "\\t",
+    ord("\b"): "\\b",
+    ord("\f"): "\\f",
+}
+_BACKSLASH_U = re.compile(r"\\([uU])")
+
+
+class Kind(Enum):
+    """The three kinds of RDF terms."""
+
+    IRI = "iri"
+    BLANK = "blank"
+    LITERAL = "literal"
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """An RDF term.
+
+    Attributes:
+        kind: what it is.
+        value: the IRI, the label of a blank node (without `_:`), or the lexical form.
+        datatype: datatype IRI of a literal, `xsd:string` where it has a language.
+        language: language tag of a literal.
+    """
+
+    kind: Kind
+    value: str
+    datatype: str = ""
+    language: str = ""
+
+
+def is_iri(text: str) -> bool:
+    """Whether the text may stand between `<` and `>` in a query."""
+    return _IRI.fullmatch(text) is not None
+
+
+def iri(text: str) -> str:
+    """`<text>`.
+
+    Raises:
+        ValueError: the text holds a character that no IRI may hold.
+    """
+    if not is_iri(text):
+        raise ValueError(f"no IRI: {text!r}")
+    return f"<{text}>"
+
+
+def literal(lexical: str, datatype: str = STRING, language: str = "") -> str:
+    """A quoted, escaped literal with its language or datatype.
+
+    Raises:
+        ValueError: a lone surrogate in the text, a datatype that is no IRI, a malformed language tag.
+    """
+    if _SURROGATE.search(lexical):
+        raise ValueError(f"no Unicode text: {lexical!r}")
+    pieces = _BACKSLASH_U.split(lexical)
+    quoted = pieces[0].translate(_ESCAPED)
+    for letter, rest in zip(pieces[1::2], pieces[2::2], strict=True):
+        quoted += f"\\\\\\U{ord(letter):08X}{rest.translate(_ESCAPED)}"
+    if language:
+        if not _LANGUAGE.fullmatch(language):
+            raise ValueError(f"no language tag: {language!r}")
+        return f'"{quoted}"@{language}'
+    return f'"{quoted}"' if datatype == STRING else f'"{quoted}"^^{iri(datatype)}'
+
+
+def string_variants(lexical: str, languages: tuple[str, ...]) -> list[str]:
+    """All terms that the graph takes for one string: plain, typed, and in each language."""
+    plain = literal(lexical)
+    return [plain, f"{plain}^^{iri(STRING)}", *(literal(lexical, language=tag) for tag in languages)]

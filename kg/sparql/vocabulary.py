@@ -1,0 +1,84 @@
+"""Which predicates describe nodes instead of joining them: labels, aliases, descriptions, types.
+
+The RDF reader and `SparqlGraph` share it, so that a file and an endpoint with the same triples give
+the same graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+RDFS = "http://www.w3.org/2000/01/rdf-schema#"
+OWL = "http://www.w3.org/2002/07/owl#"
+SKOS = "http://www.w3.org/2004/02/skos/core#"
+FOAF = "http://xmlns.com/foaf/0.1/"
+DCTERMS = "http://purl.org/dc/terms/"
+SCHEMA = ("http://schema.org/", "https://schema.org/")
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Predicates with a meaning of their own. None of them is an edge of the graph.
+
+    Of several values the one of the earlier predicate counts; see `best_first` for languages.
+
+    Attributes:
+        types: from an entity to its class.
+        labels: its name; every further one is an alias.
+        aliases: its other names.
+        descriptions: a sentence about it.
+        domains, ranges: from a relation to the class of its heads, of its tails.
+        classes: types whose members are classes.
+        properties: types whose members are relations.
+        ignored: predicates to leave out altogether (bookkeeping of an ontology, page links).
+        language: preferred language tag, next to texts without a tag.
+    """
+
+    types: tuple[str, ...] = (RDF + "type",)
+    labels: tuple[str, ...] = (RDFS + "label", SKOS + "prefLabel", *(s + "name" for s in SCHEMA), FOAF + "name")
+    aliases: tuple[str, ...] = (SKOS + "altLabel", *(s + "alternateName" for s in SCHEMA))
+    descriptions: tuple[str, ...] = (
+        RDFS + "comment",
+        *(s + "description" for s in SCHEMA),
+        DCTERMS + "description",
+    )
+    domains: tuple[str, ...] = (RDFS + "domain", *(s + "domainIncludes" for s in SCHEMA))
+    ranges: tuple[str, ...] = (RDFS + "range", *(s + "rangeIncludes" for s in SCHEMA))
+    classes: tuple[str, ...] = (RDFS + "Class", OWL + "Class")
+    properties: tuple[str, ...] = (RDF + "Property", OWL + "ObjectProperty", OWL + "DatatypeProperty")
+    ignored: tuple[str, ...] = (
+        RDFS + "subPropertyOf",
+        OWL + "inverseOf",
+        OWL + "equivalentProperty",
+        RDFS + "isDefinedBy",
+    )
+    language: str = "en"
+
+    @cached_property
+    def described(self) -> tuple[str, ...]:
+        """Predicates that make their subject an entity even if it has no edge."""
+        return self.types + self.labels + self.aliases + self.descriptions
+
+    @cached_property
+    def not_edges(self) -> tuple[str, ...]:
+        """All predicates that are no relation of the graph."""
+        return self.described + self.domains + self.ranges + self.ignored
+
+    def language_rank(self, language: str) -> int:
+        """0 for no tag or the preferred one, 1 for a variety of it ("en-GB"), 2 for the others."""
+        tag = language.lower()
+        if not tag or tag == self.language:
+            return 0
+        return 1 if tag.startswith(self.language + "-") else 2
+
+    def best_first(self, texts: Iterable[tuple[int, str, str]]) -> list[str]:
+        """Texts in order of preference, each once.
+
+        Args:
+            texts: (place of the predicate in its list, language tag or "", text).
+        """
+        order = sorted(texts, key=lambda t: (self.language_rank(t[1]), t[0], t[1], t[2]))
+        return list(dict.fromkeys(text for _, _, text in order if text))

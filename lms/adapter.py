@@ -1,0 +1,193 @@
+"""The tolerant adapter: DSPy's chat format, written plainly and read with patience.
+
+It departs from `dspy.ChatAdapter` in three ways. Values are written as short as small models keep to
+(lists one item a line, `none` for an empty one) and type hints are plain words. Replies are read with
+the usual slips allowed: bold headers, thoughts, `**Yes**` for `yes`, bullets, JSON where lines were
+asked for. And a reply that still cannot be read is an error at once, without a second call in another
+format: the caller decides what to do about it (see `RolePredict`).
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import dspy
+from dspy.adapters.types.base_type import Type
+from dspy.adapters.utils import apply_output_field_defaults, format_field_value
+from dspy.utils.exceptions import AdapterParseError
+
+from kg.errors import UserError
+from lms.metering import reply_was_cut
+from lms.sections import COMPLETED, HEADER, is_completed, split_fields
+from lms.values import hint, is_list, read, render, render_numbered
+
+_LONGEST_REPEATED_REPLY = 2_000
+
+
+class UnreadableReplyError(AdapterParseError):  # type: ignore[misc]
+    """A reply that cannot be read as the fields that were asked for; `problem` says why."""
+
+    def __init__(self, signature: type[dspy.Signature], reply: str, problem: str, parsed: dict[str, Any]) -> None:
+        super().__init__("TolerantAdapter", signature, reply, problem, parsed or None)
+        self.problem = problem
+
+
+class TolerantAdapter(dspy.ChatAdapter):  # type: ignore[misc]
+    """Writes prompts for, and reads replies of, models of any size."""
+
+    def __init__(self, callbacks: list[Any] | None = None) -> None:
+        super().__init__(callbacks=callbacks, use_json_adapter_fallback=False)
+        self._repair: tuple[str, str] | None = None
+
+    def repairing(self, reply: str, problem: str) -> TolerantAdapter:
+        """An adapter whose prompts also show an unreadable reply, and what is wrong with it."""
+        other = copy.copy(self)
+        if len(reply) > _LONGEST_REPEATED_REPLY:
+            reply = reply[:_LONGEST_REPEATED_REPLY] + " ..."
+        other._repair = (reply, problem)
+        return other
+
+    def format(
+        self, signature: type[dspy.Signature], demos: list[dict[str, Any]], inputs: dict[str, Any]
+    ) -> list[dict[str, Any]]:
+        """The chat messages for one call."""
+        messages: list[dict[str, Any]] = super().format(signature, demos, inputs)
+        if self._repair is not None:
+            reply, problem = self._repair
+            request = f"This reply cannot be read: {problem}\n\n{self.user_message_output_requirements(signature)}"
+            messages += [{"role": "assistant", "content": reply or "..."}, {"role": "user", "content": request}]
+        return messages
+
+    def format_field_description(self, signature: type[dspy.Signature]) -> str:
+        """The fields by name, with their descriptions, for the system message."""
+        inputs = "\n".join(f"- `{name}`{_description(name, field)}" for name, field in signature.input_fields.items())
+        outputs = "\n".join(f"- `{name}`{_description(name, field)}" for name, field in signature.output_fields.items())
+        return f"Your input fields are:\n{inputs}\nYour output fields are:\n{outputs}"
+
+    def format_field_structure(self, signature: type[dspy.Signature]) -> str:
+        """The shape of a prompt and of a reply, for the system message."""
+        lines = ["All interactions have this form:"]
+        lines += [f"{HEADER.format(name=name)}\n{{{name}}}" for name in signature.input_fields]
+        for name, field in signature.output_fields.items():
+            kind = hint(field.annotation)
+            lines.append(f"{HEADER.format(name=name)}\n{{{name}{': ' + kind if kind else ''}}}")
+        return "\n\n".join([*lines, COMPLETED])
+
+    def format_task_description(self, signature: type[dspy.Signature]) -> str:
+        """The instruction, for the system message."""
+        return f"Your task:\n{signature.instructions.strip()}"
+
+    def format_user_message_content(
+        self,
+        signature: type[dspy.Signature],
+        inputs: dict[str, Any],
+        prefix: str = "",
+        suffix: str = "",
+        main_request: bool = False,
+    ) -> str:
+        """The inputs under their headers, and how to reply if this is the request itself."""
+        parts = [prefix]
+        for name, field in signature.input_fields.items():
+            if name in inputs:
+                parts.append(f"{HEADER.format(name=name)}\n{_render_input(field, inputs[name])}")
+        if main_request:
+            parts.append(self.user_message_output_requirements(signature))
+        return "\n\n".join([*parts, suffix]).strip()
+
+    def user_message_output_requirements(self, signature: type[dspy.Signature]) -> str:
+        """The reminder of the format at the end of a request."""
+        fields = []
+        for name, field in signature.output_fields.items():
+            kind = hint(field.annotation)
+            fields.append(f"`{HEADER.format(name=name)}`{f' ({kind})' if kind else ''}")
+        return f"Reply with {', then '.join(fields)}, and end with `{COMPLETED}`."
+
+    def format_assistant_message_content(
+        self, signature: type[dspy.Signature], outputs: dict[str, Any], missing_field_message: str | None = None
+    ) -> str:
+        """A reply as it should be: each output under its header."""
+        parts = []
+        for name, field in signature.output_fields.items():
+            value = outputs.get(name, missing_field_message)
+            parts.append(f"{HEADER.format(name=name)}\n{render(field.annotation, value)}")
+        return "\n\n".join([*parts, COMPLETED]) + "\n"
+
+    def format_finetune_data(
+        self,
+        signature: type[dspy.Signature],
+        demos: list[dict[str, Any]],
+        inputs: dict[str, Any],
+        outputs: dict[str, Any],
+    ) -> dict[str, list[Any]]:
+        """One training conversation: system, user, assistant.
+
+        Raises:
+            UserError: the reply would not be read back as `outputs`; such a row would teach the wrong thing.
+        """
+        data: dict[str, list[Any]] = super().format_finetune_data(signature, demos, inputs, outputs)
+        parsed = self.parse(signature, data["messages"][-1]["content"])
+        for name in signature.output_fields:
+            value = outputs.get(name)
+            if parsed[name] != (value.strip() if isinstance(value, str) else value):
+                raise UserError(
+                    f"field {name!r} of a training row is {value!r} but would be read back as "
+                    f"{parsed[name]!r}: leave the row out or mend the value"
+                )
+        return data
+
+    def parse(self, signature: type[dspy.Signature], completion: str) -> dict[str, Any]:
+        """Read a reply as typed fields.
+
+        Raises:
+            AdapterParseError: a field is missing or is not of its type.
+        """
+        parsed: dict[str, Any] = {}
+        for name, text in split_fields(completion, signature.output_fields).items():
+            try:
+                parsed[name] = read(signature.output_fields[name].annotation, text)
+            except ValueError as error:
+                problem = f"the field `{name}` is not as asked for: {error}"
+                raise UnreadableReplyError(signature, completion, problem, parsed) from error
+        parsed = apply_output_field_defaults(signature, parsed)
+        missing = [HEADER.format(name=name) for name in signature.output_fields if name not in parsed]
+        if missing:
+            raise UnreadableReplyError(signature, completion, f"{', '.join(missing)} is missing", parsed)
+        return parsed
+
+    def _call_postprocess(
+        self,
+        processed_signature: type[dspy.Signature],
+        original_signature: type[dspy.Signature],
+        outputs: list[dict[str, Any] | str],
+        lm: Any,
+        lm_kwargs: dict[str, Any],
+    ) -> list[dict[str, Any]]:
+        # A reply that was cut at its length limit is cached by DSPy like any other; its last field may
+        # be half a value, so it does not count unless it says itself that it is complete.
+        if reply_was_cut():
+            texts = [(output.get("text") if isinstance(output, dict) else output) or "" for output in outputs]
+            for text in texts:
+                if not is_completed(text):
+                    problem = "it was cut off because it is too long; write less"
+                    raise UnreadableReplyError(original_signature, text, problem, {})
+        values: list[dict[str, Any]] = super()._call_postprocess(
+            processed_signature, original_signature, outputs, lm, lm_kwargs
+        )
+        return values
+
+
+def _description(name: str, field: Any) -> str:
+    text = (field.json_schema_extra or {}).get("desc") or ""
+    return f": {text}" if text and text != f"${{{name}}}" else ""
+
+
+def _render_input(field: Any, value: Any) -> str:
+    if isinstance(value, list) and (is_list(field.annotation) or field.annotation is str):
+        text = render_numbered(value)
+    elif isinstance(value, Type):
+        return str(format_field_value(field_info=field, value=value))
+    else:
+        text = str(format_field_value(field_info=field, value=value))
+    # What comes from a graph or a document must not pass for a header.
+    return text.replace("[[ ##", "[ [ ##")

@@ -1,0 +1,68 @@
+"""What an embedded engine is, and how its thread-safe `complete` serves coroutines too."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Protocol, runtime_checkable
+
+from dspy.lm15 import Message, Request, Response, TextPart, Usage
+
+
+@runtime_checkable
+class EmbeddedEngine(Protocol):
+    """A model that runs inside this process: DSPy's engine contract plus a fingerprint.
+
+    `complete` is called from many threads at once.
+    """
+
+    fingerprint: str
+    """A hash of everything that decides the reply: weights, adapter, generation configuration, code
+    version. It becomes part of the model id, since DSPy's cache does not look at the engine itself."""
+
+    def complete(self, request: Request) -> Response:
+        """Answer one request; expected failures are raised as `dspy.lm15` errors."""
+        ...
+
+
+class AsyncEngine:
+    """Serves an embedded engine to coroutines, one worker thread a call."""
+
+    def __init__(self, engine: EmbeddedEngine) -> None:
+        self._engine = engine
+
+    async def complete(self, request: Request) -> Response:
+        """Answer one request without blocking the event loop."""
+        return await asyncio.to_thread(self._engine.complete, request)
+
+    def __copy__(self) -> AsyncEngine:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> AsyncEngine:
+        """Optimizers copy LMs deeply; weights and queues stay one."""
+        return self
+
+
+def messages_of(request: Request) -> list[dict[str, str]]:
+    """A request as chat messages: `role` and `content`, the system message first."""
+    messages = []
+    if request.system is not None:
+        parts = request.system
+        text = parts if isinstance(parts, str) else "".join(getattr(part, "text", "") for part in parts)
+        messages.append({"role": "system", "content": text})
+    for message in request.messages:
+        role = "system" if message.role == "developer" else message.role
+        messages.append({"role": role, "content": message.text or ""})
+    return messages
+
+
+def reply(
+    request: Request, text: str, *, prompt_tokens: int, completion_tokens: int, finish_reason: str = "stop"
+) -> Response:
+    """A response with one text part."""
+    return Response(
+        id=None,
+        model=request.model,
+        message=Message.assistant([TextPart(text)]),
+        finish_reason=finish_reason,
+        usage=Usage(input_tokens=prompt_tokens, output_tokens=completion_tokens),
+    )

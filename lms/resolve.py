@@ -1,0 +1,134 @@
+"""From a model string to a language model."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from kg.errors import UserError
+from lms.engines import AsyncEngine, EmbeddedEngine
+from lms.metering import MeteredLM
+
+if TYPE_CHECKING:
+    from lms.local.engine import LocalEngine
+
+EXTRACTIVE = "extractive"
+LOCAL = "local/"
+
+TIMEOUT = 120.0
+"""Seconds to wait for a remote model."""
+RETRIES = 3
+"""How often a call to a remote model is repeated after a rate limit, a timeout or a server error."""
+
+
+class Resolver:
+    """Finds the language model for a model string, and keeps it: one per string, options and weights."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._models: dict[tuple[Any, ...], MeteredLM] = {}
+        self._engines: dict[str, EmbeddedEngine] = {}
+        self._extractive: EmbeddedEngine | None = None
+        self._local: LocalEngine | None = None
+
+    def language_model(self, model: str, **options: Any) -> MeteredLM:
+        """See the function of this name."""
+        model = model.strip()
+        with self._lock:
+            if model in self._engines:
+                return self._embedded(model, self._engines[model], options)
+            if model == EXTRACTIVE:
+                return self._embedded(model, self._the_extractive(), options)
+            if model.startswith(LOCAL):
+                return self._local_model(model, options)
+            return self._kept((model,), options, lambda: self._remote(model, options))
+
+    def register(self, name: str, engine: EmbeddedEngine) -> None:
+        """See `register_engine`."""
+        with self._lock:
+            if name in self._engines or name == EXTRACTIVE:
+                raise UserError(f"a model called {name!r} exists already: register the engine under another name")
+            self._engines[name] = engine
+
+    def unregister(self, name: str) -> None:
+        """See `unregister_engine`."""
+        with self._lock:
+            self._engines.pop(name, None)
+            for key in [key for key in self._models if key[0] == name]:
+                del self._models[key]
+
+    def _the_extractive(self) -> EmbeddedEngine:
+        if self._extractive is None:
+            from lms.extractive.engine import ExtractiveEngine
+
+            self._extractive = ExtractiveEngine()
+        return self._extractive
+
+    def _local_model(self, model: str, options: dict[str, Any]) -> MeteredLM:
+        from lms.local.engine import LocalEngine
+
+        if self._local is None:
+            self._local = LocalEngine()
+        engine = self._local
+        model_id = engine.model_id(model)
+        return self._kept((model, model_id), options, lambda: _embed(model_id, engine, options))
+
+    def _embedded(self, name: str, engine: EmbeddedEngine, options: dict[str, Any]) -> MeteredLM:
+        return self._kept(
+            (name, id(engine)), options, lambda: _embed(f"{name}@{engine.fingerprint}", engine, options)
+        )
+
+    def _remote(self, model: str, options: dict[str, Any]) -> MeteredLM:
+        try:
+            return MeteredLM(model, **{"timeout": TIMEOUT, "num_retries": RETRIES, **options})
+        except ValueError as error:
+            raise UserError(f"{model!r} is no model string: {error}; write provider/model") from error
+
+    def _kept(
+        self, key: tuple[Any, ...], options: dict[str, Any], make: Callable[[], MeteredLM]
+    ) -> MeteredLM:
+        full = (*key, *sorted((name, repr(value)) for name, value in options.items()))
+        if full not in self._models:
+            self._models[full] = make()
+        return self._models[full]
+
+
+def _embed(model_id: str, engine: EmbeddedEngine, options: dict[str, Any]) -> MeteredLM:
+    # Nothing in this process is transient: a failed call would fail again.
+    return MeteredLM(model_id, engine=engine, async_engine=AsyncEngine(engine), num_retries=0, **options)
+
+
+_resolver = Resolver()
+
+
+def language_model(model: str, **options: Any) -> MeteredLM:
+    """The language model for a model string, the same object each time within a process.
+
+    Args:
+        model: `extractive` (embedded, not a language model); `local/smollm2` (embedded small model);
+            `local/DIRECTORY` (a LoRA adapter for it, or a merged model, as fine-tuning writes them); a
+            name given to `register_engine`; anything else is a DSPy/LiteLLM string such as
+            `openai/gpt-4o-mini`, whose key and address come from the environment (`OPENAI_API_KEY`,
+            `OPENAI_API_BASE` ...).
+        **options: settings of `dspy.LM`, such as `api_base`, `temperature`, `max_tokens`, `timeout`.
+
+    Raises:
+        ModelUnavailableError: an embedded model is not installed or no such directory exists.
+        UserError: the string names no provider's model.
+    """
+    return _resolver.language_model(model, **options)
+
+
+def register_engine(name: str, engine: EmbeddedEngine) -> None:
+    """Make an embedded engine of one's own known under a model string.
+
+    Raises:
+        UserError: the name is taken.
+    """
+    _resolver.register(name, engine)
+
+
+def unregister_engine(name: str) -> None:
+    """Forget an engine given to `register_engine`; unknown names are ignored."""
+    _resolver.unregister(name)

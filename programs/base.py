@@ -1,0 +1,112 @@
+"""`Program`: the interface that all systems share."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import ClassVar, Self
+
+import dspy
+
+from kg import Graph, Linker, TriplecheckError, UserError
+from kg.relation_vectors import RelationVectors
+from lms import ModelReplyError, Roles, session
+from programs.outcome import Outcome, prediction
+from programs.steps import Answered, Step, Stopped, Trace, Wrote
+
+_LONGEST_QUESTION = 4_000  # characters
+
+
+class Sources:
+    """What programs read from: a graph, a linker for it, and vectors of its relations where there are some.
+
+    Shared by all copies of a program: optimizers copy modules deeply, and a mapped graph must not be.
+    """
+
+    def __init__(self, graph: Graph, linker: Linker, relations: RelationVectors | None = None) -> None:
+        self.graph = graph
+        self.linker = linker
+        self.relations = relations
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        return self
+
+
+class Program(dspy.Module):
+    """A question answering system over one knowledge graph.
+
+    `program(question=...)` returns a `dspy.Prediction` with `answer`, `answers`, `evidence`, `abstained`
+    and `reason`, `grounded`, `steps` and `usage`. Which models play which role is taken from the
+    surrounding `lms.session`; without one, the default engine plays all.
+
+    Args:
+        sources: the graph and how to find things in it.
+        grounded_only: abstain rather than answer from a model's own knowledge.
+    """
+
+    name: ClassVar[str]
+
+    def __init__(self, sources: Sources, *, grounded_only: bool = False) -> None:
+        super().__init__()
+        self.sources = sources
+        self.grounded_only = grounded_only
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that answers are checked against."""
+        return self.sources.graph
+
+    @abstractmethod
+    def run(self, question: str, trace: Trace) -> Outcome:
+        """The algorithm: answer one question, telling the trace every step."""
+
+    def forward(self, question: str, on_step: Callable[[Step], None] | None = None) -> dspy.Prediction:
+        """Answer one question.
+
+        Args:
+            question: in natural language.
+            on_step: told each step as it happens.
+
+        Raises:
+            UserError: an empty or overlong question.
+            TriplecheckError: a budget is spent or a model is out of reach; its `progress` holds the
+                steps and the usage up to there.
+        """
+        question = checked_question(question)
+        trace = Trace(on_step)
+        with session(dspy.settings.get("lm_roles") or Roles()) as ledger:
+            try:
+                found = self.run(question, trace)
+            except ModelReplyError as error:
+                # The model had its second chance inside the step; the question ends here, the run does not.
+                trace.add(Stopped("unreadable_reply", str(error)))
+                found = Outcome(abstained="unreadable_reply")
+            except TriplecheckError as error:
+                error.progress = {"steps": trace.steps, "usage": ledger.usage()}
+                raise
+            if found.abstained is None:
+                trace.add(Answered(found.answer, found.grounded))
+            return prediction(self.graph, self.name, question, found, trace.steps, ledger.usage())
+
+    def wrote(self, trace: Trace, step: dspy.Predict, outputs: dspy.Prediction) -> None:
+        """Note in the trace what a model wrote."""
+        trace.add(Wrote(step.role, step.model, step.signature.__name__, dict(outputs.items())))
+
+
+def checked_question(question: str) -> str:
+    """The question without control characters and outer space.
+
+    Raises:
+        UserError: it is empty, or longer than any question.
+    """
+    if not isinstance(question, str):
+        raise UserError(f"a question is text, not {type(question).__name__}")
+    text = " ".join("".join(c if c.isprintable() else " " for c in question).split())
+    if not text:
+        raise UserError("the question is empty")
+    if len(text) > _LONGEST_QUESTION:
+        raise UserError(f"the question has {len(text)} characters; at most {_LONGEST_QUESTION} are read")
+    return text

@@ -1,0 +1,111 @@
+"""From what a model concluded to a checked outcome: every answer is found in the facts or computed from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kg import Graph, normalize
+from programs.aggregate import NotComputableError, aggregate
+from programs.outcome import Outcome
+from programs.steps import Checked, Computed, Stopped, Trace
+from programs.subgraph import Fact, Subgraph
+
+Edge = tuple[int, int, int]
+_YES_NO = ("yes", "no")
+
+
+def conclude(
+    graph: Graph,
+    subgraph: Subgraph,
+    cited: Sequence[Fact],
+    operation: str,
+    answers: Sequence[str],
+    names: dict[int, str],
+    trace: Trace,
+    *,
+    grounded_only: bool,
+) -> Outcome:
+    """Check and complete a model's conclusion.
+
+    Args:
+        graph: what it is checked against.
+        subgraph: everything that was retrieved.
+        cited: the facts that the model named as its proof.
+        operation: what to compute over them, `none` for nothing.
+        answers: the answers as the model wrote them.
+        names: the text by which each node stood in the prompt.
+        trace: told what was computed and checked.
+        grounded_only: abstain rather than give an answer that no fact supports.
+    """
+    if operation != "none":
+        try:
+            result = aggregate(graph, operation, cited)
+        except NotComputableError as error:
+            trace.add(Checked(f"operation {operation}", False, str(error)))
+        else:
+            trace.add(Computed(operation, sum(len(f.values) for f in cited), result.text))
+            evidence = _with_chains(subgraph, cited, result.triples)
+            return Outcome(result.text, result.nodes, evidence, grounded=True)
+    written = [a.strip() for a in answers if a.strip()]
+    if not written:
+        trace.add(Stopped("not_in_facts", "the model found no answer in the retrieved facts"))
+        return Outcome(abstained="not_in_facts")
+    if cited and len(written) == 1 and normalize(written[0]) in _YES_NO:
+        evidence = _with_chains(subgraph, cited, [t for fact in cited for t in fact.triples()])
+        trace.add(Checked("answer", True, "a yes or no that rests on the cited facts"))
+        return Outcome(normalize(written[0]), (), evidence, grounded=True)
+    return _look_up(graph, subgraph, cited, written, names, trace, grounded_only=grounded_only)
+
+
+def _look_up(
+    graph: Graph,
+    subgraph: Subgraph,
+    cited: Sequence[Fact],
+    written: Sequence[str],
+    names: dict[int, str],
+    trace: Trace,
+    *,
+    grounded_only: bool,
+) -> Outcome:
+    nodes: list[int] = []
+    evidence: list[Edge] = []
+    unfounded = []
+    for text in written:
+        found = _find(graph, text, cited, names) or _find(graph, text, subgraph.facts, names)
+        if found is None:
+            unfounded.append(text)
+        elif found[0] not in nodes:
+            nodes.append(found[0])
+            evidence += _with_chains(subgraph, [found[1]], found[2])
+    if unfounded:
+        trace.add(Checked("answer", False, f"in no retrieved fact: {', '.join(unfounded)}"))
+    if nodes:
+        trace.add(Checked("answer", True, f"{len(nodes)} answer(s) found in the facts"))
+        # What the model cited besides stays in the proof: it may be how it got there.
+        besides = [t for fact in cited if len(fact.values) == 1 for t in fact.triples()]
+        return Outcome(", ".join(graph.labels(nodes)), tuple(nodes), tuple(dict.fromkeys([*evidence, *besides])), True)
+    if grounded_only:
+        trace.add(Stopped("not_grounded", "the answer is in no retrieved fact"))
+        return Outcome(abstained="not_grounded")
+    return Outcome(", ".join(unfounded), grounded=False)
+
+
+def _find(
+    graph: Graph, text: str, facts: Sequence[Fact], names: dict[int, str]
+) -> tuple[int, Fact, list[Edge]] | None:
+    """The node that an answer names, the fact that it stands in, and the triples that put it there."""
+    form = normalize(text)
+    for fact in facts:
+        for value in fact.values:
+            if text == names[value] or form in (normalize(names[value]), normalize(graph.label(value))):
+                return value, fact, fact.triples([value])
+    for fact in facts:
+        if text == names[fact.anchor] or form == normalize(names[fact.anchor]):
+            return fact.anchor, fact, fact.triples()
+    return None
+
+
+def _with_chains(subgraph: Subgraph, facts: Sequence[Fact], triples: Sequence[Edge]) -> tuple[Edge, ...]:
+    """The triples, led by those that connect them with the topic."""
+    chains = [edge for fact in facts for edge in subgraph.chain(fact)]
+    return tuple(dict.fromkeys([*chains, *triples]))

@@ -1,0 +1,138 @@
+"""The retrieved subgraph: paths from the topics, and the facts along them.
+
+A fact groups the edges of one (entity, relation, direction), as "head → relation → tail | tail": that
+is how it stands in a prompt, is cited, and is taken apart again into triples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kg import Direction, Graph, IntArray
+
+ARROWS = {Direction.OUT: "→", Direction.IN: "←"}
+VALUE_SEPARATOR = " | "
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One relation followed in one direction."""
+
+    relation: int
+    direction: Direction
+
+
+@dataclass(frozen=True)
+class Path:
+    """Relations followed from a topic, and the nodes that they lead to.
+
+    Attributes:
+        topic: the node that it starts from.
+        hops: what was followed.
+        ends: nodes at its end, shape (n,), ascending.
+    """
+
+    topic: int
+    hops: tuple[Hop, ...] = ()
+    ends: IntArray = field(default_factory=lambda: np.empty(0, np.int64), compare=False, hash=False)
+
+    @property
+    def key(self) -> tuple[int, tuple[Hop, ...]]:
+        return self.topic, self.hops
+
+
+@dataclass(frozen=True)
+class Fact:
+    """The edges of one (entity, relation, direction).
+
+    Attributes:
+        anchor: the entity from which the relation was followed.
+        hop: the relation and direction.
+        values: nodes at the other end, in the graph's order.
+        total: how many there are; more than `values` where a bound cut some off.
+        path: (topic, hops) of the path that this fact is the last hop of.
+    """
+
+    anchor: int
+    hop: Hop
+    values: tuple[int, ...]
+    total: int
+    path: tuple[int, tuple[Hop, ...]]
+
+    def triples(self, only: Iterable[int] | None = None) -> list[tuple[int, int, int]]:
+        """(head, relation, tail) of its edges, of all values or of these."""
+        wanted = self.values if only is None else [v for v in self.values if v in set(only)]
+        if self.hop.direction is Direction.OUT:
+            return [(self.anchor, self.hop.relation, value) for value in wanted]
+        return [(value, self.hop.relation, self.anchor) for value in wanted]
+
+
+@dataclass
+class Subgraph:
+    """Facts in the order in which they were retrieved."""
+
+    facts: list[Fact] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.facts)
+
+    @property
+    def num_triples(self) -> int:
+        return sum(len(fact.values) for fact in self.facts)
+
+    def chain(self, fact: Fact) -> list[tuple[int, int, int]]:
+        """Triples that lead from the topic of a fact's path to its anchor: the proof that it belongs there."""
+        topic, hops = fact.path
+        if len(hops) < 2:
+            return []
+        before = [f for f in self.facts if f.path == (topic, hops[:-1]) and fact.anchor in f.values]
+        chain: list[tuple[int, int, int]] = []
+        for link in before[:1]:
+            chain = [*self.chain(link), *link.triples([fact.anchor])]
+        return chain
+
+
+def render_path(graph: Graph, name: str, hops: Sequence[Hop], note: str = "") -> str:
+    """A path as "Bernhard Heiden → student of → nationality", with a note on what lies at its end."""
+    steps = "".join(f" {ARROWS[h.direction]} {graph.relation(h.relation).label}" for h in hops)
+    return f"{name}{steps}{f' ({note})' if note else ''}"
+
+
+def render_fact(graph: Graph, fact: Fact, names: dict[int, str]) -> str:
+    """A fact as it stands in the prompt. `names` gives the text of each node, telling homonyms apart."""
+    arrow = ARROWS[fact.hop.direction]
+    values = VALUE_SEPARATOR.join(names[v] for v in fact.values)
+    more = f"{VALUE_SEPARATOR}... {fact.total - len(fact.values)} more" if fact.total > len(fact.values) else ""
+    return f"{names[fact.anchor]} {arrow} {graph.relation(fact.hop.relation).label} {arrow} {values}{more}"
+
+
+def node_names(graph: Graph, nodes: Iterable[int]) -> dict[int, str]:
+    """A text for each node that is its own: its label, with type or description where labels coincide.
+
+    Separators of the notation are taken out of labels, so that a fact can be read back.
+    """
+    order = list(dict.fromkeys(nodes))
+    labels = [_clean(label) for label in graph.labels(order)] if order else []
+    by_label: dict[str, list[int]] = {}
+    for node, label in zip(order, labels, strict=True):
+        by_label.setdefault(label, []).append(node)
+    names = {}
+    for label, same in by_label.items():
+        for node in same:
+            names[node] = label if len(same) == 1 else f"{label} ({_distinction(graph, node)})"
+    return names
+
+
+def _distinction(graph: Graph, node: int) -> str:
+    entity = graph.entity(node)
+    kinds = ", ".join(graph.type_label(t) for t in graph.types(node)[:2])
+    return _clean(kinds or entity.description[:60] or entity.id)
+
+
+def _clean(text: str) -> str:
+    for mark in ("|", *ARROWS.values()):
+        text = text.replace(mark, " ")
+    return " ".join(text.split())
