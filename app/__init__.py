@@ -1,0 +1,1 @@
+"""The command line of Triplecheck: `triplecheck`, one module per group of commands."""

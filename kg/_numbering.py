@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kg._ranges import distinct, used
 from kg.columnar_build import NumberedGraph
 from kg.readable import entity_label, relation_alias, relation_label
 from kg.readers.raw import ENTITY_SCHEMA, RELATION_SCHEMA, RawGraph
@@ -67,12 +68,12 @@ def number(raw: RawGraph) -> NumberedGraph:
     head_at, tail_at = _places(raw.heads.dictionary, strings), _places(raw.tails.dictionary, strings)
 
     is_value = datatype_of >= 0
-    used = np.zeros(len(strings), bool)
-    used[head_at[np.unique(heads)]] = True
-    used[tail_at[np.unique(tails[~is_value])]] = True
-    used[_places(_ids(raw.entities), strings)] = True
-    entity_number = np.cumsum(used) - 1
-    entity_ids = strings.filter(pa.array(used))
+    is_entity = np.zeros(len(strings), bool)
+    is_entity[head_at[used(heads, len(head_at))]] = True
+    is_entity[tail_at[used(tails[~is_value], len(tail_at))]] = True
+    is_entity[_places(_ids(raw.entities), strings)] = True
+    entity_number = np.cumsum(is_entity) - 1
+    entity_ids = strings.filter(pa.array(is_entity))
 
     tail_numbers = entity_number[tail_at[tails]]
     pairs = tails[is_value].astype(np.int64) * max(len(datatypes), 1) + datatype_of[is_value]
@@ -123,7 +124,7 @@ def _datatypes(raw: RawGraph, heads: Int, relations: Int, tails: Int) -> tuple[I
         names = [*names, *(f for f in _FORMS if f not in names)]
         guess = _guess(raw, heads, relations[open_], tails[open_])
         codes[open_] = np.array([names.index(f) for f in _FORMS] + [-1], np.int32)[guess]
-    present = np.unique(codes[codes >= 0])
+    present = np.flatnonzero(used(codes[codes >= 0], len(names)))
     renumbered = np.full(len(names) + 1, -1, np.int32)
     renumbered[present] = np.arange(len(present))
     return renumbered[codes], [names[i] for i in present]
@@ -141,17 +142,22 @@ def _guess(raw: RawGraph, heads: Int, relations: Int, tails: Int) -> Int:
         form[matches.astype(bool)] = number
     described = pc.is_in(strings, value_set=_ids(raw.entities)).to_numpy(zero_copy_only=False)
     form[described.astype(bool)] = -1
-    head_strings = raw.heads.dictionary.take(pa.array(np.unique(heads)))
+    form_of = form[tails]
+    size = len(raw.relations.dictionary)
+    # Most relations have no such tail at all: only the others are worth counting.
+    open_ = used(relations[form_of >= 0], size)[relations]
+    if not open_.any():
+        return np.full(len(tails), -1)
+    head_strings = raw.heads.dictionary.filter(pa.array(used(heads, len(raw.heads.dictionary))))
     is_head = pc.is_in(strings, value_set=head_strings).to_numpy(zero_copy_only=False).astype(bool)
 
-    pairs = np.unique(relations.astype(np.int64) * max(len(strings), 1) + tails)
+    pairs = distinct(relations[open_].astype(np.int64) * max(len(strings), 1) + tails[open_])
     relation, tail = np.divmod(pairs, max(len(strings), 1))
-    size = len(raw.relations.dictionary)
-    distinct = np.bincount(relation, minlength=size)
+    tails_of = np.bincount(relation, minlength=size)
     written_so = np.bincount(relation, form[tail] >= 0, minlength=size)
     also_heads = np.bincount(relation, (form[tail] >= 0) & is_head[tail], minlength=size)
-    has_values = (written_so >= _VALUE_SHARE * distinct) & (also_heads < _ENTITY_SHARE * np.maximum(written_so, 1))
-    return np.where(has_values[relations], form[tails], -1)
+    has_values = (written_so >= _VALUE_SHARE * tails_of) & (also_heads < _ENTITY_SHARE * np.maximum(written_so, 1))
+    return np.where(has_values[relations] & open_, form_of, -1)
 
 
 # --- descriptions --------------------------------------------------------------------------------
@@ -178,7 +184,8 @@ def _describe(table: pa.Table, ids: pa.Array) -> tuple[pa.Array, pa.Array, pa.Ar
             aliases[at] += [a for a in more or () if a not in aliases[at]]
             types[at] += [t for t in kinds or () if t not in types[at]]
     named = [label or entity_label(id) for label, id in zip(labels, names, strict=True)]
-    return pa.array(named, pa.string()), pa.array(descriptions, pa.string()), pa.array(aliases, pa.list_(pa.string())), types
+    text = pa.string()
+    return pa.array(named, text), pa.array(descriptions, text), pa.array(aliases, pa.list_(text)), types
 
 
 def _number_types(
@@ -204,7 +211,7 @@ def _relations(raw: RawGraph) -> tuple[list[Relation], Int]:
     ids: list[str] = raw.relations.dictionary.to_pylist()
     merged: dict[str, dict[str, Any]] = {}
     for row in raw.relation_rows.to_pylist():
-        known = merged.setdefault(row["id"], {name: None for name in RELATION_SCHEMA.names} | {"aliases": []})
+        known = merged.setdefault(row["id"], dict.fromkeys(RELATION_SCHEMA.names) | {"aliases": []})
         for name in ("label", "description", "domain", "range"):
             known[name] = known[name] or row[name]
         if row["label"] and row["label"] != known["label"]:

@@ -24,6 +24,8 @@ from kg.types import Direction, Entity, Literal, Relation
 
 # What stands between the lexical form of a literal and its datatype in the id trie.
 _SEPARATOR = "\x1f"
+# Fewer edges than this are scanned, not bisected; fewer nodes are looked up one by one, not all at once.
+_SCANNED, _ONE_BY_ONE = 1 << 18, 64
 
 
 def id_key(id: str, datatype: str | None = None) -> str:
@@ -51,6 +53,9 @@ class _Rows:
         return start + int(relations.searchsorted(key)), start + int(relations.searchsorted(key, "right"))
 
     def runs(self, nodes: IntArray, relation: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        if len(nodes) < _ONE_BY_ONE:
+            pairs = np.array([self.run(node, relation) for node in nodes.tolist()], np.int64).reshape(-1, 2)
+            return pairs[:, 0], pairs[:, 1]
         starts, stops = self.offsets[nodes], self.offsets[nodes + 1]
         target = np.full(len(nodes), relation, np.int64)
         left = bisect_ranges(self.relations, starts, stops, target)
@@ -188,12 +193,12 @@ class ColumnarGraph:
         found: list[RelationCount] = []
         for direction, rows in zip(Direction, self._rows, strict=True):
             relations = rows.relations[rows.offsets[node] : rows.offsets[node + 1]]
-            at, end = 0, len(relations)
-            while at < end:
-                # From run to run by bisection: a hub's million edges are not scanned.
-                stop = at + int(relations[at:].searchsorted(relations[at], "right"))
-                found.append(RelationCount(int(relations[at]), direction, stop - at, 1))
-                at = stop
+            starts = _run_starts(relations)
+            stops = [*starts, len(relations)][1:]
+            found += [
+                RelationCount(relation, direction, stop - start, 1)
+                for relation, start, stop in zip(relations[starts].tolist(), starts, stops, strict=True)
+            ]
         return found
 
     def neighbors(
@@ -225,9 +230,7 @@ class ColumnarGraph:
             fresh = np.ones(len(relations), bool)
             fresh[1:] = (relations[1:] != relations[:-1]) | (owner[1:] != owner[:-1])
             holders = np.bincount(relations[fresh], minlength=self.num_relations)
-            found += [
-                RelationCount(int(r), direction, int(edges[r]), int(holders[r])) for r in np.flatnonzero(edges)
-            ]
+            found += [RelationCount(int(r), direction, int(edges[r]), int(holders[r])) for r in np.flatnonzero(edges)]
         return found
 
     def expand(
@@ -306,6 +309,20 @@ class ColumnarGraph:
     def close(self) -> None:
         """Let go of the mapped files; the graph cannot be used afterwards."""
         self.__dict__.clear()
+
+
+def _run_starts(values: npt.NDArray[Any]) -> list[int]:
+    """Where the runs of equal neighbours begin in an ascending array."""
+    starts: list[int] = []
+    if 0 < len(values) < _SCANNED:
+        starts = (np.flatnonzero(values[1:] != values[:-1]) + 1).tolist()
+        return [0, *starts]
+    # From run to run by bisection: a hub's million edges are not read.
+    at = 0
+    while at < len(values):
+        starts.append(at)
+        at += int(values[at:].searchsorted(values[at], "right"))
+    return starts
 
 
 def _in_batches(column: pa.Array, size: int = 100_000) -> Iterator[tuple[int, Any]]:

@@ -18,6 +18,9 @@ from kg.types import Relation
 
 Int = npt.NDArray[Any]
 
+# Pairs of relation and type below this many are counted in one array, not by sorting.
+_COUNTED_AT_ONCE = 1 << 24
+
 
 @dataclass
 class NumberedGraph:
@@ -50,6 +53,7 @@ class NumberedGraph:
 
     @property
     def num_entities(self) -> int:
+        """Nodes that are no literals."""
         return len(self.ids) - len(self.literal_datatypes)
 
 
@@ -57,10 +61,9 @@ def write_graph(graph: NumberedGraph, folder: Path) -> None:
     """Write all files of one graph into an existing, empty folder. Duplicate edges are merged."""
     nodes, relations = len(graph.ids), len(graph.relation_table)
     out = _sorted_edges(graph.heads, graph.relations, graph.tails, nodes, relations)
-    _write_rows(folder, "out", *out, nodes, relations)
+    _write_rows(folder, "out", *out, nodes)
     heads, rels, tails = out
-    back = _sorted_edges(tails, rels, heads, nodes, relations, distinct=False)
-    _write_rows(folder, "in", *back, nodes, relations)
+    _write_rows(folder, "in", *_sorted_edges(tails, rels, heads, nodes, relations, distinct=False), nodes)
     for name in ("type_offsets", "type_codes", "literal_datatypes"):
         np.save(folder / f"{name}.npy", getattr(graph, name))
     _write_ids(graph, folder)
@@ -73,7 +76,11 @@ def write_graph(graph: NumberedGraph, folder: Path) -> None:
 def _sorted_edges(
     near: Int, relations: Int, far: Int, num_nodes: int, num_relations: int, *, distinct: bool = True
 ) -> tuple[Int, Int, Int]:
-    """Edges by (near, relation, far). Packed into one integer each where 63 bits hold them: sorts 5x faster."""
+    """Edges by (near, relation, far), in the dtypes they are stored in.
+
+    Packed into one integer each where 63 bits hold them: sorts 5x faster.
+    """
+    node_type, relation_type = _node_type(num_nodes), smallest_unsigned(num_relations)
     node_bits, relation_bits = int(num_nodes).bit_length(), int(num_relations).bit_length()
     if 2 * node_bits + relation_bits <= 63:
         packed = near.astype(np.int64) << (relation_bits + node_bits)
@@ -83,21 +90,29 @@ def _sorted_edges(
         if distinct and len(packed):
             packed = packed[np.concatenate(([True], packed[1:] != packed[:-1]))]
         node_mask, relation_mask = (1 << node_bits) - 1, (1 << relation_bits) - 1
-        return packed >> (relation_bits + node_bits), (packed >> node_bits) & relation_mask, packed & node_mask
+        return (
+            (packed >> (relation_bits + node_bits)).astype(node_type),
+            ((packed >> node_bits) & relation_mask).astype(relation_type),
+            (packed & node_mask).astype(node_type),
+        )
     order = np.lexsort((far, relations, near))
     a, b, c = near[order], relations[order], far[order]
     if distinct and len(a):
         keep = np.concatenate(([True], (a[1:] != a[:-1]) | (b[1:] != b[:-1]) | (c[1:] != c[:-1])))
         a, b, c = a[keep], b[keep], c[keep]
-    return a, b, c
+    return a.astype(node_type), b.astype(relation_type), c.astype(node_type)
 
 
-def _write_rows(folder: Path, name: str, near: Int, relations: Int, far: Int, nodes: int, num_relations: int) -> None:
+def _node_type(nodes: int) -> type[np.integer[Any]]:
+    return np.int32 if nodes < 2**31 else np.int64
+
+
+def _write_rows(folder: Path, name: str, near: Int, relations: Int, far: Int, nodes: int) -> None:
     offsets = np.zeros(nodes + 1, np.int64)
     np.cumsum(np.bincount(near, minlength=nodes), out=offsets[1:])
     np.save(folder / f"{name}_offsets.npy", offsets)
-    np.save(folder / f"{name}_relations.npy", relations.astype(smallest_unsigned(num_relations)))
-    np.save(folder / f"{name}_ends.npy", far.astype(np.int32 if nodes < 2**31 else np.int64))
+    np.save(folder / f"{name}_relations.npy", relations)
+    np.save(folder / f"{name}_ends.npy", far)
 
 
 def _write_ids(graph: NumberedGraph, folder: Path) -> None:
@@ -108,7 +123,7 @@ def _write_ids(graph: NumberedGraph, folder: Path) -> None:
     keys += [id_key(lexical, datatype) for lexical, datatype in zip(ids[entities:], datatypes, strict=True)]
     trie = marisa_trie.Trie(keys)
     trie.save(str(folder / "ids.marisa"))
-    id_nodes = np.empty(len(keys), np.int32 if len(keys) < 2**31 else np.int64)
+    id_nodes = np.empty(len(keys), _node_type(len(keys)))
     id_nodes[np.fromiter(map(trie.key_id, keys), np.int64, len(keys))] = np.arange(len(keys))
     np.save(folder / "id_nodes.npy", id_nodes)
 
@@ -119,7 +134,8 @@ def write_table(table: pa.Table, path: Path) -> None:
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
         if table.num_rows == 0:
-            writer.write_batch(pa.RecordBatch.from_arrays([pa.array([], f.type) for f in table.schema], schema=table.schema))
+            empty = [pa.array([], field.type) for field in table.schema]
+            writer.write_batch(pa.RecordBatch.from_arrays(empty, schema=table.schema))
 
 
 def _write_tables(graph: NumberedGraph, folder: Path) -> None:
@@ -135,10 +151,8 @@ def _write_tables(graph: NumberedGraph, folder: Path) -> None:
         for r in graph.relation_table
     ]
     string = pa.string()
-    schema = pa.schema(
-        [("id", string), ("label", string), ("aliases", pa.list_(string)), ("description", string)]
-        + [("domain", string), ("range", string)]
-    )
+    kinds = {"id": string, "label": string, "aliases": pa.list_(string), "description": string}
+    schema = pa.schema(kinds | {"domain": string, "range": string})
     write_table(pa.Table.from_pylist(rows, schema), folder / "relations.arrow")
     pairs = {"id": [i for i, _ in graph.types], "label": [label for _, label in graph.types]}
     write_table(pa.table(pairs, pa.schema([("id", string), ("label", string)])), folder / "types.arrow")
@@ -154,20 +168,27 @@ def _write_schema(graph: NumberedGraph, heads: Int, relations: Int, tails: Int, 
     rows += _type_counts("range", relations[~is_value], tails[~is_value], graph)
     datatypes = graph.literal_datatypes[tails[is_value] - entities]
     rows += _count_pairs("range", relations[is_value], datatypes, graph.datatypes)
-    columns = list(zip(*rows, strict=True)) or [[], [], [], []]
     schema = pa.schema([("relation", pa.int64()), ("side", pa.string()), ("type", pa.string()), ("count", pa.int64())])
-    names = [f.name for f in schema]
-    write_table(pa.table(dict(zip(names, map(list, columns), strict=True)), schema), folder / "schema.arrow")
+    columns = [pa.array([row[i] for row in rows], field.type) for i, field in enumerate(schema)]
+    write_table(pa.table(columns, schema=schema), folder / "schema.arrow")
 
 
 def _type_counts(side: str, relations: Int, nodes: Int, graph: NumberedGraph) -> list[tuple[int, str, str, int]]:
+    if len(graph.type_codes) == 0:
+        return []
     starts, stops = graph.type_offsets[nodes], graph.type_offsets[nodes + 1]
     codes = graph.type_codes[concat_ranges(starts, stops)]
     return _count_pairs(side, np.repeat(relations, stops - starts), codes, [i for i, _ in graph.types])
 
 
 def _count_pairs(side: str, relations: Int, codes: Int, names: list[str]) -> list[tuple[int, str, str, int]]:
-    keys, counts = np.unique(relations.astype(np.int64) * max(len(names), 1) + codes, return_counts=True)
+    pairs = relations.astype(np.int64) * max(len(names), 1) + codes
+    if len(pairs) and int(pairs.max()) < _COUNTED_AT_ONCE:
+        counts = np.bincount(pairs)
+        keys = np.flatnonzero(counts)
+        counts = counts[keys]
+    else:
+        keys, counts = np.unique(pairs, return_counts=True)
     found = [
         (int(key) // len(names), side, names[int(key) % len(names)], int(count))
         for key, count in zip(keys, counts, strict=True)

@@ -427,22 +427,24 @@ def _write_store(records: Iterable[Document], place: Path, progress: Progress | 
     writer = index.writer(128_000_000)
     ids: set[str] = set()
     source = iter(records)
-    with pa.ipc.new_file(str(place / _TEXTS), schema) as texts:
-        while batch := list(islice(source, _BATCH)):
-            for row, document in enumerate(batch, start=len(ids)):
-                if document.id in ids:
-                    raise UserError(f"two documents have the id {document.id!r}; ids must be unique")
-                ids.add(document.id)
-                words = f"{document.title}\n{document.text}"
-                if words != _valid(words):
-                    raise UserError(f"document {document.id!r} holds half a character (a lone surrogate)")
-                writer.add_document(tantivy.Document(words=words, row=row))
-            columns = [[getattr(document, name) for document in batch] for name in schema.names]
-            texts.write_batch(pa.record_batch(columns, schema=schema))
-            if progress is not None:
-                progress("indexing documents", len(ids), total)
-    writer.commit()
-    writer.wait_merging_threads()
+    try:
+        with pa.ipc.new_file(str(place / _TEXTS), schema) as texts:
+            while batch := list(islice(source, _BATCH)):
+                for row, document in enumerate(batch, start=len(ids)):
+                    if document.id in ids:
+                        raise UserError(f"two documents have the id {document.id!r}; ids must be unique")
+                    ids.add(document.id)
+                    words = f"{document.title}\n{document.text}"
+                    if words != _valid(words):
+                        raise UserError(f"document {document.id!r} holds half a character (a lone surrogate)")
+                    writer.add_document(tantivy.Document(words=words, row=row))
+                columns = [[getattr(document, name) for document in batch] for name in schema.names]
+                texts.write_batch(pa.record_batch(columns, schema=schema))
+                if progress is not None:
+                    progress("indexing documents", len(ids), total)
+        writer.commit()
+    finally:
+        writer.wait_merging_threads()  # else they would go on writing while the caller clears up
     nodes = pa.ipc.open_file(pa.memory_map(str(place / _TEXTS))).read_all()["node"]
     # By the bytes of UTF-8, which is Python's order of strings too; nulls last; equal ones in order of rows.
     order = pc.sort_indices(nodes).to_numpy()[: len(nodes) - nodes.null_count]

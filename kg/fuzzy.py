@@ -20,7 +20,7 @@ from kg.names import NameIndex
 
 _BITS = 18
 # Names are read this many at a time, to bound the memory of a build.
-_CHUNK = 1_000_000
+_CHUNK = 250_000
 _SHORTLIST = 64
 
 
@@ -41,7 +41,8 @@ def _buckets(text: str) -> npt.NDArray[np.int64]:
     mixed = code[:-2] * np.uint64(0x9E3779B1) + code[1:-1] * np.uint64(0x85EBCA77) + code[2:] * np.uint64(0xC2B2AE3D)
     mixed ^= mixed >> np.uint64(29)
     mixed *= np.uint64(0xBF58476D1CE4E5B9)
-    return (mixed >> np.uint64(64 - _BITS)).astype(np.int64)
+    buckets: npt.NDArray[np.int64] = (mixed >> np.uint64(64 - _BITS)).astype(np.int64)
+    return buckets
 
 
 def _padded(form: str) -> str:
@@ -53,29 +54,34 @@ class TrigramIndex:
 
     def __init__(self, folder: Path, names: NameIndex) -> None:
         self._names = names
-        self._offsets = np.load(folder / "trigram_offsets.npy", mmap_mode="r", allow_pickle=False)
+        self._offsets = np.load(folder / "trigram_offsets.npy", mmap_mode="r", allow_pickle=False).view(np.ndarray)
         self._postings = np.load(folder / "trigram_postings.npy", mmap_mode="r", allow_pickle=False).view(np.ndarray)
         self._sizes = np.load(folder / "trigram_sizes.npy", mmap_mode="r", allow_pickle=False).view(np.ndarray)
 
     def within(self, text: str, least: float = 0.34, shortlist: int = _SHORTLIST) -> list[tuple[int, str]]:
         """Names of which the text contains at least this share of trigrams: (number, form), likeliest first."""
-        _, counts = self._counts(text)
-        at = np.flatnonzero(counts >= np.maximum(self._sizes * least, 2))
+        _, at, counts = self._counts(text)
+        share = counts / self._sizes[at]
+        kept = share >= least
         # Rewards both a name that is wholly there and a long one.
-        return self._shortlist(at, counts[at] * (counts[at] / self._sizes[at]), shortlist)
+        return self._shortlist(at[kept], (counts * share)[kept], shortlist)
 
     def overlapping(self, text: str, least: float = 0.6, shortlist: int = 4 * _SHORTLIST) -> list[tuple[int, str]]:
         """Names that contain at least this share of the text's trigrams, shortest first."""
-        size, counts = self._counts(text)
-        at = np.flatnonzero(counts >= max(size * least, 2))
-        return self._shortlist(at, counts[at] / self._sizes[at], shortlist)
+        size, at, counts = self._counts(text)
+        kept = counts >= size * least
+        return self._shortlist(at[kept], counts[kept] / self._sizes[at[kept]], shortlist)
 
-    def _counts(self, text: str) -> tuple[int, npt.NDArray[np.int64]]:
-        """How many trigrams the text has, and how many of them each name has."""
+    def _counts(self, text: str) -> tuple[int, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """How many trigrams the text has, the names with at least two of them, and how many these have."""
         buckets = np.unique(_buckets(_padded(text)))
-        lists = [self._postings[self._offsets[b] : self._offsets[b + 1]] for b in buckets]
-        postings = np.concatenate(lists) if lists else np.empty(0, np.int64)
-        return len(buckets), np.bincount(postings, minlength=len(self._sizes))
+        # One byte a name stays in the cache; no name is twice in one list.
+        counts = np.zeros(len(self._sizes), np.min_scalar_type(len(buckets)))
+        one = counts.dtype.type(1)
+        for bucket in buckets.tolist():
+            np.add.at(counts, self._postings[self._offsets[bucket] : self._offsets[bucket + 1]], one)
+        at = np.flatnonzero(counts >= 2)
+        return len(buckets), at, counts[at].astype(np.int64)
 
     def _shortlist(self, at: npt.NDArray[np.int64], score: npt.NDArray[Any], size: int) -> list[tuple[int, str]]:
         if len(at) > size:

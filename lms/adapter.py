@@ -25,7 +25,7 @@ from lms.values import hint, is_list, read, render, render_numbered
 _LONGEST_REPEATED_REPLY = 2_000
 
 
-class UnreadableReplyError(AdapterParseError):  # type: ignore[misc]
+class UnreadableReplyError(AdapterParseError):
     """A reply that cannot be read as the fields that were asked for; `problem` says why."""
 
     def __init__(self, signature: type[dspy.Signature], reply: str, problem: str, parsed: dict[str, Any]) -> None:
@@ -33,7 +33,7 @@ class UnreadableReplyError(AdapterParseError):  # type: ignore[misc]
         self.problem = problem
 
 
-class TolerantAdapter(dspy.ChatAdapter):  # type: ignore[misc]
+class TolerantAdapter(dspy.ChatAdapter):
     """Writes prompts for, and reads replies of, models of any size."""
 
     def __init__(self, callbacks: list[Any] | None = None) -> None:
@@ -163,6 +163,8 @@ class TolerantAdapter(dspy.ChatAdapter):  # type: ignore[misc]
         lm: Any,
         lm_kwargs: dict[str, Any],
     ) -> list[dict[str, Any]]:
+        if not outputs:
+            raise UnreadableReplyError(original_signature, "", "the reply is empty", {})
         # A reply that was cut at its length limit is cached by DSPy like any other; its last field may
         # be half a value, so it does not count unless it says itself that it is complete.
         if reply_was_cut():

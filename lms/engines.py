@@ -15,9 +15,13 @@ class EmbeddedEngine(Protocol):
     `complete` is called from many threads at once.
     """
 
-    fingerprint: str
-    """A hash of everything that decides the reply: weights, adapter, generation configuration, code
-    version. It becomes part of the model id, since DSPy's cache does not look at the engine itself."""
+    @property
+    def fingerprint(self) -> str:
+        """A hash of everything that decides the reply: weights, adapter, generation configuration, code.
+
+        It becomes part of the model id, since DSPy's cache does not look at the engine itself.
+        """
+        ...
 
     def complete(self, request: Request) -> Response:
         """Answer one request; expected failures are raised as `dspy.lm15` errors."""

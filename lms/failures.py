@@ -40,7 +40,8 @@ def explain(error: LMError, lm: Any, role: str) -> TriplecheckError:
 
 
 def _what(error: LMError) -> str:
-    if isinstance(error, LMTimeoutError):
+    # A read that takes too long is a transport error to DSPy's own client.
+    if isinstance(error, LMTimeoutError) or (isinstance(error, LMTransportError) and "timed out" in str(error)):
         return "no answer in time"
     if isinstance(error, LMRateLimitError):
         return "too many requests"

@@ -61,7 +61,7 @@ _call: ContextVar[Call | None] = ContextVar("lms_call", default=None)
 _watched: ContextVar[list[Call] | None] = ContextVar("lms_watched", default=None)
 
 
-class MeteredLM(dspy.LM):  # type: ignore[misc]
+class MeteredLM(dspy.LM):
     """A `dspy.LM` that asks the budget before, and tells the ledger after, each call.
 
     `name` is the model as a person wrote it; `model` is DSPy's id, which for an embedded engine also
@@ -71,7 +71,7 @@ class MeteredLM(dspy.LM):  # type: ignore[misc]
     @property
     def name(self) -> str:
         """The model as a person names it."""
-        return self.model.rpartition("@")[0] if self.embedded else str(self.model)
+        return str((self.model.rpartition("@")[0] if self.embedded else "") or self.model)
 
     @property
     def embedded(self) -> bool:
@@ -144,7 +144,7 @@ def watching() -> Iterator[list[Call]]:
 def reply_was_cut() -> bool:
     """Whether the last reply inside the innermost `watching` ended because it reached its length limit."""
     calls = _watched.get()
-    return bool(calls) and calls[-1].cut
+    return calls[-1].cut if calls else False
 
 
 def model_name(lm: Any) -> str:

@@ -18,7 +18,7 @@ from lms.resolve import language_model
 from lms.roles import Roles, check_role
 
 
-class RolePredict(dspy.Predict):  # type: ignore[misc]
+class RolePredict(dspy.Predict):
     """One LLM step: a signature and the role that plays it.
 
     The model is found when the step is called: in `dspy.settings.lm_roles`, which `lms.session` sets.
@@ -43,7 +43,11 @@ class RolePredict(dspy.Predict):  # type: ignore[misc]
     """
 
     def __init__(
-        self, signature: str | type[dspy.Signature], role: str = "answer", callbacks: list[Any] | None = None, **config: Any
+        self,
+        signature: str | type[dspy.Signature],
+        role: str = "answer",
+        callbacks: list[Any] | None = None,
+        **config: Any,
     ) -> None:
         super().__init__(signature, callbacks=callbacks, **config)
         self.role = check_role(role)
@@ -85,9 +89,10 @@ class RolePredict(dspy.Predict):  # type: ignore[misc]
             varied = getattr(dspy.settings.lm, "kwargs", {})
             if varied.get("rollout_id") is not None:
                 config = {key: varied[key] for key in ("rollout_id", "temperature") if key in varied} | config
-        if isinstance(lm, MeteredLM) and lm.embedded and config.get("rollout_id") is not None:
+        rollout = config.get("rollout_id", getattr(lm, "kwargs", {}).get("rollout_id"))
+        if isinstance(lm, MeteredLM) and lm.embedded and rollout is not None:
             # DSPy keeps rollout ids from engines; a sampling engine varies with the seed.
-            config.setdefault("seed", config["rollout_id"])
+            config.setdefault("seed", rollout)
         return _Attempt(lm, config, kwargs, dspy.settings.adapter or TolerantAdapter())
 
     def _lm_of_role(self) -> Any:

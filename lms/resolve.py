@@ -75,9 +75,7 @@ class Resolver:
         return self._kept((model, model_id), options, lambda: _embed(model_id, engine, options))
 
     def _embedded(self, name: str, engine: EmbeddedEngine, options: dict[str, Any]) -> MeteredLM:
-        return self._kept(
-            (name, id(engine)), options, lambda: _embed(f"{name}@{engine.fingerprint}", engine, options)
-        )
+        return self._kept((name, id(engine)), options, lambda: _embed(f"{name}@{engine.fingerprint}", engine, options))
 
     def _remote(self, model: str, options: dict[str, Any]) -> MeteredLM:
         try:
@@ -85,9 +83,7 @@ class Resolver:
         except ValueError as error:
             raise UserError(f"{model!r} is no model string: {error}; write provider/model") from error
 
-    def _kept(
-        self, key: tuple[Any, ...], options: dict[str, Any], make: Callable[[], MeteredLM]
-    ) -> MeteredLM:
+    def _kept(self, key: tuple[Any, ...], options: dict[str, Any], make: Callable[[], MeteredLM]) -> MeteredLM:
         full = (*key, *sorted((name, repr(value)) for name, value in options.items()))
         if full not in self._models:
             self._models[full] = make()

@@ -52,7 +52,8 @@ def _bracketed(text: str, wanted: list[str]) -> dict[str, str]:
     for match in _ANY_HEADER.finditer(text):
         at_line_start = match.start() == 0 or text[match.start() - 1] == "\n"
         name = by_name.get(match["name"].casefold())
-        if name is not None or at_line_start:
+        # In the middle of a line and between back ticks, a header is only spoken of.
+        if at_line_start or (name is not None and "`" not in match.group()):
             headers.append((name, match.start(), match.end()))
     return _between(text, headers)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import TypeAlias
 from uuid import uuid4
 
 from dspy.lm15 import Request, Response
@@ -20,7 +21,7 @@ from dspy.lm15 import Request, Response
 from lms.engines import messages_of, reply
 from lms.resolve import register_engine, unregister_engine
 
-Reply = str | Exception | Callable[[Request], str] | Response
+Reply: TypeAlias = str | Exception | Callable[[Request], str] | Response
 """A text; an exception to raise; a function from the request to a text; or a whole response."""
 
 

@@ -17,11 +17,14 @@ from dspy.adapters.utils import get_annotation_name, parse_value, serialize_for_
 NOTHING = frozenset({"", "none", "n/a", "null", "[]", "empty", "-", "()", "{}"})
 """What models write for an empty list or no value, compared in lower case and without a final full stop."""
 
-_BULLET = re.compile(r"^(?:[-*•–—]\s+|\[\d+\]\s*)")
+_DASH = r"\-\u2013\u2014"
+_BULLET = re.compile(rf"^(?:[*•{_DASH}]\s+|\[\d+\]\s*)")
 _NUMBERED = re.compile(r"^\d{1,3}[.)]\s+")
 _FENCE = re.compile(r"^```[\w-]*\s*\n(.*?)\n?\s*```$", re.DOTALL)
-_RANGE = re.compile(r"(?<=\d)\s*[-–]\s*(?=\d)")
-_ONLY_NUMBERS = re.compile(r"(?:and|facts?|paths?|numbers?|items?|relations?|no\b|[\d\s,;:#&.\[\]()*_`+–-])+", re.I)
+_RANGE = re.compile(rf"(?<=\d)\s*[{_DASH}]\s*(?=\d)")
+_ONLY_NUMBERS = re.compile(
+    rf"(?:and|facts?|paths?|numbers?|items?|relations?|no\b|[\d\s,;:#&.\[\]()*_`+{_DASH}])+", re.I
+)
 _MARKUP = re.compile(r"\[\[|</?think", re.IGNORECASE)
 _MOST_IN_RANGE = 1000
 
@@ -132,7 +135,7 @@ def _read_ints(text: str) -> list[int]:
         return []
     found: list[int] = []
     for line in text.splitlines():
-        found += _ints_of_line(_unmarked(re.sub(r"^[-*•–—]\s+", "", line.strip())))
+        found += _ints_of_line(_unmarked(re.sub(rf"^[*•{_DASH}]\s+", "", line.strip())))
     return found
 
 
@@ -158,7 +161,7 @@ def _spread(line: str) -> list[int]:
     if re.search(r"\d\.\d", line):
         raise ValueError(f"{_short(line)} is no list of whole numbers")
     found: list[int] = []
-    for part in re.findall(r"-?\d+(?:\s*[-–]\s*\d+)*", line):
+    for part in re.findall(rf"-?\d+(?:\s*[{_DASH}]\s*\d+)*", line):
         ends = [int(end) for end in _RANGE.split(part)]
         if len(ends) == 2 and 0 <= ends[1] - ends[0] < _MOST_IN_RANGE:
             found += range(ends[0], ends[1] + 1)
@@ -187,7 +190,7 @@ def _choose(text: str, options: dict[str, Any]) -> Any:
     plain = first.rstrip(".!,;:").strip()
     if plain in options:
         return options[plain]
-    head = re.match(r"(.*?)\s*(?:[,.;:(]|\s[-–—]\s)", first)
+    head = re.match(rf"(.*?)\s*(?:[,.;:(]|\s[{_DASH}]\s)", first)
     if head and _unmarked(head.group(1)) in options:
         return options[_unmarked(head.group(1))]
     raise ValueError(f"{_short(text)} is none of: {'; '.join(str(option) for option in options)}")

@@ -93,7 +93,8 @@ class Program(dspy.Module):
 
     def wrote(self, trace: Trace, step: dspy.Predict, outputs: dspy.Prediction) -> None:
         """Note in the trace what a model wrote."""
-        trace.add(Wrote(step.role, step.model, step.signature.__name__, dict(outputs.items())))
+        roles: Roles = dspy.settings.get("lm_roles") or Roles()
+        trace.add(Wrote(step.role, roles.model(step.role), step.signature.__name__, dict(outputs.items())))
 
 
 def checked_question(question: str) -> str:

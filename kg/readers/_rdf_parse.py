@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import json
-import logging
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
-from xml.parsers import expat
+from urllib.parse import quote
 
 import pyoxigraph as ox
 
 from kg.errors import ReadError
+from kg.readers._rdf_xml import check_prolog, error_line
 from kg.readers.raw import BadLine
 from kg.types import XSD
 
@@ -24,11 +25,8 @@ Statement = tuple[str, str, str, str | None, str | None]
 
 FORMATS: dict[str, ox.RdfFormat | None] = {
     ".nt": ox.RdfFormat.N_TRIPLES,
-    ".ntriples": ox.RdfFormat.N_TRIPLES,
     ".nq": ox.RdfFormat.N_QUADS,
-    ".nquads": ox.RdfFormat.N_QUADS,
     ".ttl": ox.RdfFormat.TURTLE,
-    ".turtle": ox.RdfFormat.TURTLE,
     ".trig": ox.RdfFormat.TRIG,
     ".rdf": ox.RdfFormat.RDF_XML,
     ".owl": ox.RdfFormat.RDF_XML,
@@ -76,7 +74,16 @@ def statements(path: Path, blank: Blank, skipped: list[BadLine] | None) -> Itera
 
 
 def _open(path: Path) -> IO[bytes]:
-    return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb")  # type: ignore[return-value]
+    opened = gzip.open if path.suffix.lower() == ".gz" else open
+    file: Any = opened(path, "rb")
+    if file.peek(3).startswith(codecs.BOM_UTF8):
+        file.read(3)
+    return file  # type: ignore[no-any-return]
+
+
+def _base(path: Path) -> str:
+    """What relative IRIs are relative to: the file's name alone, as its folder says nothing about the data."""
+    return f"file:///{quote(path.name.split('.')[0])}"
 
 
 def _lines(
@@ -87,12 +94,12 @@ def _lines(
     while lines := file.readlines(_BLOCK_BYTES):
         try:
             yield _convert(ox.parse(b"".join(lines), form), blank)
-        except (SyntaxError, _Unsupported):
+        except (SyntaxError, _QuotedTripleError):
             good: list[Statement] = []
             for number, line in enumerate(lines, before + 1):
                 try:
                     good += _convert(ox.parse(line, form), blank)
-                except (SyntaxError, _Unsupported) as error:
+                except (SyntaxError, _QuotedTripleError) as error:
                     if skipped is None:
                         raise ReadError(path, number, _reason(error)) from error
                     skipped.append(BadLine(str(path), number, _reason(error)))
@@ -103,7 +110,10 @@ def _lines(
 def _document(
     path: Path, file: IO[bytes], form: ox.RdfFormat, blank: Blank, skip_bad: bool
 ) -> Iterator[list[Statement]]:
-    parser = ox.parse(file, form, base_iri=f"file:///{path.name.split('.')[0]}")
+    parser = ox.parse(file, form, base_iri=_base(path))
+    if form is ox.RdfFormat.RDF_XML:
+        with _open(path) as prolog:
+            check_prolog(path, prolog)
     way_out = f"; {form.name} cannot be read past an error, mend it or convert the file to N-Triples"
     try:
         while quads := list(islice(parser, _BATCH)):
@@ -111,13 +121,14 @@ def _document(
     except SyntaxError as error:
         line = error.lineno
         if line is None and form is ox.RdfFormat.RDF_XML:
-            line = _xml_line(path)
+            with _open(path) as whole:
+                line = error_line(whole)
         raise ReadError(path, line, _reason(error) + (way_out if skip_bad else "")) from error
-    except _Unsupported as error:
+    except _QuotedTripleError as error:
         raise ReadError(path, None, _reason(error) + (way_out if skip_bad else "")) from error
 
 
-class _Unsupported(Exception):
+class _QuotedTripleError(Exception):
     """A statement about a statement."""
 
 
@@ -127,7 +138,7 @@ def _convert(quads: Iterable[ox.Quad], blank: Blank) -> list[Statement]:
     for quad in quads:
         subject, target = quad.subject, quad.object
         if isinstance(subject, ox.Triple) or isinstance(target, ox.Triple):
-            raise _Unsupported("a quoted triple (RDF-star) has no place in the graph")
+            raise _QuotedTripleError("a quoted triple (RDF-star) has no place in the graph")
         head = subject.value if isinstance(subject, named) else blank(subject.value)
         if isinstance(target, literal):
             language = target.language
@@ -144,17 +155,6 @@ def _reason(error: Exception) -> str:
     return _PLACE.sub("", message or "malformed")
 
 
-def _xml_line(path: Path) -> int | None:
-    """Line at which the file stops being XML; None where it is XML and only its RDF is wrong."""
-    parser = expat.ParserCreate()
-    try:
-        with _open(path) as file:
-            parser.ParseFile(file)
-    except expat.ExpatError as error:
-        return error.lineno
-    return None
-
-
 def _json_ld(path: Path, file: IO[bytes], blank: Blank) -> Iterator[list[Statement]]:
     import rdflib
 
@@ -164,11 +164,7 @@ def _json_ld(path: Path, file: IO[bytes], blank: Blank) -> Iterator[list[Stateme
     try:
         json.loads(text)
         data = rdflib.Dataset()
-        logging.getLogger("rdflib.term").addFilter(_quiet)
-        try:
-            data.parse(data=text, format="json-ld", publicID=f"file:///{path.name.split('.')[0]}")
-        finally:
-            logging.getLogger("rdflib.term").removeFilter(_quiet)
+        data.parse(data=text, format="json-ld", publicID=_base(path))
     except json.JSONDecodeError as error:
         raise ReadError(path, error.lineno, error.msg) from error
     except OSError as error:
@@ -178,10 +174,6 @@ def _json_ld(path: Path, file: IO[bytes], blank: Blank) -> Iterator[list[Stateme
     quads = iter(data.quads())
     while batch := list(islice(quads, _BATCH)):
         yield [_from_rdflib(s, p, o, blank) for s, p, o, _ in batch]
-
-
-def _quiet(_: logging.LogRecord) -> bool:
-    return False
 
 
 def _from_rdflib(subject: Any, predicate: Any, target: Any, blank: Blank) -> Statement:

@@ -12,12 +12,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from kg.readers._rdf_describe import Descriptions, describe
-from kg.readers._rdf_parse import FORMATS, Statement, statements
+from kg.readers._rdf_parse import Statement, statements
 from kg.readers.raw import BadLine, Progress, RawGraph
 from kg.sparql.vocabulary import Vocabulary
-
-RDF_SUFFIXES = tuple(FORMATS)
-"""Extensions that `read_rdf` knows, each also with `.gz` after it."""
 
 
 def read_rdf(
@@ -38,7 +35,7 @@ def read_rdf(
     booleans into their canonical form, and a remote `@context` is fetched.
 
     Args:
-        paths: files; the extension tells the format (`RDF_SUFFIXES`).
+        paths: files; the extension tells the format (.nt .nq .ttl .trig .rdf .owl .xml .jsonld, and .gz after it).
         skip_bad: leave malformed lines of N-Triples and N-Quads out and list them in `skipped`;
             the other formats cannot be read past an error.
         progress: called after each batch with the number of statements read so far.

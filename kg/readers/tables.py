@@ -198,6 +198,11 @@ def _read_delimited(path: Path, layout: _Layout, skip_bad: bool) -> tuple[pa.Tab
 def _parse(source: object, layout: _Layout) -> pa.Table | None:
     """The wanted columns, or None where a row is malformed."""
     bad: list[object] = []
+
+    def skip(row: object) -> str:
+        bad.append(row)
+        return "skip"
+
     count = max(layout.width or 0, max(layout.columns.values()) + 1)
     names = [f"f{i}" for i in range(count)]
     try:
@@ -208,7 +213,7 @@ def _parse(source: object, layout: _Layout) -> pa.Table | None:
                 delimiter=layout.delimiter,
                 quote_char='"' if layout.quoted else False,
                 newlines_in_values=layout.quoted,
-                invalid_row_handler=lambda row: bad.append(row) or "skip",
+                invalid_row_handler=skip,
             ),
             convert_options=pa_csv.ConvertOptions(
                 include_columns=[f"f{i}" for i in layout.columns.values()],
@@ -220,19 +225,17 @@ def _parse(source: object, layout: _Layout) -> pa.Table | None:
         if "Empty CSV" not in str(error):
             raise
         empty = pa.array([], pa.dictionary(pa.int32(), pa.string()))
-        return pa.table({name: empty for name in layout.columns})
-    table = table.select([f"f{i}" for i in layout.columns.values()]).rename_columns(list(layout.columns))
+        return pa.table(dict.fromkeys(layout.columns, empty))
     if bad:
         return None
-    for name in layout.columns:
-        if _faulty(table[name], name in layout.required):
-            return None
-    return table
+    columns = {name: _dictionary(table[f"f{i}"]) for name, i in layout.columns.items()}
+    if any(_faulty(column, name in layout.required) for name, column in columns.items()):
+        return None
+    return pa.table(columns)
 
 
-def _faulty(column: pa.ChunkedArray, required: bool) -> bool:
-    chunk = _dictionary(column)
-    values = chunk.dictionary
+def _faulty(column: pa.DictionaryArray, required: bool) -> bool:
+    values = column.dictionary
     if required and pc.any(pc.equal(pc.utf8_trim_whitespace(values), "")).as_py():
         return True
     return bool(pc.any(pc.match_substring(values, "\x00")).as_py())

@@ -55,7 +55,8 @@ class SparqlClient(Protocol):
             GraphUnavailableError: no answer, too late an answer, too long a one, or no SPARQL result.
         """
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Let go of what is held open."""
 
 
 class Meter:

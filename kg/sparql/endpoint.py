@@ -57,7 +57,7 @@ class HttpClient:
             raise ValueError("a remote endpoint takes no bindings")
         meter = Meter(self.name, self._limits)
         try:
-            body, kind = self._ask(query, meter)
+            body, headers = self._ask(query, meter)
         except TimeoutError as error:
             raise too_slow(self.name, self._limits) from error
         except urllib.error.URLError as error:
@@ -70,12 +70,13 @@ class HttpClient:
             raise GraphUnavailableError(
                 f"{self.name} broke the connection off ({error!r}); try again, or ask with a limit"
             ) from error
-        rows = self._rows(body, kind)
+        rows = self._rows(body, headers.get("Content-Type", ""))
+        self._check_whole(headers, len(rows))
         meter.check_rows(len(rows))
         return rows
 
-    def _ask(self, query: str, meter: Meter) -> tuple[bytes, str]:
-        """Body and content type of the reply."""
+    def _ask(self, query: str, meter: Meter) -> tuple[bytes, Mapping[str, str]]:
+        """Body and headers of the reply."""
         from SPARQLWrapper import JSON, POST, SPARQLExceptions, SPARQLWrapper
 
         wrapper = SPARQLWrapper(self._address, agent="triplecheck")
@@ -102,8 +103,7 @@ class HttpClient:
                 f"{self.name} failed on a query (HTTP {error.code} {error.reason}); {_way_out(error)}"
             ) from error
         with reply:
-            self._check_whole(reply.headers)
-            return self._read(reply, meter), reply.headers.get("Content-Type", "")
+            return self._read(reply, meter), reply.headers
 
     def _read(self, reply: Any, meter: Meter) -> bytes:
         """The body piece by piece: a timeout of the socket alone would let a trickle go on for ever."""
@@ -122,15 +122,14 @@ class HttpClient:
             raise http.client.IncompleteRead(b"", int(expected) - size)
         return b"".join(pieces)
 
-    def _check_whole(self, headers: Mapping[str, str]) -> None:
+    def _check_whole(self, headers: Mapping[str, str], rows: int) -> None:
         """Virtuoso cuts results off and says so in its headers only."""
         if headers.get("X-SQL-State"):
             message = headers.get("X-SQL-Message", headers["X-SQL-State"])
             raise GraphUnavailableError(f"{self.name} answers in part only ({message}); ask with a limit")
-        if headers.get("X-SPARQL-MaxRows"):
-            raise GraphUnavailableError(
-                f"{self.name} cuts answers off at {headers['X-SPARQL-MaxRows']} rows; ask with a limit"
-            )
+        most = headers.get("X-SPARQL-MaxRows", "")
+        if most.isdigit() and rows >= int(most):
+            raise GraphUnavailableError(f"{self.name} cuts answers off at {most} rows; ask with a limit")
 
     def _rows(self, body: bytes, kind: str) -> list[Row]:
         try:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+import pyoxigraph
 
-from kg.errors import GraphUnavailableError
 from kg.graph import Edges, IntArray, RelationCount, RelationSchema
-from kg.readable import entity_label
 from kg.sparql._describe import Describer
-from kg.sparql._lookup import Lookup
-from kg.sparql.client import SparqlClient
-from kg.sparql.terms import Kind, Term
+from kg.sparql._lookup import Found, Lookup
+from kg.sparql.client import QueryRefusedError, SparqlClient
+from kg.sparql.terms import STRING, Kind, Term, is_iri, literal, string_variants
 from kg.sparql.vocabulary import Vocabulary
 from kg.types import Direction, Entity, Literal, Relation
 
@@ -26,18 +24,17 @@ class SparqlGraph:
     """Implements `kg.graph.Graph` by queries. Safe to use from several threads.
 
     Nodes and relations get their numbers when they are first seen, so the numbers of two graph
-    objects over one store differ. Which edges a limit leaves out is up to the store. Over HTTP
+    objects over one store differ. Which edges a limit leaves out is up to the store. Over HTTP,
     edges at blank nodes are left out, since the label of a blank node need not outlive a reply.
+    Every look-up may raise `GraphUnavailableError`: the store does not answer within the client's
+    limits.
 
     Args:
-        client: who answers the queries.
+        client: who answers the queries; closed with the graph.
         vocabulary: which predicates describe nodes; they are no relations of the graph.
         literal_kinds: (datatype IRI, language or "") of all values. They tell how a value may be
             written; None: asked for when first needed, by a query over the whole store. Give them
             for a large public endpoint.
-
-    Raises:
-        GraphUnavailableError: by every look-up, when the store does not answer within the client's limits.
     """
 
     def __init__(
@@ -46,7 +43,250 @@ class SparqlGraph:
         vocabulary: Vocabulary | None = None,
         literal_kinds: Iterable[tuple[str, str]] | None = None,
     ) -> None:
-        words = vocabulary or Vocabulary()
+        self._words = vocabulary or Vocabulary()
         self._client = client
-        self._look = Lookup(client, words, None if literal_kinds is None else tuple(literal_kinds))
-        self._describe = Describer(self._look, words)
+        self._look = Lookup(client, self._words, None if literal_kinds is None else tuple(literal_kinds))
+        self._queries = self._look.queries
+        self._describe = Describer(self._look, self._words)
+
+    # --- sizes: one query over the whole store each, then remembered -----------------------------
+    @cached_property
+    def num_nodes(self) -> int:
+        """Entities and values."""
+        return self._count(self._queries.count_entities()) + self._count(self._queries.count_values())
+
+    @cached_property
+    def num_relations(self) -> int:
+        """Relations with at least one edge."""
+        return len({self._look.relations.number(r["p"].value) for r in self._client.select(self._queries.relations())})
+
+    @cached_property
+    def num_triples(self) -> int:
+        """Edges; statements of labels and types are none."""
+        return self._count(self._queries.count_triples())
+
+    @cached_property
+    def has_types(self) -> bool:
+        """Whether anything has a type."""
+        return bool(self._client.select(self._queries.typed()))
+
+    def _count(self, query: str) -> int:
+        return int(self._client.select(query)[0]["count"].value)
+
+    # --- ids, labels -----------------------------------------------------------------------------
+    def find(self, id: str | Literal) -> int | None:
+        """Node of an id: an IRI, `_:label` (in process only), else the lexical form of a value."""
+        if isinstance(id, Literal):
+            return self._find_literal(id)
+        entity = Term(Kind.BLANK, id[2:]) if id.startswith("_:") else Term(Kind.IRI, id)
+        known = self._look.nodes.known(entity)
+        if known is not None:
+            return known
+        if self._is_blank_node(entity) or self._is_entity(entity):
+            return self._look.number(entity)
+        return self._find_lexical(id)
+
+    def _is_blank_node(self, term: Term) -> bool:
+        if term.kind is not Kind.BLANK or not self._client.keeps_blank_nodes:
+            return False
+        asked = [self._queries.edges_of_bound(way) for way in Direction]
+        asked.append(self._queries.described_bound(self._words.described))
+        try:
+            return any(self._client.select(query, {"x": term}) for query in asked)
+        except ValueError:  # no label that a blank node could have
+            return False
+
+    def _is_entity(self, term: Term) -> bool:
+        if term.kind is not Kind.IRI or not is_iri(term.value):
+            return False
+        try:
+            return bool(self._client.select(self._queries.find_entity(term.value)))
+        except QueryRefusedError:
+            if _is_strict_iri(term.value):
+                raise
+            return False
+
+    def _find_literal(self, value: Literal) -> int | None:
+        known = self._look.nodes.known(Term(Kind.LITERAL, value.lexical, value.datatype))
+        if known is not None:
+            return known
+        try:
+            if value.datatype == STRING:
+                terms = string_variants(value.lexical, self._look.languages)
+            else:
+                terms = [literal(value.lexical, value.datatype)]
+        except ValueError:  # text that no store can hold
+            return None
+        found = self._values(terms)
+        return self._look.number(found[0]) if found else None
+
+    def _find_lexical(self, lexical: str) -> int | None:
+        try:
+            terms = string_variants(lexical, self._look.languages)
+            terms += [literal(lexical, kind) for kind, _ in self._look.literal_kinds if kind != STRING]
+        except ValueError:
+            return None
+        # Of several values the one that the columnar store takes, too.
+        found = sorted((t for t in self._values(terms) if t.value == lexical), key=lambda t: t.datatype)
+        return self._look.number(found[0]) if found else None
+
+    def _values(self, terms: list[str]) -> list[Term]:
+        return [row["x"] for row in self._client.select(self._queries.find_values(terms))]
+
+    def find_relation(self, id: str) -> int | None:
+        """Number of a relation; None for predicates of the vocabulary."""
+        known = self._look.relations.known(id)
+        if known is not None or id in self._words.not_edges or not is_iri(id):
+            return known
+        try:
+            found = self._client.select(self._queries.find_relation(id))
+        except QueryRefusedError:
+            if _is_strict_iri(id):
+                raise
+            return None
+        return self._look.relations.number(id) if found else None
+
+    def node_id(self, node: int) -> str:
+        """Id of an entity (`_:label` for a blank node), lexical form of a literal."""
+        return self._describe.id(node)
+
+    def label(self, node: int) -> str:
+        """Label of an entity, made from its id where it has none; lexical form of a literal."""
+        return self._describe.labels([node])[0]
+
+    def labels(self, nodes: IntArray | Sequence[int]) -> list[str]:
+        """The same for many nodes, in a query per 200 nodes."""
+        return self._describe.labels(_ints(nodes))
+
+    def entity(self, node: int) -> Entity:
+        """Label, aliases, description and types."""
+        return self._describe.entity(node)
+
+    def literal(self, node: int) -> Literal | None:
+        """The value of a literal node, None for an entity."""
+        term = self._look.nodes.key(node)
+        return Literal(term.value, term.datatype) if term.kind is Kind.LITERAL else None
+
+    def types(self, node: int) -> tuple[str, ...]:
+        """Type ids of an entity, the datatype of a literal."""
+        return self._describe.types(node)
+
+    def type_label(self, type_id: str) -> str:
+        """Label of a type, made from its id where it has none."""
+        return self._describe.type_label(type_id)
+
+    def relation(self, relation: int) -> Relation:
+        """What the store says about a relation."""
+        return self._describe.relation(relation)
+
+    # --- look-ups --------------------------------------------------------------------------------
+    def degree(self, node: int) -> int:
+        """Edges in both directions."""
+        return sum(count.edges for count in self.relations_of(node))
+
+    def relations_of(self, node: int) -> list[RelationCount]:
+        """Relations at one node, outgoing first, then incoming, each by relation number."""
+        return [
+            RelationCount(relation, direction, edges, 1)
+            for direction in Direction
+            for _, relation, edges in self._look.counts([node], None, direction)
+        ]
+
+    def neighbors(
+        self, node: int, relation: int, direction: Direction = Direction.OUT, limit: int | None = None
+    ) -> IntArray:
+        """Nodes at the other end, ascending by number; any `limit` of them."""
+        if limit is None:
+            found = self._look.edges([node], relation, direction)
+        else:
+            found = self._look.some_edges([(0, node, relation)], direction, limit)
+        return np.array([far for _, _, far in found], np.int64)
+
+    def contains(self, head: int, relation: int, tail: int) -> bool:
+        """Whether the edge is in the graph."""
+        return bool(self._look.contained([(head, relation, tail)]))
+
+    # --- batched ---------------------------------------------------------------------------------
+    def relation_counts(self, nodes: IntArray | Sequence[int]) -> list[RelationCount]:
+        """Relations around a set of nodes; the store counts."""
+        return [
+            RelationCount(relation, direction, edges, holders)
+            for direction in Direction
+            for relation, (edges, holders) in sorted(self._look.counts_together(_ints(nodes), direction).items())
+        ]
+
+    def expand(
+        self,
+        nodes: IntArray | Sequence[int],
+        relation: int | None = None,
+        direction: Direction | None = None,
+        limit_per_node: int | None = None,
+    ) -> Edges:
+        """Edges at the nodes; with a limit the store counts first, so that no hub is sent whole."""
+        at = _ints(nodes)
+        heads: list[int] = []
+        relations: list[int] = []
+        tails: list[int] = []
+        total = 0
+        for way in Direction if direction is None else (direction,):
+            found, matching = self._expand(at, relation, way, limit_per_node)
+            near, far = [at[place] for place, _, _ in found], [end for _, _, end in found]
+            heads += near if way is Direction.OUT else far
+            tails += far if way is Direction.OUT else near
+            relations += [r for _, r, _ in found]
+            total += matching
+        return Edges(np.array(heads, np.int64), np.array(relations, np.int64), np.array(tails, np.int64), total)
+
+    def _expand(
+        self, nodes: list[int], relation: int | None, way: Direction, limit: int | None
+    ) -> tuple[list[Found], int]:
+        if limit is None:
+            found = self._look.edges(nodes, relation, way)
+            return found, len(found)
+        counts = self._look.counts(nodes, relation, way)
+        small = [(place, nodes[place], r) for place, r, edges in counts if edges <= limit]
+        large = [(place, nodes[place], r) for place, r, edges in counts if edges > limit]
+        found = self._look.edges_of_groups(small, way) + self._look.some_edges(large, way, limit)
+        return sorted(found), sum(edges for _, _, edges in counts)
+
+    def contains_many(self, heads: IntArray, relations: IntArray, tails: IntArray) -> npt.NDArray[np.bool_]:
+        """Whether each edge is in the graph, shape (n,)."""
+        triples = list(zip(_ints(heads), _ints(relations), _ints(tails), strict=True))
+        found = np.zeros(len(triples), bool)
+        found[list(self._look.contained(triples))] = True
+        return found
+
+    # --- schema ----------------------------------------------------------------------------------
+    def schema(self, relation: int) -> RelationSchema:
+        """Types at both ends of a relation, the 1,000 most frequent; the store counts."""
+        id, queries = self._look.relations.key(relation), self._queries
+        ranges = self._types(queries.count_types(id, "?y", _SCHEMA_TYPES))
+        ranges += self._types(queries.count_datatypes(id, _SCHEMA_TYPES))
+        return RelationSchema(
+            relation=relation,
+            edges=self._count(queries.count_edges(id)),
+            domain=tuple(self._types(queries.count_types(id, "?x", _SCHEMA_TYPES))),
+            range=tuple(sorted(ranges, key=lambda pair: (-pair[1], pair[0]))),
+        )
+
+    def _types(self, query: str) -> list[tuple[str, int]]:
+        counts = [(row["t"].value, int(row["n"].value)) for row in self._client.select(query) if "t" in row]
+        return sorted(counts, key=lambda pair: (-pair[1], pair[0]))
+
+    def close(self) -> None:
+        """Close the client."""
+        self._client.close()
+
+
+def _ints(numbers: IntArray | Sequence[int]) -> list[int]:
+    found: list[int] = np.asarray(numbers, np.int64).tolist()
+    return found
+
+
+def _is_strict_iri(text: str) -> bool:
+    """Whether an engine must accept the IRI (RFC 3987); the grammar of queries alone is laxer."""
+    try:
+        pyoxigraph.NamedNode(text)
+    except ValueError:
+        return False
+    return True

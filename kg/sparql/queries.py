@@ -32,7 +32,8 @@ class Queries:
         self._no_blank = "" if blank_nodes else " FILTER(!isBlank(?x) && !isBlank(?y))"
         self._not_edge = f" FILTER(?p NOT IN ({not_edge}))" if not_edge else ""
         self._edge = self._not_edge + self._no_blank
-        self._type = "|".join(iri(p) for p in words.types)
+        # A path must not be empty; without predicates for types it is one that no store uses.
+        self._type = "|".join(iri(p) for p in words.types or ("urn:triplecheck:none",))
 
     def _edges_at(self, direction: Direction, relation: str | None) -> str:
         if relation is not None:
@@ -101,22 +102,22 @@ class Queries:
     def _not_schema(self, node: str) -> str:
         """Neither a class nor a relation."""
         classes = ", ".join(iri(c) for c in self._words.classes + self._words.properties)
-        return (
-            f" FILTER NOT EXISTS {{ ?member {self._type} {node} }}"
-            f" FILTER NOT EXISTS {{ ?head {node} ?tail }}"
-            + (f" FILTER NOT EXISTS {{ {node} {self._type} ?c FILTER(?c IN ({classes})) }}" if classes else "")
+        return f" FILTER NOT EXISTS {{ ?member {self._type} {node} }} FILTER NOT EXISTS {{ ?head {node} ?tail }}" + (
+            f" FILTER NOT EXISTS {{ {node} {self._type} ?c FILTER(?c IN ({classes})) }}" if classes else ""
         )
 
     # --- descriptions --------------------------------------------------------------------------
     def described(self, nodes: Iterable[tuple[str, int]], predicates: Iterable[str], language: str = "") -> str:
         """Rows (?i, ?p, ?v); with a language only texts in it and those without a tag."""
         tagged = f" FILTER(LANG(?v) = '' || langMatches(LANG(?v), {literal(language)}))" if language else ""
-        said = _values("?p", [(iri(p),) for p in predicates])
-        return f"SELECT DISTINCT ?i ?p ?v WHERE {{ {_values('?x ?i', nodes)} {said} ?x ?p ?v{tagged} }}"
+        # The nodes stand in each branch: engines that join the list afterwards would read all labels.
+        asked = _values("?x ?i", nodes)
+        parts = (f"{{ {asked} ?x {iri(p)} ?v{tagged} BIND({iri(p)} AS ?p) }}" for p in predicates)
+        return f"SELECT DISTINCT ?i ?p ?v WHERE {{ {' UNION '.join(parts)} }}"
 
     def described_bound(self, predicates: Iterable[str]) -> str:
         """Rows (?x, ?p, ?v) for a blank node bound to ?x."""
-        return f"SELECT ?x ?p ?v WHERE {{ {_values('?p', [(iri(p),) for p in predicates])} ?x ?p ?v }}"
+        return f"SELECT ?x ?p ?v WHERE {{ ?x ?p ?v FILTER(?p IN ({', '.join(map(iri, predicates))})) }}"
 
     # --- the whole graph -----------------------------------------------------------------------
     def relations(self) -> str:
@@ -138,28 +139,19 @@ class Queries:
         described = f"{said} ?n ?p ?o{self._not_schema('?n')}" + (" FILTER(!isBlank(?n))" if self._no_blank else "")
         out = f"?x ?p ?y{self._edge} BIND(?x AS ?n)"
         into = f"?x ?p ?y{self._edge} FILTER(!isLiteral(?y)) BIND(?y AS ?n)"
-        return f"SELECT (COUNT(DISTINCT ?n) AS ?count) WHERE {{ {{ {out} }} UNION {{ {into} }} UNION {{ {described} }} }}"
+        return (
+            f"SELECT (COUNT(DISTINCT ?n) AS ?count) WHERE {{ {{ {out} }} UNION {{ {into} }} UNION {{ {described} }} }}"
+        )
 
     def count_values(self) -> str:
         """One row (?count)."""
         inner = f"SELECT DISTINCT ({_PLAIN} AS ?k) WHERE {{ ?x ?p ?y{self._edge} FILTER(isLiteral(?y)) }}"
         return f"SELECT (COUNT(*) AS ?count) WHERE {{ {inner} }}"
 
-    def count_triples(self) -> tuple[str, str]:
-        """Two queries with one row (?count) each, to be added.
-
-        Texts with a language are apart: only among them may two statements be one edge, and only
-        they have to be compared with each other.
-        """
-        untagged = f"?x ?p ?y{self._edge} FILTER(!isLiteral(?y) || LANG(?y) = '')"
-        tagged = (
-            f"?x ?p ?y{self._edge} FILTER(isLiteral(?y) && LANG(?y) != '') "
-            "FILTER NOT EXISTS { ?x ?p ?z FILTER(isLiteral(?z) && LANG(?z) = '' && ?z = STR(?y)) }"
-        )
-        return (
-            f"SELECT (COUNT(*) AS ?count) WHERE {{ {untagged} }}",
-            f"SELECT (COUNT(*) AS ?count) WHERE {{ SELECT DISTINCT ?x ?p (STR(?y) AS ?k) WHERE {{ {tagged} }} }}",
-        )
+    def count_triples(self) -> str:
+        """One row (?count)."""
+        inner = f"SELECT DISTINCT ?x ?p ({_PLAIN} AS ?k) WHERE {{ ?x ?p ?y{self._edge} }}"
+        return f"SELECT (COUNT(*) AS ?count) WHERE {{ {inner} }}"
 
     # --- schema --------------------------------------------------------------------------------
     def count_edges(self, relation: str) -> str:
@@ -179,9 +171,7 @@ class Queries:
     def _grouped(self, relation: str, condition: str, limit: int) -> str:
         where = f"{self._edges_at(Direction.OUT, relation)} . {condition}"
         inner = f"SELECT DISTINCT ?x ({_PLAIN} AS ?k) ?t WHERE {{ {where} }}"
-        return (
-            f"SELECT ?t (COUNT(*) AS ?n) WHERE {{ {inner} }} GROUP BY ?t ORDER BY DESC(?n) ?t LIMIT {limit}"
-        )
+        return f"SELECT ?t (COUNT(*) AS ?n) WHERE {{ {inner} }} GROUP BY ?t ORDER BY DESC(?n) ?t LIMIT {limit}"
 
 
 def _values(variables: str, rows: Iterable[tuple[str | int, ...]]) -> str:

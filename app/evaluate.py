@@ -1,0 +1,200 @@
+"""`triplecheck eval`: a program over many questions with known answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from app import options
+from app.console import print_json, printable, stderr, stdout
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rich.table import Table
+
+    from app.progress import Tell
+    from evals import Progress, Scores, Summary
+    from lms import Roles
+
+RUNS = Path("runs")
+_MEANS = (
+    ("hits@1", "hits_at_1"),
+    ("F1", "f1"),
+    ("exact", "exact_match"),
+    ("right", "accuracy"),
+    ("wrong", "hallucination"),
+    ("missing", "missing"),
+    ("grounded", "grounded"),
+)
+
+
+def evaluate(
+    program: Annotated[str, typer.Argument(metavar="PROGRAM", help="Program to evaluate, such as kerag.")],
+    kb: options.KbOption = None,
+    questions: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="JSON lines, also .gz, with id, question, answers, and if you like topic, answer_labels, hops, kind. "
+            "Default: the test questions of the bundled knowledge base.",
+        ),
+    ] = None,
+    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="A random sample of so many questions.")] = None,
+    seed: Annotated[int, typer.Option(metavar="S", help="Which sample.")] = 0,
+    lm: options.LmOption = None,
+    role: options.RoleOption = None,
+    grounded_only: options.GroundedOption = None,
+    hops: options.HopsOption = None,
+    option: options.ProgramOptions = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Directory of the run; one that is there is taken up again. Default: below runs/, named for program, "
+            "questions and models.",
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Questions under way at once. Default: 1.")
+    ] = None,
+    timeout: Annotated[float | None, typer.Option(metavar="S", help="Seconds for one question.")] = None,
+    budget_calls: options.CallsOption = None,
+    budget_tokens: options.TokensOption = None,
+    budget_seconds: options.SecondsOption = None,
+    budget_dollars: options.DollarsOption = None,
+    json: options.JsonOption = False,
+) -> None:
+    """Evaluate a program over questions with known answers.
+
+    Writes rows.jsonl (one row per question, with its trace) and summary.json, and prints a table.
+    Interrupted, or stopped by its budget, a run is taken up again by the same command. The budget is
+    for the whole run. Exact is SQuAD's exact match; right, wrong and missing are CRAG's, over all
+    questions that could be asked; grounded is the share of answers that rest on the graph.
+
+    Examples:
+
+        triplecheck eval kerag
+
+        triplecheck eval kerag --kb kbs/films --questions films.jsonl --limit 200 --lm openai/gpt-4o-mini --workers 8
+    """
+    from app import config
+    from app.progress import reporting, waiting
+
+    settings = config.load_settings(
+        kb=kb,
+        program=program,
+        lm=lm,
+        roles=config.parse_pairs(role or (), "--role"),
+        grounded_only=grounded_only,
+        hops=hops,
+        options=config.parse_options(option or ()),
+        workers=workers,
+    )
+    limits = options.budget_flags(
+        calls=budget_calls, tokens=budget_tokens, seconds=budget_seconds, dollars=budget_dollars
+    )
+    err = stderr()
+    with waiting(err, "loading"):
+        import evals
+        from app import opening
+        from app.knowledge import BUNDLED, open_knowledge_base
+        from kg import UserError
+        from lms import Budget
+
+        if questions is None and settings.kb is not None and str(settings.kb) != BUNDLED:
+            raise UserError(f"--questions is missing: there are none of {settings.kb} among the bundled ones")
+        roles = opening.roles(settings)
+        source = questions or evals.bundled_questions("test")
+        asked = evals.read_questions(source, limit, seed)
+    with reporting(err, "opening the knowledge base") as tell:
+        opened = open_knowledge_base(settings, tell)
+        runner = opening.open_program(settings, opened)
+    place = out or RUNS / _run_name(runner.name, source, roles)
+    with reporting(err, "asking") as tell:
+        summary = evals.evaluate(
+            runner,
+            asked,
+            place,
+            roles=roles,
+            knowledge_base=opened,
+            workers=settings.workers,
+            timeout=timeout,
+            budget=Budget(**limits),  # type: ignore[arg-type]
+            progress=_teller(tell),
+        )
+    if json:
+        print_json(summary.to_json() | {"out": str(place)})
+    else:
+        _show(summary, place)
+    _complain_if_stopped(summary, place)
+
+
+def _run_name(program: str, questions: Path, roles: Roles) -> str:
+    """A directory name that tells one run from another, at a glance."""
+    models = "+".join(dict.fromkeys(roles.models())).replace("/", "-")
+    return f"{program}-{questions.name.split('.')[0]}-{models}"
+
+
+def _teller(tell: Tell) -> Callable[[Progress], None]:
+    def show(progress: Progress) -> None:
+        hits = "" if progress.hits_at_1 is None else f" hits@1 {progress.hits_at_1:.3f}"
+        errors = f" errors {progress.errors}" if progress.errors else ""
+        tell(f"asking:{hits}{errors}", progress.done, progress.total)
+
+    return show
+
+
+def _show(summary: Summary, place: Path) -> None:
+    out, scores = stdout(), summary.scores
+    out.print(_table(summary))
+    out.print()
+    for name, counts in (("status", scores.status), ("lost at", scores.lost), ("errors", scores.errors)):
+        if counts:
+            out.print(f"{name}: " + ", ".join(f"{key} {count}" for key, count in counts.items()), soft_wrap=True)
+    roles = summary.configuration.get("roles", {})
+    played = ", ".join(f"{role}={model}" for role, model in roles.items())
+    out.print(f"models: {printable(played)}", soft_wrap=True)
+    totals = scores.totals
+    tokens = f"{totals['prompt_tokens']:,} + {totals['completion_tokens']:,} tokens"
+    money = f", ${totals['dollars']:.4f}" if totals["dollars"] else ""
+    out.print(f"in all: {totals['calls']:,} calls, {tokens}{money}; this run {summary.wall_seconds:.1f} s")
+    out.print(f"rows and summary: {printable(str(place))}", soft_wrap=True)
+
+
+def _table(summary: Summary) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("")
+    for name in ("asked", "covered", *(name for name, _ in _MEANS), "calls", "tokens", "seconds"):
+        table.add_column(name, justify="right")
+    groups: list[tuple[str, Scores]] = [("all", summary.scores)]
+    groups += [(f"{hops} hops" if hops.isdigit() else hops, scores) for hops, scores in summary.by_hops.items()]
+    groups += list(summary.by_kind.items())
+    for name, scores in groups:
+        means = [_number(getattr(scores, field), 3) for _, field in _MEANS]
+        costs = [_number(scores.calls, 1), _number(scores.tokens, 0), _number(scores.seconds, 2)]
+        cells = [printable(name), str(scores.n), _number(scores.coverage, 2), *means, *costs]
+        table.add_row(*cells, style="bold" if name == "all" else None)
+    return table
+
+
+def _number(value: Any, digits: int) -> str:
+    return "-" if value is None else f"{value:,.{digits}f}"
+
+
+def _complain_if_stopped(summary: Summary, place: Path) -> None:
+    """Raise what tells a run that did not come to its end from one that did."""
+    from kg import UnavailableError
+    from lms import BudgetExceededError
+
+    scores = summary.scores
+    out_of_reach = sum(count for kind, count in scores.errors.items() if kind.endswith("UnavailableError"))
+    if summary.stopped is not None:
+        message = f"{summary.stopped}; the same command takes the run in {place} up again"
+        raise UnavailableError(message) if out_of_reach else BudgetExceededError(message)
+    if out_of_reach and out_of_reach == scores.n:
+        raise UnavailableError(f"no question could be asked; {place / 'rows.jsonl'} says why")

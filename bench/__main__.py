@@ -1,0 +1,96 @@
+"""`python -m bench [names...] [--quick] [--size 8M,50M] [--json]`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import sys
+import tempfile
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from bench import building, first_answer, linking, lookups, questions, synthetic
+from bench.registry import FIGURES, Options, Row
+
+_MODULES = (lookups, linking, building, first_answer, questions)
+_PEERS = ("numpy", "pyarrow", "pyoxigraph", "rdflib", "spacy", "rapidfuzz")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure Triplecheck beside its peers.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(FIGURES)}; all without any")
+    parser.add_argument("--quick", action="store_true", help="small sizes and few rounds, to see that everything runs")
+    parser.add_argument("--size", help=f"graph sizes by comma, of {', '.join(synthetic.SIZES)} (8M,50M; quick: 1M)")
+    parser.add_argument("--json", action="store_true", help="also write bench/results.json")
+    given = parser.parse_args()
+    sizes = tuple((given.size or ("1M" if given.quick else "8M,50M")).split(","))
+    for kind, asked, known in (("figure", given.names, FIGURES), ("size", sizes, synthetic.SIZES)):
+        if unknown := set(asked) - set(known):
+            parser.error(f"no such {kind}: {', '.join(sorted(unknown))} (there are: {', '.join(known)})")
+    rows = _measure(given.names or list(FIGURES), sizes, given.quick)
+    Console(width=None if sys.stdout.isatty() else 180).print(_table(rows))
+    if given.json:
+        report = {"machine": _machine(), "quick": given.quick, "rows": [_record(row) for row in rows]}
+        Path(__file__).with_name("results.json").write_text(json.dumps(report, indent=1) + "\n", "utf-8")
+    return 0
+
+
+def _measure(names: list[str], sizes: tuple[str, ...], quick: bool) -> list[Row]:
+    place = os.environ.get("TRIPLECHECK_BENCH_DIR")
+    work = Path(tempfile.mkdtemp(prefix="triplecheck-bench-", dir=place))
+    options = Options(work, sizes, quick)
+    told = Console(stderr=True)
+    rows = []
+    try:
+        for name in names:
+            told.print(f"measuring {name} ...")
+            for row in FIGURES[name](options):
+                rows.append(row)
+                value = "skipped" if row.ours is None else f"{row.ours:,.4g} {row.unit}"
+                told.print(f"  {row.figure}: {value}", highlight=False)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return rows
+
+
+def _table(rows: list[Row]) -> Table:
+    table = Table(title="Ratio: how many times better than the peer, measured in the same run", title_justify="left")
+    for name in ("figure", "ours", "peer", "theirs", "ratio", "target", "met?", "note"):
+        table.add_column(name, justify="right" if name in ("ours", "theirs", "ratio") else "left", overflow="fold")
+    for row in rows:
+        met = {True: "[green]yes[/]", False: "[red]no[/]", None: ""}[row.met]
+        ours = "skipped" if row.ours is None else f"{_short(row.ours)} {row.unit}"
+        theirs = "" if row.theirs is None else f"{_short(row.theirs)} {row.unit}"
+        ratio = "" if row.ratio is None else f"{row.ratio:.2g}x" if row.ratio < 10 else f"{row.ratio:,.0f}x"
+        table.add_row(row.figure, ours, row.peer, theirs, ratio, row.target, met, row.note)
+    return table
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def _record(row: Row) -> dict[str, Any]:
+    return asdict(row) | {"ratio": row.ratio, "target": row.target, "met": row.met}
+
+
+def _machine() -> dict[str, Any]:
+    return {
+        "processors": os.cpu_count(),
+        "load": round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None,
+        "system": platform.system(),
+        "python": platform.python_version(),
+        "packages": {name: version(name) for name in _PEERS},
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

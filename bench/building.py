@@ -1,0 +1,120 @@
+"""Building a knowledge base from a file, and opening it in a fresh process."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench import fixtures, synthetic
+from bench.registry import Options, Row, figure
+from bench.timing import fresh_process, interleaved, percentile
+from kg import build
+from kg.encode import Encoder
+from kg.readers import read_graph
+
+_BUILD = """
+import json, resource, sys, time
+from pathlib import Path
+import kg
+from kg.readers import read_graph
+from kg.encode import load_encoder
+from kg.errors import UnavailableError
+stages = []
+def say(what, done, total):
+    stages.append((time.perf_counter(), what))
+start, busy = time.perf_counter(), time.process_time()
+raw = read_graph([Path(sys.argv[1])], progress=say)
+stages.append((time.perf_counter(), "loading the encoder"))
+try:
+    encoder = load_encoder()
+except UnavailableError:
+    encoder = None
+kg.build(raw, sys.argv[2], encoder=encoder, progress=say)
+stages.append((time.perf_counter(), ""))
+spent = {}
+for (begin, what), (end, _) in zip(stages, stages[1:]):
+    spent[what] = spent.get(what, 0) + end - begin
+print(json.dumps({
+    "seconds": stages[-1][0] - start, "busy": time.process_time() - busy, "spent": spent,
+    "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024),
+}))
+"""
+
+_OPEN = """
+import json, sys, time
+from pathlib import Path
+import kg
+from kg.columnar import ColumnarGraph
+start = time.perf_counter()
+folder = Path(sys.argv[1])
+graph = kg.KnowledgeBase.open(folder).graph if (folder / "manifest.json").is_file() else ColumnarGraph(folder)
+node = graph.find(graph.node_id(graph.num_nodes // 2))
+edges = graph.relations_of(node)
+print(json.dumps(time.perf_counter() - start))
+"""
+
+
+@figure("building")
+def building(options: Options) -> Iterator[Row]:
+    """Triples a second from a gzipped TSV file to a finished knowledge base, and the time to open it."""
+    size = "1M" if options.quick else "8M"
+    out = options.work / "built"
+    found = fresh_process(_BUILD, fixtures.triples(options, size), out)
+    triples = synthetic.SIZES[size].triples
+    longest = sorted(found["spent"].items(), key=lambda stage: -stage[1])[:4]
+    shares = ", ".join(f"{what} {seconds / found['seconds']:.0%}" for what, seconds in longest)
+    yield Row(
+        f"build from gzipped TSV, {size} triples",
+        triples / found["seconds"],
+        "triples/s",
+        bound=300_000,
+        note=f"reading, graph, names, encoder; {found['seconds']:.1f} s, {found['busy']:.1f} s of processor; "
+        f"peak {found['peak'] / 1e9:.1f} GB; {shares}",
+    )
+    yield from _against_parsers("200k" if options.quick else "1M", options)
+    yield _opening(f"open a knowledge base, {size} triples", out, options)
+    shutil.rmtree(out)
+    for name in options.sizes:
+        yield _opening(f"open a graph, {name} triples", fixtures.graph(options, name), options)
+
+
+def _opening(name: str, folder: Path, options: Options) -> Row:
+    times = [fresh_process(_OPEN, folder) for _ in range(options.rounds)]
+    note = "in a fresh process, with one look-up; imports not counted, files in the page cache"
+    return Row(name, percentile(times, 0.5), "s", bound=0.2, note=note)
+
+
+def _against_parsers(size: str, options: Options) -> Iterator[Row]:
+    """The same triples: ours from TSV to a finished knowledge base, the others from N-Triples into memory."""
+    import pyoxigraph as ox
+    import rdflib
+
+    encoder = fixtures.encoder()
+    small = "200k"
+    for peer, of in (("pyoxigraph bulk_load", size), ("rdflib parse", small)):
+        tsv, nt = fixtures.triples(options, of), fixtures.ntriples(options, of)
+
+        def theirs(peer: str = peer, nt: Path = nt) -> None:
+            if peer.startswith("rdflib"):
+                rdflib.Graph().parse(nt, format="nt")
+            else:
+                ox.Store().bulk_load(path=str(nt), format=ox.RdfFormat.N_TRIPLES)
+
+        def ours(tsv: Path = tsv) -> None:
+            _build(tsv, options.work / "small", encoder)
+
+        median = interleaved({"ours": ours, "theirs": theirs}, rounds=2)
+        triples = synthetic.SIZES[of].triples
+        yield Row(
+            f"build, {of} triples",
+            triples / median["ours"],
+            "triples/s",
+            peer,
+            triples / median["theirs"],
+            note="ours is searchable by name and on disk afterwards; encoder loaded before",
+        )
+
+
+def _build(tsv: Path, out: Path, encoder: Encoder | None) -> None:
+    build(read_graph([tsv]), out, encoder=encoder)

@@ -1,0 +1,55 @@
+"""Data that several measurements share, made once per run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from bench import synthetic
+from bench.registry import Options
+from bench.timing import ROOT
+from kg import columnar_build
+from kg.encode import Encoder, load_encoder
+from kg.errors import UnavailableError
+
+
+def graph(options: Options, size: str) -> Path:
+    """The folder of a `ColumnarGraph` of this size."""
+
+    def make(folder: Path) -> None:
+        folder.mkdir()
+        columnar_build.write_graph(synthetic.numbered(synthetic.SIZES[size]), folder)
+
+    return _once(options, f"graph-{size}", make)
+
+
+def triples(options: Options, size: str) -> Path:
+    """A gzipped TSV file of this size."""
+    return _once(options, f"{size}.tsv.gz", lambda path: synthetic.write_tsv(synthetic.SIZES[size], path))
+
+
+def ntriples(options: Options, size: str) -> Path:
+    """An N-Triples file of the same triples."""
+    return _once(options, f"{size}.nt", lambda path: synthetic.write_ntriples(synthetic.SIZES[size], path))
+
+
+def _once(options: Options, name: str, make: Callable[[Path], None]) -> Path:
+    if name not in options.made:
+        path = options.work / name
+        make(path)
+        options.made[name] = path
+    return options.made[name]
+
+
+def encoder() -> Encoder | None:
+    """The default encoder, None where it is not installed."""
+    try:
+        return load_encoder()
+    except UnavailableError:
+        return None
+
+
+def shared_data() -> Path:
+    """Where the public data sets lie: TRIPLECHECK_DATA, else beside the repository."""
+    return Path(os.environ.get("TRIPLECHECK_DATA") or ROOT.parent / "shared" / "data")

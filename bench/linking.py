@@ -1,0 +1,150 @@
+"""Names in questions: exact and misspelt, against spaCy's PhraseMatcher and rapidfuzz over all names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from bench import synthetic
+from bench.registry import Options, Row, figure
+from bench.timing import each, interleaved, percentile
+from kg import columnar_build, fuzzy, names
+from kg.columnar import ColumnarGraph
+from kg.linking import GraphLinker
+from kg.names import NameIndex, normalize
+
+_QUESTION = "which films did {} appear in before they moved to the city?"
+_ASKED, _RAPIDFUZZ_ASKED = 200, 30
+_SPACY_NAMES = 100_000
+_BEST = 5
+
+
+@dataclass(frozen=True)
+class _Named:
+    """A graph with names, and linkers on it: one that tolerates typing errors and one that does not."""
+
+    labels: list[str]
+    tolerant: GraphLinker
+    exact: GraphLinker
+    trigrams: fuzzy.TrigramIndex
+
+    @classmethod
+    def build(cls, count: int, work: Path) -> _Named:
+        labels = synthetic.names(count)
+        numbered = synthetic.numbered(synthetic.Size(2 * count, count, 18))
+        numbered.labels = pa.array(labels)
+        folder = work / f"names-{count}"
+        folder.mkdir()
+        columnar_build.write_graph(numbered, folder)
+        graph = ColumnarGraph(folder)
+        fuzzy.build(names.build(graph, folder), folder)
+        index = NameIndex(folder)
+        trigrams = fuzzy.TrigramIndex(folder, index)
+        return cls(labels, GraphLinker(graph, index, trigrams), GraphLinker(graph, index), trigrams)
+
+
+def _link(linker: GraphLinker, question: str) -> list[str]:
+    """Normalised names of the first candidates of every mention of a question."""
+    found = []
+    for mention in linker.mentions(question):
+        for form in mention.forms[:_BEST]:
+            found += [normalize(c.label) for c in linker.candidates(form, limit=_BEST)]
+    return found
+
+
+@figure("linking")
+def linking(options: Options) -> Iterator[Row]:
+    """Time to link a question, and how often a misspelt name is found."""
+    count = 100_000 if options.quick else 1_000_000
+    named = _Named.build(count, options.work)
+    rng = np.random.default_rng(11)
+    asked = [named.labels[i] for i in rng.choice(count, _ASKED, replace=False).tolist()]
+    of = f"{count:,} names"
+    _link(named.tolerant, _QUESTION.format(asked[0]))
+
+    yield _latency(f"a question with an exact name, {of}", lambda q: _link(named.exact, q), asked, 5)
+    yield _latency(f"the same, typing errors tolerated, {of}", lambda q: _link(named.tolerant, q), asked, 25)
+    for edits in (1, 2):
+        misspelt = [synthetic.misspell(name, edits, rng) for name in asked]
+        label = f"{edits} edit{'s' * (edits > 1)}, {of}"
+        yield _latency(f"a question with a misspelt name, {label}", lambda q: _link(named.tolerant, q), misspelt, 25)
+        yield from _recall(named, asked, misspelt, label)
+    yield from _against_spacy(named if count == _SPACY_NAMES else _Named.build(_SPACY_NAMES, options.work), options)
+
+
+def _latency(name: str, run: Callable[[str], object], names_: Sequence[str], bound: float) -> Row:
+    times = each(run, [_QUESTION.format(n) for n in names_])
+    note = f"mentions and candidates, {len(names_)} questions; 95% within {percentile(times, 0.95) * 1e3:.1f} ms"
+    return Row(name, percentile(times, 0.5) * 1e3, "ms", bound=bound, note=note)
+
+
+def _recall(named: _Named, asked: list[str], misspelt: list[str], label: str) -> Iterator[Row]:
+    """How often the right name is among the first five: alone, within a question, and by rapidfuzz."""
+    from rapidfuzz import process
+    from rapidfuzz.distance import OSA
+
+    forms = [normalize(name) for name in named.labels]
+    wanted = [normalize(name) for name in asked]
+    part = range(_RAPIDFUZZ_ASKED)
+
+    def ours(i: int) -> list[str]:
+        return [s.form for s in named.trigrams.similar(normalize(misspelt[i]), _BEST)]
+
+    def theirs(i: int) -> list[str]:
+        scored = process.extract(
+            normalize(misspelt[i]), forms, scorer=OSA.normalized_similarity, processor=None, limit=50
+        )
+        return list(dict.fromkeys(form for form, _, _ in scored))[:_BEST]
+
+    found: dict[str, list[bool]] = {"ours": [], "rapidfuzz": []}
+
+    def note(name: str, run: Callable[[int], list[str]]) -> Callable[[], None]:
+        return lambda: found[name].extend(wanted[i] in run(i) for i in part)
+
+    contestants = {"ours": note("ours", ours), "rapidfuzz": note("rapidfuzz", theirs)}
+    median = interleaved(contestants, rounds=1, calls=len(part))
+    yield Row(f"the nearest names, {label}", median["ours"] * 1e3, "ms", "rapidfuzz", median["rapidfuzz"] * 1e3)
+    yield Row(
+        f"recall@5, {label}",
+        _share([w in ours(i) for i, w in enumerate(wanted)]),
+        "share",
+        "rapidfuzz",
+        _share(found["rapidfuzz"]),
+        note=f"the name alone, {len(wanted)} names; rapidfuzz on the first {len(part)}, "
+        f"where ours is {_share(found['ours']):.3g}",
+    )
+    inside = [w in _link(named.tolerant, _QUESTION.format(m)) for w, m in zip(wanted, misspelt, strict=True)]
+    yield Row(f"recall@5 within a question, {label}", _share(inside), "share", note="its mention must be found as well")
+
+
+def _share(hits: Sequence[bool]) -> float:
+    return sum(hits) / len(hits)
+
+
+def _against_spacy(named: _Named, options: Options) -> Iterator[Row]:
+    """Mentions alone: a PhraseMatcher of all the names takes too long to build beyond some 100,000."""
+    import spacy
+    from spacy.matcher import PhraseMatcher
+
+    nlp: Any = spacy.blank("en")
+    matcher = PhraseMatcher(nlp.vocab, attr="LOWER")
+    matcher.add("NAME", list(nlp.tokenizer.pipe(named.labels)))
+    questions = [_QUESTION.format(name) for name in named.labels[:_ASKED]]
+    contestants: dict[str, Callable[[], object]] = {
+        "ours": lambda: [named.exact.mentions(question) for question in questions],
+        "spacy": lambda: [matcher(nlp(question)) for question in questions],
+    }
+    median = interleaved(contestants, options.rounds, len(questions))
+    yield Row(
+        f"exact mentions of a question, {len(named.labels):,} names",
+        median["ours"] * 1e3,
+        "ms",
+        "spaCy PhraseMatcher",
+        median["spacy"] * 1e3,
+        note="both tokenise with spaCy; ours also weighs and ranks them",
+    )

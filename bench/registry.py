@@ -1,0 +1,95 @@
+"""What a measurement is, how it is found by name, and where it may leave its data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_HIGHER_IS_BETTER = frozenset({"triples/s", "share"})
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the report.
+
+    Attributes:
+        figure: what was measured.
+        ours: our value, None where it could not be measured (`note` says why).
+        unit: of both values.
+        peer: what it is compared with, measured in the same run.
+        theirs: the peer's value.
+        least_ratio: target for `ratio`.
+        bound: target for `ours`: an upper one, or a lower one where higher is better.
+        note: what the reader must know of the circumstances.
+    """
+
+    figure: str
+    ours: float | None
+    unit: str
+    peer: str = ""
+    theirs: float | None = None
+    least_ratio: float | None = None
+    bound: float | None = None
+    note: str = ""
+
+    @property
+    def ratio(self) -> float | None:
+        """How many times better than the peer; below 1, worse."""
+        if not self.ours or not self.theirs:
+            return None
+        return self.ours / self.theirs if self.unit in _HIGHER_IS_BETTER else self.theirs / self.ours
+
+    @property
+    def target(self) -> str:
+        """The targets in words."""
+        sign = ">=" if self.unit in _HIGHER_IS_BETTER else "<"
+        parts = [] if self.bound is None else [f"{sign} {self.bound:,g} {self.unit}"]
+        return ", ".join(parts if self.least_ratio is None else [*parts, f">= {self.least_ratio:.2g}x"])
+
+    @property
+    def met(self) -> bool | None:
+        """Whether all targets are met; None where there is none, or nothing was measured."""
+        if self.ours is None or not self.target:
+            return None
+        if self.least_ratio is not None and (self.ratio is None or self.ratio < self.least_ratio):
+            return False
+        if self.bound is None:
+            return True
+        return self.ours >= self.bound if self.unit in _HIGHER_IS_BETTER else self.ours < self.bound
+
+
+@dataclass
+class Options:
+    """What a run was asked for.
+
+    Attributes:
+        work: an existing directory for synthetic data, removed after the run.
+        sizes: names of graph sizes (`bench.synthetic.SIZES`) for look-ups and opening.
+        quick: small sizes and few rounds, to see that everything runs.
+        made: what measurements share, by name (see `bench.fixtures`).
+    """
+
+    work: Path
+    sizes: tuple[str, ...]
+    quick: bool = False
+    made: dict[str, Path] = field(default_factory=dict)
+
+    @property
+    def rounds(self) -> int:
+        """How often each contestant has its turn."""
+        return 3 if self.quick else 7
+
+
+Figure = Callable[[Options], Iterator[Row]]
+FIGURES: dict[str, Figure] = {}
+
+
+def figure(name: str) -> Callable[[Figure], Figure]:
+    """Register a measurement under a name."""
+
+    def add(function: Figure) -> Figure:
+        FIGURES[name] = function
+        return function
+
+    return add

@@ -1,0 +1,61 @@
+"""Timing that survives a busy machine: contestants take turns, medians are compared."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def interleaved(contestants: Mapping[str, Callable[[], object]], rounds: int, calls: int = 1) -> dict[str, float]:
+    """Median seconds per call of each contestant. Each runs once per round, after one round unmeasured.
+
+    Args:
+        contestants: functions by name; each does `calls` calls of what is timed.
+        rounds: measured rounds.
+        calls: what the time is divided by.
+    """
+    taken: dict[str, list[float]] = {name: [] for name in contestants}
+    for turn in range(rounds + 1):
+        for name, run in contestants.items():
+            seconds = timed(run)
+            if turn:
+                taken[name].append(seconds / calls)
+    return {name: statistics.median(times) for name, times in taken.items()}
+
+
+def timed(run: Callable[[], object]) -> float:
+    """Seconds of one run."""
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
+
+
+def each(run: Callable[[Any], object], items: Sequence[Any]) -> list[float]:
+    """Seconds of one call per item."""
+    return [timed(lambda item=item: run(item)) for item in items]  # type: ignore[misc]
+
+
+def percentile(times: Sequence[float], share: float) -> float:
+    """The time that this share of the calls stay within."""
+    return sorted(times)[min(len(times) - 1, int(len(times) * share))]
+
+
+def fresh_process(code: str, *arguments: object) -> Any:
+    """Run code in a new interpreter; what it prints last is read as JSON.
+
+    Raises:
+        RuntimeError: it failed.
+    """
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"a measured process failed:\n{done.stderr[-2000:]}")
+    return json.loads(done.stdout.strip().splitlines()[-1])

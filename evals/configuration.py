@@ -1,0 +1,108 @@
+"""What an evaluation's results depend on: two runs of one configuration may share their rows."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, is_dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from evals.questions import Question
+from kg import Graph, KnowledgeBase
+from lms import Roles
+from lms.resolve import language_model
+from programs import Program
+
+
+def describe(
+    program: Program, roles: Roles, knowledge_base: KnowledgeBase | None, settings: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """The configuration of a run, as plain data.
+
+    Raises:
+        ModelUnavailableError: a model of the roles cannot be had.
+    """
+    if knowledge_base is not None:
+        graph: dict[str, Any] = {"content_hash": knowledge_base.manifest.content_hash}
+    else:
+        graph = _counts(program.graph)
+    return {
+        "program": program.name,
+        "switches": switches(program),
+        "prompts": digest(program.dump_state()),
+        "roles": roles.to_json(),
+        # An embedded model's id carries a hash of its weights.
+        "models": {name: str(language_model(name).model) for name in roles.models()},
+        "knowledge_base": graph,
+        "settings": plain(dict(settings or {})),
+    }
+
+
+def _counts(graph: Graph) -> dict[str, Any]:
+    return {"nodes": graph.num_nodes, "relations": graph.num_relations, "triples": graph.num_triples}
+
+
+def switches(program: Program) -> dict[str, Any]:
+    """The constructor arguments of a program, apart from its sources, as it now holds them."""
+    names: set[str] = set()
+    for kind in type(program).__mro__:
+        if issubclass(kind, Program) and "__init__" in vars(kind):
+            names |= set(inspect.signature(vars(kind)["__init__"]).parameters)
+    held = vars(program)
+    return {name: plain(held[name]) for name in sorted(names - {"self", "sources"}) if name in held}
+
+
+def plain(value: Any) -> Any:
+    """A value as plain data. What has no plain form is named by its type alone."""
+    if value is None or isinstance(value, str | bool | int | float):
+        return value.value if isinstance(value, Enum) else value
+    if isinstance(value, Enum):
+        return value.name
+    if isinstance(value, Path):
+        return str(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return plain(asdict(value))
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, set | frozenset):
+        return sorted((plain(item) for item in value), key=str)
+    kind = value if isinstance(value, type) else type(value)
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def digest(value: Any) -> str:
+    """A short hash of plain data."""
+    text = json.dumps(plain(value), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def row_key(question: Question, configuration_digest: str) -> str:
+    """The content key of a row: the configuration, and the question with everything it is scored against."""
+    return digest(
+        [
+            configuration_digest,
+            question.id,
+            question.question,
+            question.answers,
+            question.answer_labels,
+            question.one_answer,
+            question.topic,
+        ]
+    )
+
+
+def differences(there: Any, here: Any, name: str = "") -> list[str]:
+    """Where two configurations differ, one line each: `name: there, now here`."""
+    if isinstance(there, dict) and isinstance(here, dict):
+        found = []
+        for key in sorted({*there, *here}):
+            place = f"{name}.{key}" if name else key
+            found += differences(there.get(key), here.get(key), place)
+        return found
+    return [] if there == here else [f"{name} was {json.dumps(there)} and is now {json.dumps(here)}"]

@@ -1,0 +1,164 @@
+"""From the strings of a data set and of a prediction to answers that can be compared: `Predicted`, `GoldAnswer`.
+
+A gold string is looked up in the graph: first as an id; else as a name, label or alias, after
+`kg.normalize`, and then it may be any of the nodes of that name.
+
+Whether several gold strings are several answers is decided so: strings that share a node are one answer.
+Strings that name no node of the graph, while others do, are spellings and not answers of their own: a
+program over this graph could not return them ("journo" beside "journalist" in PopQA; an answer that the
+graph lacks in WebQSP). They still match where a program answers in text. Where no string names a node
+(a count, yes or no), each text is an answer. A data set that knows better says `one_answer`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+
+import dspy
+
+from evals.metrics import GoldAnswer, Predicted
+from evals.questions import Question
+from kg import Graph, Linker, normalize
+
+Names = Callable[[str], Iterable[int]]
+"""The nodes that a text names exactly, after normalisation."""
+
+_NUMBER = re.compile(r"[+-]?(?:0|[1-9][0-9]{0,2}(?:,[0-9]{3})+|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?")
+_DIGITS = 28  # of Decimal's default context: longer numbers are not rounded into each other but stay text
+_HOMONYMS = 1_000
+_EXACT = ("label", "alias", "value")
+
+
+def comparable(text: str) -> str:
+    """The form in which texts are compared: numbers by their value, everything else by `kg.normalize`.
+
+    >>> comparable("1,000") == comparable("1000.0")
+    True
+    """
+    if is_number(text):
+        return f"={(Decimal(text.strip().replace(',', '')) + 0).normalize()}"
+    return normalize(text)
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a plain number; "007", "1,00" and numbers too long for a Decimal are none."""
+    text = text.strip()
+    return len(text) <= _DIGITS and _NUMBER.fullmatch(text) is not None
+
+
+def linker_names(linker: Linker) -> Names:
+    """Exact names as a linker knows them."""
+
+    def nodes(text: str) -> list[int]:
+        return [c.node for c in linker.candidates(text, None, _HOMONYMS) if c.source in _EXACT]
+
+    return nodes
+
+
+@dataclass(frozen=True)
+class Gold:
+    """What a question's data set says, in terms of the graph.
+
+    Attributes:
+        answers: the correct answers, each once; empty: unanswerable.
+        topics: per gold topic the nodes that it may be.
+        texts: the answers as texts, for the metrics on text.
+    """
+
+    answers: tuple[GoldAnswer, ...]
+    topics: tuple[frozenset[int], ...]
+    texts: tuple[str, ...]
+
+
+def resolve_gold(question: Question, graph: Graph, names: Names) -> Gold:
+    """Look up the answers and topics of a question in the graph."""
+    labels = question.answer_labels
+    if len(labels) == len(question.answers):
+        parallel: list[str | None] = list(labels)
+    else:
+        parallel = [None] * len(question.answers)
+    found = []
+    for answer, label in zip(question.answers, parallel, strict=True):
+        nodes = _nodes(answer, graph, names) or (_nodes(label, graph, names) if label else frozenset())
+        found.append(GoldAnswer(nodes, _forms(answer, *([label] if label else []))))
+    spellings = _forms(*labels) if any(label is None for label in parallel) else frozenset()
+    answers = [
+        GoldAnswer(one.nodes, one.forms | spellings | _node_forms(graph, one.nodes))
+        for one in _merged(found, together=question.one_answer)
+    ]
+    named = sorted({node for one in answers for node in one.nodes})
+    return Gold(
+        answers=tuple(answers),
+        topics=tuple(_nodes(topic, graph, names) for topic in question.topic),
+        texts=tuple(dict.fromkeys([*question.answers, *labels, *(graph.label(node) for node in named)])),
+    )
+
+
+def _nodes(text: str, graph: Graph, names: Names) -> frozenset[int]:
+    node = graph.find(text)
+    if node is None:
+        return frozenset(names(text))
+    # A value may be written like the name of an entity: then it can be either.
+    return frozenset([node]) if graph.literal(node) is None else frozenset([node, *names(text)])
+
+
+def _merged(found: list[GoldAnswer], *, together: bool) -> list[GoldAnswer]:
+    """Gold strings as answers: those of one node merged, those of no node as spellings of the others."""
+    if not found:
+        return []
+    if together:
+        return [_union(found)]
+    present = [one for one in found if one.nodes]
+    if not present:
+        return _joined(found, lambda a, b: not a.forms.isdisjoint(b.forms))
+    spellings = frozenset[str]().union(*(one.forms for one in found if not one.nodes))
+    answers = _joined(present, lambda a, b: not a.nodes.isdisjoint(b.nodes))
+    return [GoldAnswer(one.nodes, one.forms | spellings) for one in answers]
+
+
+def _joined(found: list[GoldAnswer], same: Callable[[GoldAnswer, GoldAnswer], bool]) -> list[GoldAnswer]:
+    answers: list[GoldAnswer] = []
+    for one in found:
+        like = [other for other in answers if same(one, other)]
+        answers = [other for other in answers if other not in like]
+        answers.append(_union([*like, one]))
+    return answers
+
+
+def _union(found: list[GoldAnswer]) -> GoldAnswer:
+    nodes = frozenset[int]().union(*(one.nodes for one in found))
+    return GoldAnswer(nodes, frozenset[str]().union(*(one.forms for one in found)))
+
+
+def _forms(*texts: str) -> frozenset[str]:
+    return frozenset(form for text in texts if (form := comparable(text)))
+
+
+def _node_forms(graph: Graph, nodes: Iterable[int]) -> frozenset[str]:
+    entities = [graph.entity(node) for node in nodes]
+    return _forms(*(name for entity in entities for name in (entity.label, *entity.aliases)))
+
+
+def resolve_predicted(prediction: dspy.Prediction, graph: Graph) -> tuple[Predicted, ...]:
+    """The answers of a prediction, in order; none where it abstained or its answer is empty.
+
+    The entities and values in `answers`; where there are none (a count, yes or no, an answer from a
+    model's own knowledge) the whole text of `answer` is the one answer.
+    """
+    if prediction.abstained:
+        return ()
+    if not prediction.answers:
+        forms = _forms(prediction.answer)
+        return (Predicted(None, forms),) if forms else ()
+    return tuple(_predicted(answer["id"], answer["label"], graph) for answer in prediction.answers)
+
+
+def _predicted(id: str, label: str, graph: Graph) -> Predicted:
+    node = graph.find(id)
+    # A number is compared by its value also in a graph that does not tell values from entities.
+    if node is None or graph.literal(node) is not None or (id == label and is_number(id)):
+        return Predicted(None, _forms(id, label))
+    return Predicted(node, _forms(id, label, *graph.entity(node).aliases))

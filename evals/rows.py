@@ -1,0 +1,155 @@
+"""One row per question: what the program returned, and what that is worth.
+
+A row is the plain form of the prediction (`programs.to_json`) and besides:
+
+- `id`, `key` (content key), `kind`, `hops`, `topic`, `gold` (the data set's answers), `answerable`;
+- `status`: `ok`; `abstained`; `parse_error` (a model's replies could not be read: it counts as an answer
+  that is missing); `error` (a crash, a time-out, a model out of reach: it is in no score), with `error`
+  as `{"kind", "message"}`;
+- `hits_at_1`, `hit`, `precision`, `recall`, `f1`, `exact_match`, `token_f1`: null where the question is
+  unanswerable or the row an error;
+- `crag` (accurate, hallucinated or missing), `retrieval_recall`, `link_recall`, `lost` (see `evals.stages`);
+- `seconds`, and `seconds_outside_lm`: without the time spent in calls to language models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import dspy
+
+from evals.gold import Gold, Names, resolve_gold, resolve_predicted
+from evals.metrics import (
+    Outcome,
+    Predicted,
+    crag_outcome,
+    exact_match,
+    hit,
+    hits_at_1,
+    link_recall,
+    retrieval_recall,
+    set_scores,
+    token_f1,
+)
+from evals.questions import Question
+from evals.stages import Stage, lost_at, within_hops
+from kg import Graph
+from lms import Usage
+from programs import Program, to_json
+from programs.steps import Linked, Step
+
+UNREADABLE = "unreadable_reply"
+"""The reason with which a program abstains because a model's replies could not be read."""
+
+_DEFAULT_HOPS = 2
+_ON_ANSWERS = ("hits_at_1", "hit", "precision", "recall", "f1", "exact_match", "token_f1")
+
+
+def scored_row(
+    program: Program, question: Question, prediction: dspy.Prediction, names: Names, key: str, seconds: float
+) -> dict[str, Any]:
+    """The row of a question that the program came back from.
+
+    Args:
+        program: gives the graph, and how far it looks.
+        question: the question.
+        prediction: what the program returned.
+        names: finds the nodes of an exact name.
+        key: content key of the row.
+        seconds: how long the program took.
+    """
+    graph = program.graph
+    gold = resolve_gold(question, graph, names)
+    predicted = resolve_predicted(prediction, graph)
+    unreadable = bool(prediction.abstained) and prediction.reason == UNREADABLE
+    outcome: Outcome = "missing" if unreadable else crag_outcome(predicted, gold.answers)
+    linked = _linked(graph, prediction.steps)
+    links = link_recall(linked, gold.topics)
+    retrieved = getattr(prediction, "retrieved", None)
+    recall = retrieval_recall(None if retrieved is None else frozenset(map(int, retrieved)), gold.answers)
+    lost: Stage | None = None
+    if outcome != "accurate":
+        lost = lost_at(
+            answerable=question.answerable,
+            answered=bool(predicted),
+            unreadable=unreadable,
+            link_recall=links,
+            retrieval_recall=recall,
+            within_reach=lambda: _within_reach(program, gold, linked),
+        )
+    return (
+        to_json(prediction)
+        | _about(question, key)
+        | {"status": "parse_error" if unreadable else "abstained" if prediction.abstained else "ok", "error": None}
+        | _on_answers(question, prediction, predicted, gold)
+        | {"crag": outcome, "retrieval_recall": recall, "link_recall": links, "lost": lost}
+        | _times(seconds, prediction.usage)
+    )
+
+
+def error_row(
+    program: Program,
+    question: Question,
+    error: Exception,
+    steps: Sequence[Step],
+    usage: Usage,
+    key: str,
+    seconds: float,
+) -> dict[str, Any]:
+    """The row of a question that ended in an error: the trace and the usage up to there, and no score."""
+    nothing = {"answer": "", "answers": [], "evidence": [], "abstained": False, "reason": "", "grounded": False}
+    return (
+        {"question": question.question, "program": program.name, **nothing}
+        | {"steps": [step.to_json() for step in steps], "usage": usage.to_json()}
+        | _about(question, key)
+        | {"status": "error", "error": {"kind": type(error).__name__, "message": str(error)}}
+        | dict.fromkeys((*_ON_ANSWERS, "crag", "retrieval_recall", "link_recall", "lost"))
+        | _times(seconds, usage)
+    )
+
+
+def _about(question: Question, key: str) -> dict[str, Any]:
+    return {
+        "id": question.id,
+        "key": key,
+        "kind": question.kind,
+        "hops": question.hops,
+        "topic": list(question.topic),
+        "gold": list(question.answers),
+        "answerable": question.answerable,
+    }
+
+
+def _on_answers(
+    question: Question, prediction: dspy.Prediction, predicted: Sequence[Predicted], gold: Gold
+) -> dict[str, float | None]:
+    if not question.answerable:
+        return dict.fromkeys(_ON_ANSWERS)
+    scores = set_scores(predicted, gold.answers)
+    text = prediction.answer if predicted else ""
+    return {
+        "hits_at_1": hits_at_1(predicted, gold.answers),
+        "hit": hit(predicted, gold.answers),
+        "precision": scores.precision,
+        "recall": scores.recall,
+        "f1": scores.f1,
+        "exact_match": exact_match(text, gold.texts),
+        "token_f1": token_f1(text, gold.texts),
+    }
+
+
+def _times(seconds: float, usage: Usage) -> dict[str, float]:
+    """Calls side by side can add up to more than the clock shows: then nothing was outside of them."""
+    return {"seconds": round(seconds, 6), "seconds_outside_lm": round(max(0.0, seconds - usage.seconds), 6)}
+
+
+def _linked(graph: Graph, steps: Sequence[Step]) -> frozenset[int]:
+    ids = {id for step in steps if isinstance(step, Linked) for id in step.chosen}
+    return frozenset(node for id in ids if (node := graph.find(id)) is not None)
+
+
+def _within_reach(program: Program, gold: Gold, linked: frozenset[int]) -> bool:
+    topics = frozenset[int]().union(*gold.topics) & linked or linked
+    answers = frozenset[int]().union(*(one.nodes for one in gold.answers))
+    return within_hops(program.graph, topics, answers, getattr(program, "hops", _DEFAULT_HOPS))

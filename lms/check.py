@@ -1,0 +1,138 @@
+"""Check a model: is it reachable, how fast and how dear is it, and does it keep to the format?"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass, field
+from statistics import median
+from typing import Any, Literal
+
+import dspy
+from dspy.utils.exceptions import AdapterParseError, LMError
+
+from kg.errors import TriplecheckError
+from lms.adapter import TolerantAdapter
+from lms.failures import explain
+from lms.ledger import Ledger
+from lms.metering import price_of
+from lms.predict import problem_of
+from lms.resolve import language_model
+
+
+class _Name(dspy.Signature):
+    """Copy the name of the capital from the fact."""
+
+    fact: str = dspy.InputField()
+    capital: str = dspy.OutputField()
+
+
+class _Keep(dspy.Signature):
+    """Keep the relations that say where someone was born."""
+
+    question: str = dspy.InputField()
+    relations: list[str] = dspy.InputField()
+    keep: list[int] = dspy.OutputField(desc="numbers of the relations")
+    relevant: Literal["yes", "no"] = dspy.OutputField(desc="whether any relation fits")
+
+
+class _List(dspy.Signature):
+    """List the cities that the text names."""
+
+    text: str = dspy.InputField()
+    cities: list[str] = dspy.OutputField()
+
+
+_TRIALS: tuple[tuple[str, type[dspy.Signature], dict[str, Any]], ...] = (
+    ("one name", _Name, {"fact": "The capital of France is Paris."}),
+    (
+        "numbers and a choice",
+        _Keep,
+        {"question": "Where was Ada Lovelace born?", "relations": ["place of birth", "occupation"]},
+    ),
+    ("a list", _List, {"text": "The train goes from Berlin to Prague."}),
+)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One small task that a model was given."""
+
+    name: str
+    kept_format: bool
+    outputs: dict[str, Any] = field(default_factory=dict)
+    """What was read from the reply, if it could be read."""
+    problem: str = ""
+    """Why not, if it could not."""
+    reply: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What `check` found out about a model."""
+
+    model: str
+    """The model as it was named."""
+    model_id: str = ""
+    """DSPy's id of it; for an embedded model with the hash of its weights."""
+    reachable: bool = False
+    error: str = ""
+    """Why it is not reachable, and the way out."""
+    seconds: float = 0.0
+    """Median duration of a call; the first call of an embedded model also loads it."""
+    prompt_tokens: float = 0.0
+    """Mean per call."""
+    completion_tokens: float = 0.0
+    """Mean per call."""
+    dollars_per_call: float | None = None
+    """Mean; 0 for an embedded model, None where no table knows the price."""
+    trials: tuple[Trial, ...] = ()
+
+    @property
+    def kept_format(self) -> int:
+        """How many trials were answered in the format, at the first try."""
+        return sum(trial.kept_format for trial in self.trials)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {**asdict(self), "kept_format": self.kept_format, "trials": [asdict(trial) for trial in self.trials]}
+
+
+def check(model: str) -> CheckReport:
+    """Give a model three tiny tasks, without cache and without second tries.
+
+    Never raises for what is wrong with the model or the way to it: that is what the report says.
+    """
+    try:
+        lm = language_model(model)
+    except TriplecheckError as error:
+        return CheckReport(model, error=str(error))
+    ledger, trials = Ledger(), []
+    with dspy.context(ledger=ledger, lm=lm, adapter=TolerantAdapter(), lm_role="check"):
+        for name, signature, inputs in _TRIALS:
+            try:
+                trials.append(_try(name, signature, inputs))
+            except LMError as error:
+                return CheckReport(model, lm.model, error=str(explain(error, lm, "check")), trials=tuple(trials))
+    usage, price = ledger.usage(), price_of(lm)
+    prompt_tokens, completion_tokens = usage.prompt_tokens / usage.calls, usage.completion_tokens / usage.calls
+    return CheckReport(
+        model,
+        lm.model,
+        reachable=True,
+        seconds=median(trial.seconds for trial in trials),
+        prompt_tokens=prompt_tokens,
+        completion_tokens=completion_tokens,
+        dollars_per_call=price.prompt * prompt_tokens + price.completion * completion_tokens if price else None,
+        trials=tuple(trials),
+    )
+
+
+def _try(name: str, signature: type[dspy.Signature], inputs: dict[str, Any]) -> Trial:
+    started = time.perf_counter()
+    try:
+        prediction = dspy.Predict(signature)(**inputs, config={"cache": False})
+    except AdapterParseError as error:
+        seconds = time.perf_counter() - started
+        return Trial(name, False, problem=problem_of(error), reply=str(error.lm_response), seconds=seconds)
+    return Trial(name, True, outputs=dict(prediction.items()), seconds=time.perf_counter() - started)

@@ -1,0 +1,210 @@
+"""Answering from facts: choose the path that the question describes, and what to compute at its end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lms.extractive.facts import FactPath, follow, is_quantity, parse_facts
+from lms.extractive.prompt import Prompt
+from lms.extractive.question import Question, plain, read_question
+from lms.extractive.relevance import Encode, Hops, PathRelevance
+
+# Below this cosine the question names no relation of the best path: the facts do not answer it.
+_LEAST_SUPPORT = 0.38
+# Paths of two topics are paired among the best of each.
+_PAIRED = 6
+_SELF = frozenset({"other", "others", "also", "else", "share", "shared", "same", "co"})
+
+
+@dataclass(frozen=True)
+class _Scored:
+    path: FactPath
+    score: float
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """What the engine concludes, in the fields of the signature."""
+
+    reasoning: str = "No fact answers the question."
+    cited: tuple[int, ...] = ()
+    operation: str = "none"
+    answers: tuple[str, ...] = ()
+
+    def fields(self) -> dict[str, object]:
+        """As output fields."""
+        return {
+            "reasoning": self.reasoning,
+            "cited": list(self.cited),
+            "operation": self.operation,
+            "answers": list(self.answers),
+        }
+
+
+def answer_from_facts(prompt: Prompt, encode: Encode) -> dict[str, object]:
+    """Answer a question from the facts in the prompt."""
+    text, topics = prompt.text("question"), prompt.items("topics")
+    paths = follow(parse_facts(prompt.items("facts")), topics)
+    if not paths:
+        return Conclusion().fields()
+    question = read_question(text, [_bare(topic) for topic in topics])
+    relevance = PathRelevance(question, encode)
+    scores = relevance.paths([path.hops for path in paths])
+    order = sorted(range(len(paths)), key=lambda i: -scores[i])
+    reader = _Reader(text, question, relevance, [_Scored(paths[i], float(scores[i])) for i in order])
+    return reader.conclude().fields()
+
+
+class _Reader:
+    """Goes through the ways of answering, from the most particular to the plainest."""
+
+    def __init__(self, text: str, question: Question, relevance: PathRelevance, ranked: Sequence[_Scored]) -> None:
+        self._text = text
+        self._question = question
+        self._relevance = relevance
+        self._ranked = ranked
+        self._topics = list(dict.fromkeys(s.path.topic for s in ranked))
+
+    def conclude(self) -> Conclusion:
+        question = self._question
+        if question.asks_same and (found := self._same()):
+            return found
+        if question.compares and (found := self._extreme(*question.compares)):
+            return found
+        if question.asks_whether and (found := self._whether()):
+            return found
+        if len(self._topics) > 1 and (found := self._common()):
+            return found
+        best = self._ranked[0]
+        if self._relevance.support(best.path.hops) < _LEAST_SUPPORT:
+            return Conclusion()
+        if question.counts and not best.path.measured:
+            cited = [f.number for f in best.path.facts]
+            return Conclusion(f"Count what {_told(best.path)} leads to.", tuple(cited), "count")
+        return self._plain(best.path)
+
+    def _plain(self, path: FactPath) -> Conclusion:
+        ends = path.ends
+        if set(self._question.words) & _SELF and len(ends) > 1:
+            ends = [end for end in ends if end != path.topic]
+        return Conclusion(f"{_told(path)} answers it.", tuple(path.numbers()), "none", tuple(ends))
+
+    # --- two topics ----------------------------------------------------------------------------
+    def _by_topic(self) -> dict[str, list[_Scored]]:
+        groups: dict[str, list[_Scored]] = {}
+        for scored in self._ranked:
+            groups.setdefault(scored.path.topic, []).append(scored)
+        return groups
+
+    def _aligned(self, measured: bool) -> tuple[list[FactPath], float] | None:
+        """The same relations followed from two or more topics, by their score."""
+        groups: dict[Hops, list[_Scored]] = {}
+        for scored in self._ranked:
+            if not measured or scored.path.measured:
+                groups.setdefault(scored.path.hops, []).append(scored)
+        shared = [g for g in groups.values() if len({s.path.topic for s in g}) > 1]
+        if not shared:
+            return None
+        best = max(shared, key=lambda g: g[0].score)
+        return [s.path for s in best], best[0].score
+
+    def _same(self) -> Conclusion | None:
+        found = self._aligned(measured=False)
+        if found is None or self._relevance.support(found[0][0].hops) < _LEAST_SUPPORT:
+            return None
+        cited = tuple(f.number for path in found[0] for f in path.facts)
+        return Conclusion(f"Compare what {_told(found[0][0])} leads to.", cited, "same")
+
+    def _common(self) -> Conclusion | None:
+        """Two paths whose ends overlap: a condition of its own from each topic."""
+        groups = list(self._by_topic().values())
+        pairs = [
+            (a.score + b.score, a.path, b.path)
+            for i, first in enumerate(groups)
+            for second in groups[i + 1 :]
+            for a in first[:_PAIRED]
+            for b in second[:_PAIRED]
+            if set(a.path.ends) & set(b.path.ends)
+        ]
+        if not pairs:
+            return None
+        score, one, other = max(pairs, key=lambda p: p[0])
+        alone = self._ranked[0]
+        # Two conditions must together say more than the best of them alone.
+        if score / 2 < alone.score - 0.35 or min(map(self._support, (one, other))) < _LEAST_SUPPORT:
+            return None
+        cited = tuple(f.number for path in (one, other) for f in path.facts if set(f.values) & set(one.ends) & set(other.ends))
+        if self._question.counts:
+            shared = [end for end in one.ends if end in set(other.ends)]
+            return Conclusion("Count what both conditions share.", cited, "none", (str(len(shared)),))
+        return Conclusion(f"What {_told(one)} and {_told(other)} share.", cited, "common")
+
+    def _support(self, path: FactPath) -> float:
+        return self._relevance.support(path.hops)
+
+    # --- comparing -----------------------------------------------------------------------------
+    def _extreme(self, operation: str, what: str) -> Conclusion | None:
+        """The greatest or smallest of values that belong to two topics, or to what a path leads to."""
+        if len(self._topics) > 1 and (found := self._aligned(measured=True)):
+            cited = tuple(f.number for path in found[0] for f in path.facts)
+            if self._question.asks_whether:
+                return self._compared(found[0], operation, cited)
+            return Conclusion(f"Compare {found[0][0].hops[-1].label}.", cited, operation)
+        wanted = self._relevance.similarity  # what is compared must be named by the measuring relation
+        options = [
+            (s.score + float(wanted([s.path.hops[-1].label]).max()), s.path)
+            for s in self._ranked
+            if s.path.measured and len(s.path.hops) > 1 and len({f.anchor for f in s.path.facts}) > 1
+        ]
+        if options:
+            _, path = max(options, key=lambda o: o[0])
+            return Conclusion(
+                f"Compare {path.hops[-1].label} of what {path.topic} leads to.",
+                tuple(f.number for f in path.facts),
+                operation,
+            )
+        return None
+
+    def _compared(self, paths: Sequence[FactPath], operation: str, cited: tuple[int, ...]) -> Conclusion | None:
+        """Yes or no: the topic named first against the other."""
+        by_topic = {path.topic: path for path in paths}
+        named = sorted(by_topic, key=lambda t: plain(self._text).find(plain(_bare(t))))
+        values = [_size(by_topic[t].ends[0]) for t in named[:2]]
+        if len(values) < 2 or None in values:
+            return None
+        first, second = values
+        assert first is not None and second is not None
+        holds = first > second if operation == "max" else first < second
+        return Conclusion(f"Compare {paths[0].hops[-1].label}.", cited, "none", ("yes" if holds else "no",))
+
+    def _whether(self) -> Conclusion | None:
+        """Whether one topic is what a path from another leads to."""
+        for scored in self._ranked:
+            others = {t for t in self._topics if t != scored.path.topic}
+            hit = others & set(scored.path.ends)
+            if hit and self._support(scored.path) >= _LEAST_SUPPORT:
+                return Conclusion(f"{_told(scored.path)} says so.", tuple(scored.path.numbers(hit)), "none", ("yes",))
+        best = self._ranked[0]
+        if len(self._topics) > 1 and self._support(best.path) >= _LEAST_SUPPORT:
+            return Conclusion(f"{_told(best.path)} says otherwise.", tuple(best.path.numbers()), "none", ("no",))
+        return None
+
+
+def _told(path: FactPath) -> str:
+    return path.topic + "".join(f" {hop.arrow} {hop.label}" for hop in path.hops)
+
+
+def _bare(topic: str) -> str:
+    """A topic without what tells it from its homonyms."""
+    return re.sub(r" \([^()]*\)$", "", topic)
+
+
+def _size(value: str) -> float | None:
+    if not is_quantity(value):
+        return None
+    date = re.match(r"^(-?\d{3,4})-(\d{2})(?:-(\d{2}))?$", value)
+    if date:
+        return int(date[1]) + int(date[2]) / 100 + int(date[3] or 0) / 10_000
+    return float(value.replace(",", ""))

@@ -1,0 +1,114 @@
+"""Reading facts back from a prompt, and the paths that they form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from lms.extractive.relevance import Hop, Hops
+
+_STEP = re.compile(r" (→|←) ")
+_MORE = re.compile(r"^\.\.\. \d+ more$")
+_NUMBER = re.compile(r"^[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?$")
+_DATE = re.compile(r"^-?\d{3,4}-\d{2}(?:-\d{2})?$")
+_MOST_HOPS = 3
+
+
+@dataclass(frozen=True)
+class FactLine:
+    """One line of facts: [number] anchor → relation → value | value."""
+
+    number: int
+    anchor: str
+    hop: Hop
+    values: tuple[str, ...]
+
+
+@dataclass
+class FactPath:
+    """Facts that lead from a topic along the same relations.
+
+    Attributes:
+        topic: where the path starts.
+        hops: its relations.
+        facts: the facts of its last hop.
+        before: the path without its last hop, None for the first.
+    """
+
+    topic: str
+    hops: Hops
+    facts: list[FactLine] = field(default_factory=list)
+    before: FactPath | None = None
+
+    @property
+    def ends(self) -> list[str]:
+        """Values at the end, each once, in order."""
+        return list(dict.fromkeys(value for fact in self.facts for value in fact.values))
+
+    @property
+    def measured(self) -> bool:
+        """Whether everything at the end is a number or a date."""
+        return all(is_quantity(value) for value in self.ends)
+
+    def numbers(self, ends: set[str] | None = None) -> list[int]:
+        """Numbers of the facts that lead to these ends (or all), those of earlier hops first."""
+        facts = [f for f in self.facts if ends is None or ends & set(f.values)]
+        before = self.before.numbers({f.anchor for f in facts}) if self.before else []
+        return list(dict.fromkeys([*before, *(f.number for f in facts)]))
+
+
+def is_quantity(value: str) -> bool:
+    """Whether a value is written as a number or a date."""
+    return bool(_NUMBER.match(value) or _DATE.match(value))
+
+
+def parse_facts(lines: Sequence[str]) -> list[FactLine]:
+    """Facts of a numbered list; a line of another form is passed over."""
+    facts = []
+    for number, line in enumerate(lines, 1):
+        parts = _STEP.split(line, maxsplit=2)
+        if len(parts) == 5:
+            values = tuple(v for v in (p.strip() for p in parts[4].split(" | ")) if v and not _MORE.match(v))
+            facts.append(FactLine(number, parts[0].strip(), Hop(parts[2].strip(), parts[1]), values))
+    return facts
+
+
+def follow(facts: Sequence[FactLine], topics: Sequence[str]) -> list[FactPath]:
+    """All paths of up to three hops that the facts form from the topics."""
+    by_anchor: dict[str, list[FactLine]] = {}
+    for fact in facts:
+        by_anchor.setdefault(fact.anchor, []).append(fact)
+    found: list[FactPath] = []
+    for topic in topics:
+        frontier: list[tuple[FactPath | None, list[str]]] = [(None, [topic])]
+        for _ in range(_MOST_HOPS):
+            reached: list[tuple[FactPath | None, list[str]]] = []
+            for before, nodes in frontier:
+                for path in _extend(topic, before, nodes, by_anchor):
+                    found.append(path)
+                    reached.append((path, path.ends))
+            frontier = reached
+    return found
+
+
+def _extend(
+    topic: str, before: FactPath | None, nodes: Sequence[str], by_anchor: dict[str, list[FactLine]]
+) -> list[FactPath]:
+    paths: dict[Hop, FactPath] = {}
+    for node in nodes:
+        for fact in by_anchor.get(node, ()):
+            if before is not None and _turns_back(before, fact):
+                continue
+            hops = (*(before.hops if before else ()), fact.hop)
+            paths.setdefault(fact.hop, FactPath(topic, hops, [], before)).facts.append(fact)
+    return list(paths.values())
+
+
+def _turns_back(before: FactPath, fact: FactLine) -> bool:
+    """Whether a fact only says again what led to it."""
+    last = before.hops[-1]
+    if last.label != fact.hop.label or last.arrow == fact.hop.arrow:
+        return False
+    sources = {f.anchor for f in before.facts if fact.anchor in f.values}
+    return set(fact.values) <= sources

@@ -1,0 +1,42 @@
+"""Reading a rendered prompt back: the inputs under their headers, the outputs asked for."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from lms.sections import split_fields
+
+_NAME = re.compile(r"\[\[ ## (\w+) ## \]\]")
+_ITEM = re.compile(r"^\[(\d+)\] (.*)$")
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """One request as the engine sees it.
+
+    Attributes:
+        inputs: text by input field.
+        outputs: names of the output fields, in order.
+    """
+
+    inputs: dict[str, str]
+    outputs: tuple[str, ...]
+
+    def text(self, name: str) -> str:
+        """An input as text, empty where it is missing."""
+        return self.inputs.get(name, "")
+
+    def items(self, name: str) -> list[str]:
+        """An input list, written one `[i] item` a line."""
+        return [match[2] for line in self.text(name).splitlines() if (match := _ITEM.match(line))]
+
+
+def read_prompt(user_message: str) -> Prompt:
+    """Take the last user message of a request apart: input sections, then the reminder naming the outputs."""
+    body, separator, reminder = user_message.rpartition("Reply with ")
+    if not separator:
+        body, reminder = user_message, ""
+    names = _NAME.findall(body)
+    outputs = tuple(name for name in _NAME.findall(reminder) if name != "completed")
+    return Prompt({name: text.strip() for name, text in split_fields(body, names).items()}, outputs)

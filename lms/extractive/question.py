@@ -1,0 +1,255 @@
+"""Reading a question: what it asks for, which relations its words may name, what to compute.
+
+English only, by closed lists of function words; everything else is left to sentence embeddings.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rapidfuzz.distance import OSA
+
+TOPIC = "§"
+
+STOP_WORDS = frozenset(
+    """a about also am an and any are as at be been being by can could did do does done during ever every for from
+    get give go got had has have he her here him his how i in into is it its list me many much name of on one ones
+    or other our please s same say she should show so some tell than that the their them then there these they
+    this those to us was we were what when where which while who whom whose will with would you your""".split()
+)
+_KINDS = frozenset("kind kinds type types sort sorts form forms".split())
+_WORD = re.compile(r"§|'s\b|[^\W_]+(?:\.[^\W_]+)*", re.UNICODE)
+
+# What a question word asks for, as words that a relation or a type may bear.
+_ASKED = {
+    ("where",): "place location",
+    ("when",): "date year",
+    ("how", "old"): "age date of birth",
+    ("how", "tall"): "height",
+    ("how", "high"): "height elevation",
+    ("how", "long"): "length duration",
+    ("how", "big"): "size area",
+    ("how", "large"): "size area",
+    ("how", "far"): "distance",
+    ("how", "heavy"): "weight mass",
+    ("how", "deep"): "depth",
+    ("how", "fast"): "speed",
+}
+# Words that compare: (operation, what is compared). An empty second part: the noun beside it tells.
+_COMPARATIVES = {
+    "older": ("min", "date of birth year founded"),
+    "oldest": ("min", "date of birth year founded"),
+    "younger": ("max", "date of birth year founded"),
+    "youngest": ("max", "date of birth year founded"),
+    "newer": ("max", "date year"),
+    "newest": ("max", "date year"),
+    "earlier": ("min", "date year"),
+    "earliest": ("min", "date year"),
+    "first": ("min", "date year"),
+    "before": ("min", "date year"),
+    "sooner": ("min", "date year"),
+    "later": ("max", "date year"),
+    "latest": ("max", "date year"),
+    "last": ("max", "date year"),
+    "after": ("max", "date year"),
+    "recent": ("max", "date year"),
+    "taller": ("max", "height"),
+    "tallest": ("max", "height"),
+    "higher": ("max", "height elevation"),
+    "highest": ("max", "height elevation"),
+    "lower": ("min", "height elevation"),
+    "lowest": ("min", "height elevation"),
+    "longer": ("max", "length duration running time"),
+    "longest": ("max", "length duration running time"),
+    "shorter": ("min", "length duration height"),
+    "shortest": ("min", "length duration running time"),
+    "bigger": ("max", "size area population"),
+    "biggest": ("max", "size area population"),
+    "larger": ("max", "size area population"),
+    "largest": ("max", "size area population"),
+    "smaller": ("min", "size area population"),
+    "smallest": ("min", "size area population"),
+    "heavier": ("max", "weight mass"),
+    "heaviest": ("max", "weight mass"),
+    "lighter": ("min", "weight mass"),
+    "lightest": ("min", "weight mass"),
+    "wider": ("max", "width diameter"),
+    "widest": ("max", "width diameter"),
+    "populous": ("max", "population"),
+    "more": ("max", ""),
+    "most": ("max", ""),
+    "greater": ("max", ""),
+    "greatest": ("max", ""),
+    "fewer": ("min", ""),
+    "fewest": ("min", ""),
+    "less": ("min", ""),
+    "least": ("min", ""),
+}
+_PEOPLE = frozenset("people inhabitants residents citizens".split())
+_AUXILIARIES = frozenset("is are was were do does did has have had can could will would".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Content words that stand together.
+
+    Attributes:
+        text: the words.
+        kind: `asked` (what the question word belongs to), `chained` (in a chain of possessives or
+            "of"), or `plain`.
+    """
+
+    text: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question, read.
+
+    Attributes:
+        words: in lower case, topics replaced by `TOPIC`.
+        segments: what may name relations.
+        counts: asks for a number of things.
+        compares: (operation, what is compared) where it compares or asks for an extreme, else None.
+        asks_whether: expects yes or no.
+        asks_same: asks whether something is the same for two topics.
+        asks_common: asks what two topics share.
+    """
+
+    words: tuple[str, ...]
+    segments: tuple[Segment, ...]
+    counts: bool
+    compares: tuple[str, str] | None
+    asks_whether: bool
+    asks_same: bool
+    asks_common: bool
+
+    @property
+    def bare(self) -> str:
+        """The question without its topics."""
+        return " ".join(word for word in self.words if word not in (TOPIC, "'s"))
+
+
+def read_question(text: str, topics: Sequence[str]) -> Question:
+    """Read a question of which these are the topics, verbatim or nearly so."""
+    words = mask(_words(text), topics)
+    compares = _comparison(words)
+    first = next((w for w in words if w != TOPIC), "")
+    pairs = set(zip(words, words[1:], strict=False))
+    whether = first in _AUXILIARIES
+    return Question(
+        words=tuple(words),
+        segments=tuple(_segments(words, compares)),
+        counts=("how", "many") in pairs or ("number", "of") in pairs or first == "count",
+        compares=compares,
+        asks_whether=whether,
+        asks_same="same" in words and whether,
+        asks_common=bool({"common", "share", "shared", "both"} & set(words)) and not whether,
+    )
+
+
+def plain(text: str) -> str:
+    """Lower case, accents and typographic quotes away."""
+    text = text.casefold().replace("’", "'").replace("‘", "'")
+    return "".join(c for c in unicodedata.normalize("NFKD", text) if not "\u0300" <= c <= "\u036f")
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(plain(text))
+
+
+def mask(words: list[str], topics: Sequence[str]) -> list[str]:
+    """Replace each topic by `TOPIC` where it stands in the words, allowing for its spelling."""
+    for topic in sorted(topics, key=len, reverse=True):
+        name = [w for w in _words(topic) if w != "'s"]
+        span = find_span(words, name)
+        if span is not None:
+            words = [*words[: span[0]], TOPIC, *words[span[1] :]]
+    return words
+
+
+def find_span(words: Sequence[str], name: Sequence[str], least: float = 0.75) -> tuple[int, int] | None:
+    """Where a name stands in a list of words, exactly or within a few edits; [start, end)."""
+    if not name:
+        return None
+    target = " ".join(name)
+    best: tuple[float, int, int] | None = None
+    for size in (len(name), len(name) + 1, len(name) - 1, len(name) + 2):
+        for start in range(len(words) - size + 1) if size > 0 else ():
+            window = words[start : start + size]
+            if TOPIC in window or all(w in STOP_WORDS for w in window) != all(w in STOP_WORDS for w in name):
+                continue
+            score = OSA.normalized_similarity(" ".join(window), target)
+            if score >= least and (best is None or score > best[0]):
+                best = (score, start, start + size)
+        if best is not None and best[0] == 1.0:
+            break
+    return None if best is None else best[1:]
+
+
+def _comparison(words: Sequence[str]) -> tuple[str, str] | None:
+    for i, word in enumerate(words):
+        if word not in _COMPARATIVES:
+            continue
+        operation, what = _COMPARATIVES[word]
+        after = [w for w in words[i + 1 : i + 3] if w not in STOP_WORDS and w not in (TOPIC, "'s")]
+        if word in ("first", "last", "before", "after") and words[i + 1 : i + 2] in (["name"], ["names"], ["lady"]):
+            continue
+        if word in ("more", "most", "less", "least") and after and after[0] in _COMPARATIVES:
+            continue  # "most recent": the next word says it
+        if not what and not after:
+            continue
+        if _PEOPLE & set(after):
+            return operation, "population"
+        return operation, what or " ".join(after)
+    return None
+
+
+def _segments(words: Sequence[str], compares: tuple[str, str] | None) -> list[Segment]:
+    found: list[Segment] = []
+    for question_word, asked in _ASKED.items():
+        size = len(question_word)
+        if any(tuple(words[i : i + size]) == question_word for i in range(len(words))):
+            found.append(Segment(asked, "asked"))
+            break
+    i = 0
+    while i < len(words):
+        if not _is_content(words, i):
+            i += 1
+            continue
+        end = i
+        while end < len(words) and _is_content(words, end):
+            end += 1
+        if words[end - 1] in _KINDS and words[end : end + 1] == ["of"]:
+            end += 1
+            while end < len(words) and _is_content(words, end):
+                end += 1
+        text = " ".join(words[i:end])
+        if text not in _KINDS:
+            found.append(Segment(text, _kind(words, i, end, found)))
+        i = end
+    if compares is not None and compares[1]:
+        found.append(Segment(compares[1], "plain"))
+    return found or [Segment("what", "plain")]
+
+
+def _is_content(words: Sequence[str], i: int) -> bool:
+    if words[i] in _COMPARATIVES and words[i] != "populous":
+        return False
+    pair = tuple(words[i - 1 : i + 1])
+    return words[i] not in STOP_WORDS and words[i] not in (TOPIC, "'s") and pair not in _ASKED
+
+
+def _kind(words: Sequence[str], start: int, end: int, before: Sequence[Segment]) -> str:
+    previous = words[start - 1] if start else ""
+    following = words[end] if end < len(words) else ""
+    many = previous == "many" and words[start - 2 : start - 1] == ["how"]
+    if (previous in ("what", "which") or many) and not any(s.kind == "asked" for s in before):
+        return "asked"
+    if following in ("of", "'s") or previous == "'s":
+        return "chained"
+    return "plain"

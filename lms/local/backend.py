@@ -1,0 +1,87 @@
+"""What runs an embedded model: the seam between the engine and a library."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from lms.local.config import LocalConfig
+from lms.local.weights import Weights
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """One request, as a backend needs it."""
+
+    messages: tuple[tuple[str, str], ...]
+    """(role, content) in order."""
+    max_new_tokens: int
+    temperature: float
+    """0 takes the likeliest token each time."""
+    top_p: float
+    seed: int | None
+    """What samples are drawn from; None draws anew each time. Without effect at temperature 0."""
+    stop: tuple[str, ...]
+
+    @property
+    def goes_with(self) -> tuple[object, ...]:
+        """Prompts for which this is equal may be generated side by side; a sampled one goes alone."""
+        return ("greedy", self.stop) if self.temperature == 0 else ("sampled", id(self))
+
+
+@dataclass(frozen=True)
+class Generated:
+    """What a backend wrote for one prompt."""
+
+    text: str
+    prompt_tokens: int
+    completion_tokens: int
+    finish_reason: Literal["stop", "length"]
+
+
+class Backend(Protocol):
+    """A loaded model. Called from one thread at a time."""
+
+    def generate(self, prompts: Sequence[Prompt]) -> list[Generated | Exception]:
+        """Write replies to prompts that go together; one result each, in order.
+
+        A prompt that cannot be answered yields its own error (`dspy.lm15.ContextLengthError` where it
+        is too long) and does not disturb the others.
+        """
+        ...
+
+
+def load_backend(weights: Weights, config: LocalConfig) -> Backend:
+    """Load a model with the library that the configuration names.
+
+    Raises:
+        ModelUnavailableError: the library is not installed, or cannot run these weights.
+    """
+    if config.backend == "llama.cpp":
+        from lms.local.llama_cpp_backend import LlamaCppBackend
+
+        return LlamaCppBackend(weights, config)
+    from lms.local.transformers_backend import TransformersBackend
+
+    return TransformersBackend(weights, config)
+
+
+def until_stop(text: str, stop: Sequence[str]) -> tuple[str, bool]:
+    """The text before the first of the stop texts, and whether there was one."""
+    ends = [end for end in (text.find(mark) for mark in stop) if end >= 0]
+    return (text[: min(ends)], True) if ends else (text, False)
+
+
+def room_for_reply(prompt_tokens: int, wanted: int, context_length: int) -> int:
+    """How many tokens a reply may have.
+
+    Raises:
+        dspy.lm15.ContextLengthError: the prompt leaves no room for any.
+    """
+    from dspy.lm15 import ContextLengthError
+
+    room = context_length - prompt_tokens
+    if room < 1:
+        raise ContextLengthError(f"the prompt has {prompt_tokens} tokens and the model takes {context_length}")
+    return min(wanted, room)

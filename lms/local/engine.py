@@ -1,0 +1,92 @@
+"""The engine of the embedded small models: `local/smollm2` and what is distilled from it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from dataclasses import dataclass
+
+from dspy.lm15 import Request, Response
+
+from lms.engines import messages_of, reply
+from lms.local.backend import Backend, Prompt, load_backend
+from lms.local.batching import MicroBatcher
+from lms.local.config import LocalConfig
+from lms.local.weights import Weights, find_weights
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    backend: Backend
+    batcher: MicroBatcher
+
+
+class LocalEngine:
+    """Runs embedded models; one engine serves them all and takes the model from each request.
+
+    A model is loaded at its first request, and stays. Fine-tuning may thus hand the same engine on with
+    a new model id. Requests that come at the same time for the same model are answered side by side.
+
+    Raises (from `complete`):
+        ModelUnavailableError: the weights or a library are missing.
+        dspy.lm15.ContextLengthError: the prompt does not fit.
+    """
+
+    def __init__(self, config: LocalConfig | None = None) -> None:
+        self.config = config or LocalConfig()
+        self._lock = threading.Lock()
+        self._loaded: dict[str, _Loaded] = {}
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of the configuration; that of the weights is in each model's id."""
+        return hashlib.sha256(json.dumps(self.config.reply_settings(), sort_keys=True).encode()).hexdigest()[:12]
+
+    def model_id(self, model: str) -> str:
+        """The id under which DSPy knows a model: its name, `@`, and a hash of weights, adapter and settings.
+
+        Raises:
+            ModelUnavailableError: there is no such model.
+        """
+        weights = find_weights(model)
+        digest = hashlib.sha256(f"{weights.fingerprint}:{self.fingerprint}".encode()).hexdigest()[:12]
+        return f"{weights.name}@{digest}"
+
+    def complete(self, request: Request) -> Response:
+        """Answer one request; called from many threads."""
+        written = self._load(request.model).batcher.submit(self._prompt(request)).result()
+        return reply(
+            request,
+            written.text,
+            prompt_tokens=written.prompt_tokens,
+            completion_tokens=written.completion_tokens,
+            finish_reason=written.finish_reason,
+        )
+
+    def __copy__(self) -> LocalEngine:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> LocalEngine:
+        """Optimizers copy LMs deeply; weights and queue stay one."""
+        return self
+
+    def _load(self, model_id: str) -> _Loaded:
+        with self._lock:
+            if model_id not in self._loaded:
+                weights: Weights = find_weights(model_id)
+                backend = load_backend(weights, self.config)
+                batcher = MicroBatcher(backend.generate, self.config.batch_size, self.config.batch_wait)
+                self._loaded[model_id] = _Loaded(backend, batcher)
+            return self._loaded[model_id]
+
+    def _prompt(self, request: Request) -> Prompt:
+        settings = request.config
+        return Prompt(
+            messages=tuple((message["role"], message["content"]) for message in messages_of(request)),
+            max_new_tokens=settings.max_tokens or self.config.max_new_tokens,
+            temperature=settings.temperature or 0.0,
+            top_p=1.0 if settings.top_p is None else settings.top_p,
+            seed=settings.seed,
+            stop=tuple(dict.fromkeys([*self.config.stop, *settings.stop])),
+        )

@@ -1,0 +1,96 @@
+"""The embedded model on llama.cpp: faster single calls from the same GGUF file; an optional extra."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from typing import Any
+
+from dspy.lm15 import ContextLengthError
+
+from lms.errors import ModelUnavailableError
+from lms.local.backend import Generated, Prompt, room_for_reply, until_stop
+from lms.local.config import LocalConfig
+from lms.local.weights import Weights
+
+
+class LlamaCppBackend:
+    """Runs a GGUF file with llama-cpp-python, one prompt after another.
+
+    A LoRA adapter has to be in GGUF as well (`adapter.gguf` in its directory).
+
+    Raises:
+        ModelUnavailableError: llama-cpp-python is not installed, or the weights are not in GGUF.
+    """
+
+    def __init__(self, weights: Weights, config: LocalConfig) -> None:
+        if importlib.util.find_spec("llama_cpp") is None:
+            raise ModelUnavailableError(
+                f"{weights.name}: the backend llama.cpp needs llama-cpp-python; pip install 'triplecheck[llama-cpp]' "
+                "(it compiles for some minutes), or use the backend transformers",
+                model=weights.name,
+            )
+        if weights.gguf is None:
+            raise ModelUnavailableError(
+                f"{weights.name}: {weights.directory} holds no GGUF file, which the backend llama.cpp needs; "
+                "use the backend transformers",
+                model=weights.name,
+            )
+        import llama_cpp
+
+        self._config = config
+        self._model: Any = llama_cpp.Llama(
+            model_path=str(weights.directory / weights.gguf),
+            lora_path=_lora(weights),
+            n_ctx=config.context_length,
+            n_threads=config.threads,
+            n_gpu_layers=0 if config.device == "cpu" else -1,
+            verbose=False,
+        )
+
+    def generate(self, prompts: Sequence[Prompt]) -> list[Generated | Exception]:
+        """See `Backend.generate`."""
+        results: list[Generated | Exception] = []
+        for prompt in prompts:
+            try:
+                results.append(self._write(prompt))
+            except ContextLengthError as error:
+                results.append(error)
+        return results
+
+    def _write(self, prompt: Prompt) -> Generated:
+        # The marks of the chat template are a handful of tokens a message.
+        text = "".join(f"<|im_start|>{role}\n{content}<|im_end|>\n" for role, content in prompt.messages)
+        tokens = self._model.tokenize(f"{text}<|im_start|>assistant\n".encode(), add_bos=False, special=True)
+        limit = room_for_reply(len(tokens), prompt.max_new_tokens, self._config.context_length)
+        reply = self._model.create_completion(
+            tokens,
+            max_tokens=limit,
+            temperature=prompt.temperature,
+            top_p=prompt.top_p,
+            top_k=0 if prompt.temperature > 0 else 1,
+            repeat_penalty=self._config.repetition_penalty,
+            seed=prompt.seed,
+            stop=list(prompt.stop),
+        )
+        choice = reply["choices"][0]
+        written, stopped = until_stop(choice["text"], prompt.stop)
+        return Generated(
+            written,
+            prompt_tokens=int(reply["usage"]["prompt_tokens"]),
+            completion_tokens=int(reply["usage"]["completion_tokens"]),
+            finish_reason="stop" if stopped or choice["finish_reason"] == "stop" else "length",
+        )
+
+
+def _lora(weights: Weights) -> str | None:
+    if weights.adapter is None:
+        return None
+    path = weights.adapter / "adapter.gguf"
+    if not path.is_file():
+        raise ModelUnavailableError(
+            f"{weights.name}: the backend llama.cpp needs the adapter as {path}; convert it with llama.cpp's "
+            "convert_lora_to_gguf.py, or use the backend transformers",
+            model=weights.name,
+        )
+    return str(path)

@@ -1,0 +1,177 @@
+"""The embedded model on Hugging Face transformers: batches, LoRA adapters, no compiler needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from dspy.lm15 import ContextLengthError
+
+from lms.errors import ModelUnavailableError
+from lms.local.backend import Generated, Prompt, room_for_reply, until_stop
+from lms.local.config import LocalConfig
+from lms.local.weights import Weights
+
+_TAIL = 24
+"""Tokens at the end of a reply in which a stop text is looked for after each step."""
+
+
+class TransformersBackend:
+    """Runs a model with `transformers`.
+
+    Raises:
+        ModelUnavailableError: transformers, gguf or (for an adapter) peft is not installed.
+    """
+
+    def __init__(self, weights: Weights, config: LocalConfig) -> None:
+        transformers, torch = _libraries(weights)
+        self._torch = torch
+        self._transformers = transformers
+        self._config = config
+        if config.threads is not None:
+            torch.set_num_threads(config.threads)
+        self._device = ("cuda" if torch.cuda.is_available() else "cpu") if config.device == "auto" else config.device
+        source: dict[str, Any] = {"gguf_file": weights.gguf} if weights.gguf else {"use_safetensors": True}
+        token_source = {"gguf_file": weights.gguf} if weights.gguf else {}
+        with _quietly(transformers):
+            self._tokenizer = transformers.AutoTokenizer.from_pretrained(weights.directory, **token_source)
+            model = transformers.AutoModelForCausalLM.from_pretrained(
+                weights.directory, dtype=torch.float32 if self._device == "cpu" else torch.bfloat16, **source
+            )
+            if weights.adapter is not None:
+                import peft
+
+                model = peft.PeftModel.from_pretrained(model, str(weights.adapter)).merge_and_unload()
+        self._tokenizer.padding_side = "left"
+        if self._tokenizer.pad_token_id is None:
+            self._tokenizer.pad_token = self._tokenizer.eos_token
+        self._model = model.to(self._device).eval()
+        self._context = min(config.context_length, int(model.config.max_position_embeddings))
+
+    def generate(self, prompts: Sequence[Prompt]) -> list[Generated | Exception]:
+        """See `Backend.generate`."""
+        results: list[Generated | Exception | None] = [None] * len(prompts)
+        fitting, lengths, limits = [], [], []
+        for index, prompt in enumerate(prompts):
+            tokens = self._encode(prompt)
+            try:
+                limits.append(room_for_reply(len(tokens), prompt.max_new_tokens, self._context))
+            except ContextLengthError as error:
+                results[index] = error
+                continue
+            fitting.append(index)
+            lengths.append(tokens)
+        if fitting:
+            written = self._write([prompts[index] for index in fitting], lengths, limits)
+            for index, result in zip(fitting, written, strict=True):
+                results[index] = result
+        return [result for result in results if result is not None]
+
+    def _encode(self, prompt: Prompt) -> list[int]:
+        messages = [{"role": role, "content": content} for role, content in prompt.messages]
+        text = self._tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
+        return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    def _write(self, prompts: list[Prompt], tokens: list[list[int]], limits: list[int]) -> list[Generated]:
+        torch, first = self._torch, prompts[0]
+        batch = self._tokenizer.pad({"input_ids": tokens}, return_tensors="pt").to(self._device)
+        width = batch["input_ids"].shape[1]
+        sampling: dict[str, Any] = {"do_sample": False}
+        if first.temperature > 0:
+            sampling = {"do_sample": True, "temperature": first.temperature, "top_p": first.top_p, "top_k": 0}
+        settings = self._transformers.GenerationConfig(
+            max_new_tokens=max(limits),
+            repetition_penalty=self._config.repetition_penalty,
+            pad_token_id=self._tokenizer.pad_token_id,
+            eos_token_id=self._tokenizer.eos_token_id,
+            **sampling,
+        )
+        with torch.inference_mode(), _seeded(torch, first):
+            output = self._model.generate(
+                **batch, generation_config=settings, stopping_criteria=[self._stopper(width, first.stop, limits)]
+            )
+        return [
+            self._generated(prompt, len(ids), row[width:].tolist(), limit)
+            for prompt, ids, row, limit in zip(prompts, tokens, output, limits, strict=True)
+        ]
+
+    def _stopper(self, width: int, stop: Sequence[str], limits: Sequence[int]) -> Any:
+        """Ends each reply that is long enough, or whose last tokens hold a stop text.
+
+        The prompt holds stop texts too: it is not looked at.
+        """
+
+        def stopped(input_ids: Any, scores: Any, **_: Any) -> Any:
+            written = input_ids.shape[1] - width
+            tails = self._tokenizer.batch_decode(input_ids[:, width:][:, -_TAIL:])
+            done = [
+                written >= limit or any(mark in tail for mark in stop)
+                for tail, limit in zip(tails, limits, strict=True)
+            ]
+            return self._torch.tensor(done, dtype=self._torch.bool, device=input_ids.device)
+
+        return stopped
+
+    def _generated(self, prompt: Prompt, prompt_tokens: int, ids: list[int], limit: int) -> Generated:
+        ends = self._model.generation_config.eos_token_id
+        ends = {*(ends if isinstance(ends, list) else [ends]), self._tokenizer.eos_token_id}
+        ends.add(self._tokenizer.pad_token_id)
+        end = next((place for place, token in enumerate(ids) if token in ends), None)
+        kept = ids[:limit] if end is None else ids[: min(end, limit)]
+        text, stopped = until_stop(self._tokenizer.decode(kept, skip_special_tokens=True), prompt.stop)
+        whole = stopped or (end is not None and end < limit)
+        return Generated(text, prompt_tokens, len(kept), "stop" if whole else "length")
+
+
+def _libraries(weights: Weights) -> tuple[Any, Any]:
+    wanted = {"transformers": "transformers", "torch": "torch"}
+    if weights.gguf:
+        wanted |= {"gguf": "gguf", "accelerate": "accelerate"}
+    if weights.adapter is not None:
+        wanted |= {"peft": "peft"}
+    missing = [name for module, name in wanted.items() if not _installed(module)]
+    if missing:
+        raise ModelUnavailableError(
+            f"{weights.name}: running it needs {', '.join(missing)}; pip install {' '.join(missing)}",
+            model=weights.name,
+        )
+    import torch
+    import transformers
+
+    return transformers, torch
+
+
+def _installed(module: str) -> bool:
+    import importlib.util
+
+    return importlib.util.find_spec(module) is not None
+
+
+@contextmanager
+def _quietly(transformers: Any) -> Iterator[None]:
+    """Load without progress bars: a program's output is not the place for them."""
+    from functools import partial
+
+    from transformers import modeling_gguf_pytorch_utils as gguf_loading
+
+    was_enabled, bar = transformers.utils.logging.is_progress_bar_enabled(), gguf_loading.tqdm
+    transformers.utils.logging.disable_progress_bar()
+    # The bar of the GGUF reader does not heed the switch of the library that it belongs to.
+    gguf_loading.tqdm = partial(bar, disable=True)
+    try:
+        yield
+    finally:
+        gguf_loading.tqdm = bar
+        if was_enabled:
+            transformers.utils.logging.enable_progress_bar()
+
+
+@contextmanager
+def _seeded(torch: Any, prompt: Prompt) -> Iterator[None]:
+    if prompt.temperature == 0 or prompt.seed is None:
+        yield
+        return
+    with torch.random.fork_rng():
+        torch.manual_seed(prompt.seed)
+        yield

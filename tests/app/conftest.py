@@ -1,0 +1,151 @@
+"""What the tests of `app` share: a small knowledge base, a runner, and a model that reads it as told."""
+
+from __future__ import annotations
+
+import copy
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+TRIPLES = """\
+Bernhard Heiden\tstudent of\tPaul Hindemith
+Paul Hindemith\tnationality\tGermany
+Bernhard Heiden\tborn in\tFrankfurt
+Paul Hindemith\tborn in\tHanau
+Arnold Cooke\tstudent of\tPaul Hindemith
+"""
+DOCUMENTS = '{"id": "d1", "node": "Paul Hindemith", "title": "Hindemith", "text": "A composer and violist."}\n'
+QUESTION = "What was the nationality of Bernhard Heiden's teacher?"
+
+Run = Callable[..., Result]
+Process = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Cache directory of the whole session, so that the bundled knowledge base is built once."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="session")
+def kb(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A knowledge base of five triples and one document, built as a person builds one."""
+    from app.main import app
+
+    folder = tmp_path_factory.mktemp("small")
+    (folder / "music.tsv").write_text(TRIPLES, "utf-8")
+    (folder / "texts.jsonl").write_text(DOCUMENTS, "utf-8")
+    words = ["kb", "build", folder / "kb", "--triples", folder / "music.tsv", "--documents", folder / "texts.jsonl"]
+    result = CliRunner().invoke(app, [*map(str, words), "--no-vectors"])
+    assert result.exit_code == 0, result.output
+    return folder / "kb"
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> Path:
+    """An empty working directory, and nothing of the caller's environment."""
+    for name in list(os.environ):
+        if name.endswith(("_API_KEY", "_API_BASE", "_BASE_URL")) or name.startswith("TRIPLECHECK_"):
+            monkeypatch.delenv(name)
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    monkeypatch.setenv("TRIPLECHECK_CACHE", str(cache))
+    monkeypatch.setenv("DSPY_CACHEDIR", str(cache / "dspy"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def fresh_dspy(tmp_path: Path) -> Iterator[None]:
+    """DSPy as nobody has configured it, with a cache of the test's own."""
+    import dspy
+    from dspy.dsp.utils.settings import DEFAULT_CONFIG, main_thread_config
+
+    before = vars(dspy).get("cache")
+    dspy.configure_cache(disk_cache_dir=str(tmp_path / "dspy_cache"), restrict_pickle=True)
+    yield
+    main_thread_config.clear()
+    main_thread_config.update(copy.deepcopy(DEFAULT_CONFIG))
+    if before is None:
+        del dspy.cache
+    else:
+        dspy.cache = before
+
+
+@pytest.fixture
+def run() -> Run:
+    """Runs the command line inside this process."""
+    from app.main import app
+
+    def runs(*words: Any, **environment: str) -> Result:
+        return CliRunner().invoke(app, [str(word) for word in words], env=environment)
+
+    return runs
+
+
+@pytest.fixture
+def process() -> Process:
+    """Runs the command line in a process of its own."""
+
+    def runs(*words: Any, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "app.main", *map(str, words)],
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), **environment},
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            timeout=300,
+            check=False,
+        )
+
+    return runs
+
+
+def fields(**values: str) -> str:
+    """A reply in DSPy's chat format."""
+    return "\n\n".join(f"[[ ## {name} ## ]]\n{value}" for name, value in values.items()) + "\n\n[[ ## completed ## ]]"
+
+
+def _answer(request: Any) -> str:
+    """Read the number of the fact on nationality off the prompt."""
+    found = re.search(r"\[(\d+)\] Paul Hindemith → nationality → Germany", request.messages[-1].text)
+    assert found is not None, request.messages[-1].text
+    return fields(reasoning="as the fact says", cited=found[1], operation="none", answers="Germany")
+
+
+READS_THE_GRAPH = [
+    fields(topics="Bernhard Heiden", domain="unknown"),
+    fields(keep="\n".join(map(str, range(1, 10)))),
+    fields(keep="\n".join(map(str, range(1, 10)))),
+    _answer,
+]
+"""Replies that lead KERAG from `QUESTION` to Germany, in four calls."""
+
+
+@pytest.fixture
+def reader(fresh_dspy: None) -> Iterator[str]:
+    """Name of a model that answers `QUESTION`, once."""
+    from lms.testing import scripted_model
+
+    with scripted_model(READS_THE_GRAPH, "reader") as engine:
+        yield engine.name
+
+
+@pytest.fixture
+def ignorant(fresh_dspy: None) -> Iterator[str]:
+    """Name of a model that finds no answer in the facts."""
+    from lms.testing import scripted_model
+
+    nothing = fields(reasoning="none", cited="none", operation="none", answers="none")
+    with scripted_model([*READS_THE_GRAPH[:-1], nothing], "ignorant") as engine:
+        yield engine.name

@@ -1,0 +1,169 @@
+"""`triplecheck ask`: answers with proof, one JSON object for scripts, and what becomes of mistakes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import QUESTION, Process, Run
+
+FIELDS = ["question", "program", "answer", "answers", "evidence", "abstained", "reason", "grounded", "steps", "usage"]
+TRIPLE = {"head", "relation", "tail", "head_label", "relation_label", "tail_label"}
+
+
+def test_json_is_one_object_with_every_field(run: Run, kb: Path, reader: str) -> None:
+    result = run("ask", QUESTION, "--kb", kb, "--lm", reader, "--json")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.count("\n") == 1
+    found = json.loads(result.stdout)
+    assert list(found) == FIELDS
+    assert found["question"] == QUESTION
+    assert found["program"] == "kerag"
+    assert found["answer"] == "Germany"
+    assert found["answers"] == [{"id": "Germany", "label": "Germany"}]
+    assert [set(row) for row in found["evidence"]] == [TRIPLE, TRIPLE]
+    assert found["abstained"] is False
+    assert found["grounded"] is True
+    assert found["steps"][-1] == {"kind": "answered", "answer": "Germany", "grounded": True}
+    assert found["usage"]["calls"] == 4
+    assert set(found["usage"]["by_role"]) == {"extract", "prune", "answer"}
+    assert {"prompt_tokens", "completion_tokens", "seconds"} <= found["usage"].keys()
+
+
+def test_people_see_steps_answer_proof_and_who_played(run: Run, kb: Path, reader: str) -> None:
+    result = run("ask", QUESTION, "--kb", kb, "--lm", reader)
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    answer = next(i for i, line in enumerate(lines) if line.startswith("Answer"))
+    assert "Germany" in lines[answer]
+    assert any(line.split()[:1] == ["linked"] for line in lines[:answer])
+    assert "  Bernhard Heiden —student of→ Paul Hindemith" in lines[answer:]
+    assert "  Paul Hindemith —nationality→ Germany" in lines[answer:]
+    assert "played by reader" in lines[-1]
+    assert "4 calls" in lines[-1]
+    assert not result.stderr
+
+
+def test_an_abstention_is_an_answer(run: Run, kb: Path, ignorant: str) -> None:
+    result = run("ask", QUESTION, "--kb", kb, "--lm", ignorant)
+    assert result.exit_code == 0
+    assert "No answer" in result.stdout
+
+
+def test_what_a_budget_allowed_is_told_when_it_is_spent(run: Run, kb: Path, reader: str) -> None:
+    result = run("ask", QUESTION, "--kb", kb, "--lm", reader, "--budget-calls", 2, "--json")
+    assert result.exit_code == 4
+    assert not result.stdout
+    assert "budget of 2 calls" in result.stderr
+    assert "2 calls" in result.stderr.splitlines()[-1]
+
+
+def test_a_question_of_nothing_known_is_abstained_from(run: Run, kb: Path, fresh_dspy: None) -> None:
+    found = json.loads(run("ask", "Who won the cup final?", "--kb", kb, "--json").stdout)
+    assert found["abstained"] is True
+    assert found["reason"]
+
+
+def test_the_extractive_engine_is_named_as_what_it_is(run: Run, kb: Path, fresh_dspy: None) -> None:
+    result = run("ask", QUESTION, "--kb", kb)
+    assert result.exit_code == 0
+    assert "played by extractive" in result.stdout
+    assert "Germany" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([""], "the question is empty"),
+        (["  \n\t "], "the question is empty"),
+        (["\x00\x1b"], "the question is empty"),
+        (["why? " * 24_000], "119999 characters"),
+        (["Who?", "--kb", "nowhere"], "nowhere"),
+        (["Who?", "--program", "crystal-ball"], "crystal-ball"),
+        (["Who?", "--role", "answer"], "answer"),
+        (["Who?", "--role", "answr=extractive"], "answr"),
+        (["Who?", "--role", "=extractive"], "=extractive"),
+        (["Who?", "--role", "answer=a/b", "--role", "answer=c/d"], "given twice"),
+        (["Who?", "--hops", "0"], "--hops"),
+        (["Who?", "--hops", "two"], "--hops"),
+        (["Who?", "--budget-calls", "-1"], "--budget-calls"),
+        (["Who?", "--option", "filtering=some"], "filtering"),
+        (["Who?", "--option", "colour=red"], "colour"),
+        (["Who?", "--option", "bounds.value=3"], "bounds.value"),
+        (["Who?", "--option", "hops"], "hops"),
+        (["Who?", "--lm", " "], "model"),
+        (["Who?", "--no-such-flag"], "--no-such-flag"),
+        ([], "QUESTION"),
+    ],
+)
+def test_a_mistake_is_one_clear_message(run: Run, kb: Path, fresh_dspy: None, words: list[str], said: str) -> None:
+    for form in ([], ["--json"]):
+        result = run("ask", *words, *([] if "--kb" in words else ["--kb", kb]), *form)
+        assert result.exit_code == 2, result.output
+        assert said in result.stderr
+        assert not result.stdout
+        assert "Traceback" not in result.stderr
+
+
+def test_a_question_of_100_kilobytes_is_refused_in_a_process_too(process: Process, kb: Path) -> None:
+    result = process("ask", "x" * 100_000, "--kb", kb)
+    assert result.returncode == 2
+    assert "100000 characters" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert len(result.stderr) < 1_000
+
+
+def test_bytes_that_are_no_text_do_no_harm(kb: Path) -> None:
+    command = [sys.executable, "-m", "app.main", "ask", b"who\xff\xfe?", "--kb", str(kb), "--json"]
+    result = subprocess.run(command, capture_output=True, cwd=Path(__file__).parents[2], timeout=300, check=False)
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout)["abstained"] is True
+
+
+def test_a_model_out_of_reach_is_told_apart(process: Process, kb: Path) -> None:
+    with socket.socket() as taken:  # bound, never listening: nobody answers there
+        taken.bind(("127.0.0.1", 0))
+        base = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
+        result = process("ask", QUESTION, "--kb", kb, "--lm", "openai/x", OPENAI_API_BASE=base, OPENAI_API_KEY="none")
+    assert result.returncode == 3, result.stderr
+    assert base in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_no_color_means_none(process: Process, kb: Path) -> None:
+    coloured = process("ask", QUESTION, "--kb", kb, FORCE_COLOR="1", TERM="xterm-256color")
+    plain = process("ask", QUESTION, "--kb", kb, FORCE_COLOR="1", TERM="xterm-256color", NO_COLOR="1")
+    assert "\x1b[36m" in coloured.stdout
+    assert "\x1b[36m" not in plain.stdout
+    assert "\x1b[" not in process("ask", QUESTION, "--kb", kb).stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_an_interrupt_ends_quietly(kb: Path) -> None:
+    with socket.socket() as silent:  # accepts the connection, never answers
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        base = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
+        running = subprocess.Popen(
+            [sys.executable, "-m", "app.main", "ask", QUESTION, "--kb", str(kb), "--lm", "openai/x"],
+            env={**os.environ, "OPENAI_API_BASE": base, "OPENAI_API_KEY": "none"},
+            cwd=Path(__file__).parents[2],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        silent.settimeout(120)
+        connection, _ = silent.accept()
+        time.sleep(0.2)
+        running.send_signal(signal.SIGINT)
+        _, stderr = running.communicate(timeout=60)
+        connection.close()
+    assert running.returncode == 130
+    assert not stderr.strip()

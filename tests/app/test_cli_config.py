@@ -1,0 +1,119 @@
+"""Configuration: file, environment and flags, in this order of strength."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import Run
+
+from app.config import load_settings, parse_options
+from kg import UserError
+
+
+def write(text: str) -> None:
+    Path("triplecheck.toml").write_text(text, "utf-8")
+
+
+def test_nothing_configured_means_the_defaults() -> None:
+    settings = load_settings(lm=None, roles={})
+    assert (settings.kb, settings.program, settings.lm, settings.roles) == (None, "kerag", None, {})
+    assert settings.budget.calls is None
+
+
+def test_flags_beat_the_environment_which_beats_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    write('lm = "file/model"\nprogram = "file"\nkb = "file"\n[budget]\ncalls = 1\ntokens = 2\nseconds = 3.5')
+    monkeypatch.setenv("TRIPLECHECK_PROGRAM", "environment")
+    monkeypatch.setenv("TRIPLECHECK_KB", "environment")
+    monkeypatch.setenv("TRIPLECHECK_BUDGET__TOKENS", "20")
+    settings = load_settings(kb="flag", budget={"calls": 100})
+    assert settings.lm == "file/model"
+    assert settings.program == "environment"
+    assert settings.kb == Path("flag")
+    assert (settings.budget.calls, settings.budget.tokens, settings.budget.seconds) == (100, 20, 3.5)
+
+
+def test_roles_come_from_tables_and_from_one_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    write('[roles]\nanswer = "a/b"\nknowledge.1 = "c/d"\n"knowledge.2" = "e/f"')
+    assert load_settings().roles == {"answer": "a/b", "knowledge.1": "c/d", "knowledge.2": "e/f"}
+    assert load_settings(roles={"answer": "x/y"}).roles["answer"] == "x/y"
+    monkeypatch.setenv("TRIPLECHECK_ROLES", "prune=g/h, link=i/j")
+    assert load_settings().roles == {"prune": "g/h", "link": "i/j"}
+
+
+def test_a_model_given_as_a_flag_plays_all_roles_but_those_given_beside_it() -> None:
+    write('lm = "a/b"\n[roles]\nanswer = "c/d"')
+    assert load_settings(lm="extractive").roles == {}
+    assert load_settings(lm="extractive", roles={"prune": "e/f"}).roles == {"prune": "e/f"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('porgram = "kerag"', ("triplecheck.toml", "porgram", "program")),
+        ("[budget]\ncall = 3", ("triplecheck.toml", "budget.call", "calls")),
+        ('lm = "', ("triplecheck.toml", "not TOML", "Unterminated")),
+        ("lm = 3", ("triplecheck.toml", "lm", "string")),
+        ('[budget]\ncalls = "many"', ("triplecheck.toml", "budget.calls", "many")),
+        ("hops = 0", ("triplecheck.toml", "hops")),
+        ("[roles]\nanswer = 3", ("triplecheck.toml", "roles.answer")),
+    ],
+)
+def test_an_error_in_the_file_says_what_and_where(run: Run, text: str, said: tuple[str, ...]) -> None:
+    write(text)
+    with pytest.raises(UserError) as caught:
+        load_settings()
+    for part in said:
+        assert part in str(caught.value)
+    result = run("ask", "Who?", "--json")
+    assert result.exit_code == 2
+    assert not result.stdout
+    assert "Traceback" not in result.stderr
+
+
+def test_a_file_that_is_no_text_is_an_error_too() -> None:
+    Path("triplecheck.toml").write_bytes(b"lm = '\xff'")
+    with pytest.raises(UserError, match="not UTF-8"):
+        load_settings()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("BUDGET__CALLS", "many"), ("BUDGET", "many"), ("HOPS", "x"), ("ROLES", "answer"), ("GROUNDED_ONLY", "maybe")],
+)
+def test_an_error_in_the_environment_names_the_variable(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    monkeypatch.setenv(f"TRIPLECHECK_{name}", value)
+    with pytest.raises(UserError, match="TRIPLECHECK_") as caught:
+        load_settings()
+    assert name.split("__")[0].lower() in str(caught.value).lower()
+
+
+def test_a_flag_in_error_is_named_as_a_flag() -> None:
+    write("hops = 3")
+    with pytest.raises(UserError, match="--budget-calls"):
+        load_settings(budget={"calls": -1})
+
+
+def test_options_are_toml_where_they_can_be() -> None:
+    given = parse_options(["filtering=none", "multi_entity=false", "bounds.values=50", "bounds.triples=1_000"])
+    assert given == {"filtering": "none", "multi_entity": False, "bounds": {"values": 50, "triples": 1000}}
+    with pytest.raises(UserError, match="bounds"):
+        parse_options(["bounds=3", "bounds.values=50"])
+
+
+def test_the_configured_knowledge_base_and_model_are_used(run: Run, kb: Path, ignorant: str) -> None:
+    write(f'kb = "{kb.as_posix()}"\nlm = "{ignorant}"\n')
+    result = run("ask", "What was the nationality of Bernhard Heiden's teacher?")
+    assert result.exit_code == 0, result.output
+    assert "played by ignorant" in result.stdout
+
+
+def test_options_reach_the_program(kb: Path) -> None:
+    from app.opening import open_program
+    from kg import KnowledgeBase
+    from programs import KERAG
+
+    settings = load_settings(hops=1, grounded_only=True, options={"filtering": "none", "bounds": {"values": 7}})
+    program = open_program(settings, KnowledgeBase.open(kb))
+    assert isinstance(program, KERAG)
+    assert (program.hops, program.filtering, program.bounds.values, program.grounded_only) == (1, "none", 7, True)

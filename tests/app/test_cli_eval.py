@@ -1,0 +1,117 @@
+"""`triplecheck eval`: a table, rows and a summary, taken up again where they are there."""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+from conftest import QUESTION, Process, Run
+
+QUESTIONS = [
+    {"id": "q1", "question": QUESTION, "answers": ["Germany"], "hops": 2},
+    {"id": "q2", "question": "Where was Paul Hindemith born?", "answers": ["Hanau"], "hops": 1},
+    {"id": "q3", "question": "Who won the cup final?", "answers": []},
+]
+
+
+@pytest.fixture
+def questions(elsewhere: Path) -> Path:
+    path = elsewhere / "questions.jsonl"
+    path.write_text("\n".join(map(json.dumps, QUESTIONS)), "utf-8")
+    return path
+
+
+def test_a_run_leaves_a_table_rows_and_a_summary(run: Run, kb: Path, questions: Path, fresh_dspy: None) -> None:
+    result = run("eval", "kerag", "--kb", kb, "--questions", questions, "--out", "run")
+    assert result.exit_code == 0, result.output
+    assert "hits@1" in result.stdout
+    assert "2 hops" in result.stdout
+    assert "default=extractive" in result.stdout
+    rows = [json.loads(line) for line in Path("run/rows.jsonl").read_text("utf-8").splitlines()]
+    assert {row["id"] for row in rows} == {"q1", "q2", "q3"}
+    assert json.loads(Path("run/summary.json").read_text("utf-8"))["n"] == 3
+    assert not result.stderr
+
+
+def test_a_run_is_taken_up_again(run: Run, kb: Path, questions: Path, fresh_dspy: None) -> None:
+    words = ["eval", "kerag", "--kb", kb, "--questions", questions, "--workers", 2, "--json"]
+    first = json.loads(run(*words, "--limit", 2).stdout)
+    assert first["n"] == 2
+    before = Path(first["out"], "rows.jsonl").read_text("utf-8")
+    second = json.loads(run(*words).stdout)
+    assert second["n"] == 3
+    assert second["out"] == first["out"] == str(Path("runs/kerag-questions-extractive"))
+    assert Path(second["out"], "rows.jsonl").read_text("utf-8").startswith(before)
+
+
+def test_a_spent_budget_stops_the_run_and_says_how_to_go_on(
+    run: Run, kb: Path, questions: Path, fresh_dspy: None
+) -> None:
+    result = run("eval", "kerag", "--kb", kb, "--questions", questions, "--budget-calls", 1, "--out", "run")
+    assert result.exit_code == 4
+    assert "budget of 1 calls" in result.stderr
+    assert "again" in result.stderr
+    assert "not_run 3" in result.stdout
+
+
+def test_models_out_of_reach_are_told_apart(process: Process, kb: Path, questions: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        base = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
+        words = [
+            "eval",
+            "kerag",
+            "--kb",
+            kb,
+            "--questions",
+            questions,
+            "--limit",
+            1,
+            "--lm",
+            "openai/x",
+            "--out",
+            "run",
+        ]
+        result = process(*words, OPENAI_API_BASE=base, OPENAI_API_KEY="none")
+    assert result.returncode == 3, result.stderr
+    assert "ModelUnavailableError 1" in result.stdout
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["crystal-ball", "--questions", "questions.jsonl"], "crystal-ball"),
+        (["kerag", "--questions", "missing.jsonl"], "missing.jsonl"),
+        (["kerag", "--questions", "bad.jsonl"], "bad.jsonl:2"),
+        (["kerag"], "--questions"),
+        (["kerag", "--questions", "questions.jsonl", "--workers", "0"], "--workers"),
+        (["kerag", "--questions", "questions.jsonl", "--limit", "0"], "--limit"),
+        (["kerag", "--questions", "questions.jsonl", "--timeout", "-1"], "timeout"),
+        (["kerag", "--questions", "questions.jsonl", "--out", "foreign"], "foreign"),
+        (["kerag", "--questions", "questions.jsonl", "--out", "bad.jsonl"], "bad.jsonl"),
+        (["kerag", "--questions", "questions.jsonl", "--role", "judge"], "judge"),
+        ([], "PROGRAM"),
+    ],
+)
+def test_a_mistake_is_one_clear_message(
+    run: Run, kb: Path, questions: Path, fresh_dspy: None, words: list[str], said: str
+) -> None:
+    (questions.parent / "bad.jsonl").write_text(f"{json.dumps(QUESTIONS[0])}\n{{", "utf-8")
+    (questions.parent / "foreign").mkdir()
+    (questions.parent / "foreign" / "letter.txt").write_text("dear", "utf-8")
+    result = run("eval", *words, "--kb", kb)
+    assert result.exit_code == 2, result.output
+    assert said in result.stderr
+    assert not result.stdout
+    assert "Traceback" not in result.stderr
+
+
+def test_without_files_the_bundled_ones_are_used(run: Run, fresh_dspy: None) -> None:
+    result = run("eval", "kerag", "--limit", 3, "--json")
+    assert result.exit_code == 0, result.output
+    summary = json.loads(result.stdout)
+    assert summary["n"] == 3
+    assert summary["out"] == str(Path("runs/kerag-questions_test-extractive"))

@@ -1,0 +1,153 @@
+"""`triplecheck kb`: building, describing and searching knowledge bases."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from conftest import TRIPLES, Process, Run
+
+from kg import KnowledgeBase
+
+MORE = "Hanau\tlies in\tGermany\n"
+
+
+@pytest.fixture
+def files(elsewhere: Path) -> tuple[Path, Path]:
+    (elsewhere / "a.tsv").write_text(TRIPLES, "utf-8")
+    with gzip.open(elsewhere / "b.tsv.gz", "wt", encoding="utf-8") as sink:
+        sink.write(MORE)
+    return Path("a.tsv"), Path("b.tsv.gz")
+
+
+def test_several_files_may_follow_one_flag_or_the_flag_be_repeated(run: Run, files: tuple[Path, Path]) -> None:
+    a, b = files
+    forms = [
+        ["out0", "--triples", a, b, "--no-vectors"],
+        ["out1", "--triples", a, "--triples", b, "--no-vectors"],
+        ["--no-vectors", "--triples", a, b, "out2"],
+        ["--triples", a, b, "--no-vectors", "out3"],
+        ["--no-vectors", "--triples", a, b, "--", "out4"],
+    ]
+    hashes = set()
+    for number, words in enumerate(forms):
+        result = run("kb", "build", *words)
+        assert result.exit_code == 0, result.output
+        kb = KnowledgeBase.open(f"out{number}")
+        assert kb.manifest.counts["triples"] == 6
+        hashes.add(kb.manifest.content_hash)
+    assert len(hashes) == 1
+
+
+def test_columns_are_named_by_map(run: Run, elsewhere: Path) -> None:
+    (elsewhere / "orders.csv").write_text("what,who,verb\nbook,Ada,bought\n", "utf-8")
+    words = ["--triples", "orders.csv", "--map", "head=who", "relation=verb", "--map", "tail=what", "--no-vectors"]
+    assert run("kb", "build", "out", *words).exit_code == 0
+    assert KnowledgeBase.open("out").graph.find("Ada") is not None
+
+
+def test_out_that_was_swallowed_by_triples_is_explained(run: Run, files: tuple[Path, Path]) -> None:
+    result = run("kb", "build", "--triples", *files)
+    assert result.exit_code == 2
+    assert "name the directory to write" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["out"], "--triples"),
+        (["out", "--triples"], "--triples"),
+        (["out", "--triples", "missing.tsv"], "missing.tsv"),
+        (["out", "--triples", "bad.tsv"], "bad.tsv:2"),
+        (["out", "--triples", "a.doc"], "a.doc"),
+        (["out", "--triples", "good.tsv", "--documents", "missing.jsonl"], "missing.jsonl"),
+        (["out", "--triples", "good.tsv", "--map", "hed=x"], "hed"),
+        (["out", "--triples", "good.tsv", "--no-vectors", "--name-vectors"], "exclude each other"),
+        (["foreign", "--triples", "good.tsv"], "foreign"),
+        (["good.tsv/out", "--triples", "good.tsv", "--no-vectors"], "good.tsv"),
+    ],
+)
+def test_a_mistake_is_explained_and_nothing_is_written(run: Run, elsewhere: Path, words: list[str], said: str) -> None:
+    (elsewhere / "good.tsv").write_text(TRIPLES, "utf-8")
+    (elsewhere / "bad.tsv").write_text("a\tb\tc\na\tb\n", "utf-8")
+    (elsewhere / "a.doc").write_text("x", "utf-8")
+    (elsewhere / "foreign").mkdir()
+    (elsewhere / "foreign" / "letter.txt").write_text("dear", "utf-8")
+    result = run("kb", "build", *words)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert "Traceback" not in result.output
+    assert not result.stdout.strip()
+    assert not (elsewhere / "out").exists()
+    assert [path.name for path in (elsewhere / "foreign").iterdir()] == ["letter.txt"]
+
+
+def test_bad_lines_are_left_out_and_listed(run: Run, elsewhere: Path) -> None:
+    (elsewhere / "bad.tsv").write_text("a\tb\tc\na\tb\n", "utf-8")
+    result = run("kb", "build", "out", "--triples", "bad.tsv", "--skip-bad", "--no-vectors")
+    assert result.exit_code == 0
+    assert "bad.tsv:2" in result.stderr
+    assert KnowledgeBase.open("out").manifest.skipped == 1
+
+
+def test_info_tells_what_is_there(run: Run, kb: Path) -> None:
+    about = json.loads(run("kb", "info", kb, "--verify", "--json").stdout)
+    assert about["counts"]["triples"] == 5
+    assert about["counts"]["documents"] == 1
+    assert about["verified"] is True
+    assert len(about["content_hash"]) == 64
+    plain = run("kb", "info", kb)
+    assert plain.exit_code == 0
+    assert "triples" in plain.stdout
+
+
+def test_verify_finds_a_changed_byte(run: Run, files: tuple[Path, Path]) -> None:
+    run("kb", "build", "out", "--triples", files[0], "--no-vectors")
+    victim = max((p for p in Path("out/graph").iterdir()), key=lambda p: p.stat().st_size)
+    content = bytearray(victim.read_bytes())
+    content[-1] ^= 1
+    victim.write_bytes(content)
+    result = run("kb", "info", "out", "--verify")
+    assert result.exit_code == 2
+    assert victim.name in result.stderr
+
+
+@pytest.mark.parametrize("command", [["info"], ["search"]])
+def test_an_unknown_knowledge_base_is_the_users_mistake(run: Run, command: list[str]) -> None:
+    result = run("kb", *command, "nowhere", *(["x"] if command == ["search"] else []))
+    assert result.exit_code == 2
+    assert "nowhere" in result.stderr
+
+
+def test_search_finds_misspelt_names_and_documents(run: Run, kb: Path) -> None:
+    found = json.loads(run("kb", "search", kb, "Paul Hindemit", "--json").stdout)
+    assert found["candidates"][0]["id"] == "Paul Hindemith"
+    assert found["candidates"][0]["source"] == "typo"
+    assert {"id", "label", "source", "score", "lexical"} <= found["candidates"][0].keys()
+    texts = json.loads(run("kb", "search", kb, "violist", "--json").stdout)
+    assert texts["documents"][0]["node"] == "Paul Hindemith"
+    assert "Paul Hindemith" in run("kb", "search", kb, "Paul Hindemit").stdout
+
+
+def test_search_says_when_it_finds_nothing_and_keeps_to_its_limit(run: Run, kb: Path) -> None:
+    assert "nothing found" in run("kb", "search", kb, "qqqqqq").stdout
+    assert run("kb", "search", kb, "  ").exit_code == 2
+    assert run("kb", "search", kb, "Germany", "--limit", 0).exit_code == 2
+    assert len(json.loads(run("kb", "search", kb, "Paul Hindemith", "--limit", 1, "--json").stdout)["candidates"]) == 1
+
+
+def test_what_would_steer_a_terminal_is_not_printed(run: Run, elsewhere: Path) -> None:
+    (elsewhere / "evil.tsv").write_text("\x1b[31mred[/bold]\tis\tb\n", "utf-8")
+    run("kb", "build", "out", "--triples", "evil.tsv", "--no-vectors")
+    result = run("kb", "search", "out", "red")
+    assert result.exit_code == 0
+    assert "\x1b" not in result.output
+
+
+def test_building_in_a_process_leaves_nothing_but_the_summary(process: Process, files: tuple[Path, Path]) -> None:
+    result = process("kb", "build", "out", "--triples", *files)
+    assert result.returncode == 0, result.stderr
+    assert "all-MiniLM-L6-v2" in result.stdout
+    assert not result.stderr

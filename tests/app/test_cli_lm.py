@@ -1,0 +1,70 @@
+"""`triplecheck lm check`: one screen on one model."""
+
+from __future__ import annotations
+
+import json
+import socket
+
+import pytest
+from conftest import Run, fields
+
+GOOD = [fields(capital="Paris"), fields(keep="1", relevant="yes"), fields(cities="Berlin\nPrague")]
+
+
+def test_a_model_that_keeps_to_the_format(run: Run, fresh_dspy: None) -> None:
+    from lms.testing import scripted_model
+
+    with scripted_model(GOOD, "good"):
+        result = run("lm", "check", "good")
+    assert result.exit_code == 0, result.output
+    assert "3 of 3" in result.stdout
+    for said in ("reachable", "cost per call", "tokens per call", "latency", "keeps the format"):
+        assert said in result.stdout
+    assert len(result.stdout.splitlines()) <= 24
+
+
+def test_a_model_that_does_not_is_shown_with_its_reply(run: Run, fresh_dspy: None) -> None:
+    from lms.testing import scripted_model
+
+    with scripted_model([GOOD[0], "I'd rather\x1b[2J not [say].", GOOD[2]], "bad"):
+        result = run("lm", "check", "bad")
+    assert result.exit_code == 0
+    assert "2 of 3" in result.stdout
+    assert "[say]" in result.stdout
+    assert "\x1b" not in result.stdout
+
+
+def test_scripts_get_one_object(run: Run, fresh_dspy: None) -> None:
+    from lms.testing import scripted_model
+
+    with scripted_model(GOOD, "good"):
+        report = json.loads(run("lm", "check", "good", "--json").stdout)
+    assert report["reachable"] is True
+    assert report["kept_format"] == 3
+
+
+def test_the_extractive_engine_can_be_checked(run: Run, fresh_dspy: None) -> None:
+    result = run("lm", "check", "extractive")
+    assert result.exit_code == 0, result.output
+    assert "yes" in result.stdout
+
+
+def test_a_model_out_of_reach(run: Run, fresh_dspy: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        base = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
+        monkeypatch.setenv("OPENAI_API_BASE", base)
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        result = run("lm", "check", "openai/x")
+    assert result.exit_code == 3
+    assert "no" in result.stdout
+    assert base in result.stderr
+    assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize("model", ["gpt", "local/nowhere", " "])
+def test_a_name_that_is_no_model(run: Run, fresh_dspy: None, model: str) -> None:
+    result = run("lm", "check", model)
+    assert result.exit_code in (2, 3)
+    assert result.stderr.startswith("error: ")
+    assert "Traceback" not in result.output

@@ -1,0 +1,68 @@
+"""The root of the command line: help, version, start-up, and its documentation."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import Process, Run
+
+_ROOT = Path(__file__).parents[2]
+
+
+def test_help_is_there_for_every_command(run: Run) -> None:
+    for words in ([], ["ask"], ["eval"], ["demo"], ["kb"], ["lm"], ["kb", "build"], ["kb", "search"], ["lm", "check"]):
+        result = run(*words, "--help")
+        assert result.exit_code == 0, words
+        assert "Examples" in result.stdout or words in (["kb"], ["lm"])
+
+
+def test_help_waits_for_no_library() -> None:
+    heavy = (
+        "import sys; from app.main import app; print(sorted({'numpy','pyarrow','dspy','torch','kg'} & {*sys.modules}))"
+    )
+    result = subprocess.run([sys.executable, "-c", heavy], capture_output=True, text=True, check=True, cwd=_ROOT)
+    assert result.stdout.strip() == "[]"
+
+
+def test_help_is_quick(process: Process) -> None:
+    def seconds() -> float:
+        started = time.perf_counter()
+        assert process("--help").returncode == 0
+        return time.perf_counter() - started
+
+    assert min(seconds() for _ in range(3)) < 1
+
+
+def test_version_is_told(run: Run) -> None:
+    assert run("--version").stdout.startswith("triplecheck ")
+
+
+@pytest.mark.parametrize("words", [["fly"], ["kb", "fly"], ["--fly"]])
+def test_an_unknown_command_is_the_users_mistake(run: Run, words: list[str]) -> None:
+    result = run(*words)
+    assert result.exit_code == 2
+    assert "fly" in result.stderr
+
+
+def test_a_reader_that_hangs_up_is_no_error(elsewhere: object) -> None:
+    command = f"{sys.executable} -m app.main kb build --help | head -n 1"
+    result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=_ROOT, check=False)
+    assert "Traceback" not in result.stderr
+
+
+def test_the_documentation_is_what_the_help_texts_say() -> None:
+    from app.cli_docs import main
+
+    assert main(["--check"]) == 0
+
+
+def test_the_documentation_names_every_flag() -> None:
+    from app.cli_docs import document
+
+    text = document()
+    for flag in ("--skip-bad", "--grounded-only", "--budget-calls", "--questions", "--verify", "--limit"):
+        assert flag in text

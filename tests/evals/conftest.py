@@ -1,0 +1,40 @@
+"""What the tests of `evals` share: a small knowledge base, DSPy's cache out of the way, a model that says nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import dspy
+import pytest
+from eval_parts import SILENT, SilentEngine, build_knowledge_base
+
+from kg import KnowledgeBase
+from lms import register_engine, unregister_engine
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+
+
+@pytest.fixture(scope="session")
+def knowledge_base(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
+    return build_knowledge_base(tmp_path_factory.mktemp("evals"))
+
+
+@pytest.fixture(autouse=True)
+def isolated_dspy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    before = vars(dspy).get("cache")
+    dspy.configure_cache(disk_cache_dir=str(tmp_path_factory.mktemp("dspy_cache")), restrict_pickle=True)
+    yield
+    if before is None:
+        del dspy.cache
+    else:
+        dspy.cache = before
+
+
+@pytest.fixture(autouse=True)
+def silent_model() -> Iterator[None]:
+    register_engine(SILENT, SilentEngine())
+    yield
+    unregister_engine(SILENT)

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import dspy
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evals.gold import comparable, linker_names, resolve_gold, resolve_predicted
+from evals.metrics import hits_at_1, set_scores
+from evals.questions import Question
+from kg import KnowledgeBase, build
+from kg.readers import read_graph
+
+
+def _answered(answer: str = "", ids: tuple[str, ...] = (), labels: tuple[str, ...] = ()) -> dspy.Prediction:
+    answers = [{"id": id, "label": label} for id, label in zip(ids, labels or ids, strict=True)]
+    return dspy.Prediction(answer=answer, answers=answers, abstained=False)
+
+
+def _scores(kb: KnowledgeBase, question: Question, prediction: dspy.Prediction) -> tuple[float, float]:
+    gold = resolve_gold(question, kb.graph, linker_names(kb.linker))
+    predicted = resolve_predicted(prediction, kb.graph)
+    return hits_at_1(predicted, gold.answers), set_scores(predicted, gold.answers).f1
+
+
+def _asks(*answers: str, **more: object) -> Question:
+    return Question("q", "?", answers, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("gold", ["Q90", "Paris", "PARIS", "city of light"])
+def test_a_gold_string_is_an_id_a_label_or_an_alias(knowledge_base: KnowledgeBase, gold: str) -> None:
+    assert _scores(knowledge_base, _asks(gold), _answered("Paris", ("Q90",), ("Paris",))) == (1, 1)
+
+
+@pytest.mark.parametrize("gold", ["Par", "Paris France", "Q9", "Q900"])
+def test_a_part_of_a_name_is_not_the_name(knowledge_base: KnowledgeBase, gold: str) -> None:
+    assert _scores(knowledge_base, _asks(gold), _answered("Paris", ("Q90",), ("Paris",))) == (0, 0)
+
+
+def test_an_id_means_one_entity_and_a_name_all_of_that_name(knowledge_base: KnowledgeBase) -> None:
+    other_paris = _answered("Paris", ("Q16554",), ("Paris",))
+    assert _scores(knowledge_base, _asks("Q90"), other_paris) == (0, 0)
+    assert _scores(knowledge_base, _asks("Q90", answer_labels=("Paris",)), other_paris) == (0, 0)
+    assert _scores(knowledge_base, _asks("Paris"), other_paris) == (1, 1)
+
+
+def test_a_text_answer_matches_labels_and_aliases_as_a_whole(knowledge_base: KnowledgeBase) -> None:
+    assert _scores(knowledge_base, _asks("Q183"), _answered("deutschland")) == (1, 1)
+    assert _scores(knowledge_base, _asks("Q183"), _answered("Germany, I think")) == (0, 0)
+    assert _scores(knowledge_base, _asks("Q183"), _answered("")) == (0, 0)
+
+
+def test_strings_of_one_node_are_one_answer(knowledge_base: KnowledgeBase) -> None:
+    spellings = _asks("Schweiz", "Switzerland", "Suisse", "Helvetia")
+    assert _scores(knowledge_base, spellings, _answered("Switzerland", ("Q39",), ("Switzerland",))) == (1, 1)
+    assert _scores(knowledge_base, spellings, _answered("Helvetia")) == (1, 1)
+    both = _asks("Switzerland", "Suisse", "Germany")
+    hits, f1 = _scores(knowledge_base, both, _answered("Switzerland", ("Q39",), ("Switzerland",)))
+    assert hits == 1
+    assert f1 == pytest.approx(2 / 3)
+
+
+def test_a_data_set_can_say_that_its_answers_are_one(knowledge_base: KnowledgeBase) -> None:
+    one = _asks("Germany", "Switzerland", one_answer=True)
+    assert _scores(knowledge_base, one, _answered("Switzerland", ("Q39",), ("Switzerland",))) == (1, 1)
+
+
+def test_texts_that_name_no_node_are_answers_of_their_own(knowledge_base: KnowledgeBase) -> None:
+    assert _scores(knowledge_base, _asks("yes"), _answered("Yes.")) == (1, 1)
+    hits, f1 = _scores(knowledge_base, _asks("seven", "eight"), _answered("eight"))
+    assert hits == 1
+    assert f1 == pytest.approx(2 / 3)
+
+
+def test_an_id_of_another_graph_is_found_by_its_label(knowledge_base: KnowledgeBase) -> None:
+    question = _asks("/m/0345h", "/m/05qhw", answer_labels=("Germany", "Austria"))
+    assert _scores(knowledge_base, question, _answered("Germany", ("Q183",), ("Germany",))) == (1, 1)
+
+
+@pytest.mark.parametrize("gold", ["2100000", "2,100,000", "2100000.0", "2.1e6"])
+def test_numbers_compare_by_value(knowledge_base: KnowledgeBase, gold: str) -> None:
+    assert _scores(knowledge_base, _asks(gold), _answered("2100000", ("2100000",))) == (1, 1)
+    assert _scores(knowledge_base, _asks(gold), _answered("2100000.00")) == (1, 1)
+    assert _scores(knowledge_base, _asks(gold), _answered("2100001")) == (0, 0)
+
+
+def test_a_typed_value_and_its_lexical_form(tmp_path: Path) -> None:
+    path = tmp_path / "triples.csv"
+    path.write_text(
+        "head,relation,tail,datatype\n"
+        "a,size,3.0,http://www.w3.org/2001/XMLSchema#decimal\n"
+        "a,named,b,http://www.w3.org/2001/XMLSchema#string\n"
+        "a,knows,b,\n"
+    )
+    mapping = {"head": "head", "relation": "relation", "tail": "tail", "datatype": "datatype"}
+    kb = build(read_graph([path], mapping=mapping), tmp_path / "kb", encoder=None)
+    assert _scores(kb, _asks("3"), _answered("3.0", ("3.0",))) == (1, 1)
+    # "b" is an entity and a string: either may be meant.
+    assert _scores(kb, _asks("b"), _answered("b", ("b",))) == (1, 1)
+
+
+def test_topics_are_looked_up_like_answers(knowledge_base: KnowledgeBase) -> None:
+    gold = resolve_gold(
+        _asks("x", topic=("Q90", "Paris", "Atlantis")), knowledge_base.graph, linker_names(knowledge_base.linker)
+    )
+    assert [len(nodes) for nodes in gold.topics] == [1, 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "same"),
+    [
+        ("3", "3.0", True),
+        ("1,000", "1000", True),
+        ("1,00", "100", False),
+        ("-5", "5", False),
+        ("007", "7", False),
+        ("1.5", "15", False),
+        ("-0", "0", True),
+        ("Müller", "muller", True),
+        ("12345678901234567890123456789", "12345678901234567890123456788", False),
+    ],
+)
+def test_comparable_forms(a: str, b: str, same: bool) -> None:
+    assert (comparable(a) == comparable(b)) is same
+
+
+@given(st.integers(-(10**20), 10**20))
+def test_an_integer_has_one_form_however_it_is_written(number: int) -> None:
+    assert len({comparable(form) for form in (f"{number}", f"{number:,}", f"{number}.0", f" {number} ")}) == 1

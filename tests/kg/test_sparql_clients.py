@@ -1,0 +1,139 @@
+"""Clients answer, or say what is wrong with the store and what to do."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+
+import pyoxigraph
+import pytest
+import rdflib
+from sparql_endpoint import Endpoint, serve
+
+from kg.errors import GraphUnavailableError, UserError
+from kg.sparql import HttpClient, Kind, Limits, OxigraphClient, QueryRefusedError, RdflibClient, Term
+from kg.types import XSD
+
+TURTLE = '<http://e/a> <http://e/p> <http://e/b>, "x"@en, 5, [] .'
+ALL = "SELECT ?y ?unbound WHERE { <http://e/a> <http://e/p> ?y }"
+
+
+@pytest.fixture(scope="module")
+def store() -> pyoxigraph.Store:
+    store = pyoxigraph.Store()
+    store.load(TURTLE.encode(), pyoxigraph.RdfFormat.TURTLE)
+    return store
+
+
+@pytest.fixture(scope="module")
+def endpoint(store: pyoxigraph.Store) -> Iterator[Endpoint]:
+    with serve(store) as endpoint:
+        yield endpoint
+
+
+def test_all_clients_give_the_same_terms(store: pyoxigraph.Store, endpoint: Endpoint) -> None:
+    graph = rdflib.Graph().parse(data=TURTLE, format="turtle")
+    for client in (OxigraphClient(store), RdflibClient(graph), HttpClient(endpoint.address + "/sparql")):
+        rows = client.select(ALL)
+        assert all(set(row) == {"y"} for row in rows)
+        named = {row["y"] for row in rows if row["y"].kind is not Kind.BLANK}
+        assert named == {
+            Term(Kind.IRI, "http://e/b"),
+            Term(Kind.LITERAL, "x", XSD + "string", "en"),
+            Term(Kind.LITERAL, "5", XSD + "integer"),
+        }
+        assert len(rows) == 4
+        client.close()
+
+
+def test_a_malformed_query_is_refused(store: pyoxigraph.Store, endpoint: Endpoint) -> None:
+    for client in (OxigraphClient(store), RdflibClient(rdflib.Graph()), HttpClient(endpoint.address + "/sparql")):
+        with pytest.raises(QueryRefusedError, match=client.name):
+            client.select("SELECT WHERE oops")
+
+
+def test_too_many_solutions_are_an_error_and_not_a_shorter_answer(store: pyoxigraph.Store, endpoint: Endpoint) -> None:
+    graph = rdflib.Graph().parse(data=TURTLE, format="turtle")
+    few = Limits(rows=3)
+    for client in (
+        OxigraphClient(store, few),
+        RdflibClient(graph, few),
+        HttpClient(endpoint.address + "/sparql", few),
+    ):
+        with pytest.raises(GraphUnavailableError, match=r"more than 3 solutions.*Limits\.rows"):
+            client.select(ALL)
+
+
+def test_an_engine_in_process_is_held_to_its_time() -> None:
+    store = pyoxigraph.Store()
+    store.bulk_load(b"".join(b"<e:%d> <e:p> <e:%d> .\n" % (i, i) for i in range(2000)), pyoxigraph.RdfFormat.N_TRIPLES)
+    client = OxigraphClient(store, Limits(seconds=0.05))
+    with pytest.raises(GraphUnavailableError, match=r"no answer within 0\.05 s"):
+        client.select("SELECT * WHERE { ?a ?b ?c . ?d ?e ?f }")
+
+
+def test_long_queries_go_by_post(endpoint: Endpoint) -> None:
+    client = HttpClient(endpoint.address + "/sparql")
+    endpoint.asked.clear()
+    assert client.select(ALL) == client.select(ALL + " #" + "x" * 3000)
+    assert [method for method, _ in endpoint.asked] == ["GET", "POST"]
+
+
+@pytest.mark.parametrize("path", ["slow", "trickle"])
+def test_a_slow_endpoint_is_given_up(endpoint: Endpoint, path: str) -> None:
+    client = HttpClient(f"{endpoint.address}/{path}", Limits(seconds=0.3))
+    start = time.monotonic()
+    with pytest.raises(GraphUnavailableError, match=rf"/{path}: no answer within 0\.3 s.*Limits\.seconds"):
+        client.select(ALL)
+    assert time.monotonic() - start < 3
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("500", "failed on a query .*Engine out of memory"),
+        ("502", "HTTP 502 .*try again later"),
+        ("429", "HTTP 429 .*pause"),
+        ("403", "HTTP 403 .*user and password"),
+        ("404", "check the address"),
+        ("html", "text/html instead of SPARQL results.*sign in.*address"),
+        ("cut", "broke the connection off"),
+        ("partly", "answers in part only .*S1TAT"),
+        ("capped", "cuts answers off at 4 rows"),
+    ],
+)
+def test_failures_name_the_endpoint_and_the_way_out(endpoint: Endpoint, path: str, message: str) -> None:
+    with pytest.raises(GraphUnavailableError, match=f"^{endpoint.address}/{path}.*{message}"):
+        HttpClient(f"{endpoint.address}/{path}").select(ALL)
+
+
+def test_an_answer_below_the_cap_of_the_endpoint_is_whole(endpoint: Endpoint) -> None:
+    assert len(HttpClient(endpoint.address + "/capped").select(ALL + " LIMIT 3")) == 3
+
+
+def test_a_reply_may_be_too_large(endpoint: Endpoint) -> None:
+    with pytest.raises(GraphUnavailableError, match=r"more than 100 bytes.*Limits\.bytes"):
+        HttpClient(endpoint.address + "/sparql", Limits(bytes=100)).select(ALL)
+
+
+def test_a_refused_connection() -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{closed.getsockname()[1]}/sparql"
+    with pytest.raises(GraphUnavailableError, match=f"^{address} is out of reach .*check the address"):
+        HttpClient(address).select(ALL)
+
+
+@pytest.mark.parametrize("address", ["", "example.org/sparql", "file:///etc/hosts", "ftp://a/b", "http://"])
+def test_only_http_addresses_are_taken(address: str) -> None:
+    with pytest.raises(UserError, match="no address of a SPARQL endpoint"):
+        HttpClient(address)
+
+
+def test_user_and_password_stand_in_no_message() -> None:
+    client = HttpClient("http://me:secret@127.0.0.1:1/sparql?default-graph-uri=http://g")
+    with pytest.raises(GraphUnavailableError) as caught:
+        client.select(ALL)
+    assert "secret" not in str(caught.value)
+    assert client.name == "http://127.0.0.1:1/sparql"

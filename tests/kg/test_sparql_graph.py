@@ -1,0 +1,234 @@
+"""What `SparqlGraph` does beyond the contract of all graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pyoxigraph
+import pytest
+import rdflib
+from sparql_endpoint import serve
+
+from kg.errors import GraphUnavailableError
+from kg.sparql import HttpClient, OxigraphClient, RdflibClient, SparqlClient, SparqlGraph, Term, Vocabulary
+from kg.sparql.client import Row
+from kg.types import Direction, Literal
+
+EX = "http://example.org/"
+PREFIXES = "@prefix ex: <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n"
+WITH_BLANK = (
+    PREFIXES + 'ex:a ex:owns [ rdfs:label "a thing" ; ex:made_by ex:b ; ex:made_in 1901 ] , ex:c . ex:c ex:near ex:a .'
+)
+
+
+def oxigraph(turtle: str) -> pyoxigraph.Store:
+    store = pyoxigraph.Store()
+    store.load((PREFIXES + turtle).encode(), pyoxigraph.RdfFormat.TURTLE)
+    return store
+
+
+def graph_of(turtle: str, **options: object) -> SparqlGraph:
+    return SparqlGraph(OxigraphClient(oxigraph(turtle)), **options)  # type: ignore[arg-type]
+
+
+def node(graph: SparqlGraph, name: str) -> int:
+    found = graph.find(EX + name)
+    assert found is not None
+    return found
+
+
+def relation(graph: SparqlGraph, name: str) -> int:
+    found = graph.find_relation(EX + name)
+    assert found is not None
+    return found
+
+
+class CountingClient:
+    """Passes queries on and notes them with the number of their solutions."""
+
+    def __init__(self, client: SparqlClient) -> None:
+        self._client = client
+        self.name, self.keeps_blank_nodes = client.name, client.keeps_blank_nodes
+        self.asked: list[tuple[str, int]] = []
+
+    def select(self, query: str, bindings: Mapping[str, Term] | None = None) -> list[Row]:
+        rows = self._client.select(query, bindings)
+        self.asked.append((query, len(rows)))
+        return rows
+
+    def close(self) -> None:
+        self._client.close()
+
+
+def counted(turtle: str) -> tuple[SparqlGraph, CountingClient]:
+    client = CountingClient(OxigraphClient(oxigraph(turtle)))
+    return SparqlGraph(client), client
+
+
+class TestBlankNodes:
+    @pytest.fixture(params=["oxigraph", "rdflib"])
+    def graph(self, request: pytest.FixtureRequest) -> SparqlGraph:
+        if request.param == "oxigraph":
+            return graph_of(WITH_BLANK)
+        return SparqlGraph(RdflibClient(rdflib.Graph().parse(data=WITH_BLANK, format="turtle")))
+
+    def test_in_process_they_are_entities_like_others(self, graph: SparqlGraph) -> None:
+        a, b, owns, made_by = node(graph, "a"), node(graph, "b"), relation(graph, "owns"), relation(graph, "made_by")
+        (thing,) = set(graph.neighbors(a, owns).tolist()) - {node(graph, "c")}
+        assert graph.node_id(thing).startswith("_:")
+        assert graph.find(graph.node_id(thing)) == thing
+        assert graph.label(thing) == graph.entity(thing).label == "a thing"
+        assert graph.neighbors(thing, made_by).tolist() == [b]
+        assert graph.neighbors(thing, owns, Direction.IN).tolist() == [a]
+        assert graph.contains(a, owns, thing)
+        assert graph.contains(thing, made_by, b)
+        assert graph.contains_many(*np.array([[a, b], [owns, owns], [thing, thing]])).tolist() == [True, False]
+        assert graph.degree(thing) == 3
+        assert graph.num_triples == 5
+        assert graph.num_nodes == 5
+        assert graph.relation_counts([thing]) == graph.relations_of(thing)
+        assert len(graph.expand([a, thing])) == 6
+        limited = graph.expand([thing, a], limit_per_node=1)
+        assert (len(limited), limited.total) == (5, 6)
+
+    def test_a_blank_node_is_found_by_its_id_in_a_new_graph_object(self) -> None:
+        store = oxigraph(WITH_BLANK)
+        first = SparqlGraph(OxigraphClient(store))
+        ids = [first.node_id(n) for n in first.neighbors(node(first, "a"), relation(first, "owns"))]
+        again = SparqlGraph(OxigraphClient(store))
+        assert all(again.find(id) is not None for id in ids)
+
+    def test_over_http_they_are_left_out(self) -> None:
+        with serve(oxigraph(WITH_BLANK)) as endpoint:
+            graph = SparqlGraph(HttpClient(endpoint.address + "/sparql"))
+            a = node(graph, "a")
+            assert graph.neighbors(a, relation(graph, "owns")).tolist() == [node(graph, "c")]
+            assert graph.degree(a) == 2
+            assert graph.num_triples == 2
+            assert graph.num_nodes == 2
+            assert graph.find(EX + "b") is None
+            assert graph.find_relation(EX + "made_in") is None
+
+
+class TestCost:
+    def test_nodes_go_in_chunks_and_a_batch_is_the_sum_of_its_nodes(self) -> None:
+        graph, client = counted("\n".join(f"ex:n{i} ex:next ex:n{i + 1} ; rdfs:label 'N {i}' ." for i in range(450)))
+        nodes = [node(graph, f"n{i}") for i in range(450)]
+        client.asked.clear()
+        edges = graph.expand(nodes, direction=Direction.OUT)
+        assert len(edges) == 450
+        assert graph.labels(nodes) == [f"N {i}" for i in range(450)]
+        assert graph.contains_many(edges.heads, edges.relations, edges.tails).all()
+        assert len(client.asked) == 9
+
+    def test_a_hub_is_not_sent_whole_where_there_is_a_limit(self) -> None:
+        graph, client = counted("\n".join(f"ex:hub ex:has ex:n{i} . ex:n{i} ex:of ex:hub ." for i in range(2000)))
+        edges = graph.expand([node(graph, "hub")], limit_per_node=5)
+        assert (len(edges), edges.total) == (10, 4000)
+        assert len(graph.neighbors(node(graph, "hub"), relation(graph, "has"), limit=3)) == 3
+        assert max(rows for _, rows in client.asked) <= 10
+
+    def test_sizes_labels_and_relations_are_asked_for_once(self) -> None:
+        graph, client = counted("ex:a ex:p ex:b ; rdfs:label 'A' . ex:p rdfs:label 'p of' .")
+        a, p = node(graph, "a"), relation(graph, "p")
+        seen = []
+        for _ in range(2):
+            assert (graph.num_nodes, graph.num_triples, graph.num_relations, graph.has_types) == (2, 1, 1, False)
+            assert (graph.label(a), graph.relation(p).label, graph.type_label(EX + "T")) == ("A", "p of", "T")
+            seen.append(len(client.asked))
+        assert seen[0] == seen[1]
+
+
+class TestVocabulary:
+    def test_predicates_are_configurable(self) -> None:
+        words = Vocabulary(types=(EX + "isA",), labels=(EX + "title",), ignored=(EX + "link",))
+        graph = graph_of(
+            "ex:a ex:isA ex:T ; ex:title 'A' ; ex:link ex:b ; ex:p ex:c ; rdfs:label 'x' .", vocabulary=words
+        )
+        assert graph.entity(node(graph, "a")).types == (EX + "T",)
+        assert graph.label(node(graph, "a")) == "A"
+        assert graph.find(EX + "b") is None
+        assert graph.find_relation(EX + "link") is None
+        assert graph.num_triples == 2  # rdfs:label is a relation like others here
+
+    def test_it_may_be_empty(self) -> None:
+        nothing = Vocabulary((), (), (), (), (), (), (), (), ())
+        graph = graph_of("ex:a rdfs:label 'A' . ex:b a ex:T .", vocabulary=nothing)
+        assert (graph.num_triples, graph.num_nodes, graph.has_types) == (2, 4, False)
+        assert graph.entity(node(graph, "a")).label == graph.label(node(graph, "a")) == "a"
+        label = graph.find_relation("http://www.w3.org/2000/01/rdf-schema#label")
+        assert label is not None
+        assert (graph.relation(label).label, graph.schema(label).domain) == ("label", ())
+
+    def test_another_language_may_be_preferred(self) -> None:
+        graph = graph_of(
+            "ex:a ex:p ex:b ; rdfs:label 'Vienna'@en , 'Wien'@de-AT , 'Bécs'@hu .", vocabulary=Vocabulary(language="de")
+        )
+        entity = graph.entity(node(graph, "a"))
+        assert (entity.label, set(entity.aliases)) == ("Wien", {"Vienna", "Bécs"})
+        assert graph.label(node(graph, "a")) == "Wien"
+
+    def test_a_label_in_a_foreign_language_is_better_than_none(self) -> None:
+        graph = graph_of("ex:a ex:p ex:b ; rdfs:label 'Bécs'@hu .")
+        assert graph.labels([node(graph, "a"), node(graph, "b")]) == ["Bécs", "b"]
+
+
+class TestValues:
+    TURTLE = "ex:a ex:says 'so'@en , 'so'@fr . ex:b ex:says 'so' . ex:c ex:says 'so'@de-CH ."
+
+    def test_one_string_in_several_languages_is_one_node_with_the_edges_of_all(self) -> None:
+        graph = graph_of(self.TURTLE)
+        so = graph.find(Literal("so"))
+        assert so is not None
+        found = graph.neighbors(so, relation(graph, "says"), Direction.IN)
+        assert sorted(graph.node_id(n) for n in found) == [EX + "a", EX + "b", EX + "c"]
+        assert graph.num_triples == graph.degree(so) == 3
+
+    def test_kinds_of_values_may_be_given(self) -> None:
+        graph = graph_of(self.TURTLE, literal_kinds=[(Literal("").datatype, "fr")])
+        so = graph.find("so")
+        assert so is not None
+        assert graph.degree(so) == 2
+
+    def test_a_store_too_large_to_tell_is_asked_for_common_kinds(self, caplog: pytest.LogCaptureFixture) -> None:
+        class Large(CountingClient):
+            def select(self, query: str, bindings: Mapping[str, Term] | None = None) -> list[Row]:
+                if "DATATYPE(?y) AS ?d" in query:
+                    raise GraphUnavailableError("too slow")
+                return super().select(query, bindings)
+
+        graph = SparqlGraph(Large(OxigraphClient(oxigraph(self.TURTLE + " ex:d ex:year 1901 ."))))
+        assert graph.find("1901") is not None
+        assert graph.find("so") is not None
+        assert caplog.text.count("give literal_kinds to be exact") == 1
+
+    def test_numbers_keep_the_lexical_form_that_the_store_gives(self) -> None:
+        graph = graph_of("ex:a ex:p 1.50 .")  # this engine stores the value and writes it canonically
+        found = graph.find(Literal("1.50", "http://www.w3.org/2001/XMLSchema#decimal"))
+        assert found is not None
+        assert graph.node_id(found) == "1.5"
+        assert graph.contains(node(graph, "a"), relation(graph, "p"), found)
+
+
+def test_threads_agree_on_numbers() -> None:
+    graph = graph_of("\n".join(f"ex:n{i} ex:p{i % 7} ex:n{(i * 7) % 100} ." for i in range(100)))
+
+    def look(start: int) -> dict[str, int]:
+        order = [(start * 13 + i) % 100 for i in range(100)]
+        found = {EX + f"n{i}": node(graph, f"n{i}") for i in order}
+        edges = graph.expand(list(found.values()))
+        return found | {graph.node_id(int(n)): int(n) for n in np.concatenate([edges.heads, edges.tails])}
+
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(look, range(8)))
+    assert all(result == results[0] for result in results)
+    assert sorted(results[0].values()) == list(range(100))
+
+
+def test_edges_in_named_graphs_count_as_edges() -> None:
+    store = pyoxigraph.Store()
+    store.load(b"<e:g> { <e:a> <e:p> <e:b> } <e:h> { <e:a> <e:p> <e:b> , <e:c> }", pyoxigraph.RdfFormat.TRIG)
+    graph = SparqlGraph(OxigraphClient(store))
+    assert (graph.num_triples, graph.num_nodes) == (2, 3)

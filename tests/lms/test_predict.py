@@ -1,0 +1,262 @@
+from __future__ import annotations
+
+import asyncio
+import copy
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+from dspy.lm15 import ContextLengthError, Message, RateLimitError, Response, TextPart, Usage
+from dspy.utils.dummies import DummyLM
+from dspy.utils.exceptions import AdapterParseError
+
+from kg.errors import TriplecheckError, UserError
+from lms import (
+    Budget,
+    BudgetExceededError,
+    ModelReplyError,
+    ModelUnavailableError,
+    PromptTooLongError,
+    RolePredict,
+    Roles,
+    session,
+)
+from lms.engines import messages_of
+from lms.testing import scripted_model
+
+PARIS = "[[ ## answer ## ]]\nParis\n\n[[ ## completed ## ]]"
+ROME = PARIS.replace("Paris", "Rome")
+
+
+def _cut(text: str) -> Response:
+    return Response(
+        id=None,
+        model="cut",
+        message=Message.assistant([TextPart(text)]),
+        finish_reason="length",
+        usage=Usage(input_tokens=5, output_tokens=7),
+    )
+
+
+class Two(dspy.Module):  # type: ignore[misc]
+    def __init__(self) -> None:
+        super().__init__()
+        self.prune = RolePredict("question -> answer", role="prune")
+        self.answer = RolePredict("question, hint -> answer", role="answer")
+
+    def forward(self, question: str) -> dspy.Prediction:
+        hint = self.prune(question=question).answer
+        return self.answer(question=question, hint=hint)
+
+
+def test_each_step_asks_the_model_of_its_role() -> None:
+    with scripted_model([PARIS], "a") as a, scripted_model([ROME], "b") as b:
+        with session(Roles(default="a", by_role={"answer": "b"})) as ledger:
+            assert Two()(question="Q?").answer == "Rome"
+        assert "Paris" in b.prompts[0]
+        assert a.left == b.left == 0
+    usage = ledger.usage()
+    assert (usage.calls, usage.failed_calls, usage.unpriced_calls, usage.dollars) == (2, 0, 0, 0.0)
+    assert set(usage.by_role) == {"answer", "prune"}
+    assert set(usage.by_model) == {"a", "b"}
+    assert usage.prompt_tokens > 20 and usage.completion_tokens == 2 * len(PARIS.split())
+
+
+def test_an_unknown_role_is_refused_when_the_step_is_made() -> None:
+    with pytest.raises(UserError, match="unknown role"):
+        RolePredict("question -> answer", role="oracle")
+
+
+def test_a_cached_call_counts_as_a_call_but_makes_no_tokens() -> None:
+    with scripted_model([PARIS], "a"), session("a") as ledger:
+        step = RolePredict("question -> answer")
+        step(question="Q?")
+        once = ledger.usage()
+        assert step(question="Q?").answer == "Paris"
+        twice = ledger.usage()
+    assert (once.calls, once.cached_calls) == (1, 0)
+    assert (twice.calls, twice.cached_calls) == (2, 1)
+    assert twice.tokens == once.tokens
+
+
+def test_usage_is_right_also_where_history_is_off_and_trackers_are_outside() -> None:
+    with scripted_model([PARIS, ROME], "a"), session("a") as ledger:
+        with dspy.context(disable_history=True), dspy.track_usage() as tracker:
+            RolePredict("question -> answer")(question="Q?")
+        assert ledger.usage().tokens == tracker.get_total_tokens()[dspy.settings.lm.model]["total_tokens"]
+        assert dspy.settings.lm.history == []
+        RolePredict("question -> answer")(question="other")
+        assert len(dspy.settings.lm.history) == 1
+
+
+def test_calls_of_plain_predictors_are_counted_too() -> None:
+    with scripted_model([PARIS], "a"), session("a") as ledger:
+        dspy.Predict("question -> answer")(question="Q?")
+    assert set(ledger.usage().by_role) == {"other"}
+
+
+def test_an_unreadable_reply_is_answered_once_with_what_is_wrong() -> None:
+    with scripted_model(["It is Paris.", PARIS], "a") as engine, session("a") as ledger:
+        assert RolePredict("question -> answer")(question="Q?").answer == "Paris"
+        first, second = (messages_of(request) for request in engine.requests)
+    assert second[: len(first)] == first
+    assert second[-2] == {"role": "assistant", "content": "It is Paris."}
+    assert "[[ ## answer ## ]] is missing" in second[-1]["content"]
+    assert ledger.usage().calls == 2
+
+
+def test_a_repeated_run_finds_both_tries_in_the_cache() -> None:
+    with scripted_model(["It is Paris.", PARIS], "a"), session("a") as ledger:
+        for _ in range(2):
+            assert RolePredict("question -> answer")(question="Q?").answer == "Paris"
+        assert (ledger.usage().calls, ledger.usage().cached_calls) == (4, 2)
+
+
+def test_two_unreadable_replies_are_an_error_that_names_the_role_the_model_and_the_reply() -> None:
+    with (
+        scripted_model(["Paris?", "Paris!"], "a"),
+        session("a"),
+        pytest.raises(ModelReplyError, match=r"a \(role judge.*is missing.*'Paris!'") as raised,
+    ):
+        RolePredict("question -> answer", role="judge")(question="Q?")
+    error = raised.value
+    assert (error.role, error.model, error.reply) == ("judge", "a", "Paris!")
+    assert isinstance(error, TriplecheckError)
+    assert isinstance(error, AdapterParseError)
+
+
+def test_an_empty_reply_is_unreadable() -> None:
+    with scripted_model(["", PARIS], "a") as engine, session("a"):
+        assert RolePredict("question -> answer")(question="Q?").answer == "Paris"
+        assert "empty" in engine.prompts[1]
+
+
+def test_a_reply_that_was_cut_is_not_taken_for_a_whole_one_not_even_from_the_cache() -> None:
+    cut = _cut("[[ ## answer ## ]]\nPar")
+    with scripted_model([cut, PARIS], "a") as engine, session("a") as ledger:
+        for _ in range(2):
+            assert RolePredict("question -> answer")(question="Q?").answer == "Paris"
+        assert "cut off" in engine.prompts[1]
+        assert ledger.usage().cached_calls == 2
+    with scripted_model([cut, cut], "b"), session("b"), pytest.raises(ModelReplyError, match="cut off"):
+        RolePredict("question -> answer")(question="Q?")
+
+
+def test_a_reply_that_says_that_it_is_complete_is_whole_wherever_it_was_cut() -> None:
+    with scripted_model([_cut(PARIS + " and so on and")], "a"), session("a"):
+        assert RolePredict("question -> answer")(question="Q?").answer == "Paris"
+
+
+def test_a_cut_reply_leaves_no_trace() -> None:
+    with scripted_model([_cut("[[ ## answer ## ]]\nPar"), PARIS], "a"), session("a"), dspy.context(trace=[]):
+        RolePredict("question -> answer")(question="Q?")
+        assert [prediction.answer for _, _, prediction in dspy.settings.trace] == ["Paris"]
+
+
+def test_the_call_over_budget_is_not_made() -> None:
+    with scripted_model([PARIS, PARIS], "a") as engine, session("a", Budget(calls=1)) as ledger:
+        with pytest.raises(BudgetExceededError, match="budget of 1 calls"):
+            Two()(question="Q?")
+        assert engine.left == 1
+        assert ledger.usage().calls == 1
+
+
+def test_a_second_try_needs_budget_too() -> None:
+    with scripted_model(["?", PARIS], "a"), session("a", Budget(calls=1)), pytest.raises(BudgetExceededError):
+        RolePredict("question -> answer")(question="Q?")
+
+
+def test_inner_sessions_count_outside_too_and_keep_the_roles() -> None:
+    with scripted_model([PARIS, ROME], "a"), session("a") as outer:
+        RolePredict("question -> answer")(question="1")
+        with session() as inner:
+            RolePredict("question -> answer")(question="2")
+        assert (inner.usage().calls, outer.usage().calls) == (1, 2)
+
+
+def test_parallel_threads_see_the_session() -> None:
+    with scripted_model([PARIS] * 8, "a"), session("a", Budget(calls=8)) as ledger:
+        step = RolePredict("question -> answer")
+        pairs = [(step, {"question": str(number)}) for number in range(8)]
+        results = dspy.Parallel(num_threads=4, disable_progress_bar=True)(pairs)
+    assert [result.answer for result in results] == ["Paris"] * 8
+    assert ledger.usage().calls == 8
+    assert ledger.usage().by_role["answer"].completion_tokens == 8 * len(PARIS.split())
+
+
+def test_coroutines_are_served_too() -> None:
+    async def ask() -> list[Any]:
+        step = RolePredict("question -> answer")
+        return list(await asyncio.gather(*(step.acall(question=str(number)) for number in range(3))))
+
+    with scripted_model(["?", PARIS, PARIS, PARIS], "a"), session("a") as ledger:
+        results = asyncio.run(ask())
+    assert [result.answer for result in results] == ["Paris"] * 3
+    assert ledger.usage().calls == 4
+
+
+def test_a_prompt_that_is_too_long_is_told_apart() -> None:
+    with (
+        scripted_model([ContextLengthError("9000 tokens")], "a"),
+        session("a") as ledger,
+        pytest.raises(PromptTooLongError, match="fewer or shorter facts"),
+    ):
+        RolePredict("question -> answer")(question="Q?")
+    assert ledger.usage().failed_calls == 1
+
+
+def test_an_engine_that_cannot_load_its_model_says_so_itself() -> None:
+    with (
+        scripted_model([ModelUnavailableError("not installed: pip install x")], "a"),
+        session("a"),
+        pytest.raises(ModelUnavailableError, match=r"^not installed: pip install x$"),
+    ):
+        RolePredict("question -> answer")(question="Q?")
+
+
+def test_an_engine_that_fails_is_unavailable_and_is_not_asked_again() -> None:
+    with scripted_model([RateLimitError("no"), PARIS], "a") as engine, session("a"):
+        with pytest.raises(ModelUnavailableError, match=r"a \(role answer\)"):
+            RolePredict("question -> answer")(question="Q?")
+        assert engine.left == 1
+
+
+def test_a_model_that_somebody_set_or_passes_is_used_instead() -> None:
+    with scripted_model([], "a"), session("a") as ledger:
+        step = RolePredict("question -> answer")
+        step.lm = DummyLM([{"answer": "set"}])
+        assert step(question="Q?").answer == "set"
+        assert step(question="Q?", lm=DummyLM([{"answer": "passed"}])).answer == "passed"
+        assert ledger.usage().calls == 2
+
+
+def test_outside_a_session_the_model_of_dspy_is_used() -> None:
+    with dspy.context(lm=DummyLM([{"answer": "configured"}])):
+        assert RolePredict("question -> answer")(question="Q?").answer == "configured"
+
+
+def test_nothing_about_models_is_saved_and_everything_else_is(tmp_path: Path) -> None:
+    with scripted_model([PARIS], "a"), session("a"):
+        program = Two()
+        program.answer.demos = [dspy.Example(question="q", hint="h", answer="demo").with_inputs("question", "hint")]
+        program.answer.signature = program.answer.signature.with_instructions("Be brief.")
+        program.save(tmp_path / "program.json")
+        assert '"lm": null' in (tmp_path / "program.json").read_text()
+        loaded = Two()
+        loaded.load(tmp_path / "program.json")
+        assert loaded.answer.signature.instructions == "Be brief."
+        assert loaded.answer.role == "answer"
+        assert dict(loaded.answer.demos[0])["answer"] == "demo"
+        assert loaded.prune(question="Q?").answer == "Paris"
+
+
+def test_copies_keep_their_roles_and_are_found_by_optimizers() -> None:
+    program = Two()
+    for other in (copy.deepcopy(program), program.deepcopy(), program.reset_copy()):
+        assert [(name, step.role) for name, step in other.named_predictors()] == [
+            ("prune", "prune"),
+            ("answer", "answer"),
+        ]
+        assert other.answer is not program.answer
+        assert other.answer.lm is None

@@ -1,0 +1,208 @@
+"""The whole way from a step to an OpenAI-compatible server and back."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import dspy
+import pytest
+from openai_server import OpenAIServer, fails, hangs, says, says_bytes
+
+from kg.errors import UserError
+from lms import Budget, ModelReplyError, ModelUnavailableError, RolePredict, check, language_model, session
+
+PARIS = "[[ ## answer ## ]]\nParis\n\n[[ ## completed ## ]]"
+MODEL = "openai/gpt-4o-mini"
+
+
+def _ask(server_base: str, model: str = MODEL, **options: Any) -> dspy.Prediction:
+    settings = {"api_base": server_base, "api_key": "secret", "num_retries": 0, **options}
+    with dspy.context(lm=language_model(model, **settings), lm_roles=None):
+        return RolePredict("question -> answer")(question="Q?")
+
+
+@pytest.fixture(params=["native", "environment"])
+def route(request: pytest.FixtureRequest, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Both ways to name a server: as a setting, and in the environment as LiteLLM reads it."""
+    if request.param == "native":
+        return {"api_base": server.base, "api_key": "secret"}
+    monkeypatch.setenv("OPENAI_API_BASE", server.base)
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    return {}
+
+
+def test_a_good_reply_is_read_and_paid_for_once(server: OpenAIServer, route: dict[str, Any]) -> None:
+    lm = language_model(MODEL, **route)
+    with session(MODEL) as ledger, dspy.context(lm=lm):
+        step = RolePredict("question -> answer")
+        assert step(question="Q?", lm=lm).answer == "Paris"
+        assert step(question="Q?", lm=lm).answer == "Paris"
+    assert len(server.requests) == 1
+    assert server.authorizations == ["Bearer secret"]
+    assert server.requests[0]["model"] == "gpt-4o-mini"
+    usage = ledger.usage()
+    assert (usage.calls, usage.cached_calls) == (2, 1)
+    assert (usage.prompt_tokens, usage.completion_tokens) == (100, 10)
+    assert usage.dollars == pytest.approx(100 * 0.15e-6 + 10 * 0.6e-6)
+    assert usage.unpriced_calls == 0
+
+
+def test_a_reply_is_found_again_by_the_next_process(
+    server: OpenAIServer, route: dict[str, Any], disk_cache: Callable[[], None]
+) -> None:
+    lm = language_model(MODEL, **route)
+    with session(MODEL) as ledger:
+        RolePredict("question -> answer")(question="Q?", lm=lm)
+        disk_cache()
+        assert RolePredict("question -> answer")(question="Q?", lm=lm).answer == "Paris"
+    assert len(server.requests) == 1
+    assert (ledger.usage().cached_calls, ledger.usage().prompt_tokens) == (1, 100)
+
+
+def test_the_address_and_the_key_come_from_the_environment(
+    server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_BASE", server.base)
+    monkeypatch.setenv("OPENAI_API_KEY", "from-outside")
+    with session(MODEL) as ledger:
+        assert RolePredict("question -> answer")(question="Q?").answer == "Paris"
+    assert server.authorizations == ["Bearer from-outside"]
+    assert ledger.usage().by_model[MODEL].prompt_tokens == 100
+
+
+def test_a_model_without_a_price_costs_an_unknown_amount(server: OpenAIServer) -> None:
+    lm = language_model("openai/mine", api_base=server.base, api_key="x")
+    server.behaviours = [says(PARIS)]
+    with session("openai/mine") as ledger:
+        RolePredict("question -> answer")(question="Q?", lm=lm)
+    # The reply names another model than was asked for, and that one has a price.
+    assert ledger.usage().unpriced_calls + (ledger.usage().dollars > 0) == 1
+    with session("openai/mine", Budget(dollars=1)), pytest.raises(UserError, match="no price is known"):
+        RolePredict("question -> answer")(question="other?", lm=lm)
+    assert len(server.requests) == 1
+
+
+def test_too_many_requests_are_repeated_after_the_time_that_the_server_names(
+    server: OpenAIServer, route: dict[str, Any]
+) -> None:
+    server.behaviours = [fails(429, "slow down", {"Retry-After": "0"}), says(PARIS)]
+    lm = language_model(MODEL, **route, num_retries=1)
+    with session(MODEL) as ledger:
+        assert RolePredict("question -> answer")(question="Q?", lm=lm).answer == "Paris"
+    assert len(server.requests) == 2
+    assert ledger.usage().calls == 1
+
+
+def test_too_many_requests_for_too_long_are_told(server: OpenAIServer) -> None:
+    server.behaviours = [fails(429, "slow down", {"Retry-After": "0"})]
+    with pytest.raises(ModelUnavailableError, match=r"too many requests.*fewer threads"):
+        _ask(server.base, num_retries=1)
+    assert len(server.requests) == 2
+
+
+def test_a_refused_key_is_told_with_the_variable_to_set(server: OpenAIServer, route: dict[str, Any]) -> None:
+    server.behaviours = [fails(401, "bad key")]
+    with (
+        session(MODEL),
+        pytest.raises(ModelUnavailableError, match=r"gpt-4o-mini \(role answer, at http.*no access.*OPENAI_API_KEY"),
+    ):
+        RolePredict("question -> answer")(question="Q?", lm=language_model(MODEL, **route, num_retries=0))
+
+
+def test_a_missing_key_is_told_with_the_variable_to_set() -> None:
+    with session(MODEL), pytest.raises(ModelUnavailableError, match="OPENAI_API_KEY"):
+        RolePredict("question -> answer")(question="Q?")
+
+
+def test_an_unknown_model_is_told(server: OpenAIServer) -> None:
+    server.behaviours = [fails(404, "The model `gpt-4o-mini` does not exist")]
+    with pytest.raises(ModelUnavailableError, match="gpt-4o-mini"):
+        _ask(server.base)
+
+
+def test_a_server_that_does_not_answer_in_time_is_told(server: OpenAIServer, route: dict[str, Any]) -> None:
+    server.behaviours = [hangs(1.0)]
+    lm = language_model(MODEL, **route, num_retries=0, timeout=0.2)
+    with session(MODEL), pytest.raises(ModelUnavailableError, match="no answer in time"):
+        RolePredict("question -> answer")(question="Q?", lm=lm)
+
+
+@pytest.mark.parametrize("body", [b"<html>Bad gateway</html>", b'{"choices": [', b"{}", b'{"choices": []}', b"null"])
+def test_a_malformed_reply_is_told(server: OpenAIServer, route: dict[str, Any], body: bytes) -> None:
+    server.behaviours = [says_bytes(body)]
+    with session(MODEL), pytest.raises((ModelUnavailableError, ModelReplyError), match="gpt-4o-mini"):
+        RolePredict("question -> answer")(question="Q?", lm=language_model(MODEL, **route, num_retries=0))
+
+
+def test_a_server_error_is_told(server: OpenAIServer) -> None:
+    server.behaviours = [fails(500, "out of order")]
+    with pytest.raises(ModelUnavailableError, match="out of order"):
+        _ask(server.base)
+
+
+def test_a_server_that_is_not_there_is_told() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        base = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+    with pytest.raises(ModelUnavailableError, match=r"at http://127.*check that the server runs"):
+        _ask(base)
+
+
+def test_an_unreadable_reply_is_answered_once_over_the_wire(server: OpenAIServer, route: dict[str, Any]) -> None:
+    server.behaviours = [says("It is Paris."), says(PARIS)]
+    with session(MODEL) as ledger:
+        step = RolePredict("question -> answer")
+        assert step(question="Q?", lm=language_model(MODEL, **route)).answer == "Paris"
+    assert [message["role"] for message in server.requests[1]["messages"]][-2:] == ["assistant", "user"]
+    assert "rollout_id" not in server.requests[1]
+    assert ledger.usage().prompt_tokens == 200
+
+
+def test_a_cut_reply_is_not_taken_for_a_whole_one(server: OpenAIServer, route: dict[str, Any]) -> None:
+    server.behaviours = [says("[[ ## answer ## ]]\nPar", finish_reason="length"), says(PARIS)]
+    lm = language_model(MODEL, **route)
+    with session(MODEL):
+        for _ in range(2):
+            assert RolePredict("question -> answer")(question="Q?", lm=lm).answer == "Paris"
+    assert len(server.requests) == 2
+
+
+def test_coroutines_reach_the_server_too(server: OpenAIServer, route: dict[str, Any]) -> None:
+    lm = language_model(MODEL, **route)
+
+    async def ask() -> str:
+        return str((await RolePredict("question -> answer").acall(question="Q?", lm=lm)).answer)
+
+    with session(MODEL) as ledger:
+        assert asyncio.run(ask()) == "Paris"
+    assert ledger.usage().prompt_tokens == 100
+
+
+def test_a_reachable_model_is_checked(server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_BASE", server.base)
+    monkeypatch.setenv("OPENAI_API_KEY", "x")
+    server.behaviours = [
+        says("[[ ## capital ## ]]\nParis"),
+        says("[[ ## keep ## ]]\n1\n[[ ## relevant ## ]]\nyes"),
+        says("Berlin, Prague"),
+    ]
+    report = check(MODEL)
+    assert report.reachable and report.error == ""
+    assert report.kept_format == 2
+    assert report.trials[1].outputs == {"keep": [1], "relevant": "yes"}
+    assert (report.trials[2].reply, report.trials[2].kept_format) == ("Berlin, Prague", False)
+    assert (report.prompt_tokens, report.completion_tokens) == (100, 10)
+    assert report.dollars_per_call == pytest.approx(100 * 0.15e-6 + 10 * 0.6e-6)
+    assert report.seconds > 0
+
+
+def test_an_unreachable_model_is_reported_not_raised(server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_BASE", server.base)
+    monkeypatch.setenv("OPENAI_API_KEY", "x")
+    server.behaviours = [fails(401, "bad key")]
+    report = check(MODEL)
+    assert not report.reachable
+    assert "OPENAI_API_KEY" in report.error

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import copy
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import dspy
+import pytest
+
+from kg.errors import UserError
+from lms import ModelUnavailableError, language_model, register_engine, session, unregister_engine
+from lms.metering import MeteredLM, price_of
+from lms.testing import QueueEngine, scripted_model
+
+PARIS = "[[ ## answer ## ]]\nParis"
+
+
+def test_a_model_string_is_the_same_object_each_time_also_among_threads() -> None:
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(language_model("openai/x"))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({id(lm) for lm in found}) == 1
+    assert isinstance(found[0], dspy.LM)
+    assert language_model("openai/x", temperature=0.5) is not found[0]
+    assert language_model("openai/x", temperature=0.5).kwargs["temperature"] == 0.5
+
+
+@pytest.mark.parametrize("model", ["", "openai/"])
+def test_what_is_no_model_string_is_refused(model: str) -> None:
+    with pytest.raises(UserError, match="no model string"):
+        language_model(model)
+
+
+def test_an_engine_of_ones_own_is_registered_under_a_name() -> None:
+    engine = QueueEngine(["hello"])
+    register_engine("mine", engine)
+    try:
+        lm = language_model("mine")
+        assert lm.name == "mine"
+        assert lm.model == f"mine@{engine.fingerprint}"
+        assert lm("hi") == ["hello"]
+        with pytest.raises(UserError, match="exists already"):
+            register_engine("mine", engine)
+    finally:
+        unregister_engine("mine")
+    with pytest.raises(UserError, match="exists already"):
+        register_engine("extractive", engine)
+
+
+def test_the_model_id_carries_what_the_engine_is_so_that_no_other_reply_is_served_from_the_cache() -> None:
+    for text in ("first", "second"):
+        with scripted_model([text], "same/name"):
+            assert language_model("same/name")("prompt") == [text]
+
+
+def test_an_optimizers_copy_keeps_the_engine() -> None:
+    with scripted_model([PARIS], "a") as engine:
+        lm = language_model("a")
+        for other in (copy.deepcopy(lm), lm.copy(rollout_id=1, temperature=1.0), copy.copy(lm)):
+            assert isinstance(other, MeteredLM)
+            assert other.engine is engine
+            assert other.name == "a"
+
+
+def test_an_unknown_local_model_names_what_there_is_and_how_to_get_it(tmp_path: Path) -> None:
+    with pytest.raises(ModelUnavailableError, match=r"does not exist.*local/smollm2.*local/DIRECTORY.*fine-tuning"):
+        language_model("local/nothing")
+    with pytest.raises(ModelUnavailableError, match="holds no model"):
+        language_model(f"local/{tmp_path}")
+
+
+def test_an_adapter_for_a_model_that_is_not_here_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": "somebody/llama"}))
+    with pytest.raises(ModelUnavailableError, match=r"for 'somebody/llama', which is neither local/smollm2"):
+        language_model(f"local/{tmp_path}")
+    (tmp_path / "adapter_config.json").write_text("{}")
+    with pytest.raises(ModelUnavailableError, match="does not name the model"):
+        language_model(f"local/{tmp_path}")
+
+
+def test_prices_are_known_for_known_models_and_nothing_for_embedded_ones() -> None:
+    price = price_of(language_model("openai/gpt-4o-mini"))
+    assert price is not None
+    assert price.of(1_000_000, 0) == pytest.approx(0.15)
+    assert price_of(language_model("openai/no-such-model")) is None
+    with scripted_model([], "a"):
+        free = price_of(language_model("a"))
+    assert free is not None and free.of(10, 10) == 0
+
+
+def test_the_default_model_is_extractive() -> None:
+    pytest.importorskip("lms.extractive.engine", reason="the extractive engine is not here yet")
+    with session():
+        assert dspy.settings.lm.name == "extractive"
+        assert dspy.settings.lm.model.startswith("extractive@")
+
+
+def test_importing_lms_loads_no_heavy_library() -> None:
+    code = "import lms, sys; print([name for name in ('torch', 'transformers', 'litellm') if name in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
