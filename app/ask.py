@@ -69,7 +69,9 @@ def ask(
             result = answer(question, settings, None)
         from programs import to_json
 
-        print_json(to_json(result))
+        plain = to_json(result)
+        plain["usage"].setdefault("by_role", {})  # a program may have answered without any call
+        print_json(plain)
         return
     started = time.perf_counter()
     out = stdout()
@@ -79,7 +81,7 @@ def ask(
     for line in render.answer_lines(result):
         out.print(line, soft_wrap=True)
     out.print()
-    out.print(render.usage_line(result.program, result.usage, time.perf_counter() - started), soft_wrap=True)
+    out.print(render.usage_line(result.usage, result.program, time.perf_counter() - started), soft_wrap=True)
 
 
 def answer(question: str, settings: Any, steps_to: Console | None) -> Any:

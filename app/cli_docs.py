@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import typer
 
+from app import config
 from app.main import app
 
 TARGET = Path(__file__).parent.parent / "docs" / "cli.md"
@@ -17,7 +19,9 @@ _NOTE = "<!-- Written by `python -m app.cli_docs` from the help texts. Change th
 
 def document() -> str:
     """The reference of all commands, in Markdown."""
-    return "\n".join(["# Command line", "", _NOTE, "", *_section(typer.main.get_command(app), ("triplecheck",))])
+    commands = _section(typer.main.get_command(app), ("triplecheck",))
+    settings = inspect.cleandoc(config.__doc__ or "")
+    return "\n".join(["# Command line", "", _NOTE, "", *commands, "## Configuration", "", settings, "", *_keys()])
 
 
 def _section(command: Any, path: tuple[str, ...]) -> Iterator[str]:
@@ -39,19 +43,26 @@ def _section(command: Any, path: tuple[str, ...]) -> Iterator[str]:
         yield from _section(children[name], (*path, name))
 
 
+def _keys() -> Iterator[str]:
+    """The keys of the configuration file."""
+    yield from ("| key | |", "|---|---|")
+    for name, field in config.Settings.model_fields.items():
+        if name == "budget":
+            limits = config.BudgetSettings.model_fields.items()
+            yield from (f"| `budget.{limit}` | {_cell(f.description)} |" for limit, f in limits)
+        else:
+            yield f"| `{name}` | {_cell(field.description)} |"
+
+
 _COMPLETION = ("install_completion", "show_completion")
 
 
 def _help(text: str | None) -> Iterator[str]:
-    """Help as it stands; the lines of examples become code."""
-    example = False
-    for paragraph in (text or "").split("\n\n"):
-        code = "\n" not in paragraph.strip() and ("triplecheck " in paragraph.split("`")[0] and example)
-        if code:
-            yield from ("```sh", paragraph.strip(), "```", "")
-        else:
-            yield from (*(line.strip() for line in paragraph.strip().splitlines()), "")
-        example = example or paragraph.strip() == "Examples:"
+    """Help as it stands; what follows "Examples:" becomes one block of code."""
+    prose, _, examples = inspect.cleandoc(text or "").partition("\n\nExamples:\n\n")
+    yield from prose.splitlines()
+    if examples:
+        yield from ("", "```sh", *(line.strip() for line in examples.splitlines() if line.strip()), "```")
 
 
 def _flag(option: Any) -> str:

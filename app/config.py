@@ -9,7 +9,7 @@
     [roles]
     prune = "extractive"
 
-    [budget]                    # per question; per run in `triplecheck eval`
+    [budget]                    # per question of `ask` and `demo`; `eval` has flags for the whole run
     calls = 20
 
     [options]                   # further arguments of the program
@@ -42,7 +42,7 @@ FILE = "triplecheck.toml"
 PREFIX = "TRIPLECHECK_"
 
 
-class BudgetSettings(BaseModel, extra="forbid", frozen=True):
+class BudgetSettings(BaseModel, extra="forbid", frozen=True, use_attribute_docstrings=True):
     """Limits on what may be spent; none where nothing is set."""
 
     calls: int | None = Field(default=None, ge=0)
@@ -59,7 +59,12 @@ class Settings(BaseSettings):
     """Everything that can be configured. Made by `load_settings`."""
 
     model_config = SettingsConfigDict(
-        env_prefix=PREFIX, env_nested_delimiter="__", extra="forbid", toml_file=FILE, frozen=True
+        env_prefix=PREFIX,
+        env_nested_delimiter="__",
+        extra="forbid",
+        toml_file=FILE,
+        frozen=True,
+        use_attribute_docstrings=True,
     )
 
     kb: Path | None = None

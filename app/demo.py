@@ -24,10 +24,10 @@ class Example:
 
 EXAMPLES = (
     Example("two hops", "What was the nationality of Bernhard Heiden's teacher?"),
-    Example("a misspelt name", "Who wrote the libretto of Don Giovani?"),
+    Example("a misspelt name", "Where was Wolfgang Amadeus Mozzart born?"),
     Example("a comparison", "Who was born earlier, Johannes Brahms or Pyotr Ilyich Tchaikovsky?"),
-    Example("a count", "Through how many countries does the Danube flow?"),
-    Example("two conditions", "Which countries share borders with both Germany and Austria?"),
+    Example("a count", "How many pupils of Nadia Boulanger are listed?"),
+    Example("yes or no", "Do Rear Window and Vertigo have the same director?"),
     Example("not in the graph", "Who were the siblings of Glenn Gould?"),
 )
 
@@ -68,15 +68,17 @@ def demo(lm: options.LmOption = None, role: options.RoleOption = None) -> None:
     with session(opening.roles(settings)) as ledger:
         for number, example in enumerate(EXAMPLES, 1):
             out.print()
-            heading = Text(f"{number}. {example.question}", style="bold underline")
-            out.print(heading.append(f"  ({example.shows})", style="not bold not underline dim"), soft_wrap=True)
+            heading = Text.assemble(
+                (f"{number}. {example.question}", "bold underline"), (f"  ({example.shows})", "dim")
+            )
+            out.print(heading, soft_wrap=True)
             begun = time.perf_counter()
             with session(budget=opening.budget(settings)), thinking(err, out) as on_step:
                 result = program(question=example.question, on_step=on_step)
             for line in render.answer_lines(result):
                 out.print(line, soft_wrap=True)
-            usage = render.usage_line(program.name, result.usage, time.perf_counter() - begun)
+            usage = render.usage_line(result.usage, program.name, time.perf_counter() - begun)
             out.print(usage.append(f"  {len(result.steps)} steps"), soft_wrap=True)
     out.print()
-    out.print(Text("In all  ", style="bold").append(render.usage_line(program.name, ledger.usage())), soft_wrap=True)
+    out.print(Text.assemble(("In all  ", "bold"), render.usage_line(ledger.usage(), program.name)), soft_wrap=True)
     out.print(f"{len(EXAMPLES)} questions, {time.perf_counter() - started:.1f} s with start-up.")

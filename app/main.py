@@ -104,8 +104,9 @@ def report(error: TriplecheckError) -> int:
         from app import render
 
         usage = done["usage"]
-        stderr().print(f"until then: {len(done.get('steps', ()))} steps")
-        stderr().print(render.usage_line("the program", usage), soft_wrap=True)
+        count = len(done.get("steps", ()))
+        stderr().print(f"until then: {count} step{'' if count == 1 else 's'}", end=", ")
+        stderr().print(render.usage_line(usage), soft_wrap=True)
     if isinstance(error, UserError):
         return USER
     if isinstance(error, UnavailableError):
@@ -119,13 +120,14 @@ def _complain(message: str) -> None:
     from rich.text import Text
 
     text = "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in message)
-    stderr().print(Text("error: ", style="bold red").append(text, style="default"), soft_wrap=True)
+    stderr().print(Text.assemble(("error: ", "bold red"), text), soft_wrap=True)
 
 
 def run() -> None:
     """Entry point of the console script."""
-    # Libraries draw bars of their own while they load; ours do.
+    # Libraries are to keep quiet: no bars of their own, no look for new prices on the network.
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -41,10 +41,12 @@ def check(
         OPENAI_API_BASE=http://127.0.0.1:8080/v1 OPENAI_API_KEY=none triplecheck lm check openai/my-model
     """
     with waiting(stderr(), f"asking {printable(model)}"):
+        from app.extractive_check import check_extractive
         from kg.errors import UnavailableError
         from lms.check import check as check_model
+        from lms.resolve import EXTRACTIVE
 
-        report = check_model(model)
+        report = check_extractive() if model.strip() == EXTRACTIVE else check_model(model)
     if json:
         print_json(report.to_json())
     else:
@@ -57,10 +59,13 @@ def _table(report: CheckReport) -> Table:
     from rich.table import Table
     from rich.text import Text
 
+    from lms.resolve import EXTRACTIVE
+
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    table.add_row("model", Text(printable(report.model)))
+    note = " (not a language model: it knows the project's own steps)" if report.model == EXTRACTIVE else ""
+    table.add_row("model", Text(printable(report.model) + note))
     table.add_row("reachable", Text("yes", style="green") if report.reachable else Text("no", style="red"))
     if report.reachable:
         cost = report.dollars_per_call
@@ -71,6 +76,6 @@ def _table(report: CheckReport) -> Table:
     for trial in report.trials:
         outputs = ", ".join(f"{name}={value}" for name, value in trial.outputs.items())
         said = outputs if trial.kept_format else f"{trial.problem}; it replied {trial.reply[:200]!r}"
-        sign = Text("✓ ", style="green") if trial.kept_format else Text("✗ ", style="red")
-        table.add_row(f"  {trial.name}", sign.append(f"{printable(said)} ({trial.seconds:.3f} s)", style="default"))
+        sign = ("✓ ", "green") if trial.kept_format else ("✗ ", "red")
+        table.add_row(f"  {trial.name}", Text.assemble(sign, f"{printable(said)} ({trial.seconds:.3f} s)"))
     return table

@@ -14,14 +14,15 @@ from programs.steps import Step
 
 _KIND_WIDTH = 10
 _LISTED = 3  # names of a list that are shown
+_ANSWERS_LISTED = 10
+_PROOF_SHOWN = 12  # triples
 _LONGEST = 160  # characters of anything free
 
 
 def step_line(step: Step) -> Text:
     """One step on one line."""
-    line = Text(f"  {step.kind:<{_KIND_WIDTH}}", style="cyan", no_wrap=False)
-    style = "red" if isinstance(step, steps.Stopped) or (isinstance(step, steps.Checked) and not step.passed) else ""
-    return line.append(_short(_say(step)), style=style)
+    failed = isinstance(step, steps.Stopped) or (isinstance(step, steps.Checked) and not step.passed)
+    return Text.assemble((f"  {step.kind:<{_KIND_WIDTH}}", "cyan"), (_short(_say(step)), "red" if failed else ""))
 
 
 def answer_lines(result: Any) -> list[Text]:
@@ -32,36 +33,38 @@ def answer_lines(result: Any) -> list[Text]:
     """
     lines = [Text()]
     if result.abstained:
-        lines.append(Text("No answer", style="bold yellow").append(f" ({printable(result.reason)})", style="default"))
+        lines.append(Text.assemble(("No answer", "bold yellow"), f" ({printable(result.reason)})"))
     else:
-        lines.append(Text("Answer  ", style="bold").append(printable(result.answer), style="bold green"))
+        lines.append(Text.assemble(("Answer  ", "bold"), (printable(result.answer), "bold green")))
         known = [f"{printable(found['label'])} <{printable(found['id'])}>" for found in result.answers]
         if known:
-            lines.append(Text("        ").append(_listed(known, 10), style="dim"))
+            lines.append(Text(f"        {_listed(known, _ANSWERS_LISTED)}", "dim"))
         if not result.grounded:
-            lines.append(Text("        not grounded: no triple of the graph supports it", style="yellow"))
+            lines.append(Text("        not grounded: no triple of the graph supports it", "yellow"))
     if result.evidence:
-        lines.append(Text("Proof", style="bold"))
-        lines += [proof_line(row) for row in result.evidence]
+        lines.append(Text("Proof", "bold"))
+        lines += [proof_line(row) for row in result.evidence[:_PROOF_SHOWN]]
+        if len(result.evidence) > _PROOF_SHOWN:
+            lines.append(Text(f"  and {len(result.evidence) - _PROOF_SHOWN} more triples (--json gives all)", "dim"))
     return lines
 
 
 def proof_line(row: dict[str, str]) -> Text:
     """One triple of a proof by its labels."""
-    line = Text("  ").append(printable(row["head_label"]))
-    line.append(f" —{printable(row['relation_label'])}→ ", style="magenta")
-    return line.append(printable(row["tail_label"]))
+    head, relation, tail = (printable(row[f"{part}_label"]) for part in ("head", "relation", "tail"))
+    return Text.assemble(f"  {head}", (f" —{relation}→ ", "magenta"), tail)
 
 
-def usage_line(program: str, usage: Usage, seconds: float | None = None) -> Text:
+def usage_line(usage: Usage, program: str | None = None, seconds: float | None = None) -> Text:
     """Which program and which models worked, and what that took.
 
     Args:
-        program: its name.
-        usage: what its calls took.
+        usage: what the calls took.
+        program: the program's name.
         seconds: what the clock showed in all.
     """
-    parts = [program, f"played by {', '.join(models(usage)) or 'no model'}"]
+    parts = [] if program is None else [program]
+    parts.append(f"played by {', '.join(models(usage)) or 'no model'}")
     parts.append(f"{usage.calls} call{'' if usage.calls == 1 else 's'}")
     if usage.cached_calls:
         parts[-1] += f" ({usage.cached_calls} from the cache)"
@@ -69,7 +72,7 @@ def usage_line(program: str, usage: Usage, seconds: float | None = None) -> Text
     parts.append(f"{usage.seconds:.2f} s in models" + (f" of {seconds:.2f} s" if seconds is not None else ""))
     if usage.dollars:
         parts.append(f"${usage.dollars:.4f}")
-    return Text("  ".join(printable(part) for part in parts), style="dim")
+    return Text("  ".join(printable(part) for part in parts), "dim")
 
 
 def models(usage: Usage) -> list[str]:
@@ -86,7 +89,7 @@ def _say(step: Step) -> str:
         case steps.Pruned(hop, offered, kept, by):
             return f"hop {hop}: {len(kept)} of {len(offered)} by {by}: {_listed(kept) or 'nothing'}"
         case steps.Expanded(hop, path, triples, total):
-            return f"hop {hop}: {path}: {triples}{f' of {total}' if total > triples else ''} triples"
+            return f"hop {hop}: {path}: {_counted(triples, total)}"
         case steps.Truncated(what, kept, total):
             return f"{what}: {kept} of {total}"
         case steps.Scored(what, scores):
@@ -103,6 +106,10 @@ def _say(step: Step) -> str:
             return f"{reason}: {detail}" if detail else reason
     plain = {name: value for name, value in step.to_json().items() if name != "kind"}
     return ", ".join(f"{name}={_value(value)}" for name, value in plain.items())
+
+
+def _counted(triples: int, total: int) -> str:
+    return f"{triples}{f' of {total}' if total > triples else ''} triple{'' if triples == total == 1 else 's'}"
 
 
 def _value(value: Any) -> str:

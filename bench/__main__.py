@@ -17,10 +17,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from bench import building, first_answer, linking, lookups, questions, synthetic
+from bench import building, first_answer, linking, lookups, memory, questions, synthetic
 from bench.registry import FIGURES, Options, Row
 
-_MODULES = (lookups, linking, building, first_answer, questions)
+_MODULES = (lookups, memory, linking, building, first_answer, questions)
 _PEERS = ("numpy", "pyarrow", "pyoxigraph", "rdflib", "spacy", "rapidfuzz")
 
 

@@ -17,25 +17,37 @@ from kg.types import Relation
 
 Int = npt.NDArray[Any]
 
-_GIVEN = (
-    "James Mary Robert Patricia John Jennifer Michael Linda David Elizabeth William Barbara Richard Susan Joseph "
-    "Jessica Thomas Sarah Christopher Karen Charles Nancy Daniel Lisa Matthew Betty Anthony Helen Mark Sandra Jürgen "
-    "Zoë Anaïs Søren Łukasz José Renée Giulia Hiroshi Aiko Mei Wei Priya Arjun Fatima Omar Yusuf Leila Olga Dmitri "
-    "Ingrid Lars Niamh Siobhán Kwame Amara Thandiwe Mateo Lucía Camila"
-).split()
-_ONSETS = "b br c ch d dr f fl g gr h j k kl l m n p pr qu r s sch st t tr v w z".split()
-_VOWELS = "a e i o u au ei ie ou ai".split()
-_CODAS = "n r l s t nd rt ck m ng lt x".split()
-_ENDINGS = "son berg mann ski ez ini er a o ova ley ton field sen".split()
-_ADJECTIVES = (
-    "Last Silent Golden Broken Hidden Red Black White Lost Final Secret Burning Frozen Endless Bitter Sweet Distant "
-    "Strange Perfect Wild Dark Bright Forgotten Invisible Electric"
-).split()
-_NOUNS = (
-    "Garden River King Summer Winter Night Road Mountain House Letter Dream Stranger Soldier Daughter Island Harbour "
-    "Storm Mirror Promise Shadow Kingdom Forest Train Window Empire Lantern Orchard Voyage Harvest Witness"
-).split()
-_PLACES = ("Upper", "Lower", "New", "Old", "Saint", "San", "Port", "Mount", "Lake", "East", "West", "North")
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+_GIVEN = _words(
+    """
+    James Mary Robert Patricia John Jennifer Michael Linda David Elizabeth William Barbara Richard Susan
+    Joseph Jessica Thomas Sarah Christopher Karen Charles Nancy Daniel Lisa Matthew Betty Anthony Helen Mark
+    Sandra Jürgen Zoë Anaïs Søren Łukasz José Renée Giulia Hiroshi Aiko Mei Wei Priya Arjun Fatima Omar Yusuf
+    Leila Olga Dmitri Ingrid Lars Niamh Siobhán Kwame Amara Thandiwe Mateo Lucía Camila
+    """
+)
+_ONSETS = _words("b br c ch d dr f fl g gr h j k kl l m n p pr qu r s sch st t tr v w z")
+_VOWELS = _words("a e i o u au ei ie ou ai")
+_CODAS = _words("n r l s t nd rt ck m ng lt x")
+_ENDINGS = _words("son berg mann ski ez ini er a o ova ley ton field sen")
+_ADJECTIVES = _words(
+    """
+    Last Silent Golden Broken Hidden Red Black White Lost Final Secret Burning Frozen Endless Bitter Sweet
+    Distant Strange Perfect Wild Dark Bright Forgotten Invisible Electric
+    """
+)
+_NOUNS = _words(
+    """
+    Garden River King Summer Winter Night Road Mountain House Letter Dream Stranger Soldier Daughter Island
+    Harbour Storm Mirror Promise Shadow Kingdom Forest Train Window Empire Lantern Orchard Voyage Harvest
+    Witness
+    """
+)
+_PLACES = _words("Upper Lower New Old Saint San Port Mount Lake East West North")
 
 
 @dataclass(frozen=True)
@@ -68,7 +80,7 @@ def edges(size: Size, seed: int = 0) -> tuple[Int, Int, Int]:
 def _skewed(rng: np.random.Generator, n: int, draws: int, exponent: float) -> Int:
     """Numbers below n, the r-th likeliest with weight r ** -exponent; which is likely is random."""
     ranks = (n * rng.random(draws) ** (1 / (1 - exponent))).astype(np.int32)
-    return rng.permutation(n).astype(np.int32)[np.minimum(ranks, n - 1)]  # type: ignore[no-any-return]
+    return rng.permutation(n).astype(np.int32)[np.minimum(ranks, n - 1)]
 
 
 def numbered(size: Size, ids: list[str] | None = None, seed: int = 0) -> NumberedGraph:

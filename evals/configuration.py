@@ -92,6 +92,7 @@ def row_key(question: Question, configuration_digest: str) -> str:
             question.answers,
             question.answer_labels,
             question.one_answer,
+            question.computed,
             question.topic,
         ]
     )

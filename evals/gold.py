@@ -1,7 +1,8 @@
 """From the strings of a data set and of a prediction to answers that can be compared: `Predicted`, `GoldAnswer`.
 
 A gold string is looked up in the graph: first as an id; else as a name, label or alias, after
-`kg.normalize`, and then it may be any of the nodes of that name.
+`kg.normalize`, and then it may be any of the nodes of that name. A computed answer is a text and not
+looked up: that the graph has a "4" somewhere does not make it the count of anything.
 
 Whether several gold strings are several answers is decided so: strings that share a node are one answer.
 Strings that name no node of the graph, while others do, are spellings and not answers of their own: a
@@ -82,7 +83,9 @@ def resolve_gold(question: Question, graph: Graph, names: Names) -> Gold:
         parallel = [None] * len(question.answers)
     found = []
     for answer, label in zip(question.answers, parallel, strict=True):
-        nodes = _nodes(answer, graph, names) or (_nodes(label, graph, names) if label else frozenset())
+        nodes = frozenset[int]()
+        if not question.computed:
+            nodes = _nodes(answer, graph, names) or (_nodes(label, graph, names) if label else nodes)
         found.append(GoldAnswer(nodes, _forms(answer, *([label] if label else []))))
     spellings = _forms(*labels) if any(label is None for label in parallel) else frozenset()
     answers = [

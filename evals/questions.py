@@ -3,8 +3,9 @@
 One object a line: `id`, `question`, `answers` (ids of the graph, or names; absent or empty: the graph
 holds no answer and a program should abstain). Optional: `topic` (ids or names of the entities that the
 question is about), `answer_labels` (names of the answers), `one_answer` (true where `answers` are all
-spellings of one answer, as in PopQA, and not a set), `hops`, `kind` or `qtype`, and what is known of the
-proof (`GOLD_FIELDS`). Whatever else stands there is kept in `extra`.
+spellings of one answer, as in PopQA, and not a set), `computed` (true where the answer is computed from
+facts; without it, a question of kind `count` or whose answer is yes or no is), `hops`, `kind` or `qtype`,
+and what is known of the proof (`GOLD_FIELDS`). Whatever else stands there is kept in `extra`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,11 @@ from kg import ReadError, UserError
 GOLD_FIELDS = ("gold_path", "gold_paths", "relations", "gold", "evidence")
 """Fields that say how the answer is reached; kept in `Question.gold` as they are."""
 
-_FIELDS = {"id", "question", "answers", "topic", "answer_labels", "one_answer", "hops", "kind", "qtype", *GOLD_FIELDS}
+_FIELDS = {
+    *("id", "question", "answers", "topic", "answer_labels", "one_answer", "computed", "hops", "kind", "qtype"),
+    *GOLD_FIELDS,
+}
+_YES_NO = {"yes", "no"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,8 @@ class Question:
     """Names of the answers; one by one those of `answers` where there are as many of them."""
     one_answer: bool = False
     """Whether `answers` are spellings of one answer."""
+    computed: bool = False
+    """Whether the answer is computed (a count, yes or no): no node, even where the graph has one of that name."""
     hops: int | str | None = None
     """Length of the path to the answer, or a word for its shape."""
     kind: str | None = None
@@ -123,16 +130,16 @@ def _question(line: str) -> Question:
     if not isinstance(row, dict):
         raise ValueError(f"is a JSON {type(row).__name__}, not an object")
     kind = row.get("kind", row.get("qtype"))
-    one_answer = row.get("one_answer", False)
-    if not isinstance(one_answer, bool):
-        raise ValueError(f"one_answer is {one_answer!r}, not true or false")
+    answers = _texts(row, "answers")
+    computed = kind == "count" or (bool(answers) and {answer.casefold() for answer in answers} <= _YES_NO)
     return Question(
         id=_text(row, "id"),
         question=_text(row, "question"),
-        answers=_texts(row, "answers"),
+        answers=answers,
         topic=tuple(dict.fromkeys(_texts(row, "topic"))),
         answer_labels=_texts(row, "answer_labels"),
-        one_answer=one_answer,
+        one_answer=_flag(row, "one_answer", False),
+        computed=_flag(row, "computed", computed),
         hops=_hops(row),
         kind=None if kind is None else str(kind),
         gold={name: row[name] for name in GOLD_FIELDS if row.get(name) is not None},
@@ -164,6 +171,13 @@ def _word(value: Any, name: str) -> str:
     if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
         raise ValueError(f"{name} holds half a surrogate pair: {value!a}")
     return value.strip()
+
+
+def _flag(row: dict[str, Any], name: str, default: bool) -> bool:
+    value = row.get(name, default)
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} is {value!r}, not true or false")
+    return value
 
 
 def _hops(row: dict[str, Any]) -> int | str | None:

@@ -36,7 +36,7 @@ def lost_at(
 
     - `unreadable_reply`: a model's replies could not be read;
     - `answered_unanswerable`: there was nothing to answer;
-    - `abstained`: a gold answer was retrieved (or none is a node, so that it cannot be told), yet the
+    - `abstained`: a gold answer was retrieved, or that cannot be told while a topic was linked, yet the
       program gave no answer;
     - `summarization`: a gold answer was retrieved, another answer was given;
     - `linking`: no gold topic was linked;

@@ -86,7 +86,7 @@ class GraphLinker:
         self._name_vectors = name_vectors
         self._encoder = encoder
         self._top_k = top_k
-        self._detector = MentionDetector(names, trigrams)
+        self._detector = MentionDetector(names, trigrams, _relation_words(graph))
 
     def mentions(self, question: str) -> list[Mention]:
         """Parts of the question that name something in the graph, most salient first."""
@@ -163,3 +163,8 @@ class GraphLinker:
                 )
             )
         return sorted(ranked, key=lambda c: (-c.score, c.node))
+
+
+def _relation_words(graph: Graph) -> frozenset[str]:
+    relations = (graph.relation(number) for number in range(graph.num_relations))
+    return frozenset(word for r in relations for text in (r.label, *r.aliases) for word in text.lower().split())

@@ -51,15 +51,25 @@ def _tokenizer() -> Any:
 
 
 class MentionDetector:
-    """Finds mentions of the names of one graph."""
+    """Finds mentions of the names of one graph.
 
-    def __init__(self, names: NameIndex, trigrams: TrigramIndex | None) -> None:
+    Args:
+        names: the names.
+        trigrams: the same, typo-tolerant; None to match exactly only.
+        relation_words: words of the relations, in lower case. In a question they are more likely
+            relations than misspelt names.
+    """
+
+    def __init__(
+        self, names: NameIndex, trigrams: TrigramIndex | None, relation_words: frozenset[str] = frozenset()
+    ) -> None:
         self._names = names
         self._trigrams = trigrams
+        self._relation_words = relation_words
 
     def detect(self, question: str) -> list[Mention]:
         """Mentions that do not overlap, most salient first; misspelt ones may overlap an exact one."""
-        words = _Words(_tokenizer()(question))
+        words = _Words(_tokenizer()(question), self._relation_words)
         exact = self._exact(words)
         misspelt = self._misspelt(words, exact) if self._trigrams is not None else []
         return sorted([*exact, *misspelt], key=lambda m: (-m.salience, m.start, -m.end))
@@ -125,8 +135,9 @@ def _best_window(words: _Words, start: int, end: int, form: str) -> tuple[float,
 class _Words:
     """The tokens of a question and what their spelling tells about them."""
 
-    def __init__(self, doc: Doc) -> None:
+    def __init__(self, doc: Doc, relation_words: frozenset[str]) -> None:
         self._doc = doc
+        self._relation_words = relation_words
         self._forms: dict[tuple[int, int], str] = {}
         letters = [t for t in doc if t.text[:1].isalpha()]
         # Capitals tell something only where some but not all words have them.
@@ -178,7 +189,9 @@ class _Words:
                     in_run[i] = any(in_run[i + 1 : i + 3])
         else:
             in_run = [
-                self._is_content(i) or self._doc[i].lower_ in _CONNECTORS or self._doc[i].text == "-"
+                (self._is_content(i) and self._doc[i].lower_ not in self._relation_words)
+                or self._doc[i].lower_ in _CONNECTORS
+                or self._doc[i].text == "-"
                 for i in range(len(self))
             ]
         runs, start = [], None

@@ -41,6 +41,15 @@ class RelationVectors:
         best: FloatArray = np.maximum.reduceat(cosines, self._starts)
         return best
 
+    def nearest_wordings(self, text: str) -> npt.NDArray[np.int64]:
+        """For each relation, which of its wordings (`relation_texts`) is nearest to a text, shape (relations,)."""
+        if len(self._vectors) == 0:
+            return np.empty(0, np.int64)
+        cosines = self._vectors @ self._encoder.encode([text])[0]
+        stops = np.append(self._starts[1:], len(cosines))
+        spans = zip(self._starts.tolist(), stops.tolist(), strict=True)
+        return np.array([int(cosines[start:stop].argmax()) for start, stop in spans], np.int64)
+
 
 def build(relations: Sequence[Relation], encoder: Encoder, folder: Path) -> None:
     """Encode all relations and write their vectors into a folder."""

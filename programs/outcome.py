@@ -23,6 +23,7 @@ class Outcome:
         evidence: (head, relation, tail) nodes of the triples that support the answer.
         grounded: whether the answer rests on the evidence alone.
         abstained: why there is no answer, else None.
+        retrieved: nodes of all retrieved triples, whether used or not.
     """
 
     answer: str = ""
@@ -30,6 +31,7 @@ class Outcome:
     evidence: tuple[tuple[int, int, int], ...] = ()
     grounded: bool = False
     abstained: str | None = None
+    retrieved: frozenset[int] = frozenset()
 
 
 def evidence_rows(graph: Graph, triples: Iterable[tuple[int, int, int]]) -> list[dict[str, str]]:
@@ -81,6 +83,7 @@ def prediction(graph: Graph, program: str, question: str, found: Outcome, steps:
         grounded=found.grounded,
         steps=steps,
         usage=usage,
+        retrieved=found.retrieved,
     )
 
 

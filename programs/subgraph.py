@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kg import Direction, Graph, IntArray
+from kg.relation_vectors import RelationVectors
 
 ARROWS = {Direction.OUT: "→", Direction.IN: "←"}
 VALUE_SEPARATOR = " | "
@@ -83,6 +84,10 @@ class Subgraph:
     def num_triples(self) -> int:
         return sum(len(fact.values) for fact in self.facts)
 
+    @property
+    def nodes(self) -> frozenset[int]:
+        return frozenset(node for fact in self.facts for node in (fact.anchor, *fact.values))
+
     def chain(self, fact: Fact) -> list[tuple[int, int, int]]:
         """Triples that lead from the topic of a fact's path to its anchor: the proof that it belongs there."""
         topic, hops = fact.path
@@ -95,18 +100,28 @@ class Subgraph:
         return chain
 
 
-def render_path(graph: Graph, name: str, hops: Sequence[Hop], note: str = "") -> str:
+def render_path(name: str, hops: Sequence[Hop], relations: Sequence[str], note: str = "") -> str:
     """A path as "Bernhard Heiden → student of → nationality", with a note on what lies at its end."""
-    steps = "".join(f" {ARROWS[h.direction]} {graph.relation(h.relation).label}" for h in hops)
+    steps = "".join(f" {ARROWS[h.direction]} {relations[h.relation]}" for h in hops)
     return f"{name}{steps}{f' ({note})' if note else ''}"
 
 
-def render_fact(graph: Graph, fact: Fact, names: dict[int, str]) -> str:
+def render_fact(fact: Fact, names: dict[int, str], relations: Sequence[str]) -> str:
     """A fact as it stands in the prompt. `names` gives the text of each node, telling homonyms apart."""
     arrow = ARROWS[fact.hop.direction]
     values = VALUE_SEPARATOR.join(names[v] for v in fact.values)
     more = f"{VALUE_SEPARATOR}... {fact.total - len(fact.values)} more" if fact.total > len(fact.values) else ""
-    return f"{names[fact.anchor]} {arrow} {graph.relation(fact.hop.relation).label} {arrow} {values}{more}"
+    return f"{names[fact.anchor]} {arrow} {relations[fact.hop.relation]} {arrow} {values}{more}"
+
+
+def relation_names(graph: Graph, vectors: RelationVectors | None, question: str) -> list[str]:
+    """How each relation is written in the prompts of one question: its label, and the alias that is nearer, if one is."""
+    relations = [graph.relation(number) for number in range(graph.num_relations)]
+    nearest = vectors.nearest_wordings(question).tolist() if vectors is not None else [0] * len(relations)
+    return [
+        _clean(r.label if at == 0 else f"{r.label} / {r.aliases[at - 1]}")
+        for r, at in zip(relations, nearest, strict=True)
+    ]
 
 
 def node_names(graph: Graph, nodes: Iterable[int]) -> dict[int, str]:

@@ -16,10 +16,10 @@ class NameTopics(dspy.Signature):
 
     question: str = dspy.InputField()
     known_names: list[str] = dspy.InputField(
-        desc="names in the graph that resemble parts of the question, with their types"
+        desc="names of the graph found in the question, with their types; 'a = b': written a, in the graph b"
     )
     types: list[str] = dspy.InputField(desc="types of entities in the graph; may be empty")
-    topics: list[str] = dspy.OutputField(desc="one name per line")
+    topics: list[str] = dspy.OutputField(desc="names as in the graph")
     domain: str = dspy.OutputField(desc="type of the topics, one of the given types, or 'unknown'")
 
 
@@ -31,6 +31,6 @@ class SelectPaths(dspy.Signature):
     """
 
     question: str = dspy.InputField()
-    topics: list[str] = dspy.InputField()
+    topics: list[str] = dspy.InputField(desc="'a = b': written a in the question, b in the graph")
     paths: list[str] = dspy.InputField(desc="numbered paths, with what lies at their end")
     keep: list[int] = dspy.OutputField(desc="numbers of the paths to follow, most promising first")

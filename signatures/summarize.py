@@ -26,7 +26,7 @@ class AnswerFromFacts(dspy.Signature):
     """
 
     question: str = dspy.InputField()
-    topics: list[str] = dspy.InputField()
+    topics: list[str] = dspy.InputField(desc="'a = b': written a in the question, b in the graph")
     facts: list[str] = dspy.InputField(desc="numbered facts from the knowledge graph")
     reasoning: str = dspy.OutputField(desc="short")
     cited: list[int] = dspy.OutputField(desc="numbers of the facts that prove the answer")

@@ -50,6 +50,7 @@ class Vocabulary:
     classes: tuple[str, ...] = (RDFS + "Class", OWL + "Class")
     properties: tuple[str, ...] = (RDF + "Property", OWL + "ObjectProperty", OWL + "DatatypeProperty")
     ignored: tuple[str, ...] = (
+        RDFS + "subClassOf",
         RDFS + "subPropertyOf",
         OWL + "inverseOf",
         OWL + "equivalentProperty",

@@ -8,11 +8,15 @@ from dataclasses import dataclass
 
 from lms.extractive.facts import FactPath, follow, is_quantity, parse_facts
 from lms.extractive.prompt import Prompt
-from lms.extractive.question import Question, plain, read_question
+from lms.extractive.question import Question, graph_name, plain, read_question, written
 from lms.extractive.relevance import Encode, Hops, PathRelevance
 
 # Below this cosine the question names no relation of the best path: the facts do not answer it.
 _LEAST_SUPPORT = 0.38
+# Of two conditions that share an answer, one may be named more faintly: that they share one speaks for it.
+_LEAST_CONDITION = 0.2
+# What each hop beyond the first costs a condition, and how much worse than the best path alone a pair may be.
+_DETOUR, _LOSS = 0.25, 0.4
 # Paths of two topics are paired among the best of each.
 _PAIRED = 6
 _SELF = frozenset({"other", "others", "also", "else", "share", "shared", "same", "co"})
@@ -46,22 +50,31 @@ class Conclusion:
 def answer_from_facts(prompt: Prompt, encode: Encode) -> dict[str, object]:
     """Answer a question from the facts in the prompt."""
     text, topics = prompt.text("question"), prompt.items("topics")
-    paths = follow(parse_facts(prompt.items("facts")), topics)
+    paths = follow(parse_facts(prompt.items("facts")), [graph_name(topic) for topic in topics])
     if not paths:
         return Conclusion().fields()
-    question = read_question(text, [_bare(topic) for topic in topics])
+    question = read_question(text, topics)
     relevance = PathRelevance(question, encode)
     scores = relevance.paths([path.hops for path in paths])
     order = sorted(range(len(paths)), key=lambda i: -scores[i])
-    reader = _Reader(text, question, relevance, [_Scored(paths[i], float(scores[i])) for i in order])
+    spelling = {graph_name(topic): written(topic) for topic in topics}
+    reader = _Reader(text, spelling, question, relevance, [_Scored(paths[i], float(scores[i])) for i in order])
     return reader.conclude().fields()
 
 
 class _Reader:
     """Goes through the ways of answering, from the most particular to the plainest."""
 
-    def __init__(self, text: str, question: Question, relevance: PathRelevance, ranked: Sequence[_Scored]) -> None:
+    def __init__(
+        self,
+        text: str,
+        spelling: dict[str, str],
+        question: Question,
+        relevance: PathRelevance,
+        ranked: Sequence[_Scored],
+    ) -> None:
         self._text = text
+        self._spelling = spelling
         self._question = question
         self._relevance = relevance
         self._ranked = ranked
@@ -81,8 +94,11 @@ class _Reader:
         if self._relevance.support(best.path.hops) < _LEAST_SUPPORT:
             return Conclusion()
         if question.counts and not best.path.measured:
-            cited = [f.number for f in best.path.facts]
-            return Conclusion(f"Count what {_told(best.path)} leads to.", tuple(cited), "count")
+            # Of the two ways along one relation, the one that leads to many is the one to count.
+            twin = (best.path.hops[:-1], best.path.hops[-1].label)
+            ways = [s.path for s in self._ranked if (s.path.hops[:-1], s.path.hops[-1].label) == twin]
+            path = max(ways, key=lambda p: len(p.ends))
+            return Conclusion(f"Count what {_told(path)} leads to.", tuple(f.number for f in path.facts), "count")
         return self._plain(best.path)
 
     def _plain(self, path: FactPath) -> Conclusion:
@@ -121,7 +137,7 @@ class _Reader:
         """Two paths whose ends overlap: a condition of its own from each topic."""
         groups = list(self._by_topic().values())
         pairs = [
-            (a.score + b.score, a.path, b.path)
+            (a.score + b.score - _DETOUR * (len(a.path.hops) + len(b.path.hops) - 2), a.path, b.path)
             for i, first in enumerate(groups)
             for second in groups[i + 1 :]
             for a in first[:_PAIRED]
@@ -133,7 +149,8 @@ class _Reader:
         score, one, other = max(pairs, key=lambda p: p[0])
         alone = self._ranked[0]
         # Two conditions must together say more than the best of them alone.
-        if score / 2 < alone.score - 0.35 or min(map(self._support, (one, other))) < _LEAST_SUPPORT:
+        supports = sorted(map(self._support, (one, other)))
+        if score / 2 < alone.score - _LOSS or supports[0] < _LEAST_CONDITION or supports[1] < _LEAST_SUPPORT:
             return None
         cited = tuple(f.number for path in (one, other) for f in path.facts if set(f.values) & set(one.ends) & set(other.ends))
         if self._question.counts:
@@ -170,7 +187,7 @@ class _Reader:
     def _compared(self, paths: Sequence[FactPath], operation: str, cited: tuple[int, ...]) -> Conclusion | None:
         """Yes or no: the topic named first against the other."""
         by_topic = {path.topic: path for path in paths}
-        named = sorted(by_topic, key=lambda t: plain(self._text).find(plain(_bare(t))))
+        named = sorted(by_topic, key=lambda t: plain(self._text).find(plain(self._spelling[t])))
         values = [_size(by_topic[t].ends[0]) for t in named[:2]]
         if len(values) < 2 or None in values:
             return None
@@ -194,11 +211,6 @@ class _Reader:
 
 def _told(path: FactPath) -> str:
     return path.topic + "".join(f" {hop.arrow} {hop.label}" for hop in path.hops)
-
-
-def _bare(topic: str) -> str:
-    """A topic without what tells it from its homonyms."""
-    return re.sub(r" \([^()]*\)$", "", topic)
 
 
 def _size(value: str) -> float | None:

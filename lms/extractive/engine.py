@@ -14,7 +14,7 @@ from kg.encode import Encoder, load_encoder
 from lms.engines import messages_of, reply
 from lms.extractive.answers import answer_from_facts
 from lms.extractive.paths import select_paths
-from lms.extractive.prompt import Prompt, read_prompt
+from lms.extractive.prompt import Prompt, read_request
 from lms.extractive.relevance import Encode
 from lms.extractive.topics import name_topics
 from lms.sections import COMPLETED, HEADER
@@ -59,7 +59,7 @@ class ExtractiveEngine:
             InvalidRequestError: it is none of the project's steps.
         """
         messages = messages_of(request)
-        prompt = read_prompt(messages[-1]["content"])
+        prompt = read_request([m["content"] for m in messages if m["role"] == "user"])
         solver = _SOLVERS.get(prompt.outputs)
         if solver is None:
             known = "; ".join(", ".join(outputs) for outputs in _SOLVERS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lms.sections import split_fields
@@ -30,6 +31,14 @@ class Prompt:
     def items(self, name: str) -> list[str]:
         """An input list, written one `[i] item` a line."""
         return [match[2] for line in self.text(name).splitlines() if (match := _ITEM.match(line))]
+
+
+def read_request(user_messages: Sequence[str]) -> Prompt:
+    """The request that a conversation ends with; one to mend a reply repeats no inputs, those before it count."""
+    last = read_prompt(user_messages[-1])
+    if last.inputs or len(user_messages) < 2:
+        return last
+    return Prompt(read_prompt(user_messages[-2]).inputs, last.outputs)
 
 
 def read_prompt(user_message: str) -> Prompt:

@@ -88,6 +88,7 @@ _COMPARATIVES = {
     "less": ("min", ""),
     "least": ("min", ""),
 }
+_FIRST_DONE = re.compile(r"^(?:\w+ed|given|shown|held|seen|sung|sold|run|met|name|names|lady)$")
 _PEOPLE = frozenset("people inhabitants residents citizens".split())
 _AUXILIARIES = frozenset("is are was were do does did has have had can could will would".split())
 
@@ -134,9 +135,19 @@ class Question:
         return " ".join(word for word in self.words if word not in (TOPIC, "'s"))
 
 
+def written(topic: str) -> str:
+    """How the question writes a topic that stands in a prompt as "written = name (kind)"."""
+    return re.sub(r" \([^()]*\)$", "", topic.split(" = ")[0])
+
+
+def graph_name(topic: str) -> str:
+    """The name that a topic has in paths and facts."""
+    return topic.split(" = ", 1)[-1]
+
+
 def read_question(text: str, topics: Sequence[str]) -> Question:
-    """Read a question of which these are the topics, verbatim or nearly so."""
-    words = mask(_words(text), topics)
+    """Read a question with its topics as they stand in the prompt."""
+    words = mask(_words(text), [written(topic) for topic in topics])
     compares = _comparison(words)
     first = next((w for w in words if w != TOPIC), "")
     pairs = set(zip(words, words[1:], strict=False))
@@ -197,8 +208,8 @@ def _comparison(words: Sequence[str]) -> tuple[str, str] | None:
             continue
         operation, what = _COMPARATIVES[word]
         after = [w for w in words[i + 1 : i + 3] if w not in STOP_WORDS and w not in (TOPIC, "'s")]
-        if word in ("first", "last", "before", "after") and words[i + 1 : i + 2] in (["name"], ["names"], ["lady"]):
-            continue
+        if word in ("first", "last") and i + 1 < len(words) and _FIRST_DONE.search(words[i + 1]):
+            continue  # "first performed": when or where, not which was the first
         if word in ("more", "most", "less", "least") and after and after[0] in _COMPARATIVES:
             continue  # "most recent": the next word says it
         if not what and not after:

@@ -28,9 +28,11 @@ _ASKED_WEIGHT = 0.9
 _PART_WEIGHT = 0.95
 _BACKWARD = 0.1
 _WHOLE, _COVERAGE, _END = 1.0, 0.25, 0.3
-_UNNAMED_HOP = 0.8
+_ASKED_FOR = 0.2
+_UNNAMED_HOP = 0.4
 _MOST_SEGMENTS = 6
 
+_OR = " / "
 FORWARD, BACKWARD = "→", "←"
 
 
@@ -61,6 +63,9 @@ class PathRelevance:
         self._asked = np.array([s.kind == "asked" for s in self._segments])
         self._prices = np.array([_PRICE[s.kind] for s in self._segments])
         texts = [part for parts in self._parts for part in parts]
+        self._part_starts = np.cumsum([0, *map(len, self._parts)])[:-1]
+        self._part_weights = np.full(len(texts), _PART_WEIGHT)
+        self._part_weights[self._part_starts] = 1.0
         vectors = encode([question.bare or "what", *texts])
         self._whole, self._part_vectors = vectors[0], vectors[1:]
         self._known: dict[str, FloatArray] = {}
@@ -70,35 +75,34 @@ class PathRelevance:
         """Cosine of each label with each segment, shape (labels, segments)."""
         new = [label for label in dict.fromkeys(labels) if label not in self._known]
         if new:
-            cosines = self._encode(new) @ self._part_vectors.T
-            at = 0
-            columns = []
-            for parts in self._parts:
-                block = cosines[:, at : at + len(parts)].copy()
-                block[:, 1:] *= _PART_WEIGHT
-                columns.append(block.max(axis=1))
-                at += len(parts)
-            for label, row in zip(new, np.stack(columns, axis=1), strict=True):
-                self._known[label] = row
+            wordings = [(label, wording) for label in new for wording in label.split(_OR)]
+            cosines = self._encode([wording for _, wording in wordings]) @ self._part_vectors.T
+            cosines *= self._part_weights
+            best = np.maximum.reduceat(cosines, self._part_starts, axis=1)
+            for (label, _), row in zip(wordings, best, strict=True):
+                known = self._known.get(label)
+                self._known[label] = row if known is None else np.maximum(known, row)
         return np.stack([self._known[label] for label in labels])
 
     def first_hops(self, hops: Sequence[Hop]) -> FloatArray:
-        """How likely each relation is a hop of the right path, whatever follows; shape (n,)."""
+        """How likely each relation is a hop of the right path, whatever follows; shape (n,).
+
+        A hop counts by the segment that it is the best match of: one hop of a longer path is named by
+        a part of the question only, and must not lose against a relation that fits another part.
+        """
         if not hops:
             return np.empty(0)
-        sims = self.similarity([hop.label for hop in hops]) * np.where(self._asked, _ASKED_WEIGHT, 1.0)
-        whole = self._encode([hop.label for hop in hops]) @ self._whole
+        sims = self.similarity([hop.label for hop in hops])
+        relative = sims / np.maximum(sims.max(axis=0), 1e-6)
         backward = np.array([hop.arrow == BACKWARD for hop in hops])
-        scores: FloatArray = sims.max(axis=1) + 0.5 * whole - _BACKWARD * backward
+        scores: FloatArray = (relative + 0.5 * sims).max(axis=1) - _BACKWARD * backward
         return scores
 
     def paths(self, paths: Sequence[Hops], ends: Sequence[str] | None = None) -> FloatArray:
         """Score of whole paths, shape (n,). `ends` names the types at their ends, where known."""
         if not paths:
             return np.empty(0)
-        forward = [" ".join(hop.label for hop in path) for path in paths]
-        backward = [" ".join(hop.label for hop in reversed(path)) for path in paths]
-        whole = np.maximum(self._encode(forward) @ self._whole, self._encode(backward) @ self._whole)
+        whole = np.maximum(self._likeness(paths), self._likeness([path[::-1] for path in paths]))
         matched = np.array([self._match(tuple(hop.label for hop in path)) for path in paths])
         against = np.array([sum(hop.arrow == BACKWARD for hop in path) for path in paths])
         scores: FloatArray = matched + _WHOLE * whole - _BACKWARD * against
@@ -107,8 +111,12 @@ class PathRelevance:
     def support(self, path: Hops) -> float:
         """Cosine by which the least supported hop of a path is named in the question (0 to 1)."""
         rows = self.similarity([hop.label for hop in path])
-        whole = float((self._encode([" ".join(hop.label for hop in path)]) @ self._whole)[0])
-        return max(float(rows.max(axis=1).min()), whole)
+        return max(float(rows.max(axis=1).min()), float(self._likeness([path])[0]))
+
+    def _likeness(self, paths: Sequence[Hops]) -> FloatArray:
+        """Cosine of each path, written out, with the whole question."""
+        cosines: FloatArray = self._encode([" ".join(nearest(hop.label) for hop in path) for path in paths]) @ self._whole
+        return cosines
 
     def _match(self, labels: tuple[str, ...]) -> float:
         """Best assignment of hops to distinct segments, and how much of the question is covered."""
@@ -119,7 +127,8 @@ class PathRelevance:
         if len(labels) == 1:
             best = float((last * np.where(self._asked, _ASKED_WEIGHT, 1.0)).max()) - _BASE_PRICE
         elif len(self._segments) < len(labels):
-            best = float((sims.max(axis=1) - _UNNAMED_HOP).sum())
+            spare = len(labels) - len(self._segments)
+            best = float(sims.max(axis=1).mean()) - _BASE_PRICE - _UNNAMED_HOP * spare
         else:
             gains = sims - self._prices
             gains[:-1, self._asked] = -9.0  # what is asked for stands at the end of the path
@@ -127,7 +136,8 @@ class PathRelevance:
             orders = (np.array(o) for o in itertools.permutations(range(len(self._segments)), len(labels)))
             best = max(float(gains[hops, o].sum() + self._prices[o].min()) for o in orders) - _BASE_PRICE
         covered = np.where(self._asked, last, sims.max(axis=0))
-        self._matches[labels] = best + _COVERAGE * float(covered.mean())
+        asked = float(last[self._asked].max()) if self._asked.any() else 0.0
+        self._matches[labels] = best + _COVERAGE * float(covered.mean()) + _ASKED_FOR * asked
         return self._matches[labels]
 
     def _end_bonus(self, ends: Sequence[str]) -> FloatArray:
@@ -142,6 +152,11 @@ class PathRelevance:
         cosines = self._encode(known) @ self._encode(asked[:1])[0]
         bonus: FloatArray = _END * np.where([bool(end) for end in ends], cosines, 0.0)
         return bonus
+
+
+def nearest(label: str) -> str:
+    """Of a relation written "label / alias", the alias, which stands there for being nearer to the question."""
+    return label.rsplit(_OR, 1)[-1]
 
 
 def _parts(text: str) -> list[str]:

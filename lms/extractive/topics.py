@@ -7,7 +7,7 @@ import re
 from lms.extractive.prompt import Prompt
 from lms.extractive.question import STOP_WORDS, find_span, plain
 
-_KNOWN_NAME = re.compile(r"^(?P<name>.*?)(?: \((?P<types>[^()]*)\))?$")
+_KNOWN_NAME = re.compile(r"^(?:(?P<written>.*?) = )?(?P<name>.*?)(?: \((?P<types>[^()]*)\))?$")
 _WORD = re.compile(r"[^\W_]+(?:\.[^\W_]+)*|'s\b", re.UNICODE)
 # A further topic must be named about as clearly as the first.
 _SHARE_OF_BEST = 0.55
@@ -23,7 +23,8 @@ def name_topics(prompt: Prompt) -> dict[str, object]:
     for order, item in enumerate(prompt.items("known_names")):
         match = _KNOWN_NAME.match(item)
         name, types = (match["name"], match["types"] or "") if match else (item, "")
-        span = find_span(folded, [plain(w) for w in _WORD.findall(name) if w != "'s"])
+        written = (match["written"] if match else None) or name
+        span = find_span(folded, [plain(w) for w in _WORD.findall(written) if w != "'s"])
         if span is not None:
             found.append((_clarity(words[span[0] : span[1]], name, cased), order, span, name, types))
     found.sort(key=lambda f: (-f[0], f[1]))

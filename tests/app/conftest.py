@@ -4,28 +4,15 @@ from __future__ import annotations
 
 import copy
 import os
-import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cli_support import DOCUMENTS, READS_THE_GRAPH, TRIPLES, Process, Run, fields
 from typer.testing import CliRunner, Result
-
-TRIPLES = """\
-Bernhard Heiden\tstudent of\tPaul Hindemith
-Paul Hindemith\tnationality\tGermany
-Bernhard Heiden\tborn in\tFrankfurt
-Paul Hindemith\tborn in\tHanau
-Arnold Cooke\tstudent of\tPaul Hindemith
-"""
-DOCUMENTS = '{"id": "d1", "node": "Paul Hindemith", "title": "Hindemith", "text": "A composer and violist."}\n'
-QUESTION = "What was the nationality of Bernhard Heiden's teacher?"
-
-Run = Callable[..., Result]
-Process = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -109,27 +96,6 @@ def process() -> Process:
         )
 
     return runs
-
-
-def fields(**values: str) -> str:
-    """A reply in DSPy's chat format."""
-    return "\n\n".join(f"[[ ## {name} ## ]]\n{value}" for name, value in values.items()) + "\n\n[[ ## completed ## ]]"
-
-
-def _answer(request: Any) -> str:
-    """Read the number of the fact on nationality off the prompt."""
-    found = re.search(r"\[(\d+)\] Paul Hindemith → nationality → Germany", request.messages[-1].text)
-    assert found is not None, request.messages[-1].text
-    return fields(reasoning="as the fact says", cited=found[1], operation="none", answers="Germany")
-
-
-READS_THE_GRAPH = [
-    fields(topics="Bernhard Heiden", domain="unknown"),
-    fields(keep="\n".join(map(str, range(1, 10)))),
-    fields(keep="\n".join(map(str, range(1, 10)))),
-    _answer,
-]
-"""Replies that lead KERAG from `QUESTION` to Germany, in four calls."""
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import QUESTION, Process, Run
+from cli_support import QUESTION, Process, Run
 
 FIELDS = ["question", "program", "answer", "answers", "evidence", "abstained", "reason", "grounded", "steps", "usage"]
 TRIPLE = {"head", "relation", "tail", "head_label", "relation_label", "tail_label"}

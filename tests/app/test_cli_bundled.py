@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from conftest import Process, Run
+from cli_support import Process, Run
 
 from app import bundled
 from kg import KnowledgeBase, UserError

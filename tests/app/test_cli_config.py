@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conftest import Run
+from cli_support import Run
 
 from app.config import load_settings, parse_options
 from kg import UserError

@@ -7,7 +7,7 @@ import socket
 from pathlib import Path
 
 import pytest
-from conftest import QUESTION, Process, Run
+from cli_support import QUESTION, Process, Run
 
 QUESTIONS = [
     {"id": "q1", "question": QUESTION, "answers": ["Germany"], "hops": 2},

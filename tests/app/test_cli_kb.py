@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import TRIPLES, Process, Run
+from cli_support import TRIPLES, Process, Run
 
 from kg import KnowledgeBase
 

@@ -6,7 +6,7 @@ import json
 import socket
 
 import pytest
-from conftest import Run, fields
+from cli_support import Run, fields
 
 GOOD = [fields(capital="Paris"), fields(keep="1", relevant="yes"), fields(cities="Berlin\nPrague")]
 
@@ -46,7 +46,8 @@ def test_scripts_get_one_object(run: Run, fresh_dspy: None) -> None:
 def test_the_extractive_engine_can_be_checked(run: Run, fresh_dspy: None) -> None:
     result = run("lm", "check", "extractive")
     assert result.exit_code == 0, result.output
-    assert "yes" in result.stdout
+    assert "not a language model" in result.stdout
+    assert "London" in result.stdout
 
 
 def test_a_model_out_of_reach(run: Run, fresh_dspy: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import Process, Run
+from cli_support import Process, Run
 
 _ROOT = Path(__file__).parents[2]
 

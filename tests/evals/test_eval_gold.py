@@ -74,6 +74,12 @@ def test_texts_that_name_no_node_are_answers_of_their_own(knowledge_base: Knowle
     assert f1 == pytest.approx(2 / 3)
 
 
+def test_a_computed_answer_is_no_node(knowledge_base: KnowledgeBase) -> None:
+    gold = resolve_gold(_asks("2100000", computed=True), knowledge_base.graph, linker_names(knowledge_base.linker))
+    assert gold.answers[0].nodes == frozenset()
+    assert _scores(knowledge_base, _asks("2,100,000", computed=True), _answered("2100000")) == (1, 1)
+
+
 def test_an_id_of_another_graph_is_found_by_its_label(knowledge_base: KnowledgeBase) -> None:
     question = _asks("/m/0345h", "/m/05qhw", answer_labels=("Germany", "Austria"))
     assert _scores(knowledge_base, question, _answered("Germany", ("Q183",), ("Germany",))) == (1, 1)

@@ -47,6 +47,19 @@ def test_a_question_without_answers_is_unanswerable(tmp_path: Path) -> None:
     ]
 
 
+def test_counts_and_yes_or_no_are_computed_unless_the_line_says_otherwise(tmp_path: Path) -> None:
+    path = _write(
+        tmp_path,
+        _line("a", kind="count", answers=["4"]),
+        _line("b", answers=["Yes"]),
+        _line("c", answers=["4"]),
+        _line("d", answers=["No"], computed=False),
+        _line("e", answers=["7"], computed=True),
+        _line("f", answers=[]),
+    )
+    assert [q.id for q in read_questions(path) if q.computed] == ["a", "b", "e"]
+
+
 def test_gzip_bom_and_blank_lines_are_read(tmp_path: Path) -> None:
     path = tmp_path / "questions.jsonl.gz"
     path.write_bytes(gzip.compress(f"\ufeff{_line('a')}\n\n{_line('b')}\r\n".encode()))
@@ -112,6 +125,13 @@ def test_a_sample_does_not_depend_on_the_order_of_the_file(tmp_path: Path) -> No
     lines = [_line(f"q{i}") for i in range(20)]
     there = [q.id for q in read_questions(_write(tmp_path, *lines), 5)]
     assert [q.id for q in read_questions(_write(tmp_path, *reversed(lines)), 5)] == there
+
+
+@pytest.mark.parametrize("split", ["train", "dev", "test"])
+def test_the_bundled_questions_can_be_read(split: str) -> None:
+    questions = read_questions(bundled_questions(split))
+    assert questions
+    assert all(question.kind for question in questions)
 
 
 def test_an_unknown_bundled_split_is_refused() -> None:

@@ -1,0 +1,53 @@
+"""How much memory a triple takes once all of a graph has been touched."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+from bench import fixtures, synthetic
+from bench.registry import Options, Row, figure
+from bench.timing import fresh_process
+
+_TOUCH = """
+import ctypes, json, re, sys
+from pathlib import Path
+import numpy as np
+from kg.columnar import ColumnarGraph
+folder = sys.argv[1]
+anonymous = lambda: 1024 * int(re.search(r"Anonymous: +(\\d+)", Path("/proc/self/smaps_rollup").read_text())[1])
+before = anonymous()
+graph = ColumnarGraph(Path(folder))
+graph.find("x"); graph.labels(range(1000))
+private = anonymous() - before
+for line in Path("/proc/self/maps").read_text().splitlines():
+    if folder in line:
+        low, high = (int(part, 16) for part in line.split()[0].split("-"))
+        np.frombuffer((ctypes.c_char * (high - low)).from_address(low), np.uint8)[::512].max()
+mapped = sum(int(size) for name, size in re.findall(
+    r"^[0-9a-f]+-[0-9a-f]+ .*?(\\S*)\\n(?:.*\\n)*?Rss: +(\\d+)", Path("/proc/self/smaps").read_text(), re.M)
+    if folder in name) * 1024
+print(json.dumps({"private": private, "mapped": mapped, "triples": graph.num_triples}))
+"""
+
+
+@figure("memory")
+def memory(options: Options) -> Iterator[Row]:
+    """Mapped bytes a triple, measured in a fresh process."""
+    for size in options.sizes:
+        yield _row(size, options)
+
+
+def _row(size: str, options: Options) -> Row:
+    folder = fixtures.graph(options, size)
+    name = f"memory a triple, {size} triples"
+    if sys.platform != "linux":
+        return Row(name, None, "bytes", note="read from /proc, which only Linux has")
+    found = fresh_process(_TOUCH, folder)
+    stored = sum(path.stat().st_size for path in folder.iterdir())
+    triples = found["triples"]
+    note = (
+        f"mapped, every page touched; on disk {stored / triples:.1f}, private {found['private'] / 1e6:.1f} MB in all; "
+        f"{synthetic.SIZES[size].nodes:,} nodes"
+    )
+    return Row(name, found["mapped"] / triples, "bytes", bound=20, note=note)

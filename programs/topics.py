@@ -1,0 +1,98 @@
+"""From the names that a model gives to the topics of a question to nodes of the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kg import Candidate, Graph, Linker, normalize
+from programs.steps import Linked, Trace
+
+_NAMES_SHOWN = 8
+_TYPES_SHOWN = 40
+# Homonyms whose names fit this much worse than the best are not meant.
+_EQUAL = 0.05
+_WRITTEN_AS = " = "
+
+
+@dataclass(frozen=True)
+class Known:
+    """A name of the graph that was recognised in a question.
+
+    Attributes:
+        written: as the question writes it.
+        candidates: what it may mean, best first.
+    """
+
+    written: str
+    candidates: tuple[Candidate, ...]
+
+    @property
+    def label(self) -> str:
+        return self.candidates[0].label
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A node that a question starts from, and how the question writes it."""
+
+    node: int
+    written: str
+
+
+class TopicLinker:
+    """Recognises names in one question and links what the model makes of them."""
+
+    def __init__(self, graph: Graph, linker: Linker, question: str) -> None:
+        self._graph = graph
+        self._linker = linker
+        self._question = question
+        mentions = linker.mentions(question)[:_NAMES_SHOWN]
+        found = [(m.text, linker.candidates(m.forms[0], question)) for m in mentions]
+        self.known = [Known(text, tuple(candidates)) for text, candidates in found if candidates]
+
+    def known_names(self) -> list[str]:
+        """The recognised names as they stand in a prompt: "written = name (types)"."""
+        return [f"{as_written(k.written, k.label)}{self._kinds(k.candidates[0].node)}" for k in self.known]
+
+    def types(self) -> list[str]:
+        """The most frequent types of the graph, for a prompt."""
+        ids = getattr(self._graph, "type_ids", ())[:_TYPES_SHOWN]
+        return [self._graph.type_label(t) for t in ids]
+
+    def link(self, name: str, domain: str, limit: int, trace: Trace) -> list[Topic]:
+        """Nodes that a name means: of homonyms that fit equally well those of the domain, else the best few."""
+        written, candidates = self._candidates(name)
+        chosen = self._choose(candidates, domain)[:limit]
+        rows = [{"id": c.id, "label": c.label, "source": c.source, "score": round(c.score, 4)} for c in candidates]
+        trace.add(Linked(name, rows, [c.id for c in chosen]))
+        return [Topic(c.node, written) for c in chosen]
+
+    def _kinds(self, node: int) -> str:
+        kinds = ", ".join(self._graph.type_label(t) for t in self._graph.types(node)[:2])
+        return f" ({kinds})" if kinds else ""
+
+    def _candidates(self, name: str) -> tuple[str, Sequence[Candidate]]:
+        """How the question writes a name, and what it may mean: one of the known names, or looked up anew."""
+        wanted = {normalize(part) for part in name.split(_WRITTEN_AS)} | {normalize(name)}
+        for known in self.known:
+            labels = {normalize(c.label) for c in known.candidates}
+            if wanted & {normalize(known.written), *labels, normalize(known.label + self._kinds(known.candidates[0].node))}:
+                return known.written, known.candidates
+        return name, self._linker.candidates(name, self._question)
+
+    def _choose(self, candidates: Sequence[Candidate], domain: str) -> list[Candidate]:
+        if not candidates:
+            return []
+        best = max(c.lexical for c in candidates)
+        equal = [c for c in candidates if c.lexical >= best - _EQUAL]
+        wanted = normalize(domain)
+        of_domain = [
+            c for c in equal if wanted in {normalize(self._graph.type_label(t)) for t in self._graph.types(c.node)}
+        ]
+        return of_domain or equal
+
+
+def as_written(written: str, name: str) -> str:
+    """A name for a prompt, with how the question writes it where that differs: "Satchmo = Louis Armstrong"."""
+    return name if normalize(written) == normalize(name) else f"{written}{_WRITTEN_AS}{name}"
