@@ -20,7 +20,9 @@ from rich.table import Table
 from bench import building, first_answer, linking, lookups, memory, questions, synthetic
 from bench.registry import FIGURES, Options, Row
 
-_MODULES = (lookups, memory, linking, building, first_answer, questions)
+_ORDER = [
+    module.__name__.removeprefix("bench.") for module in (lookups, memory, linking, building, first_answer, questions)
+]
 _PEERS = ("numpy", "pyarrow", "pyoxigraph", "rdflib", "spacy", "rapidfuzz")
 
 
@@ -35,7 +37,7 @@ def main() -> int:
     for kind, asked, known in (("figure", given.names, FIGURES), ("size", sizes, synthetic.SIZES)):
         if unknown := set(asked) - set(known):
             parser.error(f"no such {kind}: {', '.join(sorted(unknown))} (there are: {', '.join(known)})")
-    rows = _measure(given.names or list(FIGURES), sizes, given.quick)
+    rows = _measure(given.names or sorted(FIGURES, key=_ORDER.index), sizes, given.quick)
     Console(width=None if sys.stdout.isatty() else 180).print(_table(rows))
     if given.json:
         report = {"machine": _machine(), "quick": given.quick, "rows": [_record(row) for row in rows]}

@@ -104,7 +104,7 @@ def _against_parsers(size: str, options: Options) -> Iterator[Row]:
         def ours(tsv: Path = tsv) -> None:
             _build(tsv, options.work / "small", encoder)
 
-        median = interleaved({"ours": ours, "theirs": theirs}, rounds=2)
+        median = interleaved({"ours": ours, "theirs": theirs}, rounds=3)
         triples = synthetic.SIZES[of].triples
         yield Row(
             f"build, {of} triples",

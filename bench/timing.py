@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import statistics
 import subprocess
@@ -25,6 +26,7 @@ def interleaved(contestants: Mapping[str, Callable[[], object]], rounds: int, ca
     taken: dict[str, list[float]] = {name: [] for name in contestants}
     for turn in range(rounds + 1):
         for name, run in contestants.items():
+            gc.collect()  # nobody pays for another's garbage
             seconds = timed(run)
             if turn:
                 taken[name].append(seconds / calls)

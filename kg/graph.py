@@ -60,6 +60,7 @@ class Edges:
 
     @property
     def truncated(self) -> bool:
+        """Whether a limit cut edges off."""
         return self.total > len(self.heads)
 
 
@@ -89,19 +90,23 @@ class Graph(Protocol):
     """
 
     @property
-    def num_nodes(self) -> int: ...
+    def num_nodes(self) -> int:
+        """Entities and values."""
 
     @property
-    def num_relations(self) -> int: ...
+    def num_relations(self) -> int:
+        """Relations that some edge has."""
 
     @property
-    def num_triples(self) -> int: ...
+    def num_triples(self) -> int:
+        """Edges, duplicates merged."""
 
     # --- ids, labels -------------------------------------------------------------------------
     def find(self, id: str | Literal) -> int | None:
         """Node of an id. A plain string is an entity id first, else the lexical form of a value."""
 
-    def find_relation(self, id: str) -> int | None: ...
+    def find_relation(self, id: str) -> int | None:
+        """Relation of an id."""
 
     def node_id(self, node: int) -> str:
         """Id of an entity, lexical form of a literal."""
@@ -109,7 +114,8 @@ class Graph(Protocol):
     def label(self, node: int) -> str:
         """Label of an entity, lexical form of a literal."""
 
-    def labels(self, nodes: IntArray | Sequence[int]) -> list[str]: ...
+    def labels(self, nodes: IntArray | Sequence[int]) -> list[str]:
+        """Labels of many nodes."""
 
     def entity(self, node: int) -> Entity:
         """Label, aliases, description and types. A literal comes as an entity without any of them."""
@@ -120,9 +126,11 @@ class Graph(Protocol):
     def types(self, node: int) -> tuple[str, ...]:
         """Type ids of an entity, the datatype of a literal."""
 
-    def type_label(self, type_id: str) -> str: ...
+    def type_label(self, type_id: str) -> str:
+        """Label of a type, readable also where the graph gives none."""
 
-    def relation(self, relation: int) -> Relation: ...
+    def relation(self, relation: int) -> Relation:
+        """Label, aliases, description, declared domain and range."""
 
     # --- look-ups ----------------------------------------------------------------------------
     def degree(self, node: int) -> int:
@@ -136,7 +144,8 @@ class Graph(Protocol):
     ) -> IntArray:
         """Nodes at the other end of the edges of one (node, relation, direction), ascending."""
 
-    def contains(self, head: int, relation: int, tail: int) -> bool: ...
+    def contains(self, head: int, relation: int, tail: int) -> bool:
+        """Whether there is such an edge."""
 
     # --- batched -----------------------------------------------------------------------------
     def relation_counts(self, nodes: IntArray | Sequence[int]) -> list[RelationCount]:
@@ -155,13 +164,16 @@ class Graph(Protocol):
         `Edges.total`.
         """
 
-    def contains_many(self, heads: IntArray, relations: IntArray, tails: IntArray) -> npt.NDArray[np.bool_]: ...
+    def contains_many(self, heads: IntArray, relations: IntArray, tails: IntArray) -> npt.NDArray[np.bool_]:
+        """Which of the edges there are, shape (n,)."""
 
     # --- schema ------------------------------------------------------------------------------
     @property
     def has_types(self) -> bool:
         """Whether entities have types, so that a schema can be read off."""
 
-    def schema(self, relation: int) -> RelationSchema: ...
+    def schema(self, relation: int) -> RelationSchema:
+        """How a relation is used: edges, and the types at both ends."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Let go of files and connections; the graph cannot be used afterwards."""

@@ -51,9 +51,13 @@ class Candidate:
 class Linker(Protocol):
     """What a program needs to find the entities of a question."""
 
-    def mentions(self, question: str) -> list[Mention]: ...
+    def mentions(self, question: str) -> list[Mention]:
+        """Parts of the question that name something in the graph, most salient first."""
+        ...
 
-    def candidates(self, text: str, question: str | None = None, limit: int = 10) -> list[Candidate]: ...
+    def candidates(self, text: str, question: str | None = None, limit: int = 10) -> list[Candidate]:
+        """Nodes that a text may mean, best first, grounded in the question where one is given."""
+        ...
 
 
 class GraphLinker:

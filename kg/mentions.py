@@ -171,8 +171,10 @@ class _Words:
         inside = range(start, end)
         if any(self._is_content(i) for i in inside):
             # "the Godfather 's" is not a better match than "the Godfather".
-            return self._doc[end - 1].text in ("'s", "’s", "?", "!", ".", ",") and end - start > 1 and not any(
-                c.isalnum() for c in self._doc[end - 1].text.replace("s", "")
+            return (
+                self._doc[end - 1].text in ("'s", "’s", "?", "!", ".", ",")
+                and end - start > 1
+                and not any(c.isalnum() for c in self._doc[end - 1].text.replace("s", ""))
             )
         return not any(self._is_name_like(i) and i > 0 for i in inside)
 
@@ -209,5 +211,7 @@ class _Words:
         content = [i for i in range(start, end) if self._is_content(i)] or list(range(start, end))
         capital = sum(self._is_name_like(i) for i in content) / len(content)
         length = 1 - 0.5 ** len(content)
-        salience = length * (0.25 + 0.75 * capital if self.cased else 1.0) * (similarity if similarity == 1 else similarity**2)
+        salience = (
+            length * (0.25 + 0.75 * capital if self.cased else 1.0) * (similarity if similarity == 1 else similarity**2)
+        )
         return Mention(span.text, span.start_char, span.end_char, forms, similarity, salience)

@@ -20,6 +20,7 @@ class Direction(IntEnum):
 
     @property
     def reverse(self) -> Direction:
+        """The other one."""
         return Direction.IN if self is Direction.OUT else Direction.OUT
 
 

@@ -90,9 +90,7 @@ def _look_up(
     return Outcome(", ".join(unfounded), grounded=False)
 
 
-def _find(
-    graph: Graph, text: str, facts: Sequence[Fact], names: dict[int, str]
-) -> tuple[int, Fact, list[Edge]] | None:
+def _find(graph: Graph, text: str, facts: Sequence[Fact], names: dict[int, str]) -> tuple[int, Fact, list[Edge]] | None:
     """The node that an answer names, the fact that it stands in, and the triples that put it there."""
     form = normalize(text)
     for fact in facts:

@@ -173,7 +173,9 @@ class KERAG(Program):
         by_schema = self.filtering == "schema" and self.graph.has_types
         note = self._types_at_end if by_schema else self._examples_at_end
         lines = [
-            render_path(plan.topics[p.topic], p.hops, plan.relations, f"{edges} × {what}" if (what := note(p)) else f"{edges}")
+            render_path(
+                plan.topics[p.topic], p.hops, plan.relations, f"{edges} × {what}" if (what := note(p)) else f"{edges}"
+            )
             for p, edges in offered
         ]
         reply = self.select_paths(question=plan.question, topics=plan.shown, paths=lines)
@@ -224,7 +226,8 @@ class KERAG(Program):
         """Reason over the facts; what the model concludes is checked against them and computed by code."""
         nodes = [node for fact in subgraph.facts for node in (fact.anchor, *fact.values)]
         names = node_names(self.graph, nodes) | plan.topics
-        lines, tokens = [], 0
+        lines: list[str] = []
+        tokens = 0
         for fact in subgraph.facts:
             line = render_fact(fact, names, plan.relations)
             tokens += len(line) // _CHARACTERS_PER_TOKEN + 4

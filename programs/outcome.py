@@ -70,7 +70,9 @@ def _tail(row: dict[str, str]) -> Any:
     return Literal(row["tail"], row["tail_datatype"]) if "tail_datatype" in row else row["tail"]
 
 
-def prediction(graph: Graph, program: str, question: str, found: Outcome, steps: list[Step], usage: Usage) -> dspy.Prediction:
+def prediction(
+    graph: Graph, program: str, question: str, found: Outcome, steps: list[Step], usage: Usage
+) -> dspy.Prediction:
     """The fields that every system fills, from what one of them found."""
     return dspy.Prediction(
         question=question,

@@ -19,6 +19,7 @@ class Step:
     kind: ClassVar[str] = "step"
 
     def to_json(self) -> dict[str, Any]:
+        """The event as a plain object, its kind first."""
         return {"kind": self.kind, **asdict(self)}
 
 
@@ -136,6 +137,7 @@ class Trace:
         self._listener = listener
 
     def add(self, step: Step) -> None:
+        """Note a step and tell the listener."""
         self.steps.append(step)
         if self._listener is not None:
             self._listener(step)

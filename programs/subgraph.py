@@ -42,6 +42,7 @@ class Path:
 
     @property
     def key(self) -> tuple[int, tuple[Hop, ...]]:
+        """What tells paths apart, without the nodes that they lead to."""
         return self.topic, self.hops
 
 
@@ -82,10 +83,12 @@ class Subgraph:
 
     @property
     def num_triples(self) -> int:
+        """Edges in all facts."""
         return sum(len(fact.values) for fact in self.facts)
 
     @property
     def nodes(self) -> frozenset[int]:
+        """Nodes in all facts."""
         return frozenset(node for fact in self.facts for node in (fact.anchor, *fact.values))
 
     def chain(self, fact: Fact) -> list[tuple[int, int, int]]:
@@ -115,7 +118,7 @@ def render_fact(fact: Fact, names: dict[int, str], relations: Sequence[str]) -> 
 
 
 def relation_names(graph: Graph, vectors: RelationVectors | None, question: str) -> list[str]:
-    """How each relation is written in the prompts of one question: its label, and the alias that is nearer, if one is."""
+    """How each relation is written in the prompts of a question: its label, and the alias if one is nearer to it."""
     relations = [graph.relation(number) for number in range(graph.num_relations)]
     nearest = vectors.nearest_wordings(question).tolist() if vectors is not None else [0] * len(relations)
     return [

@@ -29,6 +29,7 @@ class Known:
 
     @property
     def label(self) -> str:
+        """Label of the likeliest candidate."""
         return self.candidates[0].label
 
 
@@ -77,7 +78,11 @@ class TopicLinker:
         wanted = {normalize(part) for part in name.split(_WRITTEN_AS)} | {normalize(name)}
         for known in self.known:
             labels = {normalize(c.label) for c in known.candidates}
-            if wanted & {normalize(known.written), *labels, normalize(known.label + self._kinds(known.candidates[0].node))}:
+            if wanted & {
+                normalize(known.written),
+                *labels,
+                normalize(known.label + self._kinds(known.candidates[0].node)),
+            }:
                 return known.written, known.candidates
         return name, self._linker.candidates(name, self._question)
 

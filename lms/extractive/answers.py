@@ -152,7 +152,9 @@ class _Reader:
         supports = sorted(map(self._support, (one, other)))
         if score / 2 < alone.score - _LOSS or supports[0] < _LEAST_CONDITION or supports[1] < _LEAST_SUPPORT:
             return None
-        cited = tuple(f.number for path in (one, other) for f in path.facts if set(f.values) & set(one.ends) & set(other.ends))
+        cited = tuple(
+            f.number for path in (one, other) for f in path.facts if set(f.values) & set(one.ends) & set(other.ends)
+        )
         if self._question.counts:
             shared = [end for end in one.ends if end in set(other.ends)]
             return Conclusion("Count what both conditions share.", cited, "none", (str(len(shared)),))

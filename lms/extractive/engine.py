@@ -91,5 +91,3 @@ def _written(value: object) -> str:
         kind: Any = list[int] if value and isinstance(value[0], int) else list[str]
         return render(kind, value)
     return str(value)
-
-

@@ -5,6 +5,7 @@ English only, by closed lists of function words; everything else is left to sent
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -150,7 +151,7 @@ def read_question(text: str, topics: Sequence[str]) -> Question:
     words = mask(_words(text), [written(topic) for topic in topics])
     compares = _comparison(words)
     first = next((w for w in words if w != TOPIC), "")
-    pairs = set(zip(words, words[1:], strict=False))
+    pairs = set(itertools.pairwise(words))
     whether = first in _AUXILIARIES
     return Question(
         words=tuple(words),

@@ -27,7 +27,7 @@ _BASE_PRICE = 0.5
 _ASKED_WEIGHT = 0.9
 _PART_WEIGHT = 0.95
 _BACKWARD = 0.1
-_WHOLE, _COVERAGE, _END = 1.0, 0.25, 0.3
+_WHOLE, _COVERAGE, _END = 0.75, 0.25, 0.3
 _ASKED_FOR = 0.2
 _UNNAMED_HOP = 0.4
 _MOST_SEGMENTS = 6
@@ -102,7 +102,7 @@ class PathRelevance:
         """Score of whole paths, shape (n,). `ends` names the types at their ends, where known."""
         if not paths:
             return np.empty(0)
-        whole = np.maximum(self._likeness(paths), self._likeness([path[::-1] for path in paths]))
+        whole = self._likeness(paths)
         matched = np.array([self._match(tuple(hop.label for hop in path)) for path in paths])
         against = np.array([sum(hop.arrow == BACKWARD for hop in path) for path in paths])
         scores: FloatArray = matched + _WHOLE * whole - _BACKWARD * against
@@ -114,8 +114,11 @@ class PathRelevance:
         return max(float(rows.max(axis=1).min()), float(self._likeness([path])[0]))
 
     def _likeness(self, paths: Sequence[Hops]) -> FloatArray:
-        """Cosine of each path, written out, with the whole question."""
-        cosines: FloatArray = self._encode([" ".join(nearest(hop.label) for hop in path) for path in paths]) @ self._whole
+        """Cosine of each path, the sum of its relations, with the whole question."""
+        labels = list(dict.fromkeys(nearest(hop.label) for path in paths for hop in path))
+        vectors = dict(zip(labels, self._encode(labels), strict=True))
+        sums = np.stack([np.sum([vectors[nearest(hop.label)] for hop in path], axis=0) for path in paths])
+        cosines: FloatArray = (sums @ self._whole) / np.maximum(np.linalg.norm(sums, axis=1), 1e-9)
         return cosines
 
     def _match(self, labels: tuple[str, ...]) -> float:
