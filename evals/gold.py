@@ -96,7 +96,7 @@ def resolve_gold(question: Question, graph: Graph, names: Names) -> Gold:
     return Gold(
         answers=tuple(answers),
         topics=tuple(_nodes(topic, graph, names) for topic in question.topic),
-        texts=tuple(dict.fromkeys([*question.answers, *labels, *(graph.label(node) for node in named)])),
+        texts=tuple(dict.fromkeys([*question.answers, *filter(None, labels), *(graph.label(node) for node in named)])),
     )
 
 

@@ -42,7 +42,7 @@ class Question:
     topic: tuple[str, ...] = ()
     """Ids or names of the entities that the question is about; empty: not known."""
     answer_labels: tuple[str, ...] = ()
-    """Names of the answers; one by one those of `answers` where there are as many of them."""
+    """Names of the answers; one by one those of `answers` where there are as many of them; "" for none."""
     one_answer: bool = False
     """Whether `answers` are spellings of one answer."""
     computed: bool = False
@@ -137,7 +137,7 @@ def _question(line: str) -> Question:
         question=_text(row, "question"),
         answers=answers,
         topic=tuple(dict.fromkeys(_texts(row, "topic"))),
-        answer_labels=_texts(row, "answer_labels"),
+        answer_labels=_labels(row),
         one_answer=_flag(row, "one_answer", False),
         computed=_flag(row, "computed", computed),
         hops=_hops(row),
@@ -159,6 +159,13 @@ def _texts(row: dict[str, Any], name: str) -> tuple[str, ...]:
     if value is None:
         return ()
     return tuple(_word(item, name) for item in (value if isinstance(value, list) else [value]))
+
+
+def _labels(row: dict[str, Any]) -> tuple[str, ...]:
+    """Names of the answers; empty where one is not known, so that they stay beside their answers."""
+    value = row.get("answer_labels")
+    items = value if isinstance(value, list) else [] if value is None else [value]
+    return tuple("" if item is None or item == "" else _word(item, "answer_labels") for item in items)
 
 
 def _word(value: Any, name: str) -> str:

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from kg._ranges import bisect_ranges, concat_ranges, positions_in_runs
 from kg.graph import Edges, IntArray, RelationCount, RelationSchema
+from kg.readable import entity_label
 from kg.types import Direction, Entity, Literal, Relation
 
 # What stands between the lexical form of a literal and its datatype in the id trie.
@@ -49,6 +50,8 @@ class _Rows:
 
     def run(self, node: int, relation: int) -> tuple[int, int]:
         """Where the edges of (node, relation) lie."""
+        if node < 0:
+            raise _unknown(node)
         start, stop = self.offset_at[node], self.offset_at[node + 1]
         start = bisect_left(self.relation_at, relation, start, stop)
         return start, bisect_right(self.relation_at, relation, start, stop)
@@ -143,9 +146,13 @@ class ColumnarGraph:
         return self._relation_numbers.get(id)
 
     def node_id(self, node: int) -> str:
+        if node < 0:
+            raise _unknown(node)
         return str(self._ids[node].as_py())
 
     def label(self, node: int) -> str:
+        if node < 0:
+            raise _unknown(node)
         return str(self._labels[node].as_py())
 
     def labels(self, nodes: IntArray | Sequence[int]) -> list[str]:
@@ -165,6 +172,8 @@ class ColumnarGraph:
 
     def literal(self, node: int) -> Literal | None:
         if node < self._num_entities:
+            if node < 0:
+                raise _unknown(node)
             return None
         return Literal(self.node_id(node), self._datatype(node))
 
@@ -174,12 +183,14 @@ class ColumnarGraph:
     def types(self, node: int) -> tuple[str, ...]:
         if node >= self._num_entities:
             return (self._datatype(node),)
+        if node < 0:
+            raise _unknown(node)
         codes = self._type_codes[self._type_offsets[node] : self._type_offsets[node + 1]]
         return tuple(self._type_ids[code] for code in codes)
 
     def type_label(self, type_id: str) -> str:
         known = self._type_labels.get(type_id)
-        return known if known is not None else type_id.rsplit("#", 1)[-1].rsplit("/", 1)[-1]
+        return known if known is not None else entity_label(type_id)
 
     @property
     def type_ids(self) -> tuple[str, ...]:
@@ -187,23 +198,29 @@ class ColumnarGraph:
         return tuple(self._type_ids)
 
     def relation(self, relation: int) -> Relation:
+        if relation < 0:
+            raise _unknown(relation)
         return self._relations[relation]
 
     # --- look-ups ------------------------------------------------------------------------------
     def degree(self, node: int) -> int:
+        if node < 0:
+            raise _unknown(node)
         out, into = self._rows
         degree: int = out.offset_at[node + 1] - out.offset_at[node] + into.offset_at[node + 1] - into.offset_at[node]
         return degree
 
     def degrees(self, nodes: IntArray | Sequence[int]) -> npt.NDArray[np.int64]:
         """Edges in both directions of many nodes, shape (n,)."""
-        at = np.asarray(nodes, np.int64)
+        at = _handed_out(nodes)
         total = np.zeros(len(at), np.int64)
         for rows in self._rows:
             total += rows.offsets[at + 1] - rows.offsets[at]
         return total
 
     def relations_of(self, node: int) -> list[RelationCount]:
+        if node < 0:
+            raise _unknown(node)
         found: list[RelationCount] = []
         for direction, rows in zip(Direction, self._rows, strict=True):
             relations = rows.relations[rows.offset_at[node] : rows.offset_at[node + 1]]
@@ -232,7 +249,7 @@ class ColumnarGraph:
 
     # --- batched -------------------------------------------------------------------------------
     def relation_counts(self, nodes: IntArray | Sequence[int]) -> list[RelationCount]:
-        at = np.asarray(nodes, np.int64)
+        at = _handed_out(nodes)
         if len(at) == 1:
             return self.relations_of(int(at[0]))
         found: list[RelationCount] = []
@@ -254,7 +271,7 @@ class ColumnarGraph:
         direction: Direction | None = None,
         limit_per_node: int | None = None,
     ) -> Edges:
-        at = np.asarray(nodes, np.int64)
+        at = _handed_out(nodes)
         parts = [
             self._expand(at, relation, way, limit_per_node)
             for way in (Direction if direction is None else (direction,))
@@ -288,7 +305,7 @@ class ColumnarGraph:
         return Edges(heads, relations, tails, total)
 
     def contains_many(self, heads: IntArray, relations: IntArray, tails: IntArray) -> npt.NDArray[np.bool_]:
-        heads, relations, tails = (np.asarray(a, np.int64) for a in (heads, relations, tails))
+        heads, relations, tails = (_handed_out(a) for a in (heads, relations, tails))
         rows = self._rows[Direction.OUT]
         starts, stops = rows.offsets[heads], rows.offsets[heads + 1]
         left = bisect_ranges(rows.relations, starts, stops, relations)
@@ -323,6 +340,18 @@ class ColumnarGraph:
     def close(self) -> None:
         """Let go of the mapped files; the graph cannot be used afterwards."""
         self.__dict__.clear()
+
+
+def _unknown(number: int) -> IndexError:
+    return IndexError(f"{number}: this graph has handed out no such number")
+
+
+def _handed_out(numbers: IntArray | Sequence[int]) -> npt.NDArray[np.int64]:
+    """The numbers as an array. Python and numpy would count negative ones from the end."""
+    array = np.asarray(numbers, np.int64)
+    if len(array) and (lowest := array.min()) < 0:
+        raise _unknown(int(lowest))
+    return array
 
 
 def _run_starts(values: npt.NDArray[Any]) -> list[int]:

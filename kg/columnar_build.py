@@ -165,9 +165,10 @@ def _write_schema(graph: NumberedGraph, heads: Int, relations: Int, tails: Int, 
     entities = graph.num_entities
     is_value = tails >= entities
     rows += _type_counts("domain", relations, heads, graph)
-    rows += _type_counts("range", relations[~is_value], tails[~is_value], graph)
+    ranges = _type_counts("range", relations[~is_value], tails[~is_value], graph)
     datatypes = graph.literal_datatypes[tails[is_value] - entities]
-    rows += _count_pairs("range", relations[is_value], datatypes, graph.datatypes)
+    ranges += _count_pairs("range", relations[is_value], datatypes, graph.datatypes)
+    rows += sorted(ranges, key=_frequent_first)
     schema = pa.schema([("relation", pa.int64()), ("side", pa.string()), ("type", pa.string()), ("count", pa.int64())])
     columns = [pa.array([row[i] for row in rows], field.type) for i, field in enumerate(schema)]
     write_table(pa.table(columns, schema=schema), folder / "schema.arrow")
@@ -193,4 +194,10 @@ def _count_pairs(side: str, relations: Int, codes: Int, names: list[str]) -> lis
         (int(key) // len(names), side, names[int(key) % len(names)], int(count))
         for key, count in zip(keys, counts, strict=True)
     ]
-    return sorted(found, key=lambda row: (row[0], -row[3], row[2]))
+    return sorted(found, key=_frequent_first)
+
+
+def _frequent_first(row: tuple[int, str, str, int]) -> tuple[int, int, str]:
+    """Within a relation by falling count."""
+    relation, _, name, count = row
+    return relation, -count, name

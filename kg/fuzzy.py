@@ -22,6 +22,7 @@ _BITS = 18
 # Names are read this many at a time, to bound the memory of a build.
 _CHUNK = 250_000
 _SHORTLIST = 64
+_LARGEST_SIZE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +68,10 @@ class TrigramIndex:
         return self._shortlist(at[kept], (counts * share)[kept], shortlist)
 
     def overlapping(self, text: str, least: float = 0.6, shortlist: int = 4 * _SHORTLIST) -> list[tuple[int, str]]:
-        """Names that contain at least this share of the text's trigrams, shortest first."""
+        """Names that contain at least this share of the text's trigrams; those with most first, then the shortest."""
         size, at, counts = self._counts(text)
         kept = counts >= size * least
-        return self._shortlist(at[kept], counts[kept] / self._sizes[at[kept]], shortlist)
+        return self._shortlist(at[kept], counts[kept] - self._sizes[at[kept]] / _LARGEST_SIZE, shortlist)
 
     def _counts(self, text: str) -> tuple[int, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """How many trigrams the text has, the names with at least two of them, and how many these have."""
@@ -116,7 +117,7 @@ def build(forms: Sequence[str], folder: Path) -> None:
         packed.sort()
         packed = packed[np.concatenate(([True], packed[1:] != packed[:-1]))] if len(packed) else packed
         sizes[start : start + len(padded)] = np.minimum(
-            np.bincount((packed & 0xFFFFFFFF) - start, minlength=len(padded)), 2**16 - 1
+            np.bincount((packed & 0xFFFFFFFF) - start, minlength=len(padded)), _LARGEST_SIZE - 1
         )
         parts.append(packed)
     packed = np.concatenate(parts) if parts else np.empty(0, np.int64)

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from kg.encode import Encoder
-from kg.fuzzy import TrigramIndex
+from kg.fuzzy import TrigramIndex, similarity
 from kg.graph import Graph
 from kg.mentions import Mention, MentionDetector
 from kg.names import NamedNode, NameIndex, normalize
@@ -22,6 +22,9 @@ from kg.relation_vectors import RelationVectors
 from kg.vectors import VectorIndex
 
 _DENSE_CANDIDATES, _LEAST_COSINE = 10, 0.6
+# For parts of names: the share of trigrams that a name must have in common with the text, and how
+# alike a misspelt word must be; shorter words than this are not taken for misspelt.
+_LEAST_OVERLAP, _LEAST_SPELLING, _SHORTEST_MISSPELT = 0.4, 0.75, 4
 _SOURCE_WEIGHT = {"label": 1.0, "alias": 0.97, "value": 0.9}
 
 
@@ -55,8 +58,8 @@ class Linker(Protocol):
         """Parts of the question that name something in the graph, most salient first."""
         ...
 
-    def candidates(self, text: str, question: str | None = None, limit: int = 10) -> list[Candidate]:
-        """Nodes that a text may mean, best first, grounded in the question where one is given."""
+    def candidates(self, text: str | Mention, question: str | None = None, limit: int = 10) -> list[Candidate]:
+        """Nodes that a text or a mention may mean, best first, grounded in the question where one is given."""
         ...
 
 
@@ -96,14 +99,16 @@ class GraphLinker:
         """Parts of the question that name something in the graph, most salient first."""
         return self._detector.detect(question)
 
-    def candidates(self, text: str, question: str | None = None, limit: int = 10) -> list[Candidate]:
+    def candidates(self, text: str | Mention, question: str | None = None, limit: int = 10) -> list[Candidate]:
         """Nodes that the text may mean, best first.
 
         Args:
-            text: a mention.
+            text: a mention of `mentions`, whose names are known already, or any text.
             question: where given, candidates are grounded in it.
             limit: how many at most; homonyms of one name are all looked at before the cut.
         """
+        if isinstance(text, Mention):
+            return self.ground(self._of_mention(text), question)[:limit]
         form = normalize(text)
         found: dict[int, Candidate] = {}
         for named in self._names.nodes(form):
@@ -122,17 +127,32 @@ class GraphLinker:
                         self._keep(found, NamedNode(node, "label"), "dense", 0.8 * cosine)
         return self.ground(list(found.values()), question)[:limit]
 
+    def _of_mention(self, mention: Mention) -> list[Candidate]:
+        found: dict[int, Candidate] = {}
+        written = normalize(mention.text)
+        for form in mention.forms:
+            exact = mention.similarity == 1.0
+            fit = 1.0 if exact else similarity(written, form)
+            for named in self._names.nodes(form):
+                self._keep(found, named, named.source if exact else "typo", fit * _SOURCE_WEIGHT[named.source])
+        return list(found.values())
+
     def _partial(self, form: str) -> list[tuple[NamedNode, float]]:
-        """Names of which all words of the text are a part ("Obama"), or that are a part of the text."""
+        """Names of which all words of the text are a part ("Obama"), or that are a part of it, and how well each fits.
+
+        Where there are none, names of which the words of the text are a misspelt part ("Obanna").
+        """
         assert self._trigrams is not None
         words = set(form.split())
-        parts = []
-        for number, name in self._trigrams.overlapping(form):
+        whole, misspelt = [], []
+        for number, name in self._trigrams.overlapping(form, _LEAST_OVERLAP):
             other = set(name.split())
+            share = min(len(name), len(form)) / max(len(name), len(form))
             if words <= other or (other <= words and len(name) > 3):
-                share = min(len(name), len(form)) / max(len(name), len(form))
-                parts += [(named, share) for named in self._names.nodes_of(number)]
-        return parts
+                whole.append((number, share))
+            elif (spelling := _least_similarity(words, other)) >= _LEAST_SPELLING:
+                misspelt.append((number, share * spelling))
+        return [(named, fit) for number, fit in whole or misspelt for named in self._names.nodes_of(number)]
 
     def _keep(self, found: dict[int, Candidate], named: NamedNode, source: str, lexical: float) -> None:
         known = found.get(named.node)
@@ -167,6 +187,14 @@ class GraphLinker:
                 )
             )
         return sorted(ranked, key=lambda c: (-c.score, c.node))
+
+
+def _least_similarity(words: set[str], name: set[str]) -> float:
+    """How like its likest word of a name the least like word of a text is; a short word must be the same."""
+    return min(
+        max(similarity(word, other) if len(word) >= _SHORTEST_MISSPELT else float(word == other) for other in name)
+        for word in words
+    )
 
 
 def _relation_words(graph: Graph) -> frozenset[str]:

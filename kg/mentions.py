@@ -6,6 +6,7 @@ Longest match over all names on spaCy's tokens, then a typo-tolerant look at wha
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,8 @@ _LEAST_SIMILARITY = 0.78
 _SHORTEST_MISSPELT = 4  # characters
 # Words that stand inside names without a capital ("Anna of Holstein", "Pirates of the Caribbean").
 _CONNECTORS = frozenset("a an and at by de del der di du for from in la le of on the to van von y".split())
+
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,8 @@ class MentionDetector:
 
     def detect(self, question: str) -> list[Mention]:
         """Mentions that do not overlap, most salient first; misspelt ones may overlap an exact one."""
-        words = _Words(_tokenizer()(question), self._relation_words)
+        whole = _HALF_PAIR.sub("\ufffd", question)  # spaCy refuses half a surrogate pair
+        words = _Words(_tokenizer()(whole), self._relation_words)
         exact = self._exact(words)
         misspelt = self._misspelt(words, exact) if self._trigrams is not None else []
         return sorted([*exact, *misspelt], key=lambda m: (-m.salience, m.start, -m.end))
@@ -178,6 +182,10 @@ class _Words:
             )
         return not any(self._is_name_like(i) and i > 0 for i in inside)
 
+    def _connects(self, i: int) -> bool:
+        token = self._doc[i]
+        return token.lower_ in _CONNECTORS or token.text in ("-", "'s", "’s", ",", ".", "&")
+
     def unmatched_runs(self, covered: set[int]) -> list[tuple[int, int]]:
         """Runs of tokens that look like a name and are not wholly covered by exact matches."""
         if self.cased:
@@ -185,15 +193,13 @@ class _Words:
                 self._is_name_like(i) or (i in covered and self._is_content(i) and self._doc[i].text[:1].isupper())
                 for i in range(len(self))
             ]
-            # A connector belongs to the run when names stand on both sides of it.
+            # A connector, or one word in lower case, belongs to the run when names stand on both sides of it.
             for i in range(1, len(self) - 1):
-                if not in_run[i] and (self._doc[i].lower_ in _CONNECTORS or self._doc[i].is_punct) and in_run[i - 1]:
-                    in_run[i] = any(in_run[i + 1 : i + 3])
+                if not in_run[i] and in_run[i - 1]:
+                    in_run[i] = any(in_run[i + 1 : i + 3]) if self._connects(i) else in_run[i + 1]
         else:
             in_run = [
-                (self._is_content(i) and self._doc[i].lower_ not in self._relation_words)
-                or self._doc[i].lower_ in _CONNECTORS
-                or self._doc[i].text == "-"
+                (self._is_content(i) and self._doc[i].lower_ not in self._relation_words) or self._connects(i)
                 for i in range(len(self))
             ]
         runs, start = [], None

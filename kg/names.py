@@ -17,7 +17,8 @@ import numpy as np
 
 from kg.columnar import ColumnarGraph
 
-_COMBINING = re.compile("[\u0300-\u036f]")
+# Accents, and halves of surrogate pairs, which no index can hold.
+_DROPPED = re.compile("[\u0300-\u036f\ud800-\udfff]")
 _SEPARATORS = re.compile(r"[^\w+$]+|_")
 # A value is findable by name as long as it is short enough to be written in a question.
 _LONGEST_VALUE = 60
@@ -33,7 +34,7 @@ def normalize(text: str) -> str:
     """
     folded = text.casefold()
     if not folded.isascii():
-        folded = _COMBINING.sub("", unicodedata.normalize("NFKD", folded))
+        folded = _DROPPED.sub("", unicodedata.normalize("NFKD", folded))
         folded = unicodedata.normalize("NFC", folded)
     words = _SEPARATORS.sub(" ", folded).strip()
     return " ".join(words.split()) or folded.strip()

@@ -23,8 +23,8 @@ def local_name(id: str) -> str:
 
 
 def entity_label(id: str) -> str:
-    """A label for an entity id: underscores become spaces, an IRI is cut to its local name."""
-    name = local_name(id)
+    """A label for an entity id: underscores become spaces, an IRI is cut to its local name, `_:b0` to "b0"."""
+    name = local_name(id.removeprefix("_:"))
     label = name if " " in name else name.replace("_", " ").strip()
     return label or id
 

@@ -49,7 +49,7 @@ class TopicLinker:
         self._linker = linker
         self._question = question
         mentions = linker.mentions(question)[:_NAMES_SHOWN]
-        found = [(m.text, linker.candidates(m.forms[0], question)) for m in mentions]
+        found = [(m.text, linker.candidates(m, question)) for m in mentions]
         self.known = [Known(text, tuple(candidates)) for text, candidates in found if candidates]
 
     def known_names(self) -> list[str]:

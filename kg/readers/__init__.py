@@ -46,15 +46,14 @@ def read_graph(
     if not graphs:
         raise UserError("no file of triples was given")
     if entities is not None:
-        graphs[0].entities = _joined(graphs[0].entities, read_entities(entities, mapping, skip_bad=skip_bad))
+        rows, skipped = read_entities(entities, mapping, skip_bad=skip_bad)
+        graphs[0].entities = pa.concat_tables([graphs[0].entities, rows])
+        graphs[0].skipped += skipped
     if relations is not None:
-        rows = read_relations(relations, mapping, skip_bad=skip_bad)
-        graphs[0].relation_rows = _joined(graphs[0].relation_rows, rows)
+        rows, skipped = read_relations(relations, mapping, skip_bad=skip_bad)
+        graphs[0].relation_rows = pa.concat_tables([graphs[0].relation_rows, rows])
+        graphs[0].skipped += skipped
     return graphs
-
-
-def _joined(a: pa.Table, b: pa.Table) -> pa.Table:
-    return pa.concat_tables([a, b])
 
 
 __all__ = [

@@ -67,12 +67,14 @@ def read_triples(
     )
 
 
-def read_entities(path: Path, mapping: Mapping[str, str] | None = None, *, skip_bad: bool = False) -> pa.Table:
-    """Rows of `ENTITY_SCHEMA` from a table with a header; only `id` is required.
+def read_entities(
+    path: Path, mapping: Mapping[str, str] | None = None, *, skip_bad: bool = False
+) -> tuple[pa.Table, list[BadLine]]:
+    """Rows of `ENTITY_SCHEMA` from a table with a header, and the lines left out; only `id` is required.
 
     Columns: id, label, description, aliases (several by `|`), type (several by `|`). Others are ignored.
     """
-    table = _described(path, mapping, skip_bad, {"id", "label", "description", "aliases", "type"})
+    table, skipped = _described(path, mapping, skip_bad, {"id", "label", "description", "aliases", "type"})
     columns = {
         "id": table["id"],
         "label": _text(table, "label"),
@@ -80,15 +82,17 @@ def read_entities(path: Path, mapping: Mapping[str, str] | None = None, *, skip_
         "aliases": _split(table, "aliases"),
         "types": _split(table, "type"),
     }
-    return pa.table(columns).cast(ENTITY_SCHEMA)
+    return pa.table(columns).cast(ENTITY_SCHEMA), skipped
 
 
-def read_relations(path: Path, mapping: Mapping[str, str] | None = None, *, skip_bad: bool = False) -> pa.Table:
-    """Rows of `RELATION_SCHEMA` from a table with a header; only `id` is required."""
-    table = _described(path, mapping, skip_bad, {"id", "label", "description", "aliases", "domain", "range"})
+def read_relations(
+    path: Path, mapping: Mapping[str, str] | None = None, *, skip_bad: bool = False
+) -> tuple[pa.Table, list[BadLine]]:
+    """Rows of `RELATION_SCHEMA` from a table with a header, and the lines left out; only `id` is required."""
+    table, skipped = _described(path, mapping, skip_bad, {"id", "label", "description", "aliases", "domain", "range"})
     columns = {name: _text(table, name) for name in ("label", "description", "domain", "range")}
     columns = {"id": table["id"], **columns, "aliases": _split(table, "aliases")}
-    return pa.table({name: columns[name] for name in RELATION_SCHEMA.names}).cast(RELATION_SCHEMA)
+    return pa.table({name: columns[name] for name in RELATION_SCHEMA.names}).cast(RELATION_SCHEMA), skipped
 
 
 # --- one file ------------------------------------------------------------------------------------
@@ -123,18 +127,20 @@ def _read(path: Path, wanted: Mapping[str, str] | None, skip_bad: bool) -> tuple
     return _read_delimited(path, _Layout(delimiter, quoted, positions, width, header, TRIPLE_COLUMNS), skip_bad)
 
 
-def _described(path: Path, mapping: Mapping[str, str] | None, skip_bad: bool, known: set[str]) -> pa.Table:
+def _described(
+    path: Path, mapping: Mapping[str, str] | None, skip_bad: bool, known: set[str]
+) -> tuple[pa.Table, list[BadLine]]:
     if not path.is_file():
         raise ReadError(path, None, "no such file")
     wanted = {name: (mapping or {}).get(name, name) for name in known}
     if suffix(path) == ".parquet":
         present = set(pq.read_schema(path).names)
-        return _read_parquet(path, {k: v for k, v in wanted.items() if v in present or k == "id"}, ("id",))
+        return _read_parquet(path, {k: v for k, v in wanted.items() if v in present or k == "id"}, ("id",)), []
     first = _first_fields(path)
     wanted = {k: v for k, v in wanted.items() if v in first or k == "id" or v != k}
     delimiter, quoted = _dialect(path)
     layout = _Layout(delimiter, quoted, _positions(path, first, wanted), len(first), True, ("id",))
-    return _read_delimited(path, layout, skip_bad)[0]
+    return _read_delimited(path, layout, skip_bad)
 
 
 def _dialect(path: Path) -> tuple[str, bool]:
