@@ -107,6 +107,15 @@ def _packaged_model() -> Path:
     )
 
 
+def default_vocabulary() -> Path | None:
+    """The word list of the default model, None where it is not installed."""
+    try:
+        path = _packaged_model() / "vocab.txt"
+    except UnavailableError:
+        return None
+    return path if path.is_file() else None
+
+
 def _hash_files(directory: Path) -> str:
     """SHA-256 over everything in a model directory that can change a vector."""
     digest = hashlib.sha256()

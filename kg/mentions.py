@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kg.fuzzy import TrigramIndex, similarity
-from kg.names import NameIndex, normalize
+from kg.names import normalize
+from kg.words import common_words
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
 _LONGEST_NAME = 14  # tokens
 _LEAST_SIMILARITY = 0.78
+_LEAST_OF_WORDS = 0.9  # where nothing but spelling that differs from a name says that words are misspelt
 _SHORTEST_MISSPELT = 4  # characters
 # Words that stand inside names without a capital ("Anna of Holstein", "Pirates of the Caribbean").
 _CONNECTORS = frozenset("a an and at by de del der di du for from in la le of on the to van von y".split())
@@ -57,14 +59,14 @@ class MentionDetector:
     """Finds mentions of the names of one graph.
 
     Args:
-        names: the names.
+        names: the names, normalised.
         trigrams: the same, typo-tolerant; None to match exactly only.
         relation_words: words of the relations, in lower case. In a question they are more likely
             relations than misspelt names.
     """
 
     def __init__(
-        self, names: NameIndex, trigrams: TrigramIndex | None, relation_words: frozenset[str] = frozenset()
+        self, names: Container[str], trigrams: TrigramIndex | None, relation_words: frozenset[str] = frozenset()
     ) -> None:
         self._names = names
         self._trigrams = trigrams
@@ -131,7 +133,8 @@ def _best_window(words: _Words, start: int, end: int, form: str) -> tuple[float,
             if len(text) < _SHORTEST_MISSPELT or words.is_ordinary(low, high):
                 continue
             score = similarity(text, form)
-            if score >= _LEAST_SIMILARITY and (best is None or score > best[0]):
+            least = _LEAST_OF_WORDS if words.are_words(low, high) else _LEAST_SIMILARITY
+            if score >= least and (best is None or score > best[0]):
                 best = (score, low, high)
     return best
 
@@ -181,6 +184,12 @@ class _Words:
                 and not any(c.isalnum() for c in self._doc[end - 1].text.replace("s", ""))
             )
         return not any(self._is_name_like(i) and i > 0 for i in inside)
+
+    def are_words(self, start: int, end: int) -> bool:
+        """Whether these are all words of the language, with no capital to make a name of them."""
+        return not self.cased and all(
+            not self._is_content(i) or self._doc[i].lower_ in common_words() for i in range(start, end)
+        )
 
     def _connects(self, i: int) -> bool:
         token = self._doc[i]

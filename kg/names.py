@@ -17,9 +17,10 @@ import numpy as np
 
 from kg.columnar import ColumnarGraph
 
-# Accents, and halves of surrogate pairs, which no index can hold.
-_DROPPED = re.compile("[\u0300-\u036f\ud800-\udfff]")
-_SEPARATORS = re.compile(r"[^\w+$]+|_")
+# Accents, Hebrew and Arabic vowel points, and halves of surrogate pairs, which no index can hold.
+_DROPPED = re.compile("[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u064b-\u065f\u0670\ud800-\udfff]")
+# The vowel signs of Indian and South-East Asian scripts belong to the word, though `\w` leaves them out.
+_SEPARATORS = re.compile(r"[^\w+$\u0900-\u0963\u0966-\u109f\u1780-\u17d3]+|_")
 # A value is findable by name as long as it is short enough to be written in a question.
 _LONGEST_VALUE = 60
 

@@ -1,19 +1,23 @@
 """Exact aggregation over retrieved facts: what a language model should not do in its head.
 
 Each operation takes facts that were cited and gives the answer with the triples that it rests on, or
-a reason why it cannot be computed.
+a reason why it cannot be computed: what runs over values that were not all fetched is no exact answer.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 from kg import Graph, Literal
 from kg.values import Quantity, quantity
 from programs.subgraph import Fact
 
 Edge = tuple[int, int, int]
+
+_DATE = re.compile(r"(-?\d+)(?:-(\d{2}))?(?:-(\d{2}))?")
 
 
 @dataclass(frozen=True)
@@ -45,11 +49,11 @@ def aggregate(graph: Graph, operation: str, facts: Sequence[Fact]) -> Computed:
         raise NotComputableError("no facts were cited")
     match operation:
         case "count":
-            return _count(facts)
+            return _count(_distinct(facts))
         case "max" | "min":
-            return _extreme(graph, facts, largest=operation == "max")
+            return _extreme(graph, _distinct(facts), largest=operation == "max")
         case "sum" | "difference":
-            return _arithmetic(graph, facts, operation)
+            return _arithmetic(graph, _distinct(facts), operation)
         case "common":
             return _common(graph, facts)
         case "same":
@@ -57,85 +61,144 @@ def aggregate(graph: Graph, operation: str, facts: Sequence[Fact]) -> Computed:
     raise NotComputableError(f"no such operation: {operation}")
 
 
+def _distinct(facts: Sequence[Fact]) -> list[Fact]:
+    """Each fact once, also where several paths lead to it."""
+    return list({(fact.anchor, fact.hop): fact for fact in facts}.values())
+
+
 def _all(facts: Sequence[Fact]) -> tuple[Edge, ...]:
     return tuple(dict.fromkeys(triple for fact in facts for triple in fact.triples()))
+
+
+def _is_cut(fact: Fact) -> bool:
+    return fact.total > len(fact.values)
+
+
+def _refuse_cut(facts: Sequence[Fact], wanted: str) -> None:
+    if any(map(_is_cut, facts)):
+        raise NotComputableError(f"not all values were fetched, so that {wanted}")
 
 
 def _count(facts: Sequence[Fact]) -> Computed:
     if len(facts) == 1:
         # The graph's own total: exact also where not all values were fetched.
         return Computed(str(facts[0].total), (), _all(facts))
-    if any(fact.total > len(fact.values) for fact in facts):
-        raise NotComputableError("several facts were cut short, so that their union cannot be counted")
+    _refuse_cut(facts, "the union of several facts cannot be counted")
     return Computed(str(len({value for fact in facts for value in fact.values})), (), _all(facts))
 
 
-def _quantities(graph: Graph, facts: Sequence[Fact]) -> list[tuple[Quantity, Fact, int]]:
+@dataclass(frozen=True)
+class _Measured:
+    """A value that is a number or a date, and where it stands."""
+
+    size: Quantity
+    lexical: str
+    fact: Fact
+    node: int
+
+
+def _measure(graph: Graph, facts: Sequence[Fact]) -> list[_Measured]:
     found = []
     for fact in facts:
-        for value in fact.values:
-            literal = graph.literal(value) or Literal(graph.label(value))
+        for node in fact.values:
+            literal = graph.literal(node) or Literal(graph.label(node))
             size = quantity(literal)
             if size is not None:
-                found.append((size, fact, value))
+                found.append(_Measured(size, literal.lexical.strip(), fact, node))
     if not found:
         raise NotComputableError("no cited value is a number or a date")
-    if len({size.kind for size, _, _ in found}) > 1:
+    if len({value.size.kind for value in found}) > 1:
         raise NotComputableError("numbers and dates cannot be compared")
     return found
 
 
 def _extreme(graph: Graph, facts: Sequence[Fact], *, largest: bool) -> Computed:
     """The entities whose value is extreme; where all values belong to one entity, the value itself."""
-    found = _quantities(graph, facts)
-    if len({fact.hop.relation for _, fact, _ in found}) > 1:
+    found = _measure(graph, facts)
+    if len({value.fact.hop.relation for value in found}) > 1:
         raise NotComputableError("values of different relations cannot be compared")
-    best = (max if largest else min)(size for size, _, _ in found)
-    winners = [(fact.anchor, value) for size, fact, value in found if size == best]
+    _refuse_cut(facts, "another one may be more extreme")
+    best = (max if largest else min)(value.size for value in found)
+    winners = [value for value in found if value.size == best]
     several = len({fact.anchor for fact in facts}) > 1
-    nodes = tuple(dict.fromkeys(anchor if several else value for anchor, value in winners))
+    nodes = tuple(dict.fromkeys(value.fact.anchor if several else value.node for value in winners))
     return Computed(", ".join(graph.labels(list(nodes))), nodes, _all(facts))
 
 
 def _arithmetic(graph: Graph, facts: Sequence[Fact], operation: str) -> Computed:
-    found = _quantities(graph, facts)
-    sizes = [size.size for size, _, _ in found]
+    found = _measure(graph, facts)
+    _refuse_cut(facts, f"the {operation} of all of them is not known")
+    are_dates = found[0].size.kind == "time"
     if operation == "difference":
-        if len(sizes) != 2:
-            raise NotComputableError(f"a difference takes two values, not {len(sizes)}")
-        result = abs(sizes[0] - sizes[1])
-        if found[0][0].kind == "time":
-            result = round(result / 365.2425)
+        if len(found) != 2:
+            raise NotComputableError(f"a difference takes two values, not {len(found)}")
+        earlier, later = sorted(found, key=lambda value: value.size)
+        if are_dates:
+            result = Decimal(_years_between(earlier.lexical, later.lexical))
+        else:
+            result = Decimal(later.lexical) - Decimal(earlier.lexical)
+    elif are_dates:
+        raise NotComputableError("dates cannot be added up")
     else:
-        if found[0][0].kind == "time":
-            raise NotComputableError("dates cannot be added up")
-        result = sum(sizes)
-    text = str(int(result)) if float(result).is_integer() else f"{result:.10g}"
-    return Computed(text, (), _all(facts))
+        result = sum((Decimal(value.lexical) for value in found), Decimal(0))
+    return Computed(_plain(result), (), _all(facts))
+
+
+def _years_between(earlier: str, later: str) -> int:
+    """Whole years from one date to another; those of the calendar where a date is only a year."""
+    dates = [_DATE.match(text) for text in (earlier, later)]
+    assert all(dates)
+    (first, start), (last, end) = ((int(d[1]), (d[2], d[3])) for d in dates if d)
+    full = None not in (start[0], end[0])
+    return last - first - int(full and (end[0], end[1] or "01") < (start[0], start[1] or "01"))
+
+
+def _plain(number: Decimal) -> str:
+    """A number without exponent and without zeros at its end."""
+    return f"{number.normalize():f}" if number else "0"
 
 
 def _common(graph: Graph, facts: Sequence[Fact]) -> Computed:
     """Values that the paths share: united within a path, intersected between paths."""
-    by_path: dict[object, set[int]] = {}
+    sets: dict[object, list[Fact]] = {}
     for fact in facts:
-        by_path.setdefault(fact.path, set()).update(fact.values)
-    if len(by_path) < 2:
-        by_path = {fact.anchor: set(fact.values) for fact in facts}
-    if len(by_path) < 2:
+        sets.setdefault(fact.path, []).append(fact)
+    if len(sets) < 2:
+        sets = {fact.anchor: [fact] for fact in facts}
+    if len(sets) < 2:
         raise NotComputableError("there is only one set of values, nothing to intersect it with")
-    shared = set.intersection(*by_path.values())
-    if not shared:
+    whole = [group for group in sets.values() if not any(map(_is_cut, group))]
+    if not whole:
+        raise NotComputableError("not all values were fetched, so that more may be shared")
+    # What is shared is in each set that is whole; whether it is in the others too, the graph knows.
+    shared = set.intersection(*({value for fact in group for value in fact.values} for group in whole))
+    proofs = [{node: _edges_to(graph, group, node) for node in sorted(shared)} for group in sets.values()]
+    nodes = tuple(node for node in sorted(shared) if all(edges[node] for edges in proofs))
+    if not nodes:
         raise NotComputableError("the cited facts share no value")
-    nodes = tuple(sorted(shared))
-    triples = tuple(dict.fromkeys(t for fact in facts for t in fact.triples(nodes)))
-    return Computed(", ".join(graph.labels(list(nodes))), nodes, triples)
+    triples = dict.fromkeys(edge for edges in proofs for node in nodes for edge in edges[node])
+    return Computed(", ".join(graph.labels(list(nodes))), nodes, tuple(triples))
+
+
+def _edges_to(graph: Graph, facts: Sequence[Fact], node: int) -> list[Edge]:
+    """The edges of facts that lead to a node, whether it was fetched with them or not."""
+    edges = []
+    for fact in facts:
+        edge = fact.edge(node)
+        if node in fact.values or (_is_cut(fact) and graph.contains(*edge)):
+            edges.append(edge)
+    return edges
 
 
 def _same(facts: Sequence[Fact]) -> Computed:
-    """Yes where the cited facts share a value, no where they do not."""
-    anchors: dict[int, set[int]] = {}
+    """Yes where the topics share a value, no where they do not; of one topic, the cited entities are compared."""
+    sets: dict[int, set[int]] = {}
+    by_topic = len({fact.path[0] for fact in facts}) > 1
     for fact in facts:
-        anchors.setdefault(fact.anchor, set()).update(fact.values)
-    if len(anchors) < 2:
+        sets.setdefault(fact.path[0] if by_topic else fact.anchor, set()).update(fact.values)
+    if len(sets) < 2:
         raise NotComputableError("the facts are about one entity only, nothing to compare it with")
-    return Computed("yes" if set.intersection(*anchors.values()) else "no", (), _all(facts))
+    if set.intersection(*sets.values()):
+        return Computed("yes", (), _all(facts))
+    _refuse_cut(facts, "they may share one that was not")
+    return Computed("no", (), _all(facts))

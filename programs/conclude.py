@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 
-from kg import Graph, normalize
+from kg import Graph, Literal, normalize
+from kg.values import quantity
 from programs.aggregate import NotComputableError, aggregate
 from programs.outcome import Outcome
 from programs.steps import Checked, Computed, Stopped, Trace
@@ -12,6 +15,7 @@ from programs.subgraph import Fact, Subgraph
 
 Edge = tuple[int, int, int]
 _YES_NO = ("yes", "no")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?:\D|$)|\d{3},)")
 
 
 def conclude(
@@ -50,7 +54,9 @@ def conclude(
     if not written:
         trace.add(Stopped("not_in_facts", "the model found no answer in the retrieved facts"))
         return Outcome(abstained="not_in_facts")
-    if cited and len(written) == 1 and normalize(written[0]) in _YES_NO:
+    # A value may be called so (a band is): then the answer is that value.
+    is_value = any(written[0] == names[value] for fact in cited for value in fact.values)
+    if cited and len(written) == 1 and normalize(written[0]) in _YES_NO and not is_value:
         evidence = _with_chains(subgraph, cited, [t for fact in cited for t in fact.triples()])
         trace.add(Checked("answer", True, "a yes or no that rests on the cited facts"))
         return Outcome(normalize(written[0]), (), evidence, grounded=True)
@@ -92,15 +98,28 @@ def _look_up(
 
 def _find(graph: Graph, text: str, facts: Sequence[Fact], names: dict[int, str]) -> tuple[int, Fact, list[Edge]] | None:
     """The node that an answer names, the fact that it stands in, and the triples that put it there."""
-    form = normalize(text)
-    for fact in facts:
-        for value in fact.values:
-            if text == names[value] or form in (normalize(names[value]), normalize(graph.label(value))):
-                return value, fact, fact.triples([value])
-    for fact in facts:
-        if text == names[fact.anchor] or form == normalize(names[fact.anchor]):
-            return fact.anchor, fact, fact.triples()
+    for matches in (_is_exactly, _is_alike):
+        for fact in facts:
+            for value in fact.values:
+                if matches(graph, text, value, names[value]):
+                    return value, fact, fact.triples([value])
+        for fact in facts:
+            if matches(graph, text, fact.anchor, names[fact.anchor]):
+                return fact.anchor, fact, fact.triples()
     return None
+
+
+def _is_exactly(graph: Graph, text: str, node: int, name: str) -> bool:
+    return text in (name, graph.label(node))
+
+
+def _is_alike(graph: Graph, text: str, node: int, name: str) -> bool:
+    """Equal but for case, accents and punctuation; a number or a date by its value, since "-5" is not "5"."""
+    literal = graph.literal(node) or Literal(graph.label(node))
+    size = quantity(literal)
+    if size is not None:
+        return quantity(replace(literal, lexical=_THOUSANDS.sub("", text))) == size
+    return normalize(text) in (normalize(name), normalize(graph.label(node)))
 
 
 def _with_chains(subgraph: Subgraph, facts: Sequence[Fact], triples: Sequence[Edge]) -> tuple[Edge, ...]:

@@ -157,12 +157,17 @@ class KERAG(Program):
                 if turns_back and count.edges <= len(path.ends):
                     continue  # leads to where it came from and nowhere else
                 offers.append((Path(path.topic, (*path.hops, hop), path.ends), count.edges))
-        if len(offers) > self.bounds.offered and self.sources.relations is not None and self.filtering != "none":
-            scores = self.sources.relations.against(plan.question)
-            offers.sort(key=lambda offer: -float(scores[offer[0].hops[-1].relation]))
+        if len(offers) > self.bounds.offered and self.filtering != "none":
             trace.add(Truncated("offered paths", self.bounds.offered, len(offers)))
-            offers = offers[: self.bounds.offered]
+            offers = self._most_similar(plan.question, offers)[: self.bounds.offered]
         return offers
+
+    def _most_similar(self, question: str, offers: list[tuple[Path, int]]) -> list[tuple[Path, int]]:
+        """Paths by how similar their last relation is to the question; without vectors those with the fewest edges."""
+        if self.sources.relations is None:
+            return sorted(offers, key=lambda offer: offer[1])
+        scores = self.sources.relations.against(question)
+        return sorted(offers, key=lambda offer: -float(scores[offer[0].hops[-1].relation]))
 
     def _filter(self, plan: Plan, offered: list[tuple[Path, int]], hop: int, trace: Trace) -> list[Path]:
         """The offered paths that the model keeps, best first."""
@@ -180,7 +185,7 @@ class KERAG(Program):
         ]
         reply = self.select_paths(question=plan.question, topics=plan.shown, paths=lines)
         self.wrote(trace, self.select_paths, reply)
-        keep = [number for number in dict.fromkeys(reply.keep) if 1 <= number <= len(lines)]
+        keep = _existing("path", reply.keep, len(lines), trace)
         trace.add(Pruned(hop, lines, [lines[n - 1] for n in keep], "schema" if by_schema else "instances"))
         return [offered[n - 1][0] for n in keep]
 
@@ -237,9 +242,7 @@ class KERAG(Program):
             lines.append(line)
         reply = self.summarize(question=plan.question, topics=plan.shown, facts=lines)
         self.wrote(trace, self.summarize, reply)
-        cited = [n for n in dict.fromkeys(reply.cited) if 1 <= n <= len(lines)]
-        if len(cited) < len(set(reply.cited)):
-            trace.add(Checked("citations", False, "numbers of facts that do not exist were ignored"))
+        cited = _existing("fact", reply.cited, len(lines), trace)
         return conclude(
             self.graph,
             subgraph,
@@ -250,3 +253,11 @@ class KERAG(Program):
             trace,
             grounded_only=self.grounded_only,
         )
+
+
+def _existing(what: str, numbers: Sequence[int], count: int, trace: Trace) -> list[int]:
+    """The numbers that a model may name, from 1 to `count`, each once; the trace is told of others."""
+    existing = [number for number in dict.fromkeys(numbers) if 1 <= number <= count]
+    if len(existing) < len(set(numbers)):
+        trace.add(Checked(f"{what} numbers", False, f"there are {count} {what}s; other numbers were ignored"))
+    return existing

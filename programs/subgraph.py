@@ -6,6 +6,7 @@ is how it stands in a prompt, is cited, and is taken apart again into triples.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -16,6 +17,10 @@ from kg.relation_vectors import RelationVectors
 
 ARROWS = {Direction.OUT: "→", Direction.IN: "←"}
 VALUE_SEPARATOR = " | "
+WRITTEN_AS = " = "
+
+_SEPARATORS = re.compile(r"[\x00-\x1f\x7f-\x9f|→←]")
+_EQUALS = re.compile(r"(?:^|\s+)=(?:\s+|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +71,13 @@ class Fact:
 
     def triples(self, only: Iterable[int] | None = None) -> list[tuple[int, int, int]]:
         """(head, relation, tail) of its edges, of all values or of these."""
-        wanted = self.values if only is None else [v for v in self.values if v in set(only)]
-        if self.hop.direction is Direction.OUT:
-            return [(self.anchor, self.hop.relation, value) for value in wanted]
-        return [(value, self.hop.relation, self.anchor) for value in wanted]
+        chosen = None if only is None else set(only)
+        return [self.edge(value) for value in self.values if chosen is None or value in chosen]
+
+    def edge(self, value: int) -> tuple[int, int, int]:
+        """(head, relation, tail) of the edge to one value."""
+        ends = (self.anchor, value) if self.hop.direction is Direction.OUT else (value, self.anchor)
+        return ends[0], self.hop.relation, ends[1]
 
 
 @dataclass
@@ -122,35 +130,52 @@ def relation_names(graph: Graph, vectors: RelationVectors | None, question: str)
     relations = [graph.relation(number) for number in range(graph.num_relations)]
     nearest = vectors.nearest_wordings(question).tolist() if vectors is not None else [0] * len(relations)
     return [
-        _clean(r.label if at == 0 else f"{r.label} / {r.aliases[at - 1]}")
+        notation(r.label if at == 0 else f"{r.label} / {r.aliases[at - 1]}")
         for r, at in zip(relations, nearest, strict=True)
     ]
 
 
 def node_names(graph: Graph, nodes: Iterable[int]) -> dict[int, str]:
-    """A text for each node that is its own: its label, with type or description where labels coincide.
+    """A text for each node that is its own: its label, with type, description or id where labels coincide.
 
-    Separators of the notation are taken out of labels, so that a fact can be read back.
+    Marks of the notation are taken out of labels, so that a fact can be read back.
     """
     order = list(dict.fromkeys(nodes))
-    labels = [_clean(label) for label in graph.labels(order)] if order else []
-    by_label: dict[str, list[int]] = {}
-    for node, label in zip(order, labels, strict=True):
-        by_label.setdefault(label, []).append(node)
-    names = {}
-    for label, same in by_label.items():
-        for node in same:
-            names[node] = label if len(same) == 1 else f"{label} ({_distinction(graph, node)})"
+    labels = graph.labels(order) if order else []
+    plain = {n: notation(label) or notation(graph.node_id(n)) or "?" for n, label in zip(order, labels, strict=True)}
+    names = dict(plain)
+    for distinction in (_types, _description, _id, _number):
+        for node in _alike(names):
+            # Values that read alike are alike; an entity is told apart from them.
+            if graph.literal(node) is None and (what := notation(distinction(graph, node))):
+                names[node] = f"{plain[node]} ({what})"
     return names
 
 
-def _distinction(graph: Graph, node: int) -> str:
-    entity = graph.entity(node)
-    kinds = ", ".join(graph.type_label(t) for t in graph.types(node)[:2])
-    return _clean(kinds or entity.description[:60] or entity.id)
+def _alike(names: dict[int, str]) -> list[int]:
+    by_name: dict[str, list[int]] = {}
+    for node, name in names.items():
+        by_name.setdefault(name, []).append(node)
+    return [node for same in by_name.values() if len(same) > 1 for node in same]
 
 
-def _clean(text: str) -> str:
-    for mark in ("|", *ARROWS.values()):
-        text = text.replace(mark, " ")
-    return " ".join(text.split())
+def _types(graph: Graph, node: int) -> str:
+    return ", ".join(graph.type_label(t) for t in graph.types(node)[:2])
+
+
+def _description(graph: Graph, node: int) -> str:
+    return graph.entity(node).description[:60]
+
+
+def _id(graph: Graph, node: int) -> str:
+    return graph.node_id(node)
+
+
+def _number(_graph: Graph, node: int) -> str:
+    return f"no. {node}"
+
+
+def notation(text: str) -> str:
+    """A text without the marks that stand for something in prompts: separators, arrows, headers, control characters."""
+    text = _SEPARATORS.sub(" ", text).replace("[[", "[ [").replace("[[", "[ [")
+    return " ".join(_EQUALS.sub("=", text).split())

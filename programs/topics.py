@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kg import Candidate, Graph, Linker, normalize
-from programs.steps import Linked, Trace
+from programs.steps import Linked, Trace, Truncated
+from programs.subgraph import WRITTEN_AS, notation
 
 _NAMES_SHOWN = 8
 _TYPES_SHOWN = 40
 # Homonyms whose names fit this much worse than the best are not meant.
 _EQUAL = 0.05
-_WRITTEN_AS = " = "
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,12 @@ class TopicLinker:
     def link(self, name: str, domain: str, limit: int, trace: Trace) -> list[Topic]:
         """Nodes that a name means: of homonyms that fit equally well those of the domain, else the best few."""
         written, candidates = self._candidates(name)
-        chosen = self._choose(candidates, domain)[:limit]
+        meant = self._choose(candidates, domain)
+        chosen = meant[:limit]
         rows = [{"id": c.id, "label": c.label, "source": c.source, "score": round(c.score, 4)} for c in candidates]
         trace.add(Linked(name, rows, [c.id for c in chosen]))
+        if len(chosen) < len(meant):
+            trace.add(Truncated(f"meanings of {name}", len(chosen), len(meant)))
         return [Topic(c.node, written) for c in chosen]
 
     def _kinds(self, node: int) -> str:
@@ -75,14 +78,12 @@ class TopicLinker:
 
     def _candidates(self, name: str) -> tuple[str, Sequence[Candidate]]:
         """How the question writes a name, and what it may mean: one of the known names, or looked up anew."""
-        wanted = {normalize(part) for part in name.split(_WRITTEN_AS)} | {normalize(name)}
+        wanted = {normalize(part) for part in name.split(WRITTEN_AS)} | {normalize(name)}
         for known in self.known:
-            labels = {normalize(c.label) for c in known.candidates}
-            if wanted & {
-                normalize(known.written),
-                *labels,
-                normalize(known.label + self._kinds(known.candidates[0].node)),
-            }:
+            of_kind = [c for c in known.candidates if normalize(c.label + self._kinds(c.node)) in wanted]
+            if of_kind:
+                return known.written, of_kind
+            if wanted & {normalize(known.written), *(normalize(c.label) for c in known.candidates)}:
                 return known.written, known.candidates
         return name, self._linker.candidates(name, self._question)
 
@@ -100,4 +101,6 @@ class TopicLinker:
 
 def as_written(written: str, name: str) -> str:
     """A name for a prompt, with how the question writes it where that differs: "Satchmo = Louis Armstrong"."""
-    return name if normalize(written) == normalize(name) else f"{written}{_WRITTEN_AS}{name}"
+    if normalize(written) == normalize(name):
+        return notation(name)
+    return f"{notation(written)}{WRITTEN_AS}{notation(name)}"

@@ -9,6 +9,8 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import re
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +27,11 @@ from kg.readers.raw import ENTITY_SCHEMA, RELATION_SCHEMA, BadLine, Progress, Ra
 TRIPLE_COLUMNS = ("head", "relation", "tail")
 TABLE_SUFFIXES = (".tsv", ".txt", ".csv", ".parquet")
 _LIST_SEPARATOR = "|"
+# A quoted field from where it opens, and what is left of one that an earlier line has opened; group 1
+# is empty where it is still open at the end of the line.
+_QUOTED = re.compile(rb'(?:^|,)"[^"]*(?:""[^"]*)*("?)')
+_QUOTED_REST = re.compile(rb'[^"]*(?:""[^"]*)*("?)')
+_DAMAGED = (OSError, EOFError, zlib.error)
 
 
 def suffix(path: Path) -> str:
@@ -134,8 +141,9 @@ def _described(
         raise ReadError(path, None, "no such file")
     wanted = {name: (mapping or {}).get(name, name) for name in known}
     if suffix(path) == ".parquet":
-        present = set(pq.read_schema(path).names)
-        return _read_parquet(path, {k: v for k, v in wanted.items() if v in present or k == "id"}, ("id",)), []
+        present = _parquet_columns(path)
+        wanted = {k: v for k, v in wanted.items() if v in present or k == "id" or v != k}
+        return _read_parquet(path, wanted, ("id",)), []
     first = _first_fields(path)
     wanted = {k: v for k, v in wanted.items() if v in first or k == "id" or v != k}
     delimiter, quoted = _dialect(path)
@@ -165,7 +173,7 @@ def _first_fields(path: Path) -> list[str]:
     try:
         with _open(path) as source:
             line = source.readline().decode("utf-8-sig").rstrip("\r\n")
-    except (UnicodeDecodeError, OSError, EOFError) as error:
+    except (UnicodeDecodeError, *_DAMAGED) as error:
         raise ReadError(path, 1, f"not readable as text: {error}") from error
     if not line:
         return []
@@ -176,11 +184,11 @@ def _read_delimited(path: Path, layout: _Layout, skip_bad: bool) -> tuple[pa.Tab
     try:
         with pa.input_stream(str(path), compression="detect") as source:
             table = _parse(source, layout)
-        if table is not None:
+        if table is not None and not (layout.quoted and _runs_on(table)):
             return table, []
     except pa.ArrowInvalid:
         pass
-    except (OSError, EOFError) as error:
+    except _DAMAGED as error:
         raise ReadError(path, None, f"cannot be read to its end: {error}") from error
     # Something is wrong on some line: find out where and what.
     good, skipped = io.BytesIO(), []
@@ -192,7 +200,7 @@ def _read_delimited(path: Path, layout: _Layout, skip_bad: bool) -> tuple[pa.Tab
                 if not skip_bad:
                     raise ReadError(path, number, reason)
                 skipped.append(BadLine(str(path), number, reason))
-    except (OSError, EOFError) as error:
+    except _DAMAGED as error:
         raise ReadError(path, None, f"cannot be read to its end: {error}") from error
     good.seek(0)
     table = _parse(good, layout)
@@ -247,6 +255,12 @@ def _faulty(column: pa.DictionaryArray, required: bool) -> bool:
     return bool(pc.any(pc.match_substring(values, "\x00")).as_py())
 
 
+def _runs_on(table: pa.Table) -> bool:
+    """The last record has a line break in it: a quote may have been opened and never closed."""
+    last = table.slice(max(0, table.num_rows - 1))
+    return any("\n" in value for column in last.columns for value in column.to_pylist())
+
+
 def _scan(path: Path, layout: _Layout) -> Iterator[tuple[int, bytes, str | None]]:
     """Each record with its first line number and what is wrong with it (None: nothing)."""
     with _open(path) as source:
@@ -264,6 +278,8 @@ def _fault(line: bytes, layout: _Layout) -> str | None:
         text = line.decode("utf-8").rstrip("\r\n")
     except UnicodeDecodeError as error:
         return f"not UTF-8 ({error.reason} at byte {error.start})"
+    if layout.quoted and _leaves_open(line, False):
+        return "a quote is opened and never closed"
     fields = next(csv.reader(io.StringIO(text, newline=""))) if layout.quoted else text.split(layout.delimiter)
     if layout.width is not None and len(fields) != layout.width:
         return f"{len(fields)} fields where {layout.width} are expected"
@@ -275,22 +291,41 @@ def _fault(line: bytes, layout: _Layout) -> str | None:
 
 def _quoted_records(source: IO[bytes]) -> Iterator[tuple[int, bytes]]:
     """Records of a CSV file, whose quoted fields may run over several lines."""
-    start, held = 1, b""
+    start, held, is_open = 1, io.BytesIO(), False
     for number, line in enumerate(source, 1):
-        held += line
-        if held.count(b'"') % 2 == 0:
-            yield start, held
-            start, held = number + 1, b""
-    if held:
-        yield start, held
+        held.write(line)
+        is_open = _leaves_open(line, is_open)
+        if not is_open:
+            yield start, held.getvalue()
+            start, held = number + 1, io.BytesIO()
+    if is_open:
+        yield start, held.getvalue()
+
+
+def _leaves_open(text: bytes, is_open: bool) -> bool:
+    """Whether a quoted field is still open after a text, `is_open` telling whether one is before it."""
+    if is_open:
+        rest = _QUOTED_REST.match(text)
+        if rest is None or not rest[1]:
+            return True
+        text = text[rest.end() :]
+    return any(not field[1] for field in _QUOTED.finditer(text))
+
+
+def _parquet_columns(path: Path) -> list[str]:
+    try:
+        names: list[str] = pq.read_schema(path).names
+    except (pa.ArrowInvalid, OSError) as error:
+        raise ReadError(path, None, f"not a readable Parquet file: {error}") from error
+    return names
 
 
 def _read_parquet(path: Path, wanted: Mapping[str, str], required: Sequence[str]) -> pa.Table:
+    names = _parquet_columns(path)
+    missing = [column for column in wanted.values() if column not in names]
+    if missing:
+        raise ReadError(path, None, f"no column {missing[0]!r} (it has: {', '.join(names)})")
     try:
-        names = pq.read_schema(path).names
-        missing = [column for column in wanted.values() if column not in names]
-        if missing:
-            raise ReadError(path, None, f"no column {missing[0]!r} (it has: {', '.join(names)})")
         table = pq.read_table(path, columns=list(wanted.values()))
     except (pa.ArrowInvalid, OSError) as error:
         raise ReadError(path, None, f"not a readable Parquet file: {error}") from error

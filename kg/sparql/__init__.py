@@ -2,6 +2,7 @@ from kg.sparql.client import Limits, QueryRefusedError, SparqlClient
 from kg.sparql.endpoint import HttpClient
 from kg.sparql.graph import SparqlGraph
 from kg.sparql.in_process import OxigraphClient, RdflibClient
+from kg.sparql.linker import SparqlLinker
 from kg.sparql.terms import Kind, Term
 from kg.sparql.vocabulary import Vocabulary
 
@@ -14,6 +15,7 @@ __all__ = [
     "RdflibClient",
     "SparqlClient",
     "SparqlGraph",
+    "SparqlLinker",
     "Term",
     "Vocabulary",
 ]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from lms.extractive.facts import FactPath, follow, is_quantity, parse_facts
 from lms.extractive.prompt import Prompt
 from lms.extractive.question import Question, graph_name, plain, read_question, written
-from lms.extractive.relevance import Encode, Hops, PathRelevance
+from lms.extractive.relevance import Encode, Hops, PathRelevance, phrases
 
 # Below this cosine the question names no relation of the best path: the facts do not answer it.
 _LEAST_SUPPORT = 0.38
@@ -53,7 +53,7 @@ def answer_from_facts(prompt: Prompt, encode: Encode) -> dict[str, object]:
     paths = follow(parse_facts(prompt.items("facts")), [graph_name(topic) for topic in topics])
     if not paths:
         return Conclusion().fields()
-    question = read_question(text, topics)
+    question = read_question(text, topics, phrases(hop for path in paths for hop in path.hops))
     relevance = PathRelevance(question, encode)
     scores = relevance.paths([path.hops for path in paths])
     order = sorted(range(len(paths)), key=lambda i: -scores[i])
@@ -79,6 +79,8 @@ class _Reader:
         self._relevance = relevance
         self._ranked = ranked
         self._topics = list(dict.fromkeys(s.path.topic for s in ranked))
+        # Homonyms are written alike: they are alternatives, not two things to compare or to intersect.
+        self._subjects = list(dict.fromkeys(spelling[topic] for topic in self._topics))
 
     def conclude(self) -> Conclusion:
         question = self._question
@@ -88,7 +90,7 @@ class _Reader:
             return found
         if question.asks_whether and (found := self._whether()):
             return found
-        if len(self._topics) > 1 and (found := self._common()):
+        if len(self._subjects) > 1 and (found := self._common()):
             return found
         best = self._ranked[0]
         if self._relevance.support(best.path.hops) < _LEAST_SUPPORT:
@@ -108,10 +110,13 @@ class _Reader:
         return Conclusion(f"{_told(path)} answers it.", tuple(path.numbers()), "none", tuple(ends))
 
     # --- two topics ----------------------------------------------------------------------------
-    def _by_topic(self) -> dict[str, list[_Scored]]:
+    def _subject(self, scored: _Scored) -> str:
+        return self._spelling[scored.path.topic]
+
+    def _by_subject(self) -> dict[str, list[_Scored]]:
         groups: dict[str, list[_Scored]] = {}
         for scored in self._ranked:
-            groups.setdefault(scored.path.topic, []).append(scored)
+            groups.setdefault(self._subject(scored), []).append(scored)
         return groups
 
     def _aligned(self, measured: bool) -> tuple[list[FactPath], float] | None:
@@ -120,7 +125,7 @@ class _Reader:
         for scored in self._ranked:
             if not measured or scored.path.measured:
                 groups.setdefault(scored.path.hops, []).append(scored)
-        shared = [g for g in groups.values() if len({s.path.topic for s in g}) > 1]
+        shared = [g for g in groups.values() if len({self._subject(s) for s in g}) > 1]
         if not shared:
             return None
         best = max(shared, key=lambda g: g[0].score)
@@ -135,7 +140,7 @@ class _Reader:
 
     def _common(self) -> Conclusion | None:
         """Two paths whose ends overlap: a condition of its own from each topic."""
-        groups = list(self._by_topic().values())
+        groups = list(self._by_subject().values())
         pairs = [
             (a.score + b.score - _DETOUR * (len(a.path.hops) + len(b.path.hops) - 2), a.path, b.path)
             for i, first in enumerate(groups)
@@ -166,7 +171,7 @@ class _Reader:
     # --- comparing -----------------------------------------------------------------------------
     def _extreme(self, operation: str, what: str) -> Conclusion | None:
         """The greatest or smallest of values that belong to two topics, or to what a path leads to."""
-        if len(self._topics) > 1 and (found := self._aligned(measured=True)):
+        if len(self._subjects) > 1 and (found := self._aligned(measured=True)):
             cited = tuple(f.number for path in found[0] for f in path.facts)
             if self._question.asks_whether:
                 return self._compared(found[0], operation, cited)
@@ -206,7 +211,7 @@ class _Reader:
             if hit and self._support(scored.path) >= _LEAST_SUPPORT:
                 return Conclusion(f"{_told(scored.path)} says so.", tuple(scored.path.numbers(hit)), "none", ("yes",))
         best = self._ranked[0]
-        if len(self._topics) > 1 and self._support(best.path) >= _LEAST_SUPPORT:
+        if len(self._subjects) > 1 and self._support(best.path) >= _LEAST_SUPPORT:
             return Conclusion(f"{_told(best.path)} says otherwise.", tuple(best.path.numbers()), "none", ("no",))
         return None
 

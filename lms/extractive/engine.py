@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from lms.sections import COMPLETED, HEADER
 from lms.values import render
 
 _CHARACTERS_PER_TOKEN = 4
+_MARKUP = re.compile(r"\[(?=\[)|<(?=/?think)", re.IGNORECASE)
 
 Solver = Callable[[Prompt, Encode], dict[str, object]]
 _SOLVERS: dict[tuple[str, ...], Solver] = {
@@ -90,4 +92,5 @@ def _written(value: object) -> str:
     if isinstance(value, list):
         kind: Any = list[int] if value and isinstance(value[0], int) else list[str]
         return render(kind, value)
-    return str(value)
+    # Names from a graph stand in the text: they must not pass for a header or for the end of a thought.
+    return _MARKUP.sub(lambda mark: mark.group()[0] + " ", str(value))

@@ -8,7 +8,7 @@ import numpy as np
 
 from lms.extractive.prompt import Prompt
 from lms.extractive.question import read_question
-from lms.extractive.relevance import Encode, Hop, Hops, PathRelevance
+from lms.extractive.relevance import Encode, Hop, Hops, PathRelevance, phrases
 
 _STEP = re.compile(r" (→|←) ")
 _NOTE = re.compile(r" \((?:\d+(?: × (?P<ends>.*))?)\)$")
@@ -29,8 +29,8 @@ def parse_path(line: str) -> tuple[str, Hops, str]:
 def select_paths(prompt: Prompt, encode: Encode) -> dict[str, object]:
     """The paths that fit the question best, within a margin of the best one."""
     topics = prompt.items("topics")
-    question = read_question(prompt.text("question"), topics)
     parsed = [parse_path(line) for line in prompt.items("paths")]
+    question = read_question(prompt.text("question"), topics, phrases(hop for _, hops, _ in parsed for hop in hops))
     usable = [i for i, (_, hops, _) in enumerate(parsed) if hops]
     if not usable:
         return {"keep": []}

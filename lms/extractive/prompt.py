@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lms.sections import split_fields
-
+# A header stands alone on its line; what a label or a question brings along does not.
+_HEADER = re.compile(r"^\[\[ ## (\w+) ## \]\]$", re.MULTILINE)
 _NAME = re.compile(r"\[\[ ## (\w+) ## \]\]")
 _ITEM = re.compile(r"^\[(\d+)\] (.*)$")
 
@@ -35,6 +35,8 @@ class Prompt:
 
 def read_request(user_messages: Sequence[str]) -> Prompt:
     """The request that a conversation ends with; one to mend a reply repeats no inputs, those before it count."""
+    if not user_messages:
+        return Prompt({}, ())
     last = read_prompt(user_messages[-1])
     if last.inputs or len(user_messages) < 2:
         return last
@@ -46,6 +48,9 @@ def read_prompt(user_message: str) -> Prompt:
     body, separator, reminder = user_message.rpartition("Reply with ")
     if not separator:
         body, reminder = user_message, ""
-    names = _NAME.findall(body)
     outputs = tuple(name for name in _NAME.findall(reminder) if name != "completed")
-    return Prompt({name: text.strip() for name, text in split_fields(body, names).items()}, outputs)
+    _, *sections = _HEADER.split(body)
+    inputs: dict[str, str] = {}
+    for name, text in zip(sections[::2], sections[1::2], strict=True):
+        inputs.setdefault(name, text.strip())
+    return Prompt(inputs, outputs)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from rapidfuzz.distance import OSA
@@ -89,6 +89,8 @@ _COMPARATIVES = {
     "less": ("min", ""),
     "least": ("min", ""),
 }
+# What a question asks for that says nothing but its topic: "who is X", "what did X do".
+_IMPLIED = {"who": "occupation profession", "do": "occupation profession", "did": "occupation profession"}
 _FIRST_DONE = re.compile(r"^(?:\w+ed|given|shown|held|seen|sung|sold|run|met|name|names|lady)$")
 _PEOPLE = frozenset("people inhabitants residents citizens".split())
 _AUXILIARIES = frozenset("is are was were do does did has have had can could will would".split())
@@ -102,10 +104,15 @@ class Segment:
         text: the words.
         kind: `asked` (what the question word belongs to), `chained` (in a chain of possessives or
             "of"), or `plain`.
+        distance: how far it is from the topic along the sentence's own chain: what follows the topic
+            comes first, in order, then what stands before it, backwards ("the A of X's B": B, A).
+        of_topic: "X's A" or "the A of X": A leads forwards from X.
     """
 
     text: str
     kind: str
+    distance: int = 1_000
+    of_topic: bool = False
 
 
 @dataclass(frozen=True)
@@ -146,9 +153,16 @@ def graph_name(topic: str) -> str:
     return topic.split(" = ", 1)[-1]
 
 
-def read_question(text: str, topics: Sequence[str]) -> Question:
-    """Read a question with its topics as they stand in the prompt."""
+def read_question(text: str, topics: Sequence[str], phrases: Iterable[str] = ()) -> Question:
+    """Read a question.
+
+    Args:
+        text: the question.
+        topics: as they stand in the prompt.
+        phrases: names of relations; one that stands in the question is taken for one word.
+    """
     words = mask(_words(text), [written(topic) for topic in topics])
+    words = _join(words, {tuple(_words(phrase)) for phrase in phrases})
     compares = _comparison(words)
     first = next((w for w in words if w != TOPIC), "")
     pairs = set(itertools.pairwise(words))
@@ -162,6 +176,16 @@ def read_question(text: str, topics: Sequence[str]) -> Question:
         asks_same="same" in words and whether,
         asks_common=bool({"common", "share", "shared", "both"} & set(words)) and not whether,
     )
+
+
+def _join(words: list[str], phrases: Collection[tuple[str, ...]]) -> list[str]:
+    """Words with every phrase that stands among them made one."""
+    for phrase in sorted((p for p in phrases if len(p) > 1), key=lambda p: (-len(p), p)):
+        for start in range(len(words) - len(phrase) + 1):
+            if tuple(words[start : start + len(phrase)]) == phrase:
+                words = [*words[:start], " ".join(phrase), *words[start + len(phrase) :]]
+                break
+    return words
 
 
 def plain(text: str) -> str:
@@ -223,7 +247,9 @@ def _comparison(words: Sequence[str]) -> tuple[str, str] | None:
 
 def _segments(words: Sequence[str], compares: tuple[str, str] | None) -> list[Segment]:
     found: list[Segment] = []
-    for question_word, asked in _ASKED.items():
+    if "where" in words and "from" in words:
+        found.append(Segment("place of birth origin", "asked"))
+    for question_word, asked in _ASKED.items() if not found else ():
         size = len(question_word)
         if any(tuple(words[i : i + size]) == question_word for i in range(len(words))):
             found.append(Segment(asked, "asked"))
@@ -242,11 +268,18 @@ def _segments(words: Sequence[str], compares: tuple[str, str] | None) -> list[Se
                 end += 1
         text = " ".join(words[i:end])
         if text not in _KINDS:
-            found.append(Segment(text, _kind(words, i, end, found)))
+            start = words.index(TOPIC) if TOPIC in words else len(words)
+            distance = i - start if i > start else 2 * len(words) - i
+            found.append(Segment(text, _kind(words, i, end, found), distance, _belongs_to_topic(words, i, end)))
         i = end
     if compares is not None and compares[1]:
         found.append(Segment(compares[1], "plain"))
-    return found or [Segment("what", "plain")]
+    return found or [Segment(_IMPLIED.get(next((w for w in words if w in _IMPLIED), ""), "what"), "plain")]
+
+
+def _belongs_to_topic(words: Sequence[str], start: int, end: int) -> bool:
+    after = [word for word in words[end : end + 3] if word not in ("the", "a", "an")]
+    return after[:2] == ["of", TOPIC] or list(words[max(start - 2, 0) : start]) == [TOPIC, "'s"]
 
 
 def _is_content(words: Sequence[str], i: int) -> bool:

@@ -21,9 +21,7 @@ def name_topics(prompt: Prompt) -> dict[str, object]:
     cased = any(w[0].isupper() for w in words[1:]) and not all(w[0].isupper() for w in words)
     found = []
     for order, item in enumerate(prompt.items("known_names")):
-        match = _KNOWN_NAME.match(item)
-        name, types = (match["name"], match["types"] or "") if match else (item, "")
-        written = (match["written"] if match else None) or name
+        written, name, types = _known_name(item, folded)
         span = find_span(folded, [plain(w) for w in _WORD.findall(written) if w != "'s"])
         if span is not None:
             found.append((_clarity(words[span[0] : span[1]], name, cased), order, span, name, types))
@@ -36,6 +34,17 @@ def name_topics(prompt: Prompt) -> dict[str, object]:
             topics.append((name, types))
     domain = topics[0][1].split(", ")[0] if topics and topics[0][1] else "unknown"
     return {"topics": [name for name, _ in topics], "domain": domain}
+
+
+def _known_name(item: str, folded: list[str]) -> tuple[str, str, str]:
+    """As written, as in the graph, and the types, of an item such as "Satchmo = Louis Armstrong (Musician)"."""
+    match = _KNOWN_NAME.match(item)
+    assert match is not None  # the pattern fits any line
+    name, types = match["name"], match["types"] or ""
+    if types and f" {' '.join(_WORD.findall(plain(item)))} " in f" {' '.join(folded)} ":
+        # The question itself writes the brackets: they belong to the name.
+        name, types = item, ""
+    return match["written"] or name, name, types
 
 
 def _clarity(words: list[str], name: str, cased: bool) -> float:

@@ -1,0 +1,122 @@
+"""`SparqlLinker`: entity linking where there is nothing but a SPARQL endpoint."""
+
+from __future__ import annotations
+
+import math
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable
+
+from kg.linking import Candidate
+from kg.mentions import Mention, MentionDetector
+from kg.names import normalize
+from kg.sparql._lookup import chunks
+from kg.sparql.client import SparqlClient
+from kg.sparql.graph import SparqlGraph
+from kg.sparql.terms import Kind, iri, literal
+from kg.sparql.vocabulary import Vocabulary
+
+_LONGEST_NAME = 8  # words
+_MOST_WORDS = 80  # of a question; names further on are not looked for
+_TEXTS_PER_QUERY = 100
+_REMEMBERED = 4096  # names
+_WORD = re.compile(r"\w+")
+_CONNECTORS = frozenset("a an and at by de del der di du for from in la le of on the to van von y".split())
+_WEIGHT = {"label": 1.0, "alias": 0.97}
+
+Named = tuple[str, str]
+"""(IRI, source: label or alias)."""
+
+
+class SparqlLinker:
+    """Implements `kg.linking.Linker` by look-ups of labels and aliases. Safe to use from several threads.
+
+    All runs of words of a question are looked up together: as written, with capitals, without a
+    language and in the vocabulary's. A store keeps no index of names that are nearly alike, so a
+    misspelt name is not found. Homonyms are all kept, those with more edges first.
+
+    Args:
+        graph: where the nodes are numbered.
+        client: who answers the queries; the one of the graph will do.
+        vocabulary: which predicates are labels and aliases.
+    """
+
+    def __init__(self, graph: SparqlGraph, client: SparqlClient, vocabulary: Vocabulary | None = None) -> None:
+        self._graph = graph
+        self._client = client
+        self._words = vocabulary or Vocabulary()
+        self._known: OrderedDict[str, tuple[Named, ...]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def mentions(self, question: str) -> list[Mention]:
+        """Parts of the question that are names in the graph, most salient first."""
+        words = list(_WORD.finditer(question))[:_MOST_WORDS]
+        spans = [
+            question[first.start() : last.end()]
+            for at, first in enumerate(words)
+            for last in words[at : at + _LONGEST_NAME]
+        ]
+        found = self._look_up(dict.fromkeys(spans))
+        return MentionDetector({form for form, named in found.items() if named}, None).detect(question)
+
+    def candidates(self, text: str, question: str | None = None, limit: int = 10) -> list[Candidate]:
+        """Nodes of that name, best first; `question` makes no difference."""
+        form = normalize(text)
+        sources: dict[int, str] = {}
+        for id, source in self._look_up([text])[form]:
+            node = self._graph.find(id)
+            if node is not None:
+                sources.setdefault(node, source)
+        found = []
+        for node, source in sources.items():
+            # Popularity only ever decides between several.
+            edges = self._graph.degree(node) if len(sources) > 1 else 0
+            popularity = min(1.0, math.log1p(edges) / 16)
+            score = _WEIGHT[source] + 0.1 * popularity
+            label = self._graph.label(node)
+            candidate = Candidate(node, self._graph.node_id(node), label, source, _WEIGHT[source])
+            found.append((score, popularity, candidate))
+        found.sort(key=lambda f: (-f[0], f[2].id))
+        return [
+            Candidate(c.node, c.id, c.label, c.source, c.lexical, 0.0, popularity, score)
+            for score, popularity, c in found[:limit]
+        ]
+
+    def _look_up(self, texts: Iterable[str]) -> dict[str, tuple[Named, ...]]:
+        """Entities by the normalised forms of the texts; what was asked for before is remembered."""
+        forms: dict[str, list[str]] = {}
+        for text in texts:
+            forms.setdefault(normalize(text), []).append(text)
+        with self._lock:
+            known = {form: self._known[form] for form in forms if form in self._known}
+        wanted = dict.fromkeys(
+            v for form, like in forms.items() if form not in known for t in like for v in _variants(t)
+        )
+        found: dict[str, dict[str, str]] = {form: {} for form in forms if form not in known}
+        for part in chunks(list(wanted), _TEXTS_PER_QUERY):
+            for row in self._client.select(self._query(part)):
+                if row["x"].kind is Kind.IRI and (named := found.get(normalize(row["v"].value))) is not None:
+                    is_label = row["p"].value in self._words.labels
+                    if is_label or row["x"].value not in named:
+                        named[row["x"].value] = "label" if is_label else "alias"
+        new = {form: tuple(sorted(named.items())) for form, named in found.items()}
+        with self._lock:
+            self._known.update(new)
+            while len(self._known) > _REMEMBERED:
+                self._known.popitem(last=False)
+        return known | new
+
+    def _query(self, texts: Iterable[str]) -> str:
+        """Rows (?x, ?p, ?v) of everything that is called by one of the texts."""
+        names = " ".join(f"{literal(t)} {literal(t, language=self._words.language)}" for t in texts)
+        predicates = " ".join(iri(p) for p in self._words.labels + self._words.aliases)
+        return f"SELECT DISTINCT ?x ?p ?v WHERE {{ VALUES ?v {{ {names} }} VALUES ?p {{ {predicates} }} ?x ?p ?v }}"
+
+
+def _variants(text: str) -> list[str]:
+    """How a name may be written in the graph: as here, with one capital, with capitals."""
+    words = text.split(" ")
+    title = [w if at and w in _CONNECTORS else w[:1].upper() + w[1:] for at, w in enumerate(words)]
+    variants = (text, text[:1].upper() + text[1:], " ".join(title))
+    return [v for v in dict.fromkeys(variants) if not any("\ud800" <= c <= "\udfff" for c in v)]
