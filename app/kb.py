@@ -92,9 +92,9 @@ def build(
         raise UserError("--name-vectors and --no-vectors exclude each other; keep one")
     with waiting(stderr(), "loading"):
         from kg import build as build_knowledge_base
-        from kg.documents import read_documents
         from kg.encode import DEFAULT_ENCODER
         from kg.readers import RDF_SUFFIXES, parse_mapping, read_graph
+        from kg.readers.documents import read_documents
         from kg.readers.tables import TABLE_SUFFIXES, suffix
 
     if suffix(out) in (*TABLE_SUFFIXES, *RDF_SUFFIXES):

@@ -1,19 +1,22 @@
-"""The table of the README: one program over every question set at hand, with one command.
+"""The table of the README: KERAG over every question set at hand, with one command.
 
-    python -m evals.measure [--data DIR] [--limit N] [--lm MODEL] [--program NAME]
+    python -m evals.measure [--data DIR] [--limit N] [--lm MODEL] [--only NAME] [--switches]
 
 The bundled test questions are always measured. DIR may hold more: folders with `triples.tsv.gz`,
 optionally `entities.tsv.gz`, and `questions_*.jsonl.gz`. Knowledge bases are built once into `kbs/`,
-runs go to `runs/measure/` and are taken up again where they stopped.
+runs go to `runs/measure/` and are taken up again where they stopped. With `--switches` each set is
+measured once for each switch of KERAG that the paper ablates.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from evals.bundled import bundled_questions
 from evals.progress import Progress
@@ -23,7 +26,7 @@ from evals.summary import Scores
 from kg import KnowledgeBase, build
 from kg.readers import read_graph
 from lms import Roles
-from programs import Sources, resolve_program
+from programs import KERAG, Sources
 
 _COLUMNS = (
     ("Hits@1", "hits_at_1", "{:.3f}"),
@@ -37,6 +40,16 @@ _COLUMNS = (
     ("s", "seconds", "{:.3f}"),
     ("s outside LM", "seconds_outside_lm", "{:.3f}"),
 )
+
+
+SWITCHES: dict[str, dict[str, Any]] = {
+    "": {},
+    "one hop": {"hops": 1},
+    "three hops": {"hops": 3},
+    "no filtering": {"filtering": "none"},
+    "instance-level filtering": {"filtering": "instances"},
+    "single entity": {"multi_entity": False},
+}
 
 
 @dataclass(frozen=True)
@@ -79,7 +92,7 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--lm", default="extractive")
-    parser.add_argument("--program", default="kerag")
+    parser.add_argument("--switches", action="store_true", help="also with each switch of the paper's ablation")
     parser.add_argument("--only", help="only cases whose name contains this")
     options = parser.parse_args()
     print("| questions | n | " + " | ".join(title for title, _, _ in _COLUMNS) + " | lost at |")
@@ -88,17 +101,18 @@ def main() -> None:
         if options.only and options.only not in case.name:
             continue
         base = _knowledge_base(case)
-        program = resolve_program(options.program)(Sources(base.graph, base.linker, base.relation_vectors))
-        out = Path("runs", "measure", f"{options.program}-{options.lm}-{case.name}".replace("/", "-"))
-        summary = evaluate(
-            program,
-            sample(case, options.limit, options.seed),
-            out,
-            roles=Roles(options.lm),
-            knowledge_base=base,
-            progress=_tell,
-        )
-        print(_row(case.name, summary.scores), flush=True)
+        for switch, arguments in SWITCHES.items() if options.switches else (("", {}),):
+            program = KERAG(Sources(base.graph, base.linker, base.relation_vectors), **arguments)
+            name = f"{case.name}, {switch}" if switch else case.name
+            summary = evaluate(
+                program,
+                sample(case, options.limit, options.seed),
+                Path("runs", "measure", re.sub(r"[^\w.]+", "-", f"{options.lm} {name}")),
+                roles=Roles(options.lm),
+                knowledge_base=base,
+                progress=_tell,
+            )
+            print(_row(name, summary.scores), flush=True)
 
 
 def _knowledge_base(case: Case) -> KnowledgeBase:

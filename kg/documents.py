@@ -6,14 +6,12 @@ Zaragoza 2009), meanings, where asked for, in a `kg.vectors.VectorIndex`.
 
 from __future__ import annotations
 
-import gzip
 import json
 import secrets
 import shutil
 import threading
-import zlib
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -23,11 +21,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from kg.errors import KnowledgeBaseError, ReadError, UserError
+from kg.errors import KnowledgeBaseError, UserError
 
 if TYPE_CHECKING:
     from kg.encode import Encoder
-    from kg.readers.raw import BadLine, Progress
+    from kg.readers.raw import Progress
     from kg.vectors import VectorIndex
 
 RowArray = npt.NDArray[np.int64]
@@ -80,86 +78,6 @@ class Hit:
     title: str
     text: str
     score: float
-
-
-class DocumentFile:
-    """Documents read from a JSON lines file as they are iterated over; see `read_documents`.
-
-    Attributes:
-        skipped: the lines left out so far, under `skip_bad`.
-    """
-
-    def __init__(self, path: Path, mapping: Mapping[str, str], skip_bad: bool) -> None:
-        self.path = path
-        self.skipped: list[BadLine] = []
-        self._fields = {name: mapping.get(name, name) for name in ("id", "title", "text", "node")}
-        self._skip_bad = skip_bad
-
-    def __iter__(self) -> Iterator[Document]:
-        from kg.readers.raw import BadLine
-
-        self.skipped.clear()
-        number = 0
-        try:
-            with gzip.open(self.path) if self.path.suffix == ".gz" else self.path.open("rb") as lines:
-                for number, line in enumerate(lines, start=1):
-                    if not line.strip():
-                        continue
-                    try:
-                        document = self._parse(line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line, number)
-                    except (ValueError, RecursionError) as error:
-                        reason = f"not UTF-8 ({error})" if isinstance(error, UnicodeDecodeError) else str(error)
-                        if not self._skip_bad:
-                            raise ReadError(self.path, number, reason) from error
-                        self.skipped.append(BadLine(str(self.path), number, reason))
-                    else:
-                        yield document
-        except (OSError, EOFError, zlib.error) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise ReadError(self.path, number + 1 if number else None, reason) from error
-
-    def _parse(self, line: bytes, number: int) -> Document:
-        """The document of a line; ValueError says what is wrong with it."""
-        try:
-            record = json.loads(line.decode("utf-8"))
-        except json.JSONDecodeError as error:
-            raise ValueError(f"not JSON: {error.msg} at column {error.colno}") from error
-        if not isinstance(record, dict):
-            raise ValueError(f"a JSON object is expected, not {type(record).__name__}")
-        found: dict[str, str | None] = {}
-        for name, field in self._fields.items():
-            value = record.get(field)
-            if name in ("id", "node") and isinstance(value, int) and not isinstance(value, bool):
-                value = str(value)
-            if value is not None and not isinstance(value, str):
-                raise ValueError(f"the field {field!r} holds {type(value).__name__} where a string is expected")
-            if (
-                value is not None
-                and not value.isascii()
-                and any("\ud800" <= character <= "\udfff" for character in value)
-            ):
-                raise ValueError(f"the field {field!r} holds half a character (a lone surrogate)")
-            found[name] = value
-        if found["text"] is None:
-            raise ValueError(f"no field {self._fields['text']!r}; map one with text=COLUMN")
-        return Document(found["id"] or str(number), found["node"] or None, found["title"] or "", found["text"])
-
-
-def read_documents(
-    path: Path | str, mapping: Mapping[str, str] | None = None, *, skip_bad: bool = False
-) -> DocumentFile:
-    """Documents of a JSON lines file (`.gz` looked through), one JSON object a line.
-
-    Args:
-        path: the file.
-        mapping: field of the file by name of ours, where they differ. Ours are `text`, and optionally
-            `id` (else the line number), `title` and `node`. Other names are left alone.
-        skip_bad: leave out malformed lines, and list them in `skipped`.
-
-    Raises:
-        ReadError: on iteration, at a malformed line, or where the file itself cannot be read.
-    """
-    return DocumentFile(Path(path), mapping or {}, skip_bad)
 
 
 class DocumentStore:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kg.fuzzy import TrigramIndex, similarity
 from kg.names import normalize
@@ -55,6 +55,12 @@ def _tokenizer() -> Any:
     return spacy.blank("en")
 
 
+class Names(Protocol):
+    """What tells whether there is a name: an index, or a set."""
+
+    def __contains__(self, form: str, /) -> bool: ...
+
+
 class MentionDetector:
     """Finds mentions of the names of one graph.
 
@@ -66,7 +72,7 @@ class MentionDetector:
     """
 
     def __init__(
-        self, names: Container[str], trigrams: TrigramIndex | None, relation_words: frozenset[str] = frozenset()
+        self, names: Names, trigrams: TrigramIndex | None, relation_words: frozenset[str] = frozenset()
     ) -> None:
         self._names = names
         self._trigrams = trigrams

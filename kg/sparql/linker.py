@@ -6,7 +6,8 @@ import math
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from kg.linking import Candidate
 from kg.mentions import Mention, MentionDetector
@@ -25,8 +26,13 @@ _WORD = re.compile(r"\w+")
 _CONNECTORS = frozenset("a an and at by de del der di du for from in la le of on the to van von y".split())
 _WEIGHT = {"label": 1.0, "alias": 0.97}
 
-Named = tuple[str, str]
-"""(IRI, source: label or alias)."""
+
+@dataclass(frozen=True)
+class _Name:
+    """What is known of a normalised name: the spellings that were looked up, and (IRI, source) of what bears it."""
+
+    looked_up: frozenset[str] = frozenset()
+    entities: Mapping[str, str] = field(default_factory=dict)
 
 
 class SparqlLinker:
@@ -46,7 +52,7 @@ class SparqlLinker:
         self._graph = graph
         self._client = client
         self._words = vocabulary or Vocabulary()
-        self._known: OrderedDict[str, tuple[Named, ...]] = OrderedDict()
+        self._known: OrderedDict[str, _Name] = OrderedDict()
         self._lock = threading.Lock()
 
     def mentions(self, question: str) -> list[Mention]:
@@ -64,7 +70,7 @@ class SparqlLinker:
         """Nodes of that name, best first; `question` makes no difference."""
         form = normalize(text)
         sources: dict[int, str] = {}
-        for id, source in self._look_up([text])[form]:
+        for id, source in self._look_up([text])[form].items():
             node = self._graph.find(id)
             if node is not None:
                 sources.setdefault(node, source)
@@ -83,29 +89,27 @@ class SparqlLinker:
             for score, popularity, c in found[:limit]
         ]
 
-    def _look_up(self, texts: Iterable[str]) -> dict[str, tuple[Named, ...]]:
-        """Entities by the normalised forms of the texts; what was asked for before is remembered."""
-        forms: dict[str, list[str]] = {}
-        for text in texts:
-            forms.setdefault(normalize(text), []).append(text)
+    def _look_up(self, texts: Iterable[str]) -> dict[str, dict[str, str]]:
+        """Source (label or alias) by IRI, by the normalised forms of the texts; no text is asked for twice."""
+        forms = {text: normalize(text) for text in texts}
         with self._lock:
-            known = {form: self._known[form] for form in forms if form in self._known}
-        wanted = dict.fromkeys(
-            v for form, like in forms.items() if form not in known for t in like for v in _variants(t)
-        )
-        found: dict[str, dict[str, str]] = {form: {} for form in forms if form not in known}
-        for part in chunks(list(wanted), _TEXTS_PER_QUERY):
+            known = {form: self._known.get(form, _Name()) for form in forms.values()}
+        new = [text for text, form in forms.items() if text not in known[form].looked_up]
+        found: dict[str, dict[str, str]] = {form: dict(name.entities) for form, name in known.items()}
+        for part in chunks(list(dict.fromkeys(v for text in new for v in _variants(text))), _TEXTS_PER_QUERY):
             for row in self._client.select(self._query(part)):
-                if row["x"].kind is Kind.IRI and (named := found.get(normalize(row["v"].value))) is not None:
+                named = found.get(normalize(row["v"].value))
+                if named is not None and row["x"].kind is Kind.IRI:
                     is_label = row["p"].value in self._words.labels
-                    if is_label or row["x"].value not in named:
-                        named[row["x"].value] = "label" if is_label else "alias"
-        new = {form: tuple(sorted(named.items())) for form, named in found.items()}
+                    named[row["x"].value] = "label" if is_label else named.get(row["x"].value, "alias")
         with self._lock:
-            self._known.update(new)
+            for text in new:
+                form = forms[text]
+                looked_up = self._known.get(form, _Name()).looked_up | {text}
+                self._known[form] = _Name(looked_up, found[form])
             while len(self._known) > _REMEMBERED:
                 self._known.popitem(last=False)
-        return known | new
+        return found
 
     def _query(self, texts: Iterable[str]) -> str:
         """Rows (?x, ?p, ?v) of everything that is called by one of the texts."""

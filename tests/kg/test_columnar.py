@@ -21,9 +21,10 @@ Edge = tuple[str, str, str]
 OUT, IN = Direction.OUT, Direction.IN
 
 entities = st.sampled_from([*"abcdefgh", "x y", "Ünï", "東京"])
-relations = st.sampled_from(["r", "s", "t", "u"])
-tails = entities | st.sampled_from(["1", "2.5", "2014-07-13"])
-edge_lists = st.lists(st.tuples(entities, relations, tails), min_size=1, max_size=40)
+relations = st.sampled_from(["r", "s", "t"])
+values = st.sampled_from(["1", "2.5", "2014-07-13"])
+edges_of = st.tuples(entities, relations, entities) | st.tuples(entities, st.just("measured"), values)
+edge_lists = st.lists(edges_of, min_size=1, max_size=40)
 small = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -155,7 +156,7 @@ def test_a_hub_is_looked_up_in_part_and_whole(tmp_path: Path) -> None:
 
 
 class TestNumbersThatWereNotHandedOut:
-    @pytest.fixture(scope="class")
+    @pytest.fixture
     def graph(self) -> ColumnarGraph:
         return graph_of([("a", "r", "b"), ("b", "s", "42"), ("c", "r", "a")])
 
@@ -235,5 +236,5 @@ class TestSchema:
 def test_an_array_of_objects_is_refused(tmp_path: Path) -> None:
     folder = built(tmp_path, "a\tr\tb\n").path / "graph"
     np.save(folder / "out_ends.npy", np.array([print, "x"], object), allow_pickle=True)
-    with pytest.raises(ValueError, match="Object arrays|Array can't be memory-mapped"):
+    with pytest.raises(ValueError, match=r"Object arrays|Array can't be memory-mapped"):
         ColumnarGraph(folder)

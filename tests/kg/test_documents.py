@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kg.documents import Document, DocumentStore, read_documents
+from kg.documents import Document, DocumentStore
 from kg.encode import Encoder, FloatArray, load_encoder
 from kg.errors import KnowledgeBaseError, ReadError, UserError
+from kg.readers.documents import read_documents
 
 DOCUMENTS = [
     Document("d0", "Q1", "Marie Curie", "She discovered polonium and radium, and won two Nobel prizes."),

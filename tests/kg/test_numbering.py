@@ -103,7 +103,9 @@ class TestDescriptions:
         kb = built(
             tmp_path,
             "a\tborn\tb\n",
-            relations="id\tlabel\taliases\tdomain\trange\tdescription\nborn\tborn in\tbirthplace\tP\tC\tWhere.\ndied\tdied in\t\t\t\t\n",
+            relations="id\tlabel\taliases\tdomain\trange\tdescription\n"
+            "born\tborn in\tbirthplace\tP\tC\tWhere.\n"
+            "died\tdied in\t\t\t\t\n",
         )
         assert kb.graph.num_relations == 1
         assert kb.graph.relation(0) == Relation("born", "born in", ("birthplace",), "Where.", "P", "C")

@@ -266,8 +266,9 @@ class TestMalformed:
 
 class TestDescriptions:
     def test_entities(self, tmp_path: Path) -> None:
-        content = "id\tlabel\taliases\ttype\tdescription\tmore\nQ1\tAda\tCountess | Byron|\tPerson|Poet\tFirst.\tx\nQ2\t\t\t\t\t\n"
-        table, skipped = read_entities(write(tmp_path / "e.tsv", content))
+        header = "id\tlabel\taliases\ttype\tdescription\tmore\n"
+        content = "Q1\tAda\tCountess | Byron|\tPerson|Poet\tFirst.\tx\nQ2\t\t\t\t\t\n"
+        table, skipped = read_entities(write(tmp_path / "e.tsv", header + content))
         assert table.to_pylist() == [
             {
                 "id": "Q1",

@@ -1,0 +1,51 @@
+"""KERAG on real graphs, where they lie beside the checkout. Floors are well under what is measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evals.measure import Case, sample
+from evals.runner import evaluate
+from kg import build
+from kg.readers import read_graph
+from lms import Roles
+from programs import KERAG, Sources, replay
+
+DATA = Path(__file__).parents[3] / "shared" / "data"
+QUESTIONS = 40
+
+pytestmark = [
+    pytest.mark.shared_data,
+    pytest.mark.skipif(not DATA.is_dir(), reason=f"needs the benchmark data in {DATA.name}/ beside the checkout"),
+]
+
+
+@pytest.mark.parametrize(
+    ("folder", "questions", "hits_at_1", "link_recall"),
+    [
+        ("wc2014", "questions_dev.jsonl.gz", 0.7, 0.95),
+        ("metaqa", "questions_dev.jsonl.gz", 0.35, 0.95),
+        ("fb15k237_freebaseqa", "questions_webqsp_train.jsonl.gz", 0.4, 0.85),
+    ],
+)
+def test_answers_questions_about_a_real_graph(
+    folder: str, questions: str, hits_at_1: float, link_recall: float, tmp_path: Path
+) -> None:
+    entities = DATA / folder / "entities.tsv.gz"
+    case = Case(
+        folder,
+        (DATA / folder / "triples.tsv.gz",),
+        entities if entities.is_file() else None,
+        DATA / folder / questions,
+    )
+    base = build(read_graph(case.triples, case.entities), tmp_path / "kb")
+    program = KERAG(Sources(base.graph, base.linker, base.relation_vectors))
+    asked = sample(case, QUESTIONS, seed=1)
+    scores = evaluate(program, asked, tmp_path / "run", roles=Roles(), knowledge_base=base).scores
+    assert scores.coverage == 1.0
+    assert scores.hits_at_1 is not None and scores.hits_at_1 >= hits_at_1
+    assert scores.link_recall is not None and scores.link_recall >= link_recall
+    found = program(question=asked[0].question)
+    assert replay(base.graph, found.evidence) == []
