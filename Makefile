@@ -5,11 +5,13 @@ VENV ?= .venv
 # constraints.txt pins the version; which build of it (CPU or GPU) comes from the index that pip uses.
 TORCH ?= torch
 PYTEST_ARGS ?=
+DATA ?=
+MEASURE ?=
 
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help install demo test check format docs bench clean
+.PHONY: help install demo test check format docs bench measure clean
 
 help:
 	@echo "make install   a virtual environment in $(VENV) with everything in it (PYTHON=python3.12 for another Python)"
@@ -20,6 +22,7 @@ help:
 	@echo "make format    put the format right, and what lint can put right"
 	@echo "make docs      write docs/cli.md from the help texts"
 	@echo "make bench     measure speed"
+	@echo "make measure   measure accuracy on the bundled test questions (DATA=DIR for more sets, MEASURE='--switches')"
 	@echo "make clean     remove the environment and everything else that was made here"
 
 install: $(STAMP)
@@ -53,6 +56,9 @@ docs: install
 
 bench: install
 	$(BIN)/python -m bench
+
+measure: install
+	$(BIN)/python -m evals.measure $(if $(DATA),--data $(DATA)) $(MEASURE)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

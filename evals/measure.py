@@ -18,6 +18,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import dspy
+
 from evals.bundled import bundled_questions
 from evals.progress import Progress
 from evals.questions import Question, read_questions
@@ -95,6 +97,8 @@ def main() -> None:
     parser.add_argument("--switches", action="store_true", help="also with each switch of the paper's ablation")
     parser.add_argument("--only", help="only cases whose name contains this")
     options = parser.parse_args()
+    # A reply from DSPy's cache takes no time: seconds would not mean anything.
+    dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=False)
     print("| questions | n | " + " | ".join(title for title, _, _ in _COLUMNS) + " | lost at |")
     print("|---|---|" + "---|" * (len(_COLUMNS) + 1))
     for case in cases(options.data):

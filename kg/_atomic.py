@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import tempfile
@@ -22,19 +23,29 @@ def replaced_directory(target: Path) -> Iterator[Path]:
     try:
         yield new
         new.chmod(0o755)
-        if target.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{target.name}.old-", dir=target.parent)) / "kb"
-            target.rename(old)
-            try:
-                new.rename(target)
-            except OSError:
-                old.rename(target)
-                raise
-            shutil.rmtree(old.parent)
-        else:
-            new.rename(target)
+        while not _put(new, target):
+            pass
     finally:
         shutil.rmtree(new, ignore_errors=True)
+
+
+def _put(new: Path, target: Path) -> bool:
+    """Move a directory to its target and remove what stood there; False if another process was faster."""
+    aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.old-", dir=target.parent))
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            target.rename(aside / "kb")
+        try:
+            new.rename(target)
+        except OSError as error:
+            if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+                return False
+            with contextlib.suppress(FileNotFoundError):
+                (aside / "kb").rename(target)
+            raise
+        return True
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -170,13 +170,13 @@ def build(
             counts,
             encoder=None if model is None else {"name": model.name, "fingerprint": model.fingerprint},
             sources=sorted(sources),
-            skipped=len(whole.skipped),
+            skipped=len(whole.skipped) + len(getattr(documents, "skipped", ())),
         )
     return KnowledgeBase.open(out)
 
 
 def _refuse_foreign(out: Path) -> None:
-    if out.is_dir() and (not any(out.iterdir()) or (out / manifest.FILE).is_file()):
+    if out.is_dir() and (not any(out.iterdir()) or manifest.is_one(out)):
         return
     if out.exists():
         raise KnowledgeBaseError(f"{out}: exists and is not a knowledge base; choose another place or remove it")

@@ -140,7 +140,7 @@ class GraphLinker:
     def _partial(self, form: str) -> list[tuple[NamedNode, float]]:
         """Names of which all words of the text are a part ("Obama"), or that are a part of it, and how well each fits.
 
-        Where there are none, names of which the words of the text are a misspelt part ("Obanna").
+        Where there are none, names of which the words of the text are a misspelt part ("Obana").
         """
         assert self._trigrams is not None
         words = set(form.split())

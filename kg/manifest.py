@@ -59,6 +59,15 @@ def write(folder: Path, counts: dict[str, int], **about: Any) -> Manifest:
     return manifest
 
 
+def is_one(folder: Path) -> bool:
+    """Whether a folder has the manifest of a knowledge base, of whatever version."""
+    try:
+        data = json.loads((folder / FILE).read_text("utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(data, dict) and data.get("format") == FORMAT
+
+
 def read(folder: Path) -> Manifest:
     """Read a manifest and check that every file is there in its full length.
 

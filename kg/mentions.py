@@ -184,12 +184,14 @@ class _Words:
         inside = range(start, end)
         if any(self._is_content(i) for i in inside):
             # "the Godfather 's" is not a better match than "the Godfather".
-            return (
-                self._doc[end - 1].text in ("'s", "’s", "?", "!", ".", ",")
-                and end - start > 1
-                and not any(c.isalnum() for c in self._doc[end - 1].text.replace("s", ""))
-            )
+            return end - start > 1 and (self._doc[end - 1].text in ("'s", "’s") or self._is_padded(start, end))
         return not any(self._is_name_like(i) and i > 0 for i in inside)
+
+    def _is_padded(self, start: int, end: int) -> bool:
+        """Begins or ends with what adds nothing to the name: a sign, a line break, a bracket without its other half."""
+        form = self.form(start, end)
+        in_brackets = self._doc[end - 1].text == ")" and "(" in self._doc[start:end].text
+        return form == self.form(start + 1, end) or (form == self.form(start, end - 1) and not in_brackets)
 
     def are_words(self, start: int, end: int) -> bool:
         """Whether these are all words of the language, with no capital to make a name of them."""

@@ -35,10 +35,11 @@ def normalize(text: str) -> str:
     """
     folded = text.casefold()
     if not folded.isascii():
-        folded = _DROPPED.sub("", unicodedata.normalize("NFKD", folded))
-        folded = unicodedata.normalize("NFC", folded)
+        # Some characters have a case only once they are taken apart, and can be taken apart only then.
+        folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", folded).casefold())
+        folded = unicodedata.normalize("NFC", _DROPPED.sub("", folded))
     words = _SEPARATORS.sub(" ", folded).strip()
-    return " ".join(words.split()) or folded.strip()
+    return " ".join(words.split()) or folded.replace("\x00", " ").strip()  # the trie cannot hold NUL characters
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from lms.predict import RolePredict
 from lms.resolve import language_model, register_engine, unregister_engine
 from lms.roles import ROLES, Roles
 from lms.session import session
+from lms.streaming import StreamListener
 from lms.usage import Usage
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "PromptTooLongError",
     "RolePredict",
     "Roles",
+    "StreamListener",
     "TolerantAdapter",
     "Usage",
     "check",

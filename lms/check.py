@@ -98,13 +98,17 @@ class CheckReport:
         return {**asdict(self), "kept_format": self.kept_format, "trials": [asdict(trial) for trial in self.trials]}
 
 
-def check(model: str) -> CheckReport:
+def check(model: str, **options: Any) -> CheckReport:
     """Give a model three tiny tasks, without cache and without second tries.
+
+    Args:
+        model: see `language_model`.
+        **options: settings of `dspy.LM`, such as `api_base` and `max_tokens`.
 
     Never raises for what is wrong with the model or the way to it: that is what the report says.
     """
     try:
-        lm = language_model(model)
+        lm = language_model(model, **options)
     except TriplecheckError as error:
         return CheckReport(model, error=str(error))
     ledger, trials = Ledger(), []

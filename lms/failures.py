@@ -10,6 +10,7 @@ from dspy.utils.exceptions import (
     LMAuthError,
     LMBillingError,
     LMError,
+    LMInvalidRequestError,
     LMNotConfiguredError,
     LMRateLimitError,
     LMTimeoutError,
@@ -51,6 +52,8 @@ def _what(error: LMError) -> str:
         return "no credit"
     if isinstance(error, LMUnsupportedModelError):
         return "no such model"
+    if isinstance(error, LMInvalidRequestError):
+        return "the server refuses the request"
     if isinstance(error, LMTransportError):
         return "no connection"
     return "the call failed"
@@ -68,6 +71,8 @@ def _way_out(error: LMError, lm: Any) -> str:
         return "wait, use fewer threads, or raise the account's limit"
     if isinstance(error, LMUnsupportedModelError):
         return "check the model's name"
+    if isinstance(error, LMInvalidRequestError):
+        return "check the model's name, as the server knows it, and the settings of the call"
     return f"check that the server runs and that {prefix}_API_BASE is right, or use another model"
 
 
@@ -81,4 +86,7 @@ def _place(lm: Any) -> str:
 
 def _text(error: LMError) -> str:
     text = " ".join(str(error).split())
+    if not error.message and error.status is not None:
+        # DSPy's own client reads errors as OpenAI writes them, and nothing from other servers' ones.
+        text = f"HTTP {error.status}, for a reason that cannot be read"
     return text if len(text) <= 300 else text[:297] + "..."

@@ -117,8 +117,10 @@ def _is_alike(graph: Graph, text: str, node: int, name: str) -> bool:
     """Equal but for case, accents and punctuation; a number or a date by its value, since "-5" is not "5"."""
     literal = graph.literal(node) or Literal(graph.label(node))
     size = quantity(literal)
-    if size is not None:
+    if size is not None and size.kind == "number":
         return quantity(replace(literal, lexical=_THOUSANDS.sub("", text))) == size
+    if size is not None and text.startswith("-") != literal.lexical.startswith("-"):
+        return False  # before Christ or after
     return normalize(text) in (normalize(name), normalize(graph.label(node)))
 
 

@@ -20,6 +20,8 @@ VALUE_SEPARATOR = " | "
 WRITTEN_AS = " = "
 
 _SEPARATORS = re.compile(r"[\x00-\x1f\x7f-\x9f|→←]")
+# What a model that copies it would write as a header, or as a thought, which is no part of a reply.
+_MARKUP = re.compile(r"\[(?=\[)|<(?=/?think)", re.IGNORECASE)
 _EQUALS = re.compile(r"(?:^|\s+)=(?:\s+|$)")
 
 
@@ -176,6 +178,6 @@ def _number(_graph: Graph, node: int) -> str:
 
 
 def notation(text: str) -> str:
-    """A text without the marks that stand for something in prompts: separators, arrows, headers, control characters."""
-    text = _SEPARATORS.sub(" ", text).replace("[[", "[ [").replace("[[", "[ [")
+    """A text without the marks that stand for something in prompts: separators, arrows, headers."""
+    text = _MARKUP.sub(r"\g<0> ", _SEPARATORS.sub(" ", text))
     return " ".join(_EQUALS.sub("=", text).split())

@@ -29,10 +29,10 @@ _WEIGHT = {"label": 1.0, "alias": 0.97}
 
 @dataclass(frozen=True)
 class _Name:
-    """What is known of a normalised name: the spellings that were looked up, and (IRI, source) of what bears it."""
+    """What is known of a normalised name: the spellings looked up, and the source of each node that bears it."""
 
     looked_up: frozenset[str] = frozenset()
-    entities: Mapping[str, str] = field(default_factory=dict)
+    nodes: Mapping[int, str] = field(default_factory=dict)
 
 
 class SparqlLinker:
@@ -66,47 +66,43 @@ class SparqlLinker:
         found = self._look_up(dict.fromkeys(spans))
         return MentionDetector({form for form, named in found.items() if named}, None).detect(question)
 
-    def candidates(self, text: str, question: str | None = None, limit: int = 10) -> list[Candidate]:
+    def candidates(self, text: str | Mention, question: str | None = None, limit: int = 10) -> list[Candidate]:
         """Nodes of that name, best first; `question` makes no difference."""
-        form = normalize(text)
-        sources: dict[int, str] = {}
-        for id, source in self._look_up([text])[form].items():
-            node = self._graph.find(id)
-            if node is not None:
-                sources.setdefault(node, source)
+        written = text.text if isinstance(text, Mention) else text
+        sources = self._look_up([written])[normalize(written)]
         found = []
         for node, source in sources.items():
             # Popularity only ever decides between several.
             edges = self._graph.degree(node) if len(sources) > 1 else 0
-            popularity = min(1.0, math.log1p(edges) / 16)
-            score = _WEIGHT[source] + 0.1 * popularity
-            label = self._graph.label(node)
-            candidate = Candidate(node, self._graph.node_id(node), label, source, _WEIGHT[source])
-            found.append((score, popularity, candidate))
-        found.sort(key=lambda f: (-f[0], f[2].id))
-        return [
-            Candidate(c.node, c.id, c.label, c.source, c.lexical, 0.0, popularity, score)
-            for score, popularity, c in found[:limit]
-        ]
+            popularity, weight = min(1.0, math.log1p(edges) / 16), _WEIGHT[source]
+            id, label = self._graph.node_id(node), self._graph.label(node)
+            found.append(Candidate(node, id, label, source, weight, 0.0, popularity, weight + 0.1 * popularity))
+        return sorted(found, key=lambda c: (-c.score, c.id))[:limit]
 
-    def _look_up(self, texts: Iterable[str]) -> dict[str, dict[str, str]]:
-        """Source (label or alias) by IRI, by the normalised forms of the texts; no text is asked for twice."""
+    def _look_up(self, texts: Iterable[str]) -> dict[str, dict[int, str]]:
+        """Source (label or alias) by node, by the normalised forms of the texts; no text is asked for twice."""
         forms = {text: normalize(text) for text in texts}
         with self._lock:
             known = {form: self._known.get(form, _Name()) for form in forms.values()}
         new = [text for text, form in forms.items() if text not in known[form].looked_up]
-        found: dict[str, dict[str, str]] = {form: dict(name.entities) for form, name in known.items()}
+        found: dict[str, dict[int, str]] = {form: dict(name.nodes) for form, name in known.items()}
+        numbers: dict[str, int | None] = {}
         for part in chunks(list(dict.fromkeys(v for text in new for v in _variants(text))), _TEXTS_PER_QUERY):
             for row in self._client.select(self._query(part)):
-                named = found.get(normalize(row["v"].value))
-                if named is not None and row["x"].kind is Kind.IRI:
+                named, id = found.get(normalize(row["v"].value)), row["x"].value
+                if named is None or row["x"].kind is not Kind.IRI:
+                    continue
+                if id not in numbers:
+                    numbers[id] = self._graph.find(id)
+                node = numbers[id]
+                if node is not None:  # neither a class nor a relation
                     is_label = row["p"].value in self._words.labels
-                    named[row["x"].value] = "label" if is_label else named.get(row["x"].value, "alias")
+                    named[node] = "label" if is_label else named.get(node, "alias")
         with self._lock:
             for text in new:
                 form = forms[text]
-                looked_up = self._known.get(form, _Name()).looked_up | {text}
-                self._known[form] = _Name(looked_up, found[form])
+                before = self._known.get(form, _Name())
+                self._known[form] = _Name(before.looked_up | {text}, {**before.nodes, **found[form]})
             while len(self._known) > _REMEMBERED:
                 self._known.popitem(last=False)
         return found

@@ -19,7 +19,7 @@ class LocalConfig:
 
     backend: BackendName = "transformers"
     """What runs the model. `llama.cpp` needs llama-cpp-python (extra `llama-cpp`)."""
-    max_new_tokens: int = 512
+    max_new_tokens: int = 256
     """Length limit of a reply where a call sets no `max_tokens`."""
     context_length: int = 8192
     """Prompt and reply together, at most; the model's own limit holds as well."""

@@ -69,6 +69,7 @@ class LlamaCppBackend:
             temperature=prompt.temperature,
             top_p=prompt.top_p,
             top_k=0 if prompt.temperature > 0 else 1,
+            min_p=0.0,
             repeat_penalty=self._config.repetition_penalty,
             seed=prompt.seed,
             stop=list(prompt.stop),

@@ -36,7 +36,7 @@ class TestValues:
             "aliens\treleased\t1986\nbrazil\treleased\t1985\nbrazil\tsequel\t1984\n1984\tby\torwell\n"
             "aliens\tsequel\tprometheus\norwell\twrote\t1984\n",
         )
-        assert tails(kb, "released") == [Literal("1985", XSD + "integer"), Literal("1986", XSD + "integer")]
+        assert set(tails(kb, "released")) == {Literal("1985", XSD + "integer"), Literal("1986", XSD + "integer")}
         assert set(tails(kb, "sequel")) == {"1984", "prometheus"}
         assert tails(kb, "wrote") == ["1984"]
 

@@ -1,0 +1,326 @@
+"""Building a knowledge base, opening it, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from kg_parts import built, raw_graph, write
+
+from kg import KnowledgeBase, KnowledgeBaseError, build
+from kg.documents import Document
+from kg.encode import Encoder
+from kg.manifest import FILE, VERSION
+from kg.readers import read_graph
+from kg.readers.documents import read_documents
+
+EDGES = [("ada", "knows", "charles"), ("charles", "born in", "London"), ("ada", "age", "36")]
+
+
+@pytest.fixture(scope="module")
+def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(raw_graph(EDGES), tmp_path_factory.mktemp("pristine") / "kb", encoder=None).path
+
+
+@pytest.fixture
+def folder(pristine: Path, tmp_path: Path) -> Path:
+    """A good knowledge base to be damaged."""
+    return Path(shutil.copytree(pristine, tmp_path / "kb"))
+
+
+def listing(folder: Path) -> dict[str, bytes]:
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def edit_manifest(folder: Path, **changes: object) -> None:
+    about = json.loads((folder / FILE).read_text("utf-8"))
+    (folder / FILE).write_text(json.dumps(about | changes), "utf-8")
+
+
+class TestBuild:
+    def test_what_was_built_is_opened(self, pristine: Path) -> None:
+        kb = KnowledgeBase.open(str(pristine))
+        assert kb.manifest.counts == {
+            "entities": 3,
+            "values": 1,
+            "relations": 3,
+            "triples": 3,
+            "types": 0,
+            "names": 4,
+            "documents": 0,
+        }
+        assert kb.graph.num_triples == 3
+        assert kb.documents is kb.encoder is kb.relation_vectors is kb.name_vectors is None
+        kb.verify()
+
+    def test_the_same_content_has_the_same_hash(self, pristine: Path, tmp_path: Path) -> None:
+        hashes = {build(raw_graph(EDGES), tmp_path / name, encoder=None).manifest.content_hash for name in ("a", "b")}
+        assert hashes == {KnowledgeBase.open(pristine).manifest.content_hash}
+        other = build(raw_graph(EDGES[:2]), tmp_path / "c", encoder=None)
+        assert other.manifest.content_hash not in hashes
+
+    def test_an_older_knowledge_base_is_replaced(self, folder: Path) -> None:
+        kb = build(raw_graph(EDGES[:1]), folder, encoder=None)
+        assert kb.graph.num_triples == 1
+        kb.verify()
+        assert [p.name for p in folder.parent.iterdir()] == ["kb"]
+
+    def test_one_that_is_open_stays_readable_while_it_is_replaced(self, folder: Path) -> None:
+        graph = KnowledgeBase.open(folder).graph
+        build(raw_graph([("x", "y", "z")]), folder, encoder=None)
+        assert graph.find("charles") is not None
+        assert graph.num_triples == 3
+
+    def test_an_empty_directory_is_taken(self, tmp_path: Path) -> None:
+        (tmp_path / "kb").mkdir()
+        assert build(raw_graph(EDGES), tmp_path / "kb", encoder=None).graph.num_triples == 3
+
+    def test_missing_parents_are_made(self, tmp_path: Path) -> None:
+        assert build(raw_graph(EDGES), tmp_path / "a" / "b" / "kb", encoder=None).path.is_dir()
+
+    def test_it_can_be_moved(self, folder: Path) -> None:
+        moved = folder.rename(folder.parent / "elsewhere")
+        KnowledgeBase.open(moved).verify()
+
+    def test_sources_and_skipped_lines_are_noted(self, tmp_path: Path) -> None:
+        triples = write(tmp_path / "t.tsv", "a\tr\tb\nbad\n")
+        entities = write(tmp_path / "e.tsv", "id\tlabel\na\tAda\nbad\n")
+        raw = read_graph([triples], entities, skip_bad=True)
+        documents = read_documents(write(tmp_path / "d.jsonl", '{"id": "1", "text": "Ada"}\nbad\n'), skip_bad=True)
+        kb = build(raw, tmp_path / "kb", documents=documents, encoder=None, sources=["t.tsv", "e.tsv", "d.jsonl"])
+        assert (kb.manifest.sources, kb.manifest.skipped) == (["d.jsonl", "e.tsv", "t.tsv"], 3)
+
+    def test_progress_is_told(self, tmp_path: Path) -> None:
+        told: list[str] = []
+        build(raw_graph(EDGES), tmp_path / "kb", encoder=None, progress=lambda what, _done, _total: told.append(what))
+        assert told[0] == "numbering nodes"
+        assert told[-1] == "writing the manifest"
+
+    def test_documents_and_vectors_are_built_in(self, tmp_path: Path, encoder: Encoder) -> None:
+        documents = [Document("d1", "ada", "Ada", "Ada wrote programs.")]
+        kb = build(raw_graph(EDGES), tmp_path / "kb", encoder=encoder, name_vectors=True, documents=documents)
+        assert kb.manifest.counts["documents"] == 1
+        assert kb.documents is not None
+        assert kb.relation_vectors is not None
+        assert kb.name_vectors is not None
+        assert kb.relation_vectors.against("birthplace").argmax() == kb.graph.find_relation("born in")
+        kb.verify()
+
+    def test_an_empty_graph(self, tmp_path: Path, encoder: Encoder) -> None:
+        kb = built(tmp_path, "", encoder=encoder, name_vectors=True)
+        assert set(kb.manifest.counts.values()) == {0}
+        assert kb.linker.mentions("Who was Ada?") == []
+        assert kb.linker.candidates("Ada", "Who was Ada?") == []
+        kb.verify()
+
+
+class TestFailedBuild:
+    @pytest.mark.parametrize(
+        "when", ["numbering nodes", "indexing names", "indexing documents", "writing the manifest"]
+    )
+    def test_the_old_one_stays_as_it_was_and_nothing_else(self, folder: Path, when: str) -> None:
+        def fail(what: str, _done: int, _total: int | None) -> None:
+            if what == when:
+                raise KeyboardInterrupt
+
+        before = listing(folder.parent)
+        with pytest.raises(KeyboardInterrupt):
+            build(raw_graph([("x", "y", "z")]), folder, encoder=None, documents=[], progress=fail)
+        assert listing(folder.parent) == before
+        assert [p.name for p in folder.parent.iterdir()] == ["kb"]
+
+    def test_nothing_is_left_where_there_was_nothing(self, tmp_path: Path) -> None:
+        def documents() -> Iterator[Document]:
+            yield Document("d1", None, "", "text")
+            raise OSError("the disk is full")
+
+        with pytest.raises(OSError, match="disk"):
+            build(raw_graph(EDGES), tmp_path / "kb", encoder=None, documents=documents())
+        assert list(tmp_path.iterdir()) == []
+
+    def test_one_that_is_killed_leaves_the_old_one(self, folder: Path) -> None:
+        before = listing(folder)
+        code = (
+            "import os, sys\n"
+            "from kg import build\n"
+            "from kg_parts import raw_graph\n"
+            "stop = lambda what, done, total: os._exit(9) if what == 'writing the manifest' else None\n"
+            "build(raw_graph([('x', 'y', 'z')]), sys.argv[1], encoder=None, progress=stop)\n"
+        )
+        assert run(code, folder).returncode == 9
+        assert listing(folder) == before
+        KnowledgeBase.open(folder).verify()
+
+    @pytest.mark.parametrize("content", ["file", "folder"])
+    def test_what_is_no_knowledge_base_is_not_replaced(self, tmp_path: Path, content: str) -> None:
+        target = tmp_path / "mine"
+        if content == "file":
+            target.write_text("precious")
+        else:
+            target.mkdir()
+            (target / "thesis.txt").write_text("precious")
+        before = listing(tmp_path)
+        with pytest.raises(KnowledgeBaseError, match=r"mine: exists and is not a knowledge base"):
+            build(raw_graph(EDGES), target, encoder=None)
+        assert listing(tmp_path) == before
+
+    def test_a_folder_with_somebody_elses_manifest_is_not_replaced(self, tmp_path: Path) -> None:
+        (tmp_path / "mine").mkdir()
+        (tmp_path / "mine" / FILE).write_text('{"name": "a web application"}')
+        with pytest.raises(KnowledgeBaseError, match="not a knowledge base"):
+            build(raw_graph(EDGES), tmp_path / "mine", encoder=None)
+        assert (tmp_path / "mine" / FILE).read_text() == '{"name": "a web application"}'
+
+
+def run(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    return start(code, *arguments).wait_for_it()
+
+
+class Running(subprocess.Popen[str]):
+    """A Python process with the tests' helpers at hand."""
+
+    def wait_for_it(self) -> subprocess.CompletedProcess[str]:
+        out, err = self.communicate(timeout=60)
+        return subprocess.CompletedProcess(self.args, self.returncode, out, err)
+
+
+def start(code: str, *arguments: object) -> Running:
+    here = Path(__file__)
+    path = f"import sys; sys.path[:0] = {[str(here.parent), str(here.parents[2])]!r}\n"
+    command = [sys.executable, "-c", path + code, *map(str, arguments)]
+    return Running(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_two_processes_that_build_the_same_target_leave_one_whole(tmp_path: Path) -> None:
+    code = (
+        "import sys, time\n"
+        "from pathlib import Path\n"
+        "from kg import build\n"
+        "from kg_parts import raw_graph\n"
+        "mark, ready = sys.argv[2], Path(sys.argv[3])\n"
+        "(ready / mark).touch()\n"
+        "while len(list(ready.iterdir())) < 2: time.sleep(0.01)\n"
+        "for _ in range(12):\n"
+        "    build(raw_graph([(mark, 'r', f'{mark}{i}') for i in range(50)]), sys.argv[1], encoder=None)\n"
+    )
+    ready = tmp_path / "ready"
+    ready.mkdir()
+    started = [start(code, tmp_path / "kb", mark, ready) for mark in ("one", "other")]
+    ended = [process.wait_for_it() for process in started]
+    assert [process.returncode for process in ended] == [0, 0], ended[0].stderr + ended[1].stderr
+    assert {p.name for p in tmp_path.iterdir()} == {"kb", "ready"}
+    kb = KnowledgeBase.open(tmp_path / "kb")
+    kb.verify()
+    assert (kb.graph.find("one") is None) != (kb.graph.find("other") is None)
+
+
+class TestRefused:
+    def test_no_such_directory(self, tmp_path: Path) -> None:
+        with pytest.raises(KnowledgeBaseError, match=r"nowhere: no such knowledge base.*kb build"):
+            KnowledgeBase.open(tmp_path / "nowhere")
+
+    def test_a_file(self, tmp_path: Path) -> None:
+        with pytest.raises(KnowledgeBaseError, match=r"a\.tsv"):
+            KnowledgeBase.open(write(tmp_path / "a.tsv", "a\tr\tb\n"))
+
+    def test_a_directory_without_a_manifest(self, folder: Path) -> None:
+        (folder / FILE).unlink()
+        with pytest.raises(KnowledgeBaseError, match=r"kb: not a knowledge base"):
+            KnowledgeBase.open(folder)
+
+    @pytest.mark.parametrize(
+        "content",
+        ["", "{", "[]", "null", "7", "{}", '{"format": 1}', "\x00", '{"format": "triplecheck-knowledge-base"}'],
+    )
+    def test_a_damaged_or_foreign_manifest(self, folder: Path, content: str) -> None:
+        (folder / FILE).write_text(content)
+        with pytest.raises(KnowledgeBaseError, match=r"manifest\.json"):
+            KnowledgeBase.open(folder)
+
+    def test_a_manifest_that_is_no_text(self, folder: Path) -> None:
+        (folder / FILE).write_bytes(b"\xff\xfe\x00")
+        with pytest.raises(KnowledgeBaseError, match=r"manifest\.json"):
+            KnowledgeBase.open(folder)
+
+    def test_another_format_version(self, folder: Path) -> None:
+        edit_manifest(folder, version=VERSION + 1)
+        with pytest.raises(KnowledgeBaseError, match=rf"version {VERSION + 1}.* reads {VERSION}; build it again"):
+            KnowledgeBase.open(folder)
+
+    def test_another_version_with_other_fields_is_refused_for_its_version(self, folder: Path) -> None:
+        edit_manifest(folder, version=VERSION + 1, shards=7)
+        with pytest.raises(KnowledgeBaseError, match="version"):
+            KnowledgeBase.open(folder)
+
+    def test_every_missing_file_is_named(self, pristine: Path, tmp_path: Path) -> None:
+        for name in KnowledgeBase.open(pristine).manifest.files:
+            folder = Path(shutil.copytree(pristine, tmp_path / "kb"))
+            (folder / name).unlink()
+            with pytest.raises(KnowledgeBaseError, match=rf"{name}: missing"):
+                KnowledgeBase.open(folder)
+            shutil.rmtree(folder)
+
+    def test_every_truncated_file_is_named(self, pristine: Path, tmp_path: Path) -> None:
+        for name, (size, _) in KnowledgeBase.open(pristine).manifest.files.items():
+            if size == 0:
+                continue
+            folder = Path(shutil.copytree(pristine, tmp_path / "kb"))
+            content = (folder / name).read_bytes()
+            (folder / name).write_bytes(content[:-1])
+            with pytest.raises(KnowledgeBaseError, match=rf"{name}: {size - 1} bytes where {size}"):
+                KnowledgeBase.open(folder)
+            shutil.rmtree(folder)
+
+    def test_a_changed_file_is_found_by_verifying(self, folder: Path) -> None:
+        path = folder / "graph" / "out_ends.npy"
+        content = bytearray(path.read_bytes())
+        content[-1] ^= 1
+        path.write_bytes(content)
+        kb = KnowledgeBase.open(folder)
+        with pytest.raises(KnowledgeBaseError, match=r"out_ends\.npy: its content has changed"):
+            kb.verify()
+
+    @pytest.mark.parametrize("name", ["graph/out_ends.npy", "names/name_nodes.npy", "names/trigram_sizes.npy"])
+    def test_an_array_of_objects_is_never_unpickled(self, folder: Path, tmp_path: Path, name: str) -> None:
+        np.save(folder / name, np.array([Mischief(tmp_path / "mischief")] * 4, object), allow_pickle=True)
+        size, files = (folder / name).stat().st_size, json.loads((folder / FILE).read_text("utf-8"))["files"]
+        edit_manifest(folder, files=files | {name: [size, "0"]})
+        kb = KnowledgeBase.open(folder)
+        with pytest.raises((KnowledgeBaseError, ValueError)):
+            _ = kb.linker
+        assert not (tmp_path / "mischief").exists()
+
+    def test_there_is_nothing_pickled_in_it(self, people_with_vectors: KnowledgeBase) -> None:
+        for name in people_with_vectors.manifest.files:
+            path = people_with_vectors.path / name
+            if path.suffix == ".npy":
+                np.load(path, allow_pickle=False)
+            assert path.suffix in {".npy", ".json", ".arrow", ".marisa"}, name
+
+
+class Mischief:
+    """Makes a file when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Path.touch, (self.path,)
+
+
+def test_a_large_one_opens_at_once(tmp_path: Path) -> None:
+    edges = [(f"entity {i}", f"r{i % 11}", f"entity {i * 7 % 20_000}") for i in range(20_000)]
+    build(raw_graph(edges), tmp_path / "kb", encoder=None)
+    started = time.perf_counter()
+    kb = KnowledgeBase.open(tmp_path / "kb")
+    node = kb.graph.find("entity 12")
+    assert node is not None
+    assert kb.graph.degree(node) > 0
+    assert time.perf_counter() - started < 0.5

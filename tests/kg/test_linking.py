@@ -1,0 +1,156 @@
+"""From text to nodes: sources, scores, homonyms, grounding."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from kg_parts import built
+
+from kg import Candidate, GraphLinker, KnowledgeBase, Linker
+
+
+def candidates(kb: KnowledgeBase, text: str, question: str | None = None) -> list[Candidate]:
+    return kb.linker.candidates(text, question)
+
+
+def only(kb: KnowledgeBase, text: str) -> Candidate:
+    (candidate,) = candidates(kb, text)
+    return candidate
+
+
+def test_the_linker_is_a_linker(people: KnowledgeBase) -> None:
+    linker: Linker = people.linker
+    assert isinstance(linker, GraphLinker)
+
+
+class TestSources:
+    @pytest.mark.parametrize(
+        ("text", "id", "source"),
+        [
+            ("Bernhard Heiden", "heiden", "label"),
+            ("bernhard heiden", "heiden", "label"),
+            ("Bernhard Levi", "heiden", "alias"),
+            ("3800", "3800", "value"),
+            ("Bernard Haiden", "heiden", "typo"),
+            ("Bernhard Lewi", "heiden", "typo"),
+            ("Hindemith", "hindemith", "partial"),
+            ("Hindemit", "hindemith", "partial"),
+            ("hindmeith", "hindemith", "partial"),
+            ("Obama", "obama", "partial"),
+            ("Obana", "obama", "partial"),
+            ("Ford Copola", "coppola", "partial"),
+            ("holstien", "anna", "partial"),
+            ("北京", "beijing", "label"),
+            ("?", "question_mark", "label"),
+        ],
+    )
+    def test_a_candidate_tells_how_it_was_found(self, people: KnowledgeBase, text: str, id: str, source: str) -> None:
+        candidate = only(people, text)
+        assert (candidate.id, candidate.source) == (id, source)
+
+    def test_a_candidate_has_the_label_and_the_number_of_its_node(self, people: KnowledgeBase) -> None:
+        candidate = only(people, "Bernhard Levi")
+        assert candidate.label == "Bernhard Heiden"
+        assert people.graph.node_id(candidate.node) == candidate.id == "heiden"
+
+    def test_the_nearer_the_name_the_better(self, people: KnowledgeBase) -> None:
+        texts = ["Bernhard Heiden", "Bernhard Levi", "Bernhard Heidn", "Bernhrad Hiden", "Heiden", "Heidn"]
+        lexical = [only(people, text).lexical for text in texts]
+        assert lexical == sorted(set(lexical), reverse=True)
+        assert all(0 < fit <= 1 for fit in lexical)
+
+    def test_a_misspelt_name_is_not_sought_where_there_is_an_exact_one(self, people: KnowledgeBase) -> None:
+        assert {c.source for c in candidates(people, "Paris")} == {"label"}
+
+    def test_a_misspelt_part_is_not_sought_where_there_is_an_exact_one(self, people: KnowledgeBase) -> None:
+        assert [c.label for c in candidates(people, "Michael")] == ["Michael Jordan", "Michael Jordan"]
+
+    def test_the_shorter_of_two_names_with_a_part_fits_better(self, tmp_path: Path) -> None:
+        kb = built(tmp_path, "Malia Ann Obama\tchild of\tBarack Obama\n")
+        assert [c.id for c in candidates(kb, "obama")] == ["Barack Obama", "Malia Ann Obama"]
+
+    @pytest.mark.parametrize(
+        "text", ["", " ", "zz", "Qwertz", "Bo", "\x00", "\ud83d", "\N{VIOLIN}", "贝多芬", "x" * 20_000]
+    )
+    def test_what_resembles_no_name_has_no_candidates(self, people: KnowledgeBase, text: str) -> None:
+        assert candidates(people, text) == []
+
+    def test_a_short_word_is_not_taken_for_a_misspelt_one(self, people: KnowledgeBase) -> None:
+        assert "Zsa Zsa Gábor" not in [c.label for c in candidates(people, "Zsi")]
+
+    def test_without_typo_tolerance_only_exact_names_are_found(self, people: KnowledgeBase) -> None:
+        linker = GraphLinker(people.graph, people.names)
+        assert [c.id for c in linker.candidates("Bernhard Heiden")] == ["heiden"]
+        assert linker.candidates("Bernhard Heidn") == linker.candidates("Heiden") == []
+        assert [m.text for m in linker.mentions("Who taught Bernhard Heiden or Paul Hindemit?")] == ["Bernhard Heiden"]
+
+    def test_a_name_is_found_by_its_meaning_where_names_have_vectors(self, people_with_vectors: KnowledgeBase) -> None:
+        found = candidates(people_with_vectors, "the United States of America")
+        assert found[0].id == "usa"
+        assert "dense" in {c.source for c in found}
+
+
+class TestHomonyms:
+    def test_all_are_kept(self, people: KnowledgeBase) -> None:
+        assert {c.id for c in candidates(people, "Michael Jordan")} == {"jordan_player", "jordan_scientist"}
+        assert {c.id for c in candidates(people, "paris")} == {"paris", "paris_texas"}
+
+    def test_the_better_known_one_is_first(self, people: KnowledgeBase) -> None:
+        first, second = candidates(people, "Paris")
+        assert (first.id, second.id) == ("paris", "paris_texas")
+        assert first.popularity > second.popularity
+        assert first.lexical == second.lexical == 1.0
+
+    def test_a_limit_keeps_the_best(self, people: KnowledgeBase) -> None:
+        assert people.linker.candidates("Paris", limit=1) == candidates(people, "Paris")[:1]
+
+    def test_a_misspelt_name_of_several_nodes_finds_them_all(self, people: KnowledgeBase) -> None:
+        assert {c.id for c in candidates(people, "Micheal Jordan")} == {"jordan_player", "jordan_scientist"}
+
+
+class TestGrounding:
+    @pytest.mark.parametrize(
+        ("question", "id"),
+        [
+            ("Which sport does Michael Jordan play?", "jordan_player"),
+            ("Who was the doctoral advisor of Michael Jordan?", "jordan_scientist"),
+            ("What is the field of research of Michael Jordan?", "jordan_scientist"),
+        ],
+    )
+    def test_the_homonym_whose_relations_fit_the_question_is_first(
+        self, people_with_vectors: KnowledgeBase, question: str, id: str
+    ) -> None:
+        first, second = candidates(people_with_vectors, "Michael Jordan", question)
+        assert first.id == id
+        assert first.grounding > second.grounding
+
+    def test_a_question_does_not_outweigh_a_name(self, people_with_vectors: KnowledgeBase) -> None:
+        found = candidates(people_with_vectors, "Bernhard Heiden", "Which sport does Bernhard Heiden play?")
+        assert [c.id for c in found] == ["heiden"]
+
+    def test_an_entity_without_relations_is_grounded_in_nothing(self, people_with_vectors: KnowledgeBase) -> None:
+        (atlantis,) = candidates(people_with_vectors, "Atlantis", "Where is Atlantis?")
+        assert (atlantis.grounding, atlantis.popularity) == (0.0, 0.0)
+
+    def test_candidates_are_not_grounded_without_a_question(self, people_with_vectors: KnowledgeBase) -> None:
+        assert {c.grounding for c in candidates(people_with_vectors, "Michael Jordan")} == {0.0}
+
+
+class TestMentionsToCandidates:
+    @pytest.mark.parametrize(
+        ("question", "ids", "source"),
+        [
+            ("Who taught Bernhard Heiden?", ["heiden"], "label"),
+            ("Who taught Bernhard Levi?", ["heiden"], "alias"),
+            ("Who taught Bernard Haiden?", ["heiden"], "typo"),
+            ("Where is Paris?", ["paris", "paris_texas"], "label"),
+        ],
+    )
+    def test_a_mention_has_the_candidates_of_its_names(
+        self, people: KnowledgeBase, question: str, ids: list[str], source: str
+    ) -> None:
+        (mention,) = people.linker.mentions(question)
+        found = people.linker.candidates(mention)
+        assert [c.id for c in found] == ids
+        assert {c.source for c in found} == {source}

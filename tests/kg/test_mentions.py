@@ -1,0 +1,148 @@
+"""What a question names."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+
+from kg import KnowledgeBase, Mention
+
+
+def texts(kb: KnowledgeBase, question: str) -> list[str]:
+    """The mentions of a question in the order in which they stand there."""
+    return [m.text for m in sorted(kb.linker.mentions(question), key=lambda m: m.start)]
+
+
+def only(kb: KnowledgeBase, question: str) -> Mention:
+    (mention,) = kb.linker.mentions(question)
+    return mention
+
+
+class TestExact:
+    @pytest.mark.parametrize(
+        ("question", "names"),
+        [
+            ("Who taught Bernhard Heiden?", ["Bernhard Heiden"]),
+            ("Who was Bernhard Heiden's teacher?", ["Bernhard Heiden"]),
+            ("Did Michelle Robinson marry Barack Obama?", ["Michelle Robinson", "Barack Obama"]),
+            ("Where was Zsa Zsa Gabor born?", ["Zsa Zsa Gabor"]),
+            ("Where was Anna of Holstein Gottorp born?", ["Anna of Holstein Gottorp"]),
+            ("Who directed The Godfather?", ["The Godfather"]),
+            ("WHO DIRECTED THE GODFATHER?", ["THE GODFATHER"]),
+            ("In which country is the Big Apple?", ["Big Apple"]),
+            ("Which film came out in 1972?", ["1972"]),
+            ("What is the capital of France?", ["France"]),
+            ("北京 is the capital of which country?", ["北京"]),
+            ("Is USA larger than France?", ["USA", "France"]),
+        ],
+    )
+    def test_names_are_found(self, people: KnowledgeBase, question: str, names: list[str]) -> None:
+        assert texts(people, question) == names
+
+    @pytest.mark.parametrize("question", ["who taught bernhard heiden?", "where was zsa zsa gabor born"])
+    def test_names_in_lower_case_are_found(self, people: KnowledgeBase, question: str) -> None:
+        mention = only(people, question)
+        assert (mention.text, mention.similarity) in [("bernhard heiden", 1.0), ("zsa zsa gabor", 1.0)]
+
+    def test_the_longest_match_counts(self, people: KnowledgeBase) -> None:
+        assert texts(people, "Who is Anna of Holstein-Gottorp?") == ["Anna of Holstein-Gottorp"]
+        assert texts(people, "Where is Gottorp?") == ["Gottorp"]
+        assert texts(people, "Is Frankfurt am Main older than Frankfurt?") == ["Frankfurt am Main", "Frankfurt"]
+
+    def test_a_mention_knows_its_place(self, people: KnowledgeBase) -> None:
+        question = "Who taught Bernhard Heiden?"
+        mention = only(people, question)
+        assert question[mention.start : mention.end] == mention.text
+        assert (mention.forms, mention.similarity) == (("bernhard heiden",), 1.0)
+        assert 0 < mention.salience <= 1
+
+    def test_the_most_salient_come_first(self, people: KnowledgeBase) -> None:
+        mentions = people.linker.mentions("Was Paris the home of Anna of Holstein-Gottorp in 1972?")
+        assert mentions[0].text == "Anna of Holstein-Gottorp"
+        assert [m.salience for m in mentions] == sorted((m.salience for m in mentions), reverse=True)
+
+    @pytest.mark.parametrize("question", ["what is it, and who is she?", "Us and them?", "?", "Where to?", ""])
+    def test_ordinary_words_are_no_mentions(self, people: KnowledgeBase, question: str) -> None:
+        assert "us" not in {text.lower() for text in texts(people, question)}
+        assert "?" not in texts(people, question)
+
+
+class TestMisspelt:
+    @pytest.mark.parametrize(
+        ("question", "written", "form"),
+        [
+            ("Who taught Bernhard Heidn?", "Bernhard Heidn", "bernhard heiden"),
+            ("Who taught Bernard Haiden?", "Bernard Haiden", "bernhard heiden"),
+            ("where was barak obama born", "barak obama", "barack obama"),
+            ("Who directed The Godfahter?", "The Godfahter", "the godfather"),
+            ("Who is Fransis Ford Copola?", "Fransis Ford Copola", "francis ford coppola"),
+            ("Where was Zsazsa Gabor born?", "Zsazsa Gabor", "zsa zsa gabor"),
+            ("Where was Anna of Holsteingottorp born?", "Anna of Holsteingottorp", "anna of holstein gottorp"),
+        ],
+    )
+    def test_a_misspelt_name_is_found(self, people: KnowledgeBase, question: str, written: str, form: str) -> None:
+        mention = only(people, question)
+        assert mention.text.removeprefix("The ") == written.removeprefix("The ")
+        assert mention.forms[0] == form
+        assert 0.75 < mention.similarity < 1
+
+    def test_a_misspelt_name_is_found_over_a_shorter_exact_one(self, people: KnowledgeBase) -> None:
+        mentions = people.linker.mentions("Where was Anna of Holstien Gottorp born?")
+        assert ("Anna of Holstien Gottorp", ("anna of holstein gottorp",)) in [(m.text, m.forms) for m in mentions]
+        assert "Gottorp" in [m.text for m in mentions]
+
+    def test_an_exact_name_beats_a_similar_one(self, people: KnowledgeBase) -> None:
+        assert only(people, "Where is Paris?").forms == ("paris",)
+
+    @pytest.mark.parametrize(
+        "question",
+        ["which city is the birthplace of her supervisors", "what field of research is that", "Who is her teacher?"],
+    )
+    def test_words_of_relations_are_no_misspelt_names(self, people: KnowledgeBase, question: str) -> None:
+        assert texts(people, question) == []
+
+    @pytest.mark.parametrize("question", ["Who taught Wolfgang Amadeus Mozart?", "Who is Xqzt?", "Where is Qo?"])
+    def test_an_unknown_name_is_no_mention(self, people: KnowledgeBase, question: str) -> None:
+        assert texts(people, question) == []
+
+
+class TestAnything:
+    @pytest.mark.parametrize(
+        "question",
+        [
+            "",
+            " ",
+            "\x00",
+            "\x00Who\x01 taught\x7f \x1b[31mthem\x1b[0m?",
+            "\u202eWho taught\u202c them\u200b?",
+            "\N{VIOLIN}\N{GRINNING FACE}\N{ZERO WIDTH JOINER}",
+            "\ud83d",
+            "谁是贝多芬的老师？",
+            "من كان معلم بيتهوفن؟",
+            "बीथोवेन के शिक्षक कौन थे?",
+            "-" * 500,
+            "((((((((((",
+            "'s 's 's",
+            "a" * 5000,
+        ],
+        ids=ascii,
+    )
+    def test_any_text_is_taken(self, people: KnowledgeBase, question: str) -> None:
+        assert people.linker.mentions(question) == []
+
+    @pytest.mark.parametrize("noise", ["\x00", "\N{VIOLIN}", "\ud83d", "\u200b", "\t\n"])
+    def test_a_name_is_found_amid_noise(self, people: KnowledgeBase, noise: str) -> None:
+        question = f"{noise} Who taught {noise} Bernhard Heiden {noise} then?"
+        mention = only(people, question)
+        assert (mention.forms, question[mention.start : mention.end]) == (("bernhard heiden",), "Bernhard Heiden")
+
+    def test_a_question_of_a_hundred_words_takes_no_time(self, people: KnowledgeBase) -> None:
+        pick = random.Random(5)
+        words = ["Heidn", "Paul", "of", "the", "Gottorp", "Anna", "Jordan", "Michel", "Zsa", "and", "Ford", "Francis"]
+        question = " ".join(pick.choice(words) for _ in range(100)) + "?"
+        people.linker.mentions("Warm up.")
+        started = time.perf_counter()
+        people.linker.mentions(question)
+        assert time.perf_counter() - started < 2

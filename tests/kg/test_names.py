@@ -1,0 +1,113 @@
+"""The exact name index."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kg_parts import built
+
+from kg import KnowledgeBase
+from kg.names import normalize
+
+
+class TestNormalize:
+    @pytest.mark.parametrize(
+        ("text", "form"),
+        [
+            ("  Paul   HINDEMITH ", "paul hindemith"),
+            ("Beyoncé", "beyonce"),
+            ("Zsa Zsa Ga\u0301bor", "zsa zsa gabor"),
+            ("Straße", "strasse"),
+            ("İstanbul", "istanbul"),
+            ("Anna of Holstein-Gottorp", "anna of holstein gottorp"),
+            ("O'Neill, Shaquille", "o neill shaquille"),
+            ("snake_case", "snake case"),
+            ("C++", "c++"),
+            ("Ke$ha", "ke$ha"),
+            ("ﬁlm", "film"),
+            ("Ἀτλαντὶς", "ατλαντισ"),
+        ],
+    )
+    def test_case_accents_and_punctuation_go(self, text: str, form: str) -> None:
+        assert normalize(text) == form
+
+    @pytest.mark.parametrize("text", ["?", "!!!", "...", "\N{MUSICAL SCORE}"])
+    def test_what_is_nothing_but_punctuation_stays(self, text: str) -> None:
+        assert normalize(f" {text} ") == text
+
+    @pytest.mark.parametrize(
+        "text", ["北京", "東京タワー", "ガンダム", "서울", "москва", "हिन्दी", "ประเทศไทย", "தமிழ்", "ខ្មែរ"]
+    )
+    def test_words_of_other_scripts_stay_whole(self, text: str) -> None:
+        assert normalize(text) == text
+
+    def test_vowel_points_go(self) -> None:
+        assert normalize("مُحَمَّد") == normalize("محمد") == "محمد"
+        assert normalize("שָׁלוֹם") == "שלום"
+
+    def test_half_a_surrogate_pair_goes(self) -> None:
+        assert normalize("Ada\ud83d") == "ada"
+        assert normalize("\ud83d") == ""
+
+    def test_a_nul_character_goes(self) -> None:
+        assert normalize("Ada\x00Byron") == "ada byron"
+        assert normalize("!\x00") == "!"
+
+    @given(st.text())
+    def test_a_form_is_its_own_form(self, text: str) -> None:
+        form = normalize(text)
+        assert normalize(form) == form
+        assert normalize(text.upper().lower()) == normalize(text.upper())
+
+
+def found(kb: KnowledgeBase, text: str) -> list[tuple[str, str]]:
+    return [(kb.graph.node_id(named.node), named.source) for named in kb.names.nodes(normalize(text))]
+
+
+class TestIndex:
+    def test_names_are_found_however_they_are_written(self, people: KnowledgeBase) -> None:
+        for text in ("Zsa Zsa Gábor", "zsa zsa gabor", "ZSA-ZSA GABOR"):
+            assert found(people, text) == [("zsa_zsa", "label")]
+
+    def test_homonyms_are_all_found(self, people: KnowledgeBase) -> None:
+        assert found(people, "michael jordan") == [("jordan_player", "label"), ("jordan_scientist", "label")]
+
+    def test_aliases_and_values_are_names_too(self, people: KnowledgeBase) -> None:
+        assert found(people, "Big Apple") == [("new_york", "alias")]
+        assert found(people, "USA") == [("usa", "alias")]
+        assert found(people, "1972") == [("1972", "value")]
+
+    def test_names_of_punctuation_and_of_other_scripts(self, people: KnowledgeBase) -> None:
+        assert found(people, "?") == [("question_mark", "label")]
+        assert found(people, "北京") == [("beijing", "label")]
+
+    @pytest.mark.parametrize("text", ["", " ", "nobody", "\x00", "\ud83d", "x" * 100_000])
+    def test_what_is_no_name_is_not_found(self, people: KnowledgeBase, text: str) -> None:
+        assert found(people, text) == []
+
+    def test_labels_come_before_aliases_before_values(self, tmp_path: Path) -> None:
+        kb = built(tmp_path, "a\tyear\t1984\n", "id\tlabel\taliases\na\tWinston\t1984|1984\nb\t1984\t1984\n")
+        assert found(kb, "1984") == [("b", "label"), ("a", "alias"), ("1984", "value")]
+
+    def test_a_long_text_is_no_name(self, tmp_path: Path) -> None:
+        quote = 1234567890 * 10**8
+        kb = built(tmp_path, f"a\tsize\t{quote / 10**18:.70f}\na\tsize\t12\n")
+        assert "12" in kb.names
+        assert len(kb.names) == 2
+
+    def test_a_name_has_a_number(self, people: KnowledgeBase) -> None:
+        forms = [people.names.form(number) for number in range(len(people.names))]
+        assert len(set(forms)) == len(forms) == people.manifest.counts["names"]
+        for number, form in enumerate(forms):
+            assert people.names.nodes_of(number) == people.names.nodes(form)
+
+    def test_a_graph_without_names(self, tmp_path: Path) -> None:
+        kb = built(tmp_path, "")
+        assert len(kb.names) == 0
+        assert kb.names.nodes("anything") == []
+        assert kb.trigrams.within("anything") == []
+        assert kb.linker.mentions("Who was Anything?") == []
+        assert kb.linker.candidates("anything") == []

@@ -1,0 +1,54 @@
+"""Relations compared with a text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kg.encode import Encoder
+from kg.relation_vectors import RelationVectors, build, open_vectors, relation_texts
+from kg.types import Relation
+
+RELATIONS = [
+    Relation("r0", "born in", ("birthplace", "native city")),
+    Relation("r1", "plays for", ()),
+    Relation("r2", "doctoral advisor", ("supervisor",)),
+]
+
+
+@pytest.fixture(scope="module")
+def vectors(encoder: Encoder, tmp_path_factory: pytest.TempPathFactory) -> RelationVectors:
+    folder = tmp_path_factory.mktemp("relations")
+    build(RELATIONS, encoder, folder)
+    return open_vectors(folder, encoder)
+
+
+@pytest.mark.parametrize(("number", "relation"), enumerate(RELATIONS), ids=["r0", "r1", "r2"])
+def test_a_wording_is_nearest_to_its_own_relation(vectors: RelationVectors, number: int, relation: Relation) -> None:
+    for place, text in enumerate(relation_texts(relation)):
+        cosines = vectors.against(text)
+        assert cosines.shape == (3,)
+        assert cosines.argmax() == number
+        assert cosines[number] == pytest.approx(1, abs=1e-3)
+        assert vectors.nearest_wordings(text)[number] == place
+
+
+def test_a_question_is_nearest_to_what_it_asks_for(vectors: RelationVectors) -> None:
+    assert vectors.against("Which team does he play for?").argmax() == 1
+    assert vectors.against("In which town was she born?").argmax() == 0
+
+
+def test_cosines_are_those_of_the_best_wording(vectors: RelationVectors, encoder: Encoder) -> None:
+    text = "Where do they come from?"
+    query = encoder.encode([text])[0]
+    best = [float((encoder.encode(relation_texts(r)) @ query).max()) for r in RELATIONS]
+    np.testing.assert_allclose(vectors.against(text), best, atol=1e-4)
+
+
+def test_without_relations_there_is_nothing_to_compare(encoder: Encoder, tmp_path: Path) -> None:
+    build([], encoder, tmp_path)
+    vectors = open_vectors(tmp_path, encoder)
+    assert vectors.against("anything").shape == (0,)
+    assert vectors.nearest_wordings("anything").shape == (0,)

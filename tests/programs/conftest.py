@@ -1,0 +1,49 @@
+"""What the tests of `programs` share: DSPy as nobody has configured it, and a small world to ask about."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import dspy
+import pytest
+from program_parts import WORLD, Build, build_turtle
+
+from kg import KnowledgeBase
+from programs import Sources
+
+sys.path.append(str(Path(__file__).parents[1] / "kg"))  # for the SPARQL endpoint
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+
+
+@pytest.fixture(autouse=True)
+def isolated_dspy() -> Iterator[None]:
+    before = vars(dspy).get("cache")
+    dspy.configure_cache(enable_disk_cache=False, restrict_pickle=True)
+    yield
+    if before is None:
+        del dspy.cache
+    else:
+        dspy.cache = before
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
+    """The small world, with relation vectors."""
+    return build_turtle(WORLD, tmp_path_factory.mktemp("world"), encoder="all-MiniLM-L6-v2")
+
+
+@pytest.fixture(scope="session")
+def sources(world: KnowledgeBase) -> Sources:
+    return Sources(world.graph, world.linker, world.relation_vectors)
+
+
+@pytest.fixture
+def build(tmp_path: Path) -> Build:
+    """Builds a knowledge base without vectors from the body of a Turtle file."""
+    return lambda turtle: build_turtle(turtle, tmp_path)

@@ -1,0 +1,374 @@
+"""KERAG: planning, retrieval and summarization as the paper has them, switch by switch."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+from program_parts import (
+    WatchedGraph,
+    ask,
+    build_rows,
+    conclude_with,
+    fields,
+    items,
+    keep,
+    kerag,
+    kinds,
+    play,
+    sources_of,
+    steps,
+    topics,
+)
+
+from kg import KnowledgeBase, UserError
+from lms import Budget, BudgetExceededError, Roles, session
+from lms.testing import scripted_model
+from programs import KERAG, Sources, program_names, replay, resolve_program, to_json
+from programs.steps import Checked, Expanded, Linked, Pruned, Stopped, Wrote
+
+TEACHER = "What was the nationality of Bernhard Heiden's teacher?"
+TALK = (
+    topics("Bernhard Heiden", domain="Composer"),
+    keep("→ student of"),
+    keep("→ nationality"),
+    conclude_with("German", cite=["student of", "nationality"]),
+)
+
+
+@pytest.fixture(scope="module")
+def untyped(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
+    rows = [
+        ("Heiden", "student_of", "Hindemith"),
+        ("Hindemith", "nationality", "German"),
+        ("Heiden", "lived_in", "Bonn"),
+    ]
+    return build_rows(rows, tmp_path_factory.mktemp("untyped"))
+
+
+class TestStages:
+    def test_it_plans_retrieves_and_summarizes(self, sources: Sources) -> None:
+        result, engine = play(kerag(sources), TEACHER, *TALK)
+        assert (result.answer, result.grounded, result.abstained, result.reason) == ("German", True, False, "")
+        assert result.answers == [{"id": "http://example.org/german", "label": "German"}]
+        assert replay(sources.graph, result.evidence) == []
+        assert kinds(result) == [
+            *("wrote", "linked"),
+            *("wrote", "pruned", "expanded") * 2,
+            *("wrote", "checked", "answered"),
+        ]
+        assert [step.signature for step in steps(result, Wrote)] == [
+            *("NameTopics", "SelectPaths", "SelectPaths", "AnswerFromFacts")
+        ]
+        assert len(engine.requests) == 4
+
+    def test_prompts_show_schema_first_and_facts_last(self, sources: Sources) -> None:
+        _, engine = play(kerag(sources), TEACHER, *TALK)
+        named, first, second, last = engine.requests
+        assert items(named, "known_names") == ["Bernhard Heiden (Composer)"]
+        assert "Composer" in items(named, "types")
+        assert items(first, "topics") == items(second, "topics") == items(last, "topics") == ["Bernhard Heiden"]
+        assert "Bernhard Heiden → student of / teacher (1 × Composer)" in items(first, "paths")
+        assert "Bernhard Heiden → date of birth (1 × date)" in items(first, "paths")
+        assert not any("Hindemith" in line for line in items(first, "paths"))
+        assert "Bernhard Heiden → student of / teacher → nationality (1 × Nationality)" in items(second, "paths")
+        assert items(last, "facts") == [
+            "Bernhard Heiden → student of / teacher → Paul Hindemith",
+            "Paul Hindemith → nationality → German",
+        ]
+
+    def test_a_path_that_only_leads_back_is_not_offered(self, sources: Sources) -> None:
+        _, engine = play(kerag(sources), TEACHER, *TALK)
+        second = items(engine.requests[2], "paths")
+        # Hindemith has other students than Heiden, but nobody else has his date of birth.
+        assert any(line.startswith("Bernhard Heiden → student of / teacher ← student of") for line in second)
+        births = [topics("Bernhard Heiden"), keep("date of birth"), conclude_with("1910-08-24")]
+        result, _ = play(kerag(sources), "When was Bernhard Heiden born?", *births)
+        assert len(steps(result, Pruned)) == 1
+
+    def test_every_step_and_the_result_are_plain_json(self, sources: Sources) -> None:
+        result, _ = play(kerag(sources, bounds=None), "Who taught Bernard Hieden and Luke Fuchs?", *_misspelt())
+        plain = json.loads(json.dumps(to_json(result)))
+        assert [step["kind"] for step in plain["steps"]] == kinds(result)
+        assert set(plain) == {
+            *("question", "program", "answer", "answers", "evidence", "abstained", "reason", "grounded"),
+            *("steps", "usage"),
+        }
+        assert set(plain["evidence"][0]) >= {"head", "relation", "tail", "head_label", "relation_label", "tail_label"}
+        assert plain["program"] == "kerag"
+
+    def test_a_listener_is_told_every_step_as_it_happens(self, sources: Sources) -> None:
+        heard: list[Any] = []
+        program = kerag(sources)
+        with scripted_model(TALK) as engine, session(engine.name):
+            result = program(question=TEACHER, on_step=heard.append)
+        assert heard == result.steps
+
+    def test_usage_is_told_by_role(self, sources: Sources) -> None:
+        result, _ = play(kerag(sources), TEACHER, *TALK)
+        assert {role: usage.calls for role, usage in result.usage.by_role.items()} == {
+            "extract": 1,
+            "prune": 2,
+            "answer": 1,
+        }
+        assert result.usage.calls == 4
+        assert result.usage.prompt_tokens > 100
+
+    def test_each_role_may_be_played_by_another_model(self, sources: Sources) -> None:
+        with scripted_model(TALK[:1], "a") as a, scripted_model(TALK[1:3], "b"), scripted_model(TALK[3:], "c"):
+            with session(Roles(default="c", by_role={"extract": "a", "prune": "b"})):
+                result = kerag(sources)(question=TEACHER)
+            assert a.left == 0
+        assert [step.model for step in steps(result, Wrote)] == ["a", "b", "b", "c"]
+        assert result.answer == "German"
+
+    def test_retrieved_nodes_are_told_for_recall(self, sources: Sources) -> None:
+        result, _ = play(kerag(sources), TEACHER, *TALK)
+        assert {sources.graph.label(n) for n in result.retrieved} == {"Bernhard Heiden", "Paul Hindemith", "German"}
+
+    @pytest.mark.parametrize("hops", [1, 2, 3])
+    @pytest.mark.parametrize("filtering", ["schema", "instances", "none"])
+    def test_there_are_at_most_two_calls_and_one_a_hop(self, sources: Sources, hops: int, filtering: Any) -> None:
+        result = ask(kerag(sources, hops=hops, filtering=filtering), TEACHER)
+        assert 2 <= result.usage.calls <= 2 + (0 if filtering == "none" else hops)
+        assert replay(sources.graph, result.evidence) == []
+
+
+def _misspelt() -> list[Any]:
+    found = topics("Bernard Hieden = Bernhard Heiden (Composer)", "Lukas Foss")
+    return [found, keep("→ student of"), fields(keep="none"), conclude_with(cite=["student of"], operation="common")]
+
+
+class TestFiltering:
+    def test_nothing_is_fetched_before_the_schema_was_filtered(self, world: KnowledgeBase) -> None:
+        graph = WatchedGraph(world.graph)
+        program = kerag(Sources(graph, world.linker, world.relation_vectors))
+
+        def noted(reply: Any) -> Any:
+            def tell(request: Any) -> str:
+                graph.events.append("model")
+                return reply if isinstance(reply, str) else str(reply(request))
+
+            return tell
+
+        result, _ = play(program, TEACHER, *map(noted, TALK))
+        asked = [e for e in graph.events if e in ("model", "expand", "neighbors", "relation_counts", "schema")]
+        # Topics; then each hop: look at the schema, ask, and only then fetch; in the end the answer.
+        assert [e for e in asked if e != "schema"] == [
+            *("model", "relation_counts", "model", "expand", "relation_counts", "model", "expand", "model"),
+        ]
+        assert asked.index("schema") < asked.index("expand")
+        assert result.answer == "German"
+
+    def test_only_what_was_kept_is_fetched(self, sources: Sources) -> None:
+        result, _ = play(kerag(sources), TEACHER, *TALK)
+        assert [step.path for step in steps(result, Expanded)] == [
+            "Bernhard Heiden → student of / teacher",
+            "Bernhard Heiden → student of / teacher → nationality",
+        ]
+        pruned = steps(result, Pruned)
+        assert [step.by for step in pruned] == ["schema", "schema"]
+        assert all(len(step.kept) == 1 < len(step.offered) for step in pruned)
+
+    def test_paths_are_followed_in_the_order_in_which_they_were_kept(self, sources: Sources) -> None:
+        def backwards(request: Any) -> str:
+            lines = items(request, "paths")
+            return fields(keep=", ".join(str(n) for n in range(len(lines), 0, -1)))
+
+        replies = [topics("Paul Hindemith"), backwards, conclude_with("German")]
+        result, _ = play(kerag(sources, hops=1), "Paul Hindemith?", *replies)
+        (pruned,) = steps(result, Pruned)
+        assert pruned.kept == pruned.offered[::-1]
+        assert [step.path for step in steps(result, Expanded)] == [line.rsplit(" (", 1)[0] for line in pruned.kept]
+
+    def test_by_instances_examples_are_shown(self, sources: Sources) -> None:
+        result, engine = play(kerag(sources, filtering="instances"), TEACHER, *TALK)
+        assert "Bernhard Heiden → student of / teacher (1 × e.g. Paul Hindemith)" in items(engine.requests[1], "paths")
+        assert [step.by for step in steps(result, Pruned)] == ["instances", "instances"]
+        assert result.answer == "German"
+
+    def test_a_graph_without_types_falls_back_to_instances(self, untyped: KnowledgeBase) -> None:
+        replies = [topics("Heiden"), keep("student"), keep("nationality"), conclude_with("German")]
+        result, engine = play(kerag(untyped), TEACHER.replace("Bernhard ", ""), *replies)
+        assert "Heiden → student of (1 × e.g. Hindemith)" in items(engine.requests[1], "paths")
+        assert [step.by for step in steps(result, Pruned)] == ["instances", "instances"]
+        assert (result.answer, result.grounded) == ("German", True)
+
+    def test_without_filtering_everything_is_fetched_and_no_model_is_asked(self, sources: Sources) -> None:
+        replies = [topics("Bernhard Heiden"), conclude_with("German", cite=["nationality"])]
+        result, engine = play(kerag(sources, filtering="none"), TEACHER, *replies)
+        assert [step.by for step in steps(result, Pruned)] == ["none", "none"]
+        assert all(step.kept == step.offered for step in steps(result, Pruned))
+        facts = items(engine.requests[1], "facts")
+        assert {"Bernhard Heiden → born in / place of birth → Frankfurt", "Paul Hindemith → nationality → German"} <= {
+            fact.replace("born in →", "born in / place of birth →") for fact in facts
+        }
+        assert result.answer == "German"
+
+    def test_one_hop_only_does_not_reach_the_second(self, sources: Sources) -> None:
+        replies = [topics("Bernhard Heiden"), keep("→ student of"), conclude_with("German")]
+        result, engine = play(kerag(sources, hops=1), TEACHER, *replies)
+        assert (result.answer, result.grounded) == ("German", False)
+        assert len(engine.requests) == 3
+
+    def test_more_hops_reach_further(self, sources: Sources) -> None:
+        replies = [topics("Bernhard Heiden"), *(keep("→ student of"),) * 3, conclude_with("Bernhard Sekles")]
+        result, _ = play(kerag(sources, hops=3), "Whose pupil taught Bernhard Heiden?", *replies[:4], replies[-1])
+        assert (result.answer, result.grounded) == ("Bernhard Sekles", True)
+        assert len(result.evidence) == 2
+
+
+class TestTopics:
+    BOTH = "Are Bernhard Heiden and Lukas Foss students of the same composer?"
+
+    def test_a_comparison_starts_from_several_topics(self, sources: Sources) -> None:
+        replies = [
+            topics("Bernhard Heiden", "Lukas Foss"),
+            keep("→ student of"),
+            fields(keep="none"),
+            conclude_with(cite=["→ student of"], operation="same"),
+        ]
+        result, engine = play(kerag(sources), self.BOTH, *replies)
+        assert items(engine.requests[1], "topics") == ["Bernhard Heiden", "Lukas Foss"]
+        assert (result.answer, result.grounded, len(result.evidence)) == ("yes", True, 2)
+
+    def test_the_single_entity_switch_takes_the_first_only(self, sources: Sources) -> None:
+        replies = [topics("Bernhard Heiden", "Lukas Foss"), fields(keep="none")]
+        result, engine = play(kerag(sources, multi_entity=False), self.BOTH, *replies)
+        assert items(engine.requests[1], "topics") == ["Bernhard Heiden"]
+        assert [step.mention for step in steps(result, Linked)] == ["Bernhard Heiden"]
+
+    def test_a_topic_that_is_named_twice_counts_once(self, sources: Sources) -> None:
+        replies = [topics("Luke Fuchs", "Lukas Foss", "Luke Fuchs"), fields(keep="none")]
+        _, engine = play(kerag(sources), "Luke Fuchs?", *replies)
+        assert items(engine.requests[1], "topics") == ["Luke Fuchs = Lukas Foss"]
+
+
+class TestAbstaining:
+    @pytest.mark.parametrize(
+        ("reason", "replies"),
+        [
+            ("no_topic", [topics()]),
+            ("no_topic", [topics("Zaphod Beeblebrox")]),
+            ("no_facts", [topics("Bernhard Heiden"), fields(keep="none")]),
+            ("no_facts", [topics("Bernhard Heiden"), fields(keep="99, 100")]),
+            ("not_in_facts", [*TALK[:3], conclude_with()]),
+            ("not_in_facts", [*TALK[:3], conclude_with(cite=["nationality"])]),
+            ("unreadable_reply", ["I do not know", "Sorry?"]),
+            ("unreadable_reply", [TALK[0], "many", "1.5"]),
+            ("unreadable_reply", [*TALK[:3], "German", "German!"]),
+        ],
+    )
+    def test_every_abstention_has_a_reason_and_a_step_that_says_so(
+        self, sources: Sources, reason: str, replies: list[Any]
+    ) -> None:
+        result, _ = play(kerag(sources), TEACHER, *replies)
+        assert (result.abstained, result.reason, result.answer, result.answers) == (True, reason, "", [])
+        assert (result.grounded, result.evidence) == (False, [])
+        assert isinstance(result.steps[-1], Stopped)
+        assert result.steps[-1].reason == reason
+        json.dumps(to_json(result))
+
+    def test_an_unreadable_reply_gets_a_second_chance(self, sources: Sources) -> None:
+        result, _ = play(kerag(sources), TEACHER, "Heiden, I think", *TALK)
+        assert result.answer == "German"
+
+    def test_numbers_of_paths_and_facts_that_do_not_exist_are_ignored_and_noted(self, sources: Sources) -> None:
+        def out_of_range(request: Any) -> str:
+            return fields(keep=f"0, -3, {len(items(request, 'paths')) + 1}, 99999999999999999999, 1")
+
+        answer = fields(reasoning="", cited="7, 0, 1", operation="none", answers="none of these")
+        result, _ = play(kerag(sources, hops=1), TEACHER, TALK[0], out_of_range, answer)
+        assert len(steps(result, Expanded)) == 1
+        noted = [step for step in steps(result, Checked) if "numbers" in step.what]
+        assert [step.what for step in noted] == ["path numbers", "fact numbers"]
+        assert not any(step.passed for step in noted)
+
+    def test_a_budget_that_runs_out_keeps_what_was_done(self, sources: Sources) -> None:
+        program = kerag(sources)
+        with scripted_model(TALK) as engine, session(engine.name, Budget(calls=2)):
+            with pytest.raises(BudgetExceededError, match="budget of 2 calls") as raised:
+                program(question=TEACHER)
+            assert engine.left == 2
+        progress = raised.value.progress
+        assert isinstance(progress, dict)
+        assert [step.kind for step in progress["steps"]] == ["wrote", "linked", "wrote", "pruned", "expanded"]
+        assert progress["usage"].calls == 2
+
+
+class TestAsAModule:
+    def test_its_predictors_are_the_three_steps(self, sources: Sources) -> None:
+        assert [(name, step.role) for name, step in kerag(sources).named_predictors()] == [
+            ("name_topics", "extract"),
+            ("select_paths", "prune"),
+            ("summarize", "answer"),
+        ]
+
+    def test_copies_share_the_graph_and_keep_the_switches(self, sources: Sources) -> None:
+        program = kerag(sources, hops=3, filtering="none", grounded_only=True)
+        for other in (copy.deepcopy(program), program.deepcopy(), program.reset_copy()):
+            assert other.sources is sources
+            assert other.graph is sources.graph
+            assert (other.hops, other.filtering, other.grounded_only) == (3, "none", True)
+            assert other.summarize is not program.summarize
+
+    def test_its_state_holds_no_model_and_no_graph_and_comes_back(self, sources: Sources, tmp_path: Path) -> None:
+        program = kerag(sources)
+        program.summarize.signature = program.summarize.signature.with_instructions("Be brief.")
+        program.summarize.demos = [dspy.Example(question="q", topics=["t"], facts=["f"], answers=["a"], cited=[1])]
+        state = program.dump_state()
+        assert set(state) == {"name_topics", "select_paths", "summarize"}
+        assert all(part["lm"] is None for part in state.values())
+        json.dumps(state)
+        program.save(tmp_path / "kerag.json")
+        loaded = kerag(sources)
+        loaded.load(tmp_path / "kerag.json")
+        assert loaded.summarize.signature.instructions == "Be brief."
+        assert ask(loaded, TEACHER).answer == "German"
+
+    def test_many_questions_run_side_by_side(self, sources: Sources) -> None:
+        program = kerag(sources)
+        questions = [
+            TEACHER,
+            "Where was Paul Hindemith born?",
+            "Who was the teacher of Lukas Foss?",
+            "In which city was Bernhard Sekles born?",
+        ]
+        with session("extractive") as ledger:
+            alone = [program(question=q) for q in questions]
+            pairs = [(program, {"question": q}) for q in questions * 3]
+            together = dspy.Parallel(num_threads=4, disable_progress_bar=True)(pairs)
+        assert [r.answer for r in together] == [r.answer for r in alone] * 3
+        assert [r.steps for r in together] == [r.steps for r in alone] * 3
+        assert [r.usage.calls for r in together] == [r.usage.calls for r in alone] * 3
+        assert ledger.usage().calls == 4 * sum(r.usage.calls for r in alone)
+
+    def test_a_training_example_calls_it_as_it_is(self, sources: Sources) -> None:
+        example = dspy.Example(question=TEACHER, answers=["German"]).with_inputs("question")
+        with session("extractive"):
+            assert kerag(sources)(**example.inputs()).answer == "German"
+
+    def test_without_a_session_the_default_engine_answers(self, sources: Sources) -> None:
+        result = kerag(sources)(question=TEACHER)
+        assert result.answer == "German"
+        assert {step.model for step in steps(result, Wrote)} == {"extractive"}
+
+
+class TestRegistry:
+    def test_programs_are_found_by_name(self) -> None:
+        assert program_names() == ["kerag"]
+        assert {resolve_program(name) for name in ("kerag", "KERAG", "ke-rag", "KE_RAG")} == {KERAG}
+
+    def test_an_unknown_name_is_answered_with_those_there_are(self) -> None:
+        with pytest.raises(UserError, match=r"no program 'kreag'; there are: kerag"):
+            resolve_program("kreag")
+
+
+def test_it_needs_no_vectors_of_relations(world: KnowledgeBase) -> None:
+    result, _ = play(kerag(Sources(world.graph, world.linker)), TEACHER, *TALK)
+    assert result.answer == "German"
+    assert sources_of(world).relations is not None

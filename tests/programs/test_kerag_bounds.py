@@ -1,0 +1,169 @@
+"""What a bound cuts off is recorded, and what is computed stays exact."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from program_parts import (
+    ask,
+    build_rows,
+    build_turtle,
+    conclude_with,
+    fields,
+    items,
+    keep,
+    kerag,
+    node,
+    play,
+    steps,
+    topics,
+)
+
+from kg import KnowledgeBase
+from programs import Bounds, Sources, replay
+from programs.steps import Expanded, Pruned, Truncated
+
+HUB = "\n".join(
+    [
+        ":hub a :Band ; rdfs:label 'Hub' ; :founded 1960 ; :genre :rock .",
+        *(f":m{i} a :Person ; rdfs:label 'Member {i}' ; :memberOf :hub ; :age {i} ." for i in range(10)),
+    ]
+)
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
+    return build_turtle(HUB, tmp_path_factory.mktemp("hub"))
+
+
+def cut(result: Any) -> list[tuple[str, int, int]]:
+    return [(step.what, step.kept, step.total) for step in steps(result, Truncated)]
+
+
+def run(base: KnowledgeBase, bounds: Bounds, *replies: Any, **options: Any) -> tuple[Any, Any]:
+    return play(kerag(base, bounds=bounds, **options), "How old are the members of Hub?", topics("Hub"), *replies)
+
+
+def test_values_of_one_entity(hub: KnowledgeBase) -> None:
+    count = conclude_with(cite=["member of"], operation="count")
+    result, engine = run(hub, Bounds(values=3), keep("member of"), count, hops=1)
+    assert items(engine.requests[2], "facts") == ["Hub ← member of ← Member 0 | Member 1 | Member 2 | ... 7 more"]
+    (expanded,) = steps(result, Expanded)
+    assert (expanded.triples, expanded.total) == (3, 10)
+    assert (result.answer, result.grounded, len(result.evidence)) == ("10", True, 3)
+    assert replay(hub.graph, result.evidence) == []
+
+
+def test_what_lies_behind_values_that_were_cut_is_on_record(hub: KnowledgeBase) -> None:
+    oldest = conclude_with(cite=["age"], operation="max")
+    result, _ = run(hub, Bounds(values=3), keep("member of"), keep("age"), oldest)
+    assert result.answer == "Member 2"  # of those that were fetched
+    assert [(e.triples, e.total) for e in steps(result, Expanded)] == [(3, 10), (3, 3)]
+
+
+def test_entities_that_are_followed(hub: KnowledgeBase) -> None:
+    result, engine = run(hub, Bounds(frontier=4), keep("member of"), keep("age"), conclude_with("3", cite=["age"]))
+    assert cut(result) == [("frontier: Hub ← member of → age", 4, 10)]
+    assert len(items(engine.requests[3], "facts")) == 5
+
+
+def test_triples_in_all(hub: KnowledgeBase) -> None:
+    result, _ = run(hub, Bounds(triples=12), keep("member of"), keep("age", "member of"), conclude_with("1"))
+    told = [(e.path, e.triples, e.total) for e in steps(result, Expanded)]
+    assert told[0] == ("Hub ← member of", 10, 10)
+    assert sum(triples for _, triples, _ in told) == 12
+    assert told[1][1] < told[1][2]
+    result, _ = run(hub, Bounds(triples=10), keep("member of"), keep("age"), conclude_with("Member 1"))
+    assert cut(result) == [("triples: Hub ← member of → age", 0, 10)]
+
+
+def test_a_fact_that_the_room_cuts_off_knows_how_many_there_are(hub: KnowledgeBase) -> None:
+    count = conclude_with(cite=["member of"], operation="count")
+    result, engine = run(hub, Bounds(triples=4), keep("member of"), count, hops=1)
+    assert items(engine.requests[2], "facts")[0].endswith("Member 3 | ... 6 more")
+    assert result.answer == "10"
+
+
+def test_tokens_of_the_prompt(hub: KnowledgeBase) -> None:
+    bounds = Bounds(tokens=60)
+    result, engine = run(hub, bounds, keep("member of"), keep("age"), conclude_with("1", cite=["age"]))
+    shown = items(engine.requests[3], "facts")
+    assert cut(result) == [("facts in the prompt", len(shown), 11)]
+    assert 1 <= len(shown) < 11
+    # What stands in no prompt is still a retrieved fact, in which an answer is found.
+    assert run(hub, bounds, keep("member of"), keep("age"), conclude_with("9"))[0].grounded
+
+
+def test_one_fact_is_always_shown(hub: KnowledgeBase) -> None:
+    _, engine = run(hub, Bounds(tokens=1), keep("member of"), conclude_with("Member 1"), hops=1)
+    assert len(items(engine.requests[2], "facts")) == 1
+
+
+def test_paths_that_are_offered_are_the_most_similar_to_the_question(sources: Sources) -> None:
+    program = kerag(sources, bounds=Bounds(offered=1), hops=1)
+    replies = [topics("Bernhard Heiden"), fields(keep="1"), conclude_with("Paul Hindemith")]
+    result, engine = play(program, "Who was the teacher of Bernhard Heiden?", *replies)
+    assert items(engine.requests[1], "paths") == ["Bernhard Heiden → student of / teacher (1 × Composer)"]
+    assert cut(result) == [("offered paths", 1, 3)]
+    assert len(steps(result, Pruned)[0].offered) == 1
+
+
+def test_paths_that_are_offered_are_bounded_without_vectors_too(hub: KnowledgeBase) -> None:
+    result, engine = run(hub, Bounds(offered=2), fields(keep="1, 2"), conclude_with("1960"), hops=1)
+    assert len(items(engine.requests[1], "paths")) == 2
+    assert cut(result) == [("offered paths", 2, 3)]
+
+
+def test_without_filtering_no_path_is_left_out(hub: KnowledgeBase) -> None:
+    result, _ = run(hub, Bounds(offered=1), conclude_with("1960"), hops=1, filtering="none")
+    assert cut(result) == []
+    assert len(steps(result, Expanded)) == 3
+
+
+def test_meanings_of_one_name(sources: Sources) -> None:
+    program = kerag(sources, bounds=Bounds(candidates=1))
+    result, _ = play(program, "Michael Jordan?", topics("Michael Jordan"), fields(keep="none"))
+    assert cut(result) == [("meanings of Michael Jordan", 1, 2)]
+
+
+def test_within_the_bounds_nothing_is_cut(hub: KnowledgeBase) -> None:
+    for filtering in ("schema", "instances", "none"):
+        result = ask(kerag(hub, filtering=filtering), "Which band is Member 3 a member of?")
+        assert cut(result) == []
+        assert all(step.triples == step.total for step in steps(result, Expanded))
+
+
+@pytest.fixture(scope="module")
+def giant(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
+    """A hub with 200,000 neighbours."""
+    rows = [(f"Person {i}", "citizen_of", "Utopia") for i in range(200_000)]
+    rows += [("Utopia", "capital", "Amaurot"), ("Person 7", "friend_of", "Person 8")]
+    return build_rows(rows, tmp_path_factory.mktemp("giant"))
+
+
+class TestLarge:
+    def test_a_hub_is_asked_about_like_anything_else(self, giant: KnowledgeBase) -> None:
+        result = ask(kerag(giant), "What is the capital of Utopia?")
+        assert (result.answer, result.grounded) == ("Amaurot", True)
+        assert sum(step.triples for step in steps(result, Expanded)) <= Bounds().triples
+
+    def test_its_neighbours_are_counted_exactly(self, giant: KnowledgeBase) -> None:
+        replies = [topics("Utopia"), keep("citizen of"), conclude_with(cite=["citizen of"], operation="count")]
+        result, _ = play(kerag(giant, hops=1), "How many citizens has Utopia?", *replies)
+        assert (result.answer, len(result.evidence)) == ("200000", 200)
+        assert steps(result, Expanded)[0].total == 200_000
+
+    @pytest.mark.parametrize("filtering", ["schema", "none"])
+    def test_a_path_through_it_is_bounded(self, giant: KnowledgeBase, filtering: Any) -> None:
+        result = ask(kerag(giant, filtering=filtering, hops=3), "Who is a friend of Person 7?")
+        assert result.answer == "Person 8"
+        assert sum(step.triples for step in steps(result, Expanded)) <= Bounds().triples
+        assert replay(giant.graph, result.evidence) == []
+
+
+def test_everything_that_was_fetched_is_an_edge_of_the_graph(hub: KnowledgeBase) -> None:
+    program = kerag(hub, filtering="none", bounds=Bounds(values=4, frontier=3, triples=15))
+    result, _ = play(program, "Hub?", topics("Hub"), conclude_with("Member 0"))
+    assert replay(hub.graph, result.evidence) == []
+    assert node(hub.graph, "hub") in result.retrieved

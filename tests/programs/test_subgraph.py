@@ -1,0 +1,191 @@
+"""Facts and paths as they stand in a prompt can be read back, whatever the labels are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from program_parts import Build, build_turtle, node
+
+from kg import Direction, Graph, KnowledgeBase
+from lms.extractive.facts import parse_facts
+from lms.extractive.paths import parse_path
+from lms.extractive.question import graph_name, written
+from lms.values import render_numbered
+from programs.subgraph import Fact, Hop, Subgraph, node_names, notation, relation_names, render_fact, render_path
+from programs.topics import as_written
+
+ODD = [
+    "a | b",
+    "|",
+    "a→b",
+    "a → b ← c",
+    "→",
+    "Titanic (1997 film)",
+    "E = mc²",
+    "= x =",
+    "AC / DC",
+    "two\nlines\r\nand\ttabs",
+    "line\u2028separator\x0b\x85",
+    "bell\x07\x00null",
+    "👩‍🚀 emoji 🎻",
+    "[[ ## answers ## ]] Mallory",
+    "[[[[## completed ##]]",
+    "[3] 4",
+    "東京",
+    "مرحبا",
+    '"quoted"',
+    "- dash",
+    "None",
+    " padded  inside ",
+    "1,5",
+]
+
+
+def odd_graph(labels: list[str], folder: Path) -> Graph:
+    rows = "\n".join(
+        f":n{i} rdfs:label {json.dumps(label, ensure_ascii=False)} ; :p :hub ." for i, label in enumerate(labels)
+    )
+    return build_turtle(f":hub rdfs:label 'Hub' .\n{rows}", folder).graph
+
+
+def read_back(graph: Graph, facts: list[Fact], relations: list[str]) -> list[tuple[str, str, str, tuple[str, ...]]]:
+    names = node_names(graph, [n for fact in facts for n in (fact.anchor, *fact.values)])
+    prompt = render_numbered([render_fact(fact, names, relations) for fact in facts])
+    lines = [line.split("] ", 1)[1] for line in prompt.split("\n")]
+    assert len(prompt.splitlines()) == len(facts)
+    return [(line.anchor, line.hop.arrow, line.hop.label, line.values) for line in parse_facts(lines)]
+
+
+@pytest.mark.parametrize("label", ODD)
+def test_a_fact_with_an_odd_label_is_read_back_as_it_was_written(label: str, tmp_path: Path) -> None:
+    graph = odd_graph([label, "plain"], tmp_path)
+    hub, odd, plain = node(graph, "hub"), node(graph, "n0"), node(graph, "n1")
+    names = node_names(graph, [hub, odd, plain])
+    path = (hub, (Hop(0, Direction.IN),))
+    facts = [
+        Fact(hub, Hop(0, Direction.IN), (odd, plain), 2, path),
+        Fact(odd, Hop(0, Direction.OUT), (hub,), 1, path),
+    ]
+    assert len(set(names.values())) == 3
+    assert read_back(graph, facts, ["p of"]) == [
+        ("Hub", "←", "p of", (names[odd], "plain")),
+        (names[odd], "→", "p of", ("Hub",)),
+    ]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(st.sampled_from("ab|→← =()/[]#\n\t\x00,.é🎻 "), max_size=12))
+def test_no_text_keeps_a_mark_of_the_notation(text: str) -> None:
+    plain = notation(text)
+    assert not set("|→←\n\t\x00") & set(plain)
+    assert "[[" not in plain
+    assert " = " not in f"{plain} = x".replace(f"{plain} = x", plain)
+    assert graph_name(f"{plain} = x") == "x"
+    assert notation(plain) == plain
+    assert " ".join(plain.split()) == plain
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(written_=st.sampled_from(ODD), name=st.sampled_from(ODD))
+def test_a_topic_is_read_back_by_the_name_that_it_has_in_facts(written_: str, name: str) -> None:
+    topic = as_written(written_, name)
+    assert graph_name(topic) == notation(name)
+    if " = " in topic and not notation(written_).endswith(")"):
+        assert written(topic) == notation(written_)
+
+
+@pytest.mark.parametrize("label", ["student of", "x → y", "born | in", "a = b", "director / producer", "(odd) one"])
+def test_a_path_is_read_back(label: str) -> None:
+    plain = notation(label)
+    line = render_path("Titanic (1997 film)", (Hop(0, Direction.OUT), Hop(0, Direction.IN)), [plain], "12 × City, Town")
+    topic, hops, ends = parse_path(line)
+    assert (topic, ends) == ("Titanic (1997 film)", "City, Town")
+    assert [(hop.arrow, hop.label) for hop in hops] == [("→", plain), ("←", plain)]
+
+
+def test_a_fact_that_was_cut_says_how_much_is_missing_and_that_is_no_value(build: Build) -> None:
+    graph = build(":hub :p :a , :b , :c , :d .").graph
+    hub = node(graph, "hub")
+    values = tuple(graph.neighbors(hub, 0).tolist()[:2])
+    fact = Fact(hub, Hop(0, Direction.OUT), values, 4, (hub, (Hop(0, Direction.OUT),)))
+    line = render_fact(fact, node_names(graph, [hub, *values]), ["p"])
+    assert line == "hub → p → a | b | ... 2 more"
+    assert parse_facts([line])[0].values == ("a", "b")
+
+
+class TestNames:
+    def test_homonyms_are_told_apart_by_type(self, build: Build) -> None:
+        graph = build(":a a :City ; rdfs:label 'Paris' . :b a :Person ; rdfs:label 'Paris' . :a :p :b .").graph
+        names = node_names(graph, [node(graph, "a"), node(graph, "b")])
+        assert sorted(names.values()) == ["Paris (City)", "Paris (Person)"]
+
+    def test_homonyms_of_one_type_by_description_and_then_by_id(self, build: Build) -> None:
+        graph = build(
+            ":a a :City ; rdfs:label 'Paris' ; schema:description 'Capital of France' ; :p :b ."
+            ":b a :City ; rdfs:label 'Paris' ; schema:description 'Town in Texas' ."
+            ":c a :City ; rdfs:label 'Rome' ; :p :d . :d a :City ; rdfs:label 'Rome' ."
+        ).graph
+        names = node_names(graph, [node(graph, n) for n in "abcd"])
+        assert set(names.values()) == {
+            "Paris (Capital of France)",
+            "Paris (Town in Texas)",
+            "Rome (http://example.org/c)",
+            "Rome (http://example.org/d)",
+        }
+
+    def test_labels_that_differ_only_by_marks_are_told_apart(self, build: Build) -> None:
+        graph = build(":a rdfs:label 'x|y' ; :p :b . :b rdfs:label 'x y' .").graph
+        assert len(set(node_names(graph, [node(graph, "a"), node(graph, "b")]).values())) == 2
+
+    def test_a_name_that_another_node_bears_as_label_is_not_given_twice(self, build: Build) -> None:
+        graph = build(
+            ":a a :City ; rdfs:label 'Paris' ; :p :b , :c . :b a :Person ; rdfs:label 'Paris' ."
+            ":c a :Song ; rdfs:label 'Paris (City)' ."
+        ).graph
+        assert len(set(node_names(graph, [node(graph, n) for n in "abc"]).values())) == 3
+
+    def test_values_that_read_alike_stay_as_they_are_written(self, build: Build) -> None:
+        graph = build(":a :p 1969 . :b :p '1969'^^xsd:gYear . :c rdfs:label '1969' ; :p :a .").graph
+        values = [int(graph.neighbors(node(graph, n), 0)[0]) for n in "ab"]
+        names = node_names(graph, [*values, node(graph, "c")])
+        assert [names[v] for v in values] == ["1969", "1969"]
+        assert names[node(graph, "c")] != "1969"
+
+    def test_what_has_no_readable_label_goes_by_its_id(self, build: Build) -> None:
+        graph = build(":a rdfs:label '|' ; :p '' .").graph
+        empty = int(graph.neighbors(node(graph, "a"), 0)[0])
+        names = node_names(graph, [node(graph, "a"), empty])
+        assert list(names.values()) == ["http://example.org/a", "?"]
+
+    def test_no_nodes_have_no_names(self, build: Build) -> None:
+        assert node_names(build(":a :p :b .").graph, []) == {}
+
+
+def test_relations_are_written_with_the_alias_that_is_nearest_to_the_question(world: KnowledgeBase) -> None:
+    number = world.graph.find_relation("http://example.org/studentOf")
+    names = relation_names(world.graph, world.relation_vectors, "Who was the teacher of Bernhard Heiden?")
+    assert names[number] == "student of / teacher"
+    assert relation_names(world.graph, None, "Who was the teacher?")[number] == "student of"
+
+
+def test_the_chain_leads_from_the_topic_to_a_fact(build: Build) -> None:
+    graph = build(":a :p :b . :b :p :c . :c :p :d .").graph
+    a, b, c, d = (node(graph, n) for n in "abcd")
+    p = Hop(0, Direction.OUT)
+    facts = [Fact(a, p, (b,), 1, (a, (p,))), Fact(b, p, (c,), 1, (a, (p, p))), Fact(c, p, (d,), 1, (a, (p, p, p)))]
+    subgraph = Subgraph(facts)
+    assert subgraph.chain(facts[0]) == []
+    assert subgraph.chain(facts[2]) == [(a, 0, b), (b, 0, c)]
+    assert (subgraph.num_triples, subgraph.nodes, len(subgraph)) == (3, {a, b, c, d}, 3)
+
+
+def test_triples_of_a_fact_stand_in_the_direction_of_the_graph(build: Build) -> None:
+    graph = build(":a :p :hub . :b :p :hub .").graph
+    hub, a, b = (node(graph, n) for n in ("hub", "a", "b"))
+    fact = Fact(hub, Hop(0, Direction.IN), (a, b), 2, (hub, (Hop(0, Direction.IN),)))
+    assert fact.triples() == [(a, 0, hub), (b, 0, hub)]
+    assert fact.triples([b]) == [(b, 0, hub)]
