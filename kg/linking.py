@@ -108,7 +108,9 @@ class GraphLinker:
             limit: how many at most; homonyms of one name are all looked at before the cut.
         """
         if isinstance(text, Mention):
-            return self.ground(self._of_mention(text), question)[:limit]
+            if text.forms:
+                return self.ground(self._of_mention(text), question)[:limit]
+            text = text.text
         form = normalize(text)
         found: dict[int, Candidate] = {}
         for named in self._names.nodes(form):

@@ -6,6 +6,7 @@ Longest match over all names on spaCy's tokens, then a typo-tolerant look at wha
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
 
 _LONGEST_NAME = 14  # tokens
+_LONGEST_SPAN = 100  # characters
 _LEAST_SIMILARITY = 0.78
 _LEAST_OF_WORDS = 0.9  # where nothing but spelling that differs from a name says that words are misspelt
+_UNKNOWN_FIT = 0.4  # what a span that matches no name counts for, against 1 for one that does
 _SHORTEST_MISSPELT = 4  # characters
 # Words that stand inside names without a capital ("Anna of Holstein", "Pirates of the Caribbean").
 _CONNECTORS = frozenset("a an and at by de del der di du for from in la le of on the to van von y".split())
@@ -35,8 +38,9 @@ class Mention:
     Attributes:
         text: as written in the question.
         start, end: its characters in the question, [start, end).
-        forms: normalised names that it matches, best first (more than one only for misspelt text).
-        similarity: 1 for an exact match, else how close the spelling is.
+        forms: normalised names that it matches, best first (more than one only for misspelt text); none
+            for a candidate span that looks like a name and matches none.
+        similarity: 1 for an exact match, else how close the spelling is; 0 where it matches none.
         salience: how likely it is a topic at all rather than an ordinary word, 0 to 1.
     """
 
@@ -84,7 +88,8 @@ class MentionDetector:
         words = _Words(_tokenizer()(whole), self._relation_words)
         exact = self._exact(words)
         misspelt = self._misspelt(words, exact) if self._trigrams is not None else []
-        return sorted([*exact, *misspelt], key=lambda m: (-m.salience, m.start, -m.end))
+        named = [*exact, *misspelt]
+        return sorted([*named, *self._unknown(words, named)], key=lambda m: (-m.salience, m.start, -m.end))
 
     def _exact(self, words: _Words) -> list[Mention]:
         spans = []
@@ -100,6 +105,26 @@ class MentionDetector:
                 taken.update(range(start, end))
                 mentions.append(words.mention(start, end, (form,), 1.0))
         return mentions
+
+    def _unknown(self, words: _Words, named: Sequence[Mention]) -> list[Mention]:
+        """Spans that look like a name and match none: a part of one, perhaps, or a name that the graph has not got.
+
+        Without capitals to go by, only where nothing else was found.
+        """
+        if named and not words.cased:
+            return []
+        covered = {i for m in named for i in words.tokens_in(m.start, m.end)}
+        spans = [
+            (start, end)
+            for run in words.unmatched_runs(covered)
+            for start, end in words.outside(covered, *run)
+            if end - start <= _LONGEST_NAME
+            and not words.are_words(start, end)
+            and any(c.isalnum() for c in words.form(start, end)[:_LONGEST_SPAN])
+        ]
+        if not words.cased:
+            spans = sorted(spans, key=lambda s: s[0] - s[1])[:1]
+        return [words.mention(start, end, (), 0.0) for start, end in spans]
 
     def _misspelt(self, words: _Words, exact: Sequence[Mention]) -> list[Mention]:
         assert self._trigrams is not None
@@ -229,12 +254,20 @@ class _Words:
                 start = None
         return runs
 
+    def outside(self, covered: set[int], start: int, end: int) -> list[tuple[int, int]]:
+        """The parts of a run that lie outside some tokens, from their first word to their last."""
+        parts: list[tuple[int, int]] = []
+        for free, group in itertools.groupby(range(start, end), lambda i: i not in covered):
+            content = [i for i in group if free and self._is_content(i)]
+            if content:
+                parts.append((content[0], content[-1] + 1))
+        return parts
+
     def mention(self, start: int, end: int, forms: tuple[str, ...], similarity: float) -> Mention:
         span = self._doc[start:end]
         content = [i for i in range(start, end) if self._is_content(i)] or list(range(start, end))
         capital = sum(self._is_name_like(i) for i in content) / len(content)
         length = 1 - 0.5 ** len(content)
-        salience = (
-            length * (0.25 + 0.75 * capital if self.cased else 1.0) * (similarity if similarity == 1 else similarity**2)
-        )
+        fit = similarity**2 if forms else _UNKNOWN_FIT
+        salience = length * (0.25 + 0.75 * capital if self.cased else 1.0) * fit
         return Mention(span.text, span.start_char, span.end_char, forms, similarity, salience)

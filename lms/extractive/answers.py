@@ -206,12 +206,13 @@ class _Reader:
     def _whether(self) -> Conclusion | None:
         """Whether one topic is what a path from another leads to."""
         for scored in self._ranked:
-            others = {t for t in self._topics if t != scored.path.topic}
+            # A topic that nothing is told of counts too; homonyms of one name are alternatives.
+            others = {t for t, spelt in self._spelling.items() if spelt != self._subject(scored)}
             hit = others & set(scored.path.ends)
             if hit and self._support(scored.path) >= _LEAST_SUPPORT:
                 return Conclusion(f"{_told(scored.path)} says so.", tuple(scored.path.numbers(hit)), "none", ("yes",))
         best = self._ranked[0]
-        if len(self._subjects) > 1 and self._support(best.path) >= _LEAST_SUPPORT:
+        if len(set(self._spelling.values())) > 1 and self._support(best.path) >= _LEAST_SUPPORT:
             return Conclusion(f"{_told(best.path)} says otherwise.", tuple(best.path.numbers()), "none", ("no",))
         return None
 

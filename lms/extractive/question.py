@@ -22,7 +22,7 @@ STOP_WORDS = frozenset(
     this those to us was we were what when where which while who whom whose will with would you your""".split()
 )
 _KINDS = frozenset("kind kinds type types sort sorts form forms".split())
-_WORD = re.compile(r"§|'s\b|[^\W_]+(?:\.[^\W_]+)*", re.UNICODE)
+_WORD = re.compile(r"'s\b|[^\W_]+(?:\.[^\W_]+)*", re.UNICODE)
 
 # What a question word asks for, as words that a relation or a type may bear.
 _ASKED = {
@@ -236,7 +236,10 @@ def _comparison(words: Sequence[str]) -> tuple[str, str] | None:
         if word in ("first", "last") and i + 1 < len(words) and _FIRST_DONE.search(words[i + 1]):
             continue  # "first performed": when or where, not which was the first
         if word in ("more", "most", "less", "least") and after and after[0] in _COMPARATIVES:
-            continue  # "most recent": the next word says it
+            if word in ("more", "most"):
+                continue  # "most recent": the next word says it
+            contrary, what = _COMPARATIVES[after[0]]  # "least populous"
+            return "min" if contrary == "max" else "max", what
         if not what and not after:
             continue
         if _PEOPLE & set(after):

@@ -83,7 +83,8 @@ class TestSources:
         linker = GraphLinker(people.graph, people.names)
         assert [c.id for c in linker.candidates("Bernhard Heiden")] == ["heiden"]
         assert linker.candidates("Bernhard Heidn") == linker.candidates("Heiden") == []
-        assert [m.text for m in linker.mentions("Who taught Bernhard Heiden or Paul Hindemit?")] == ["Bernhard Heiden"]
+        named = [m.text for m in linker.mentions("Who taught Bernhard Heiden or Paul Hindemit?") if m.forms]
+        assert named == ["Bernhard Heiden"]
 
     def test_a_name_is_found_by_its_meaning_where_names_have_vectors(self, people_with_vectors: KnowledgeBase) -> None:
         found = candidates(people_with_vectors, "the United States of America")

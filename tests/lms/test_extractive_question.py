@@ -1,0 +1,134 @@
+"""Reading a question: what it asks for, where its topics stand, and what is to be computed."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lms.extractive.question import TOPIC, find_span, graph_name, mask, plain, read_question, written
+
+
+def segments(text: str, *topics: str) -> list[tuple[str, str]]:
+    return [(s.text, s.kind) for s in read_question(text, list(topics)).segments]
+
+
+class TestTopics:
+    @pytest.mark.parametrize(
+        ("text", "topic"),
+        [
+            ("who taught Bernhard Heiden?", "Bernhard Heiden"),
+            ("who taught bernhard heiden", "Bernhard Heiden"),
+            ("who taught Bernard Hieden?", "Bernhard Heiden"),
+            ("who taught Bernhard Heiden’s sister?", "Bernhard Heiden"),
+            ("where is Zürich?", "Zurich"),
+            ("who is Satchmo?", "Satchmo = Louis Armstrong"),
+            ("who is Michael Jordan?", "Michael Jordan (Athlete)"),
+            ("who is Michael Jordan?", "Michael Jordan = Michael Jordan (Athlete)"),
+        ],
+    )
+    def test_a_topic_is_found_where_it_stands_however_it_is_spelt(self, text: str, topic: str) -> None:
+        words = read_question(text, [topic]).words
+        assert words.count(TOPIC) == 1
+        assert not {"heiden", "hieden", "zurich", "satchmo", "jordan", "bernhard", "bernard"} & set(words)
+
+    def test_the_longer_of_two_names_is_found_first(self) -> None:
+        words = read_question("Is New York City in New York?", ["New York", "New York City"]).words
+        assert words == ("is", TOPIC, "in", TOPIC)
+
+    def test_a_topic_that_the_question_does_not_hold_changes_nothing(self) -> None:
+        assert read_question("who taught him", ["Paul Hindemith"]).words == ("who", "taught", "him")
+
+    def test_the_sign_for_a_topic_is_not_read_out_of_the_question(self) -> None:
+        assert TOPIC not in read_question(f"what does {TOPIC} 5 say", []).words
+
+    def test_a_topic_in_a_prompt_has_a_spelling_and_a_name(self) -> None:
+        assert (written("a = b (Kind)"), graph_name("a = b (Kind)")) == ("a", "b (Kind)")
+        assert (written("b (Kind)"), graph_name("b (Kind)")) == ("b", "b (Kind)")
+
+    def test_function_words_are_no_misspelt_names(self) -> None:
+        assert find_span(["who", "was", "it"], ["wha"]) is None
+        assert find_span(["the", "who", "played"], ["the", "who"]) == (0, 2)
+        assert find_span(["x"], []) is None
+        assert mask(["a", "b"], []) == ["a", "b"]
+
+
+class TestComputing:
+    @pytest.mark.parametrize(
+        "text", ["How many films did X make?", "What is the number of films by X?", "Count the films of X"]
+    )
+    def test_counts(self, text: str) -> None:
+        assert read_question(text, ["X"]).counts
+
+    @pytest.mark.parametrize("text", ["Which films did X make?", "How old is X?", "How much is X?", "Many films by X"])
+    def test_no_counts(self, text: str) -> None:
+        assert not read_question(text, ["X"]).counts
+
+    @pytest.mark.parametrize(
+        ("text", "operation"),
+        [
+            ("Which is larger, X or Y?", "max"),
+            ("Who is older, X or Y?", "min"),
+            ("Who was born earlier, X or Y?", "min"),
+            ("What is the highest mountain of X?", "max"),
+            ("Which has more inhabitants, X or Y?", "max"),
+            ("What is the least populous city of X?", "min"),
+            ("Is X taller than Y?", "max"),
+        ],
+    )
+    def test_comparisons_and_extremes(self, text: str, operation: str) -> None:
+        compares = read_question(text, ["X", "Y"]).compares
+        assert compares is not None
+        assert compares[0] == operation
+
+    def test_what_is_compared_is_told(self) -> None:
+        compares = read_question("Which has more inhabitants, X or Y?", ["X", "Y"]).compares
+        assert compares == ("max", "population")
+        assert read_question("Who won more medals, X or Y?", ["X", "Y"]).compares == ("max", "medals")
+
+    @pytest.mark.parametrize("text", ["Who wrote X?", "Where was X first performed?", "When was X first published?"])
+    def test_no_comparisons(self, text: str) -> None:
+        assert read_question(text, ["X"]).compares is None
+
+    def test_yes_or_no(self) -> None:
+        assert read_question("Was X born in Y?", ["X", "Y"]).asks_whether
+        assert not read_question("Where was X born?", ["X"]).asks_whether
+
+    def test_whether_something_is_the_same(self) -> None:
+        assert read_question("Do X and Y have the same teacher?", ["X", "Y"]).asks_same
+        assert not read_question("Who has the same teacher as X?", ["X"]).asks_same
+
+    def test_what_is_shared(self) -> None:
+        assert read_question("Which films do X and Y have in common?", ["X", "Y"]).asks_common
+
+
+class TestSegments:
+    def test_a_chain_of_possessives_asks_for_a_hop_each(self) -> None:
+        assert segments("What was the nationality of Bernhard Heiden's teacher?", "Bernhard Heiden") == [
+            ("nationality", "chained"),
+            ("teacher", "chained"),
+        ]
+
+    def test_the_noun_after_the_question_word_is_asked_for(self) -> None:
+        assert ("city", "asked") in segments("In which city was X born?", "X")
+        assert ("films", "asked") in segments("How many films did X direct?", "X")
+
+    @pytest.mark.parametrize(("text", "word"), [("Where was X born?", "place"), ("When did X die?", "date")])
+    def test_a_question_word_stands_for_what_it_asks(self, text: str, word: str) -> None:
+        assert any(word in asked and kind == "asked" for asked, kind in segments(text, "X"))
+
+    def test_there_is_always_a_segment(self) -> None:
+        assert segments("X?", "X")
+        assert segments("", "X")
+
+
+def test_accents_and_quotes_are_folded() -> None:
+    assert plain("Ångström’s ‘École’") == "angstrom's 'ecole'"
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.text(max_size=60), st.lists(st.text(max_size=15), max_size=3))
+def test_any_text_can_be_read(text: str, topics: list[str]) -> None:
+    question = read_question(text, topics)
+    assert question.segments
+    assert question == read_question(text, topics)
