@@ -18,7 +18,7 @@ from programs.base import Program, Sources
 from programs.conclude import conclude
 from programs.outcome import Outcome
 from programs.steps import Checked, Expanded, Pruned, Stopped, Trace, Truncated
-from programs.subgraph import Fact, Hop, Path, Subgraph, node_names, relation_names, render_fact, render_path
+from programs.subgraph import Fact, Hop, Path, RelationNames, Subgraph, node_names, render_fact, render_path
 from programs.topics import TopicLinker, as_written
 from signatures import AnswerFromFacts, NameTopics, SelectPaths
 
@@ -57,13 +57,13 @@ class Plan:
         question: the question.
         topics: nodes to start from, by the name they go by in prompts.
         shown: the topics as they stand in prompts, with the spelling of the question.
-        relations: by number, how each relation is written in prompts.
+        relations: how each relation is written in prompts.
     """
 
     question: str
     topics: dict[int, str]
     shown: list[str]
-    relations: Sequence[str]
+    relations: RelationNames
 
 
 class KERAG(Program):
@@ -131,7 +131,7 @@ class KERAG(Program):
             question,
             names,
             [as_written(written[node], name) for node, name in names.items()],
-            relation_names(self.graph, self.sources.relations, question),
+            RelationNames(self.graph, self.sources.relations, question),
         )
 
     # --- retrieval -----------------------------------------------------------------------------
@@ -216,15 +216,18 @@ class KERAG(Program):
             trace.add(Truncated(f"frontier: {label}", len(starts), len(path.ends)))
         edges = self.graph.expand(starts, hop.relation, hop.direction, self.bounds.values)
         near, far = (edges.heads, edges.tails) if hop.direction is Direction.OUT else (edges.tails, edges.heads)
-        near, far = near[:room], far[:room]
-        trace.add(Expanded(len(path.hops), label, len(far), edges.total))
+        trace.add(Expanded(len(path.hops), label, min(len(far), room), edges.total))
+        ends: list[int] = []
         for anchor in dict.fromkeys(near.tolist()):
-            values = tuple(far[near == anchor].tolist())
-            total = len(values)
-            if edges.total > len(far):
-                total = max(total, self.graph.expand([anchor], hop.relation, hop.direction, 0).total)
-            subgraph.facts.append(Fact(anchor, hop, values, total, path.key))
-        return Path(path.topic, path.hops, np.unique(far))
+            found = far[near == anchor].tolist()
+            total = len(found)
+            if total >= self.bounds.values:
+                total = self.graph.expand([anchor], hop.relation, hop.direction, 0).total
+            values = tuple(found[: room - len(ends)])
+            if values:
+                subgraph.facts.append(Fact(anchor, hop, values, total, path.key))
+                ends += values
+        return Path(path.topic, path.hops, np.unique(np.array(ends, np.int64)))
 
     # --- summarization -------------------------------------------------------------------------
     def answer(self, plan: Plan, subgraph: Subgraph, trace: Trace) -> Outcome:

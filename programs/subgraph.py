@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -23,6 +24,12 @@ _SEPARATORS = re.compile(r"[\x00-\x1f\x7f-\x9f|→←]")
 # What a model that copies it would write as a header, or as a thought, which is no part of a reply.
 _MARKUP = re.compile(r"\[(?=\[)|<(?=/?think)", re.IGNORECASE)
 _EQUALS = re.compile(r"(?:^|\s+)=(?:\s+|$)")
+
+
+class RelationTexts(Protocol):
+    """How each relation is written, by its number."""
+
+    def __getitem__(self, relation: int, /) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +120,13 @@ class Subgraph:
         return chain
 
 
-def render_path(name: str, hops: Sequence[Hop], relations: Sequence[str], note: str = "") -> str:
+def render_path(name: str, hops: Sequence[Hop], relations: RelationTexts, note: str = "") -> str:
     """A path as "Bernhard Heiden → student of → nationality", with a note on what lies at its end."""
     steps = "".join(f" {ARROWS[h.direction]} {relations[h.relation]}" for h in hops)
     return f"{name}{steps}{f' ({note})' if note else ''}"
 
 
-def render_fact(fact: Fact, names: dict[int, str], relations: Sequence[str]) -> str:
+def render_fact(fact: Fact, names: dict[int, str], relations: RelationTexts) -> str:
     """A fact as it stands in the prompt. `names` gives the text of each node, telling homonyms apart."""
     arrow = ARROWS[fact.hop.direction]
     values = VALUE_SEPARATOR.join(names[v] for v in fact.values)
@@ -127,14 +134,28 @@ def render_fact(fact: Fact, names: dict[int, str], relations: Sequence[str]) -> 
     return f"{names[fact.anchor]} {arrow} {relations[fact.hop.relation]} {arrow} {values}{more}"
 
 
-def relation_names(graph: Graph, vectors: RelationVectors | None, question: str) -> list[str]:
-    """How each relation is written in the prompts of a question: its label, and the alias if one is nearer to it."""
-    relations = [graph.relation(number) for number in range(graph.num_relations)]
-    nearest = vectors.nearest_wordings(question).tolist() if vectors is not None else [0] * len(relations)
-    return [
-        notation(r.label if at == 0 else f"{r.label} / {r.aliases[at - 1]}")
-        for r, at in zip(relations, nearest, strict=True)
-    ]
+class RelationNames:
+    """How each relation is written in the prompts of one question: its label, and the alias that is nearer, if one is.
+
+    Looked up when first asked for: a graph may have very many relations, and be far away.
+
+    Args:
+        graph: holds the relations.
+        vectors: of all their wordings; None to write labels alone.
+        question: what the wordings are compared with.
+    """
+
+    def __init__(self, graph: Graph, vectors: RelationVectors | None, question: str) -> None:
+        self._graph = graph
+        self._nearest = None if vectors is None else vectors.nearest_wordings(question)
+        self._names: dict[int, str] = {}
+
+    def __getitem__(self, relation: int, /) -> str:
+        if relation not in self._names:
+            about = self._graph.relation(relation)
+            at = 0 if self._nearest is None else int(self._nearest[relation])
+            self._names[relation] = notation(about.label if at == 0 else f"{about.label} / {about.aliases[at - 1]}")
+        return self._names[relation]
 
 
 def node_names(graph: Graph, nodes: Iterable[int]) -> dict[int, str]:

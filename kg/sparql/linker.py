@@ -64,7 +64,8 @@ class SparqlLinker:
             for last in words[at : at + _LONGEST_NAME]
         ]
         found = self._look_up(dict.fromkeys(spans))
-        return MentionDetector({form for form, named in found.items() if named}, None).detect(question)
+        detected = MentionDetector({form for form, named in found.items() if named}, None).detect(question)
+        return [mention for mention in detected if mention.forms]  # of others no part would be found either
 
     def candidates(self, text: str | Mention, question: str | None = None, limit: int = 10) -> list[Candidate]:
         """Nodes of that name, best first; `question` makes no difference."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import gc
 import importlib.util
 import os
 import socket
@@ -70,6 +71,11 @@ class RealServer:
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
+    def _settings(self) -> dict[str, str]:
+        # Threads that wait for one another are slower than one where the cores have other work as well.
+        return {"HF_HUB_OFFLINE": "1", "HF_HOME": str(self.folder / "hf"), "OMP_NUM_THREADS": "1"}
+
+    @property
     def running(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
@@ -89,7 +95,7 @@ class RealServer:
             self._process = subprocess.Popen(
                 [*command, "--port", str(port), "--device", "cpu", "--dtype", "float32"],
                 cwd=self.folder,
-                env={**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(self.folder / "hf")},
+                env={**os.environ, **self._settings},
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
@@ -126,25 +132,34 @@ def the_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealServer]
     missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
     if missing:
         pytest.skip(f"`transformers serve` with the small model needs {', '.join(missing)}")
-    import torch
     import transformers
 
     if not hasattr(transformers, "GgufConfig"):
         pytest.skip(f"transformers {transformers.__version__} cannot unpack a GGUF file; a newer one is needed")
-    # A GGUF file does not name its architecture, and without it `transformers serve` takes no file.
-    weights = find_weights("local/smollm2")
     folder = tmp_path_factory.mktemp("served")
-    unpacked = transformers.GgufConfig(dequantize=True)
-    model = transformers.AutoModelForCausalLM.from_pretrained(
-        weights.directory, gguf_file=weights.gguf, dtype=torch.bfloat16, quantization_config=unpacked
-    )
-    model.save_pretrained(folder / NAME)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(weights.directory, gguf_file=weights.gguf)
-    tokenizer.save_pretrained(folder / NAME)
-    del model
+    _unpack(folder / NAME)
     server = RealServer(folder)
     yield server
     server.kill()
+
+
+def _unpack(folder: Path) -> None:
+    """Write the model as safetensors: a GGUF file names no architecture, which `transformers serve` asks for."""
+    import torch
+    import transformers
+
+    weights = find_weights("local/smollm2")
+    dense = transformers.GgufConfig(dequantize=True)
+    gc.disable()  # the file is read as a million small objects, and looking through them takes a quarter of the time
+    try:
+        model = transformers.AutoModelForCausalLM.from_pretrained(
+            weights.directory, gguf_file=weights.gguf, dtype=torch.bfloat16, quantization_config=dense
+        )
+        tokenizer = transformers.AutoTokenizer.from_pretrained(weights.directory, gguf_file=weights.gguf)
+    finally:
+        gc.enable()
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
 
 
 @pytest.fixture

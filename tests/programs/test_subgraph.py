@@ -15,7 +15,7 @@ from lms.extractive.facts import parse_facts
 from lms.extractive.paths import parse_path
 from lms.extractive.question import graph_name, written
 from lms.values import render_numbered
-from programs.subgraph import Fact, Hop, Subgraph, node_names, notation, relation_names, render_fact, render_path
+from programs.subgraph import Fact, Hop, RelationNames, Subgraph, node_names, notation, render_fact, render_path
 from programs.topics import as_written
 
 ODD = [
@@ -167,9 +167,9 @@ class TestNames:
 
 def test_relations_are_written_with_the_alias_that_is_nearest_to_the_question(world: KnowledgeBase) -> None:
     number = world.graph.find_relation("http://example.org/studentOf")
-    names = relation_names(world.graph, world.relation_vectors, "Who was the teacher of Bernhard Heiden?")
+    names = RelationNames(world.graph, world.relation_vectors, "Who was the teacher of Bernhard Heiden?")
     assert names[number] == "student of / teacher"
-    assert relation_names(world.graph, None, "Who was the teacher?")[number] == "student of"
+    assert RelationNames(world.graph, None, "Who was the teacher?")[number] == "student of"
 
 
 def test_the_chain_leads_from_the_topic_to_a_fact(build: Build) -> None:

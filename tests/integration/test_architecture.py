@@ -1,0 +1,100 @@
+"""The house stands: rooms import from rooms below them, modules stay short, importing is cheap."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FLOORS = ["kg", "lms", "signatures", "programs", "optimize", "evals", "app"]
+BELOW: dict[str, set[str]] = {
+    "kg": set(),
+    "lms": {"kg"},
+    "signatures": set(),
+    "programs": {"kg", "lms", "signatures"},
+    "optimize": {"kg", "lms", "signatures", "programs", "evals"},
+    "evals": {"kg", "lms", "signatures", "programs"},
+    "app": {"kg", "lms", "signatures", "programs", "evals", "optimize"},
+}
+# What language models may know of the library below them: errors, values as they are, and the sentence encoder.
+OF_KG_TO_LMS = {"kg.errors", "kg.encode", "kg.types", "kg.values", "kg.readers.raw"}
+HEAVY = ("torch", "transformers", "spacy", "sentence_transformers", "peft", "faiss")
+
+
+def modules() -> list[Path]:
+    return sorted(path for floor in FLOORS for path in (ROOT / floor).rglob("*.py"))
+
+
+def imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: a relative import"
+            yield node.module or ""
+
+
+@pytest.mark.parametrize("floor", FLOORS)
+def test_a_room_imports_only_from_rooms_below_it(floor: str) -> None:
+    allowed = BELOW[floor] | {floor}
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in modules()
+        if path.is_relative_to(ROOT / floor)
+        for name in imports(path)
+        if name.split(".")[0] in FLOORS and name.split(".")[0] not in allowed
+    ]
+    assert wrong == []
+
+
+def test_language_models_know_no_graph() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in modules()
+        if path.is_relative_to(ROOT / "lms")
+        for name in imports(path)
+        if name.split(".")[0] == "kg" and name not in OF_KG_TO_LMS
+    ]
+    assert wrong == []
+
+
+def test_the_library_knows_no_language_model() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in modules()
+        if path.is_relative_to(ROOT / "kg")
+        for name in imports(path)
+        if name.split(".")[0] in ("dspy", "litellm", "openai")
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_module_fits_on_a_few_screens(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+
+
+def test_every_module_and_every_public_thing_says_what_it_is_for() -> None:
+    silent = [
+        str(path.relative_to(ROOT))
+        for path in modules()
+        if path.name != "__init__.py" and not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert silent == []
+
+
+def test_no_module_reads_pickles() -> None:
+    wrong = [str(path) for path in modules() if {"pickle", "dill", "cloudpickle", "joblib"} & set(imports(path))]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("floor", ["kg", "kg.sparql", "lms", "lms.extractive", "signatures", "programs"])
+def test_importing_loads_nothing_heavy(floor: str) -> None:
+    code = f"import sys, {floor}; print(*sorted(set(sys.modules) & {set(HEAVY)!r}))"
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == ""
