@@ -118,9 +118,7 @@ class MentionDetector:
             (start, end)
             for run in words.unmatched_runs(covered)
             for start, end in words.outside(covered, *run)
-            if end - start <= _LONGEST_NAME
-            and not words.are_words(start, end)
-            and any(c.isalnum() for c in words.form(start, end)[:_LONGEST_SPAN])
+            if end - start <= _LONGEST_NAME and not words.are_words(start, end) and words.may_be_name(start, end)
         ]
         if not words.cased:
             spans = sorted(spans, key=lambda s: s[0] - s[1])[:1]
@@ -253,6 +251,12 @@ class _Words:
                     runs.append((start, i))
                 start = None
         return runs
+
+    def may_be_name(self, start: int, end: int) -> bool:
+        """Whether a span has letters or digits and, where capitals tell names, one of those."""
+        return any(c.isalnum() for c in self.form(start, end)[:_LONGEST_SPAN]) and (
+            not self.cased or any(self._is_name_like(i) for i in range(start, end))
+        )
 
     def outside(self, covered: set[int], start: int, end: int) -> list[tuple[int, int]]:
         """The parts of a run that lie outside some tokens, from their first word to their last."""

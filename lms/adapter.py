@@ -10,6 +10,7 @@ format: the caller decides what to do about it (see `RolePredict`).
 from __future__ import annotations
 
 import copy
+import re
 from typing import Any
 
 import dspy
@@ -23,6 +24,7 @@ from lms.sections import COMPLETED, HEADER, is_completed, split_fields
 from lms.values import hint, is_list, read, render, render_numbered
 
 _LONGEST_REPEATED_REPLY = 2_000
+_OPENING = re.compile(r"\[\[(?=\s*##)")
 
 
 class UnreadableReplyError(AdapterParseError):
@@ -192,4 +194,4 @@ def _render_input(field: Any, value: Any) -> str:
     else:
         text = str(format_field_value(field_info=field, value=value))
     # What comes from a graph or a document must not pass for a header.
-    return text.replace("[[ ##", "[ [ ##")
+    return _OPENING.sub("[ [", text)

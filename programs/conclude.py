@@ -43,6 +43,8 @@ def conclude(
     """
     if operation != "none":
         try:
+            if any(subgraph.incomplete(fact) for fact in cited):
+                raise NotComputableError("a bound cut off entities that it would have to run over")
             result = aggregate(graph, operation, cited)
         except NotComputableError as error:
             trace.add(Checked(f"operation {operation}", False, str(error)))

@@ -214,6 +214,7 @@ class KERAG(Program):
         starts = path.ends[: self.bounds.frontier]
         if len(starts) < len(path.ends):
             trace.add(Truncated(f"frontier: {label}", len(starts), len(path.ends)))
+            subgraph.cut.add(path.key)
         edges = self.graph.expand(starts, hop.relation, hop.direction, self.bounds.values)
         near, far = (edges.heads, edges.tails) if hop.direction is Direction.OUT else (edges.tails, edges.heads)
         trace.add(Expanded(len(path.hops), label, min(len(far), room), edges.total))
@@ -227,6 +228,8 @@ class KERAG(Program):
             if values:
                 subgraph.facts.append(Fact(anchor, hop, values, total, path.key))
                 ends += values
+            else:
+                subgraph.cut.add(path.key)
         return Path(path.topic, path.hops, np.unique(np.array(ends, np.int64)))
 
     # --- summarization -------------------------------------------------------------------------

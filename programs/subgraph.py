@@ -91,9 +91,15 @@ class Fact:
 
 @dataclass
 class Subgraph:
-    """Facts in the order in which they were retrieved."""
+    """What was retrieved.
+
+    Attributes:
+        facts: in the order in which they were fetched.
+        cut: keys of the paths of which some entities were not expanded at all.
+    """
 
     facts: list[Fact] = field(default_factory=list)
+    cut: set[tuple[int, tuple[Hop, ...]]] = field(default_factory=set)
 
     def __len__(self) -> int:
         return len(self.facts)
@@ -107,6 +113,14 @@ class Subgraph:
     def nodes(self) -> frozenset[int]:
         """Nodes in all facts."""
         return frozenset(node for fact in self.facts for node in (fact.anchor, *fact.values))
+
+    def incomplete(self, fact: Fact) -> bool:
+        """Whether a bound kept entities away from the path of a fact, so that others of its kind may be missing."""
+        topic, hops = fact.path
+        before = {(topic, hops[:length]) for length in range(1, len(hops))}
+        return not self.cut.isdisjoint({*before, fact.path}) or any(
+            f.total > len(f.values) for f in self.facts if f.path in before
+        )
 
     def chain(self, fact: Fact) -> list[tuple[int, int, int]]:
         """Triples that lead from the topic of a fact's path to its anchor: the proof that it belongs there."""

@@ -48,6 +48,7 @@ class SparqlGraph:
         self._look = Lookup(client, self._words, None if literal_kinds is None else tuple(literal_kinds))
         self._queries = self._look.queries
         self._describe = Describer(self._look, self._words)
+        self._schemas: dict[int, RelationSchema] = {}
 
     # --- sizes: one query over the whole store each, then remembered -----------------------------
     @cached_property
@@ -258,7 +259,13 @@ class SparqlGraph:
 
     # --- schema ----------------------------------------------------------------------------------
     def schema(self, relation: int) -> RelationSchema:
-        """Types at both ends of a relation, the 1,000 most frequent; the store counts."""
+        """Types at both ends of a relation, the 1,000 most frequent; the store counts, once."""
+        known = self._schemas.get(relation)
+        if known is None:
+            known = self._schemas[relation] = self._count_schema(relation)
+        return known
+
+    def _count_schema(self, relation: int) -> RelationSchema:
         id, queries = self._look.relations.key(relation), self._queries
         ranges = self._types(queries.count_types(id, "?y", _SCHEMA_TYPES))
         ranges += self._types(queries.count_datatypes(id, _SCHEMA_TYPES))

@@ -50,7 +50,8 @@ class ExtractiveEngine:
     def fingerprint(self) -> str:
         """Hash of this code and of the encoder's weights: another engine must not be served its replies."""
         digest = hashlib.sha256(self._encoder.fingerprint.encode())
-        for path in sorted(Path(__file__).parent.glob("*.py")):
+        here = Path(__file__).parent
+        for path in (*sorted(here.glob("*.py")), here.parent / "sections.py", here.parent / "values.py"):
             digest.update(path.read_bytes())
         return digest.hexdigest()[:16]
 

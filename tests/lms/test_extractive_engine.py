@@ -262,8 +262,8 @@ class TestEngine:
         fingerprint = ExtractiveEngine().fingerprint
         assert fingerprint == ExtractiveEngine(load_encoder()).fingerprint
         assert ExtractiveEngine(Other()).fingerprint != fingerprint  # type: ignore[arg-type]
-        folder = tmp_path / "extractive"
-        shutil.copytree(Path(lms.extractive.__file__).parent, folder)
+        folder = tmp_path / "lms" / "extractive"
+        shutil.copytree(Path(lms.extractive.__file__).parents[1], folder.parent)
         monkeypatch.setattr(engine, "__file__", str(folder / "engine.py"))
         assert ExtractiveEngine().fingerprint == fingerprint
         (folder / "answers.py").write_text("# changed")

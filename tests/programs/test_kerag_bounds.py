@@ -22,7 +22,7 @@ from program_parts import (
 
 from kg import KnowledgeBase
 from programs import Bounds, Sources, replay
-from programs.steps import Expanded, Pruned, Truncated
+from programs.steps import Checked, Expanded, Pruned, Truncated
 
 HUB = "\n".join(
     [
@@ -55,10 +55,17 @@ def test_values_of_one_entity(hub: KnowledgeBase) -> None:
     assert replay(hub.graph, result.evidence) == []
 
 
-def test_what_lies_behind_values_that_were_cut_is_on_record(hub: KnowledgeBase) -> None:
+@pytest.mark.parametrize("bounds", [Bounds(values=3), Bounds(frontier=4), Bounds(triples=13)], ids=str)
+def test_nothing_is_computed_over_what_a_bound_cut_off(hub: KnowledgeBase, bounds: Bounds) -> None:
     oldest = conclude_with(cite=["age"], operation="max")
-    result, _ = run(hub, Bounds(values=3), keep("member of"), keep("age"), oldest)
-    assert result.answer == "Member 2"  # of those that were fetched
+    result, _ = run(hub, bounds, keep("member of"), keep("age"), oldest)
+    assert (result.abstained, result.answer) == (True, "")
+    (refused,) = (step for step in steps(result, Checked) if step.what == "operation max")
+    assert not refused.passed
+
+
+def test_what_was_cut_is_on_record(hub: KnowledgeBase) -> None:
+    result, _ = run(hub, Bounds(values=3), keep("member of"), keep("age"), conclude_with("1", cite=["age"]))
     assert [(e.triples, e.total) for e in steps(result, Expanded)] == [(3, 10), (3, 3)]
 
 
