@@ -6,9 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from lms.local.config import LocalConfig
-from lms.local.weights import Weights
-
 
 @dataclass(frozen=True)
 class Prompt:
@@ -50,21 +47,6 @@ class Backend(Protocol):
         is too long) and does not disturb the others.
         """
         ...
-
-
-def load_backend(weights: Weights, config: LocalConfig) -> Backend:
-    """Load a model with the library that the configuration names.
-
-    Raises:
-        ModelUnavailableError: the library is not installed, or cannot run these weights.
-    """
-    if config.backend == "llama.cpp":
-        from lms.local.llama_cpp_backend import LlamaCppBackend
-
-        return LlamaCppBackend(weights, config)
-    from lms.local.transformers_backend import TransformersBackend
-
-    return TransformersBackend(weights, config)
 
 
 def until_stop(text: str, stop: Sequence[str]) -> tuple[str, bool]:

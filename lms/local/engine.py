@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from dspy.lm15 import Request, Response
 
 from lms.engines import messages_of, reply
-from lms.local.backend import Backend, Prompt, load_backend
+from lms.local.backend import Backend, Prompt
 from lms.local.batching import MicroBatcher
 from lms.local.config import LocalConfig
 from lms.local.weights import Weights, find_weights
@@ -90,3 +90,18 @@ class LocalEngine:
             seed=settings.seed,
             stop=tuple(dict.fromkeys([*self.config.stop, *settings.stop])),
         )
+
+
+def load_backend(weights: Weights, config: LocalConfig) -> Backend:
+    """Load a model with the library that the configuration names.
+
+    Raises:
+        ModelUnavailableError: the library is not installed, or cannot run these weights.
+    """
+    if config.backend == "llama.cpp":
+        from lms.local.llama_cpp_backend import LlamaCppBackend
+
+        return LlamaCppBackend(weights, config)
+    from lms.local.transformers_backend import TransformersBackend
+
+    return TransformersBackend(weights, config)

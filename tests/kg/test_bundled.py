@@ -4,9 +4,8 @@ import json
 from collections import Counter, defaultdict
 from pathlib import Path
 
+import pyoxigraph as ox
 import pytest
-
-ox = pytest.importorskip("pyoxigraph")
 
 DATA = Path(__file__).parents[2] / "kg" / "bundled"
 ENTITY = "http://triplecheck.example/entity/"

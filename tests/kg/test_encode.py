@@ -91,7 +91,6 @@ def test_a_text_has_the_same_vector_alone_and_in_company(encoder: Encoder) -> No
 
 
 def test_the_onnx_path_equals_sentence_transformers(encoder: Encoder) -> None:
-    pytest.importorskip("onnx")
     from kg._encode_onnx import OnnxEncoder
     from kg.encode import _packaged_model
 
@@ -102,7 +101,6 @@ def test_the_onnx_path_equals_sentence_transformers(encoder: Encoder) -> None:
 
 
 def test_the_onnx_path_is_not_taken_for_a_model_it_would_get_wrong(tmp_path: Path) -> None:
-    pytest.importorskip("onnx")
     from kg._encode_onnx import bert_config
     from kg.encode import _packaged_model
 
@@ -116,7 +114,6 @@ def test_the_onnx_path_is_not_taken_for_a_model_it_would_get_wrong(tmp_path: Pat
 
 
 def test_the_onnx_path_never_imports_torch() -> None:
-    pytest.importorskip("onnx")
     code = "import sys; from kg.encode import load_encoder; load_encoder().encode(['x']); print('torch' in sys.modules)"
     assert run_python(code) == "False"
 

@@ -12,6 +12,7 @@ import pytest
 import rdflib
 from sparql_endpoint import serve
 
+from kg import build
 from kg.graph import Graph
 from kg.readers.rdf import read_rdf
 from kg.sparql import HttpClient, OxigraphClient, RdflibClient, SparqlGraph
@@ -103,10 +104,7 @@ def store() -> pyoxigraph.Store:
 def graph(request: pytest.FixtureRequest, source: Path, store: pyoxigraph.Store) -> Iterator[Graph]:
     match request.param:
         case "columnar":
-            knowledge_base = pytest.importorskip("kg.knowledge_base")
-            out = source.parent / "kb"
-            knowledge_base.build(read_rdf([source]), out, encoder=None)
-            yield knowledge_base.KnowledgeBase.open(out).graph
+            yield build(read_rdf([source]), source.parent / "kb", encoder=None).graph
         case "oxigraph":
             yield SparqlGraph(OxigraphClient(store))
         case "rdflib":

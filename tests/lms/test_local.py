@@ -20,8 +20,9 @@ from lms import ModelUnavailableError, PromptTooLongError, RolePredict, language
 from lms.local import LocalConfig, LocalEngine, find_weights
 from lms.local import engine as engine_module
 from lms.local import weights as weights_module
-from lms.local.backend import Generated, Prompt, load_backend, room_for_reply, until_stop
+from lms.local.backend import Generated, Prompt, room_for_reply, until_stop
 from lms.local.batching import MicroBatcher
+from lms.local.engine import load_backend
 from lms.local.weights import Weights
 
 GREEDY = Prompt((("user", "hi"),), max_new_tokens=8, temperature=0.0, top_p=1.0, seed=None, stop=("END",))
@@ -249,7 +250,6 @@ def test_a_prompt_that_does_not_fit_is_refused(smollm2: LocalEngine) -> None:
 
 @pytest.mark.small_model
 def test_an_adapter_changes_what_the_model_says(smollm2: LocalEngine, tmp_path: Path) -> None:
-    pytest.importorskip("peft")
     torch = pytest.importorskip("torch")
     safetensors = pytest.importorskip("safetensors.torch")
     config = {

@@ -95,7 +95,6 @@ def test_prices_are_known_for_known_models_and_nothing_for_embedded_ones() -> No
 
 
 def test_the_default_model_is_extractive() -> None:
-    pytest.importorskip("lms.extractive.engine", reason="the extractive engine is not here yet")
     with session():
         assert dspy.settings.lm.name == "extractive"
         assert dspy.settings.lm.model.startswith("extractive@")
