@@ -165,14 +165,14 @@ def build(
         }
         graph.close()
         say("writing the manifest", 0, None)
-        manifest.write(
+        about = manifest.write(
             folder,
             counts,
             encoder=None if model is None else {"name": model.name, "fingerprint": model.fingerprint},
             sources=sorted(sources),
             skipped=len(whole.skipped) + len(getattr(documents, "skipped", ())),
         )
-    return KnowledgeBase.open(out)
+    return KnowledgeBase(out, about)
 
 
 def _refuse_foreign(out: Path) -> None:

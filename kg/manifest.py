@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from kg.errors import KnowledgeBaseError
 FORMAT = "triplecheck-knowledge-base"
 VERSION = 1
 FILE = "manifest.json"
+_LOOKS, _PAUSE = 5, 0.05  # how often a directory that changes is looked at, seconds between
 
 
 @dataclass(frozen=True)
@@ -71,9 +73,31 @@ def is_one(folder: Path) -> bool:
 def read(folder: Path) -> Manifest:
     """Read a manifest and check that every file is there in its full length.
 
+    A knowledge base that is being replaced by a new one just then is looked at again.
+
     Raises:
         KnowledgeBaseError: no knowledge base, another format or version, a missing or truncated file.
     """
+    for _ in range(_LOOKS):
+        before = _identity(folder)
+        try:
+            return _read(folder)
+        except KnowledgeBaseError:
+            time.sleep(_PAUSE)
+            if before == _identity(folder):
+                raise
+    return _read(folder)
+
+
+def _identity(folder: Path) -> int | None:
+    """What tells a directory from another that takes its place; None where there is none."""
+    try:
+        return folder.stat().st_ino
+    except FileNotFoundError:
+        return None
+
+
+def _read(folder: Path) -> Manifest:
     path = folder / FILE
     if not folder.is_dir():
         raise KnowledgeBaseError(f"{folder}: no such knowledge base; build one with `triplecheck kb build`")
