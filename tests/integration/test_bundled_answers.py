@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ import pytest
 
 import kg
 from kg import KnowledgeBase
-from kg.readers import read_graph
 from lms import session
 from programs import KERAG, Sources, replay, to_json
 
@@ -37,24 +35,8 @@ FLOORS = {
 """Right answers at least, of 5 or 6 questions of each kind."""
 
 
-@pytest.fixture(scope="session")
-def bundled(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
-    return kg.build(read_graph(sorted(BUNDLED.glob("*.ttl"))), tmp_path_factory.mktemp("bundled") / "kb")
-
-
 @pytest.fixture(scope="module")
-def no_disk_cache() -> Iterator[None]:
-    before = vars(dspy).get("cache")
-    dspy.configure_cache(enable_disk_cache=False, restrict_pickle=True)
-    yield
-    if before is None:
-        del dspy.cache
-    else:
-        dspy.cache = before
-
-
-@pytest.fixture(scope="module")
-def answered(bundled: KnowledgeBase, no_disk_cache: None) -> list[tuple[dict[str, Any], Any]]:
+def answered(bundled: KnowledgeBase) -> list[tuple[dict[str, Any], Any]]:
     """The development questions with what KERAG makes of them."""
     lines = (BUNDLED / "questions_dev.jsonl").read_text(encoding="utf-8").splitlines()
     program = KERAG(Sources(bundled.graph, bundled.linker, bundled.relation_vectors))
@@ -125,9 +107,7 @@ def test_a_run_is_repeated_exactly(bundled: KnowledgeBase, answered: list[tuple[
         ("What was the nationality of Bernard Hieden's teacher?", "German"),
     ],
 )
-def test_the_worked_example_is_answered_with_its_proof(
-    bundled: KnowledgeBase, no_disk_cache: None, question: str, answer: str
-) -> None:
+def test_the_worked_example_is_answered_with_its_proof(bundled: KnowledgeBase, question: str, answer: str) -> None:
     with session("extractive"):
         result = KERAG(Sources(bundled.graph, bundled.linker, bundled.relation_vectors))(question=question)
     assert result.answer == answer

@@ -8,7 +8,6 @@ understood, and that a server that is slow, strict or dead is told as such.
 from __future__ import annotations
 
 import asyncio
-import copy
 import gc
 import importlib.util
 import os
@@ -25,7 +24,6 @@ from typing import Any
 
 import dspy
 import pytest
-from dspy.dsp.utils.settings import DEFAULT_CONFIG, main_thread_config
 
 from kg import KnowledgeBase, build
 from kg.readers import read_graph
@@ -168,23 +166,6 @@ def server(the_server: RealServer) -> RealServer:
     if not the_server.running:
         the_server.start()
     return the_server
-
-
-@pytest.fixture(autouse=True)
-def isolated(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """DSPy as nobody has configured it, without a disk cache, and nothing of the caller's environment."""
-    for name in list(os.environ):
-        if name.endswith(("_API_KEY", "_API_BASE", "_BASE_URL")) or name.startswith("TRIPLECHECK_"):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-    before = vars(dspy).get("cache")
-    dspy.configure_cache(enable_disk_cache=False, restrict_pickle=True)
-    yield
-    main_thread_config.clear()
-    main_thread_config.update(copy.deepcopy(DEFAULT_CONFIG))
-    vars(dspy).pop("cache", None)
-    if before is not None:
-        dspy.cache = before
 
 
 @pytest.fixture

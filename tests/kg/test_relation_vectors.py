@@ -25,7 +25,7 @@ def vectors(encoder: Encoder, tmp_path_factory: pytest.TempPathFactory) -> Relat
     return open_vectors(folder, encoder)
 
 
-@pytest.mark.parametrize(("number", "relation"), enumerate(RELATIONS), ids=["r0", "r1", "r2"])
+@pytest.mark.parametrize(("number", "relation"), list(enumerate(RELATIONS)), ids=["r0", "r1", "r2"])
 def test_a_wording_is_nearest_to_its_own_relation(vectors: RelationVectors, number: int, relation: Relation) -> None:
     for place, text in enumerate(relation_texts(relation)):
         cosines = vectors.against(text)

@@ -2,32 +2,12 @@
 
 from __future__ import annotations
 
-import copy
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import dspy
 import pytest
-from dspy.dsp.utils.settings import DEFAULT_CONFIG, main_thread_config
 from openai_server import OpenAIServer
-
-
-@pytest.fixture(autouse=True)
-def isolated_dspy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """DSPy's settings reset, a cache of the test's own (in memory), and no keys from outside."""
-    for name in list(os.environ):
-        if name.endswith(("_API_KEY", "_API_BASE", "_BASE_URL")):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-    before = vars(dspy).get("cache")
-    dspy.configure_cache(enable_disk_cache=False, restrict_pickle=True)
-    yield
-    main_thread_config.clear()
-    main_thread_config.update(copy.deepcopy(DEFAULT_CONFIG))
-    vars(dspy).pop("cache", None)
-    if before is not None:
-        dspy.cache = before
 
 
 @pytest.fixture

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-import dspy
 import pytest
 from program_parts import WORLD, Build, build_turtle
 
@@ -15,21 +12,6 @@ from kg import KnowledgeBase
 from programs import Sources
 
 sys.path.append(str(Path(__file__).parents[1] / "kg"))  # for the SPARQL endpoint
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-
-
-@pytest.fixture(autouse=True)
-def isolated_dspy() -> Iterator[None]:
-    before = vars(dspy).get("cache")
-    dspy.configure_cache(enable_disk_cache=False, restrict_pickle=True)
-    yield
-    if before is None:
-        del dspy.cache
-    else:
-        dspy.cache = before
 
 
 @pytest.fixture(scope="session")
