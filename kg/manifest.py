@@ -93,7 +93,7 @@ def _identity(folder: Path) -> int | None:
     """What tells a directory from another that takes its place; None where there is none."""
     try:
         return folder.stat().st_ino
-    except FileNotFoundError:
+    except OSError:
         return None
 
 

@@ -26,7 +26,7 @@ def no_disk_cache() -> None:
 def isolated_dspy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """DSPy's settings reset, a cache of the test's own (in memory), and no keys from outside."""
     for name in list(os.environ):
-        if name.endswith(("_API_KEY", "_API_BASE", "_BASE_URL")) or name.startswith("TRIPLECHECK_"):
+        if name.endswith(("_API_KEY", "_API_BASE", "_BASE_URL")):
             monkeypatch.delenv(name)
     # LiteLLM fetches its price table otherwise.
     monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")

@@ -12,7 +12,7 @@ from lms.extractive.question import Question, graph_name, plain, read_question, 
 from lms.extractive.relevance import Encode, Hops, PathRelevance, phrases
 
 # Below this cosine the question names no relation of the best path: the facts do not answer it.
-_LEAST_SUPPORT = 0.45
+_LEAST_SUPPORT = 0.43
 # Of two conditions that share an answer, one may be named more faintly: that they share one speaks for it.
 _LEAST_CONDITION = 0.2
 # What each hop beyond the first costs a condition, and how much worse than the best path alone a pair may be.
