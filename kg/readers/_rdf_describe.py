@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kg.readers.raw import ENTITY_SCHEMA, RELATION_SCHEMA
-from kg.sparql.vocabulary import Vocabulary
+from kg.vocabulary import Vocabulary
 
 Codes = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

@@ -14,7 +14,7 @@ import pyarrow as pa
 from kg.readers._rdf_describe import Descriptions, describe
 from kg.readers._rdf_parse import Statement, statements
 from kg.readers.raw import BadLine, Progress, RawGraph
-from kg.sparql.vocabulary import Vocabulary
+from kg.vocabulary import Vocabulary
 
 
 def read_rdf(

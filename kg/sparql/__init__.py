@@ -4,7 +4,7 @@ from kg.sparql.graph import SparqlGraph
 from kg.sparql.in_process import OxigraphClient, RdflibClient
 from kg.sparql.linker import SparqlLinker
 from kg.sparql.terms import Kind, Term
-from kg.sparql.vocabulary import Vocabulary
+from kg.vocabulary import Vocabulary
 
 __all__ = [
     "HttpClient",

@@ -9,8 +9,8 @@ from kg.readable import entity_label, relation_alias, relation_label
 from kg.sparql._lookup import NODES_PER_QUERY, Lookup, chunks
 from kg.sparql.client import Row
 from kg.sparql.terms import Kind, Term, iri, is_iri
-from kg.sparql.vocabulary import Vocabulary
 from kg.types import Entity, Relation
+from kg.vocabulary import Vocabulary
 
 Said = dict[str, list[Term]]
 """Objects by predicate."""

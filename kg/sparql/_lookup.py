@@ -12,8 +12,8 @@ from kg.sparql.client import Row, SparqlClient
 from kg.sparql.numbers import Numbering
 from kg.sparql.queries import Queries
 from kg.sparql.terms import STRING, Kind, Term, iri, literal, string_variants
-from kg.sparql.vocabulary import Vocabulary
 from kg.types import XSD, Direction
+from kg.vocabulary import Vocabulary
 
 _log = logging.getLogger(__name__)
 

@@ -14,8 +14,8 @@ from kg.sparql._describe import Describer
 from kg.sparql._lookup import Found, Lookup
 from kg.sparql.client import QueryRefusedError, SparqlClient
 from kg.sparql.terms import STRING, Kind, Term, is_iri, literal, string_variants
-from kg.sparql.vocabulary import Vocabulary
 from kg.types import Direction, Entity, Literal, Relation
+from kg.vocabulary import Vocabulary
 
 _SCHEMA_TYPES = 1000
 

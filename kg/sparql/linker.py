@@ -16,7 +16,7 @@ from kg.sparql._lookup import chunks
 from kg.sparql.client import SparqlClient
 from kg.sparql.graph import SparqlGraph
 from kg.sparql.terms import Kind, iri, literal
-from kg.sparql.vocabulary import Vocabulary
+from kg.vocabulary import Vocabulary
 
 _LONGEST_NAME = 8  # words
 _MOST_WORDS = 80  # of a question; names further on are not looked for

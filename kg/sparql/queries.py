@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from kg.sparql.terms import STRING, iri, literal
-from kg.sparql.vocabulary import Vocabulary
 from kg.types import Direction
+from kg.vocabulary import Vocabulary
 
 _PATTERN = {Direction.OUT: "{x} {p} ?y", Direction.IN: "?y {p} {x}"}
 _PLAIN = f"IF(isLiteral(?y) && (LANG(?y) != '' || DATATYPE(?y) = <{STRING}>), STR(?y), ?y)"
