@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from lms.local.engine import LocalEngine
 
 EXTRACTIVE = "extractive"
-LOCAL = "local/"
+LOCAL, LLAMA_CPP = "local/", "llama.cpp/"
 
 TIMEOUT = 120.0
 """Seconds to wait for a remote model."""
@@ -30,7 +30,7 @@ class Resolver:
         self._models: dict[tuple[Any, ...], MeteredLM] = {}
         self._engines: dict[str, EmbeddedEngine] = {}
         self._extractive: EmbeddedEngine | None = None
-        self._local: LocalEngine | None = None
+        self._local: dict[str, LocalEngine] = {}
 
     def language_model(self, model: str, **options: Any) -> MeteredLM:
         """See the function of this name."""
@@ -40,7 +40,7 @@ class Resolver:
                 return self._embedded(model, self._engines[model], options)
             if model == EXTRACTIVE:
                 return self._embedded(model, self._the_extractive(), options)
-            if model.startswith(LOCAL):
+            if model.startswith((LOCAL, LLAMA_CPP)):
                 return self._local_model(model, options)
             return self._kept((model,), options, lambda: self._remote(model, options))
 
@@ -66,12 +66,15 @@ class Resolver:
         return self._extractive
 
     def _local_model(self, model: str, options: dict[str, Any]) -> MeteredLM:
+        from lms.local.config import LocalConfig
         from lms.local.engine import LocalEngine
 
-        if self._local is None:
-            self._local = LocalEngine()
-        engine = self._local
-        model_id = engine.model_id(model)
+        backend, _, name = model.partition("/")
+        if backend not in self._local:
+            on_llama_cpp = LocalConfig(backend="llama.cpp")
+            self._local[backend] = LocalEngine(on_llama_cpp if model.startswith(LLAMA_CPP) else LocalConfig())
+        engine = self._local[backend]
+        model_id = engine.model_id(LOCAL + name)
         return self._kept((model, model_id), options, lambda: _embed(model_id, engine, options))
 
     def _embedded(self, name: str, engine: EmbeddedEngine, options: dict[str, Any]) -> MeteredLM:
@@ -103,7 +106,8 @@ def language_model(model: str, **options: Any) -> MeteredLM:
 
     Args:
         model: `extractive` (embedded, not a language model); `local/smollm2` (embedded small model);
-            `local/DIRECTORY` (a LoRA adapter for it, or a merged model, as fine-tuning writes them); a
+            `local/DIRECTORY` (a LoRA adapter for it, or a merged model, as fine-tuning writes them);
+            `llama.cpp/...` (the same on llama.cpp instead of transformers, with the extra `llama-cpp`); a
             name given to `register_engine`; anything else is a DSPy/LiteLLM string such as
             `openai/gpt-4o-mini`, whose key and address come from the environment (`OPENAI_API_KEY`,
             `OPENAI_API_BASE` ...).

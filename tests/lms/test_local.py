@@ -272,3 +272,19 @@ def test_an_adapter_changes_what_the_model_says(smollm2: LocalEngine, tmp_path: 
     question = "What is the capital of France?"
     changed = _ask(smollm2, question, model, max_tokens=3).message.text
     assert changed != _ask(smollm2, question, max_tokens=3).message.text
+
+
+def test_llama_cpp_is_another_model_than_transformers_with_the_same_weights() -> None:
+    one, other = language_model("local/smollm2"), language_model("llama.cpp/smollm2")
+    assert one.model != other.model
+    assert one.model.split("@")[0] == other.model.split("@")[0] == "local/smollm2"
+
+
+@pytest.mark.small_model
+@pytest.mark.skipif(importlib.util.find_spec("llama_cpp") is None, reason="llama-cpp-python is not installed")
+def test_llama_cpp_writes_counts_and_stops() -> None:
+    with session("llama.cpp/smollm2") as ledger:
+        text = language_model("llama.cpp/smollm2", max_tokens=8, cache=False)("Name a colour.")
+        usage = ledger.usage()
+    assert isinstance(text[0], str) and text[0].strip()
+    assert 0 < usage.completion_tokens <= 8 < usage.prompt_tokens
