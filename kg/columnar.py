@@ -210,14 +210,6 @@ class ColumnarGraph:
         degree: int = out.offset_at[node + 1] - out.offset_at[node] + into.offset_at[node + 1] - into.offset_at[node]
         return degree
 
-    def degrees(self, nodes: IntArray | Sequence[int]) -> npt.NDArray[np.int64]:
-        """Edges in both directions of many nodes, shape (n,)."""
-        at = _handed_out(nodes)
-        total = np.zeros(len(at), np.int64)
-        for rows in self._rows:
-            total += rows.offsets[at + 1] - rows.offsets[at]
-        return total
-
     def relations_of(self, node: int) -> list[RelationCount]:
         if node < 0:
             raise _unknown(node)

@@ -47,13 +47,5 @@ class KnowledgeBaseError(UserError):
     """A knowledge base directory is missing, foreign, damaged or of another format version."""
 
 
-class UnknownNodeError(UserError):
-    """An id names no entity and no value of this graph."""
-
-
-class UnknownRelationError(UserError):
-    """An id names no relation of this graph."""
-
-
 class GraphUnavailableError(UnavailableError):
     """A remote graph does not answer, answers too slowly, or answers something else than asked."""

@@ -126,7 +126,6 @@ class Question:
         compares: (operation, what is compared) where it compares or asks for an extreme, else None.
         asks_whether: expects yes or no.
         asks_same: asks whether something is the same for two topics.
-        asks_common: asks what two topics share.
     """
 
     words: tuple[str, ...]
@@ -135,7 +134,6 @@ class Question:
     compares: tuple[str, str] | None
     asks_whether: bool
     asks_same: bool
-    asks_common: bool
 
     @property
     def bare(self) -> str:
@@ -174,7 +172,6 @@ def read_question(text: str, topics: Sequence[str], phrases: Iterable[str] = ())
         compares=compares,
         asks_whether=whether,
         asks_same="same" in words and whether,
-        asks_common=bool({"common", "share", "shared", "both"} & set(words)) and not whether,
     )
 
 

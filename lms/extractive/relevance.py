@@ -35,7 +35,7 @@ _UNNAMED_HOP = 0.4
 _MOST_SEGMENTS = 6
 
 _OR = " / "
-FORWARD, BACKWARD = "→", "←"
+BACKWARD = "←"
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,6 @@ def test_neighbours_in_both_directions_are_those_of_a_dictionary(edges: list[Edg
                 wanted = sorted(ends[node, relation, direction])
                 assert graph.neighbors(node, relation, direction).tolist() == wanted
                 assert graph.neighbors(node, relation, direction, 2).tolist() == wanted[:2]
-    assert graph.degrees(range(graph.num_nodes)).tolist() == [graph.degree(node) for node in range(graph.num_nodes)]
 
 
 @given(edge_lists, st.integers(0, 3))
@@ -179,7 +178,7 @@ class TestNumbersThatWereNotHandedOut:
     @pytest.mark.parametrize("others", [[], [0], list(range(3)) * 40], ids=len)
     def test_among_many(self, graph: ColumnarGraph, number: int, others: list[int]) -> None:
         nodes = [*others, number]
-        for look_up in (graph.labels, graph.relation_counts, graph.expand, graph.degrees):
+        for look_up in (graph.labels, graph.relation_counts, graph.expand):
             with pytest.raises(IndexError):
                 look_up(nodes)
         with pytest.raises(IndexError):

@@ -98,9 +98,6 @@ class TestComputing:
         assert read_question("Do X and Y have the same teacher?", ["X", "Y"]).asks_same
         assert not read_question("Who has the same teacher as X?", ["X"]).asks_same
 
-    def test_what_is_shared(self) -> None:
-        assert read_question("Which films do X and Y have in common?", ["X", "Y"]).asks_common
-
 
 class TestSegments:
     def test_a_chain_of_possessives_asks_for_a_hop_each(self) -> None:
