@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from rapidfuzz.distance import OSA
 
+from kg._ranges import distinct
 from kg.names import NameIndex
 
 _BITS = 18
@@ -113,9 +114,7 @@ def build(forms: Sequence[str], folder: Path) -> None:
         owner = np.repeat(np.arange(len(padded)), lengths)
         buckets = _buckets("".join(padded))
         whole = owner[:-2] == owner[2:]  # a trigram must not run over into the next name
-        packed = (buckets[whole] << 32) | (owner[:-2][whole] + start)
-        packed.sort()
-        packed = packed[np.concatenate(([True], packed[1:] != packed[:-1]))] if len(packed) else packed
+        packed = distinct((buckets[whole] << 32) | (owner[:-2][whole] + start))
         sizes[start : start + len(padded)] = np.minimum(
             np.bincount((packed & 0xFFFFFFFF) - start, minlength=len(padded)), _LARGEST_SIZE - 1
         )

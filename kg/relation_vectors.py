@@ -37,18 +37,21 @@ class RelationVectors:
         """Cosine of each relation's best wording with a text, shape (relations,)."""
         if len(self._vectors) == 0:
             return np.empty(0, np.float32)
-        cosines = self._vectors @ self._encoder.encode([text])[0]
-        best: FloatArray = np.maximum.reduceat(cosines, self._starts)
+        best: FloatArray = np.maximum.reduceat(self._cosines(text), self._starts)
         return best
 
     def nearest_wordings(self, text: str) -> npt.NDArray[np.int64]:
         """For each relation, which of its wordings (`relation_texts`) is nearest to a text, shape (relations,)."""
         if len(self._vectors) == 0:
             return np.empty(0, np.int64)
-        cosines = self._vectors @ self._encoder.encode([text])[0]
+        cosines = self._cosines(text)
         stops = np.append(self._starts[1:], len(cosines))
         spans = zip(self._starts.tolist(), stops.tolist(), strict=True)
         return np.array([int(cosines[start:stop].argmax()) for start, stop in spans], np.int64)
+
+    def _cosines(self, text: str) -> FloatArray:
+        cosines: FloatArray = self._vectors @ self._encoder.encode([text])[0]
+        return cosines
 
 
 def build(relations: Sequence[Relation], encoder: Encoder, folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -78,13 +79,22 @@ def _look_up(
     nodes: list[int] = []
     evidence: list[Edge] = []
     unfounded = []
+    in_cited = _exact(graph, cited, names)
+    in_all = functools.cache(lambda: _exact(graph, subgraph.facts, names))  # seldom needed
     for text in written:
-        found = _find(graph, text, cited, names) or _find(graph, text, subgraph.facts, names)
+        found = (
+            in_cited.get(text)
+            or _alike(graph, text, cited, names)
+            or in_all().get(text)
+            or _alike(graph, text, subgraph.facts, names)
+        )
         if found is None:
             unfounded.append(text)
         elif found[0] not in nodes:
-            nodes.append(found[0])
-            evidence += _with_chains(subgraph, [found[1]], found[2])
+            node, fact = found
+            nodes.append(node)
+            supporting = fact.triples([node] if node in fact.values else None)
+            evidence += _with_chains(subgraph, [fact], supporting)
     if unfounded:
         trace.add(Checked("answer", False, f"in no retrieved fact: {', '.join(unfounded)}"))
     if nodes:
@@ -98,21 +108,20 @@ def _look_up(
     return Outcome(", ".join(unfounded), grounded=False)
 
 
-def _find(graph: Graph, text: str, facts: Sequence[Fact], names: dict[int, str]) -> tuple[int, Fact, list[Edge]] | None:
-    """The node that an answer names, the fact that it stands in, and the triples that put it there."""
-    for matches in (_is_exactly, _is_alike):
-        for fact in facts:
-            for value in fact.values:
-                if matches(graph, text, value, names[value]):
-                    return value, fact, fact.triples([value])
-        for fact in facts:
-            if matches(graph, text, fact.anchor, names[fact.anchor]):
-                return fact.anchor, fact, fact.triples()
-    return None
+def _exact(graph: Graph, facts: Sequence[Fact], names: dict[int, str]) -> dict[str, tuple[int, Fact]]:
+    """By name in the prompt and by label: the node, and the first fact that it stands in, values before anchors."""
+    nodes = [(value, fact) for fact in facts for value in fact.values] + [(fact.anchor, fact) for fact in facts]
+    found: dict[str, tuple[int, Fact]] = {}
+    for (node, fact), label in zip(nodes, graph.labels([node for node, _ in nodes]), strict=True):
+        found.setdefault(names[node], (node, fact))
+        found.setdefault(label, (node, fact))
+    return found
 
 
-def _is_exactly(graph: Graph, text: str, node: int, name: str) -> bool:
-    return text in (name, graph.label(node))
+def _alike(graph: Graph, text: str, facts: Sequence[Fact], names: dict[int, str]) -> tuple[int, Fact] | None:
+    """The node that an answer names in other letters, and the first fact that it stands in."""
+    nodes = [(value, fact) for fact in facts for value in fact.values] + [(fact.anchor, fact) for fact in facts]
+    return next(((node, fact) for node, fact in nodes if _is_alike(graph, text, node, names[node])), None)
 
 
 def _is_alike(graph: Graph, text: str, node: int, name: str) -> bool:

@@ -226,7 +226,7 @@ class KERAG(Program):
                 total = self.graph.expand([anchor], hop.relation, hop.direction, 0).total
             values = tuple(found[: room - len(ends)])
             if values:
-                subgraph.facts.append(Fact(anchor, hop, values, total, path.key))
+                subgraph.add(Fact(anchor, hop, values, total, path.key))
                 ends += values
             else:
                 subgraph.cut.add(path.key)

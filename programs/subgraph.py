@@ -16,6 +16,9 @@ import numpy as np
 from kg import Direction, Graph, IntArray
 from kg.relation_vectors import RelationVectors
 
+PathKey = tuple[int, "tuple[Hop, ...]"]
+"""What tells paths apart: the topic, and the hops from it."""
+
 ARROWS = {Direction.OUT: "→", Direction.IN: "←"}
 VALUE_SEPARATOR = " | "
 WRITTEN_AS = " = "
@@ -55,7 +58,7 @@ class Path:
     ends: IntArray = field(default_factory=lambda: np.empty(0, np.int64), compare=False, hash=False)
 
     @property
-    def key(self) -> tuple[int, tuple[Hop, ...]]:
+    def key(self) -> PathKey:
         """What tells paths apart, without the nodes that they lead to."""
         return self.topic, self.hops
 
@@ -76,7 +79,7 @@ class Fact:
     hop: Hop
     values: tuple[int, ...]
     total: int
-    path: tuple[int, tuple[Hop, ...]]
+    path: PathKey
 
     def triples(self, only: Iterable[int] | None = None) -> list[tuple[int, int, int]]:
         """(head, relation, tail) of its edges, of all values or of these."""
@@ -94,12 +97,28 @@ class Subgraph:
     """What was retrieved.
 
     Attributes:
-        facts: in the order in which they were fetched.
+        facts: in the order in which they were fetched; `add` puts in another.
         cut: keys of the paths of which some entities were not expanded at all.
     """
 
     facts: list[Fact] = field(default_factory=list)
-    cut: set[tuple[int, tuple[Hop, ...]]] = field(default_factory=set)
+    cut: set[PathKey] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        # By (path, value) the first fact that leads there, and the paths with a fact that was cut short.
+        self._leads: dict[tuple[PathKey, int], Fact] = {}
+        self._shortened: set[PathKey] = set()
+        given, self.facts = self.facts, []
+        for fact in given:
+            self.add(fact)
+
+    def add(self, fact: Fact) -> None:
+        """Put in a fact."""
+        self.facts.append(fact)
+        for value in fact.values:
+            self._leads.setdefault((fact.path, value), fact)
+        if fact.total > len(fact.values):
+            self._shortened.add(fact.path)
 
     def __len__(self) -> int:
         return len(self.facts)
@@ -118,20 +137,13 @@ class Subgraph:
         """Whether a bound kept entities away from the path of a fact, so that others of its kind may be missing."""
         topic, hops = fact.path
         before = {(topic, hops[:length]) for length in range(1, len(hops))}
-        return not self.cut.isdisjoint({*before, fact.path}) or any(
-            f.total > len(f.values) for f in self.facts if f.path in before
-        )
+        return not self.cut.isdisjoint({*before, fact.path}) or not self._shortened.isdisjoint(before)
 
     def chain(self, fact: Fact) -> list[tuple[int, int, int]]:
         """Triples that lead from the topic of a fact's path to its anchor: the proof that it belongs there."""
         topic, hops = fact.path
-        if len(hops) < 2:
-            return []
-        before = [f for f in self.facts if f.path == (topic, hops[:-1]) and fact.anchor in f.values]
-        chain: list[tuple[int, int, int]] = []
-        for link in before[:1]:
-            chain = [*self.chain(link), *link.triples([fact.anchor])]
-        return chain
+        link = self._leads.get(((topic, hops[:-1]), fact.anchor))
+        return [] if link is None else [*self.chain(link), *link.triples([fact.anchor])]
 
 
 def render_path(name: str, hops: Sequence[Hop], relations: RelationTexts, note: str = "") -> str:
