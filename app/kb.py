@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app import embed, match, options
+from app import embed, match, options, plausibility
 from app.console import print_json, printable, stderr, stdout
 from app.progress import reporting, waiting
 
@@ -28,7 +28,7 @@ commands = typer.Typer(
 KbArgument = match.KbArgument
 commands.command("match")(match.match)
 commands.command("embed")(embed.embed)
-commands.command("plausibility")(embed.plausibility)
+commands.command("plausibility")(plausibility.plausibility)
 
 
 @commands.command(cls=options.SpreadingCommand)
@@ -202,22 +202,43 @@ def encode(
     multi: Annotated[
         bool, typer.Option("--multi", help="Two vectors per node, of its text and of its relations, instead of one.")
     ] = False,
+    documents: Annotated[
+        bool, typer.Option("--documents", help="Of the documents as they are, for programs that read a corpus.")
+    ] = False,
 ) -> None:
     """Make the vectors of all node documents now, so that a search compares every candidate.
 
     Without it they are made as questions need them, for the candidates whose words fit best. About 10 a
-    second and core; interrupted, the next call goes on where this one was.
+    second and core; interrupted, the next call goes on where this one was. A dense search of the documents
+    themselves (`--option corpus=dense`) needs theirs made before.
 
     Examples:
 
         triplecheck kb encode kbs/films
 
         triplecheck kb encode kbs/films --multi
+
+        triplecheck kb encode kbs/films --documents
     """
-    searches = open_base(kb).node_search
+    base = open_base(kb)
+    if documents:
+        stdout().print(f"{_encode_documents(base):,} documents can be compared with a question")
+        return
+    searches = base.node_search
     with reporting(stderr(), "encoding documents") as tell:
         (searches.multi if multi else searches.dense).encode_all(tell)
     stdout().print(f"{len(searches.documents):,} nodes can be compared with a question")
+
+
+def _encode_documents(base: KnowledgeBase) -> int:
+    from kg.encode import load_encoder
+    from kg.errors import UserError
+
+    if base.documents is None:
+        raise UserError(f"{base.path}: there are no documents; `triplecheck kb build --documents` reads some")
+    with reporting(stderr(), "encoding documents") as tell:
+        base.documents.build_vectors(load_encoder(), tell)
+    return len(base.documents)
 
 
 def open_base(kb: str) -> KnowledgeBase:

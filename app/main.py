@@ -21,7 +21,9 @@ from app import (
     compiling,
     data,
     demo,
+    distil,
     evaluate,
+    fitting,
     kb,
     kb_sources,
     models,
@@ -77,12 +79,14 @@ app.command("ask")(ask.ask)
 app.command("compile")(compiling.compile_program)
 app.command("demo")(demo.demo)
 app.command("eval", cls=running.EvaluateCommand)(evaluate.evaluate)
+app.command("fit")(fitting.fit)
 app.command("verify")(verify.verify)
 app.command("optimizers")(compiling.list_optimizers)
 app.command("report")(report.report)
 app.command("rescore")(rescore.rescore)
 app.command("collect")(collect.collect)
 app.command("synth")(synth.synth)
+app.command("distil")(distil.distil)
 data.commands.command("generate")(queries.generate)
 data.commands.command("answer")(queries.answer)
 data.commands.command("vary")(variants.vary)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from app.config import Settings
 from app.console import printable, stderr
 from kg import KnowledgeBase, UserError
 from lms import Budget, Roles
 from optimize.bundle import load_bundle
 from programs import Program, Sources, resolve_program
-from programs.options import check_options
+from programs.options import make_program
 
 
 def open_program(settings: Settings, kb: KnowledgeBase) -> Program:
@@ -17,19 +19,23 @@ def open_program(settings: Settings, kb: KnowledgeBase) -> Program:
     Raises:
         UserError: there is no such program, it takes no such argument, or the bundle does not fit it.
     """
-    arguments = dict(settings.options) | ({} if settings.hops is None else {"hops": settings.hops})
     if settings.bundle is not None:
         bundle = load_bundle(settings.bundle)
         if "program" in settings.model_fields_set and resolve_program(settings.program).name != bundle.program_name:
             raise UserError(f"{settings.bundle}: holds {bundle.program_name!r}, and {settings.program!r} is asked for")
         sources = Sources.of(kb)
-        if "grounded_only" in settings.model_fields_set:
-            arguments["grounded_only"] = settings.grounded_only
         for note in bundle.notes(sources, roles(settings)):
             stderr().print(f"note: {printable(note)}", soft_wrap=True)
-        return bundle.program(sources, arguments)
-    program = resolve_program(settings.program)
-    return program(Sources.of(kb), **{"grounded_only": settings.grounded_only} | check_options(program, arguments))
+        return bundle.program(sources, arguments(settings))
+    return make_program(resolve_program(settings.program), Sources.of(kb), arguments(settings))
+
+
+def arguments(settings: Settings) -> dict[str, Any]:
+    """Options of the program, as far as they are configured."""
+    given = {} if settings.hops is None else {"hops": settings.hops}
+    if settings.bundle is None or "grounded_only" in settings.model_fields_set:
+        given["grounded_only"] = settings.grounded_only
+    return given | settings.options
 
 
 def roles(settings: Settings) -> Roles:

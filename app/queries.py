@@ -22,6 +22,14 @@ def generate(
     most_answers: Annotated[
         int, typer.Option("--most-answers", metavar="N", min=1, help="Answers that a question has at most.")
     ] = 20,
+    shape: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SHAPE",
+            help="one, two (edges of the answer), path (two edges in a row), each also with +words (of its text). "
+            "Repeatable: they take turns. Default: a mixture.",
+        ),
+    ] = None,
 ) -> None:
     """Make questions from a knowledge base: sampled edges and words of documents, phrased by templates.
 
@@ -30,12 +38,15 @@ def generate(
     Examples:
 
         triplecheck data generate kbs/debian debian.jsonl --n 500 --seed 0
+
+        triplecheck data generate kbs/films two_topics.jsonl --n 200 --shape two
     """
     with waiting(stderr(), "loading"):
         from evals.questions_file import write_questions
         from evals.retrieval import generate as make
+        from evals.retrieval.generate import SHAPES
     with reporting(stderr(), "making questions"):
-        written = write_questions(make(open_base(kb), n, seed, most_answers), out)
+        written = write_questions(make(open_base(kb), n, seed, most_answers, shape or SHAPES), out)
     stdout().print(f"{written} questions in {out}")
 
 

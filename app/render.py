@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.text import Text
@@ -94,13 +94,13 @@ def _say(step: Step) -> str:
         case steps.Truncated(what, kept, total):
             return f"{what}: {kept} of {total}"
         case steps.Matched(patterns, target, rounds, emptied_by, _):
-            left = rounds[-1].get(target)
-            end = f"{emptied_by} left nothing" if emptied_by else f"?{target} is {'anything' if left is None else left}"
-            return f"{_listed(patterns)}: {end} after {len(rounds) - 1} rounds"
-        case steps.Ranked(place, _, label, by, triples, _, score, reason):
-            rated = "" if score is None else f", {score:.2f}"
-            because = _listed([*triples, *([reason] if reason else [])])
-            return f"{place}. {label} by {by}{rated}{f': {because}' if because else ''}"
+            sizes = _listed([_sizes(name, rounds) for name in (target, *_others_than(target, rounds[-1]))])
+            end = f"; {emptied_by} left nothing" if emptied_by else ""
+            return f"{sizes}{end}: {_listed(patterns)}"
+        case steps.Ranked(place, _, label, by, triples, vector_score, score, reason):
+            way = by if vector_score is None else f"{by}, search {vector_score:.2f}"
+            rated = "" if score is None else f", rerank {score:.2f}{f' ({reason})' if reason else ''}"
+            return f"{place}. {label} by {way}{rated}{f': {_listed(triples)}' if triples else ''}"
         case steps.Scored(what, scores):
             return f"{what}: " + _listed([f"{name} {score:.2f}" for name, score in scores])
         case steps.Wrote(role, model, signature, outputs):
@@ -122,6 +122,17 @@ def _say(step: Step) -> str:
             return f"{reason}: {detail}" if detail else reason
     plain = {name: value for name, value in step.to_json().items() if name != "kind"}
     return ", ".join(f"{name}={_value(value)}" for name, value in plain.items())
+
+
+def _sizes(variable: str, rounds: Sequence[Mapping[str, int | None]]) -> str:
+    """How many nodes a variable may stand for, before the first round and after each: "?x any → 12 → 3"."""
+    sizes = [sizes.get(variable) for sizes in rounds]
+    return f"?{variable} {' → '.join('any' if size is None else f'{size:,}' for size in sizes)}"
+
+
+def _others_than(target: str, sizes: Mapping[str, int | None]) -> list[str]:
+    """The other variables; a constant is one, too, whose name is in quotes."""
+    return [name for name in sizes if name != target and name.isidentifier()]
 
 
 def _counted(triples: int, total: int) -> str:

@@ -18,10 +18,12 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import (
+    anchorrag,
     building,
     embeddings,
     evaluating,
     first_answer,
+    know3rag,
     linking,
     lookups,
     memory,
@@ -33,7 +35,19 @@ from bench.registry import FIGURES, Options, Row
 
 _ORDER = [
     module.__name__.removeprefix("bench.")
-    for module in (lookups, patterns, memory, linking, embeddings, building, first_answer, questions, evaluating)
+    for module in (
+        lookups,
+        patterns,
+        memory,
+        linking,
+        embeddings,
+        building,
+        first_answer,
+        questions,
+        anchorrag,
+        know3rag,
+        evaluating,
+    )
 ]
 _PEERS = ("numpy", "pyarrow", "pyoxigraph", "rdflib", "spacy", "rapidfuzz")
 

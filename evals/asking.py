@@ -61,7 +61,7 @@ class Asker:
         self, program: Program, knowledge_base: KnowledgeBase | None, timeout: float | None, judge: Judge | None = None
     ) -> None:
         self._program = program
-        self._names = _names(program, knowledge_base)
+        self._names = names_for(program, knowledge_base)
         self._timeout = timeout
         self._judge = judge
 
@@ -110,7 +110,8 @@ class Asker:
             raise late from None
 
 
-def _names(program: Program, knowledge_base: KnowledgeBase | None) -> Names:
+def names_for(program: Program, knowledge_base: KnowledgeBase | None) -> Names:
+    """What finds the nodes of a gold name: the knowledge base's index, or the program's linker."""
     if knowledge_base is None:
         return linker_names(program.sources.linker)
     index = knowledge_base.names

@@ -58,13 +58,13 @@ def _counts(graph: Graph) -> dict[str, Any]:
 
 
 def switches(program: Program) -> dict[str, Any]:
-    """The constructor arguments of a program, apart from its sources, as it now holds them."""
-    names: set[str] = set()
-    for kind in type(program).__mro__:
-        if issubclass(kind, Program) and "__init__" in vars(kind):
-            names |= set(inspect.signature(vars(kind)["__init__"]).parameters)
-    held = vars(program)
-    return {name: plain(held[name]) for name in sorted(names - {"self", "sources"}) if name in held}
+    """The constructor arguments of a program, apart from its sources, and `abstain_below`."""
+    takes = inspect.signature(type(program).__init__).parameters.values()
+    options = {option.name: option.default for option in takes if option.kind is option.KEYWORD_ONLY}
+    options |= {**program.given, "abstain_below": program.abstain_below}
+    # What it holds under an option's name says more: of None, what was taken in its place.
+    options |= {name: value for name, value in vars(program).items() if name in options}
+    return {name: plain(value) for name, value in sorted(options.items())}
 
 
 def plain(value: Any) -> Any:

@@ -76,9 +76,9 @@ def _example(row: Mapping[str, Any]) -> str:
         came = f"{row['error']['kind']}: {row['error']['message']}"
     else:
         came = row["answer"] or f"abstained ({row['reason']})"
-    return f"- `{row['id']}` {_plain(row['question'])} Gold: {_plain(gold) or 'none'}. Came: {_plain(came)}"
+    return f"- `{row['id']}` {plain(row['question'])} Gold: {plain(gold) or 'none'}. Came: {plain(came)}"
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """A text that cannot be taken for markdown or another line."""
     return " ".join(text.split()).replace("`", "'").replace("[", "\\[").replace("<", "&lt;").replace("*", "\\*")

@@ -72,6 +72,14 @@ class Scores:
     """accuracy - hallucination (CRAG)."""
     grounded: float | None
     """Share of the answered ones whose answer rests on evidence from the graph."""
+    hits_at_1_grounded: float | None
+    """Over answerable questions whose answer rests on such evidence: share whose first answer is right."""
+    hits_at_1_ungrounded: float | None
+    """Over answerable questions answered from the model's own knowledge: share whose first answer is right."""
+    right_from_graph: float | None
+    """Over answerable questions: share whose first answer is right and rests on such evidence (AnchorRAG, Figure 3)."""
+    right_from_model: float | None
+    """Over answerable questions: share whose first answer is right and does not; with the former, `hits_at_1`."""
     retrieval_recall: float | None
     """Mean share of gold answers in the retrieved triples, over questions for which it can be told."""
     link_recall: float | None
@@ -136,6 +144,7 @@ def score(rows: Sequence[Row]) -> Scores:
         missing=_mean(float(outcome == "missing") for outcome in outcomes),
         truthfulness=truthfulness(outcomes),
         grounded=_mean(float(row["grounded"]) for row in answered),
+        **_by_origin(scored, answered),
         retrieval_recall=_mean(row["retrieval_recall"] for row in scored),
         link_recall=_mean(row["link_recall"] for row in scored),
         anchor_accuracy=_mean(row.get("anchor_accuracy") for row in scored),
@@ -153,6 +162,17 @@ def score(rows: Sequence[Row]) -> Scores:
             hits_at_1=[row["hits_at_1"] for row in scored], f1=[row["f1"] for row in scored], accuracy=correct
         ),
     )
+
+
+def _by_origin(scored: Sequence[Row], answered: Sequence[Row]) -> dict[str, float | None]:
+    """What the graph and what the model's own knowledge contributed."""
+    hits = [(row["hits_at_1"], bool(row["grounded"])) for row in scored if row["hits_at_1"] is not None]
+    return {
+        "hits_at_1_grounded": _mean(row["hits_at_1"] for row in answered if row["grounded"]),
+        "hits_at_1_ungrounded": _mean(row["hits_at_1"] for row in answered if not row["grounded"]),
+        "right_from_graph": _mean(hit * grounded for hit, grounded in hits),
+        "right_from_model": _mean(hit * (not grounded) for hit, grounded in hits),
+    }
 
 
 def _calibration(answered: Sequence[Row]) -> dict[str, float | None]:

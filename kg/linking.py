@@ -65,7 +65,13 @@ class Linker(Protocol):
         ...
 
     def candidates(
-        self, text: str | Mention, question: str | None = None, limit: int = 10, *, top_k: int | None = None
+        self,
+        text: str | Mention,
+        question: str | None = None,
+        limit: int = 10,
+        *,
+        top_k: int | None = None,
+        union: bool = False,
     ) -> list[Candidate]:
         """Nodes that a text or a mention may mean, best first, grounded in the question where one is given."""
         ...
@@ -108,7 +114,13 @@ class GraphLinker:
         return self._detector.detect(question)
 
     def candidates(
-        self, text: str | Mention, question: str | None = None, limit: int = 10, *, top_k: int | None = None
+        self,
+        text: str | Mention,
+        question: str | None = None,
+        limit: int = 10,
+        *,
+        top_k: int | None = None,
+        union: bool = False,
     ) -> list[Candidate]:
         """Nodes that the text may mean, best first.
 
@@ -117,6 +129,8 @@ class GraphLinker:
             question: where given, candidates are grounded in it.
             limit: how many at most; homonyms of one name are all looked at before the cut.
             top_k: relations averaged by grounding, where other than the linker's own.
+            union: look for misspelt names, parts of names and names of like meaning in any case, not only
+                where nothing tighter fits.
         """
         if isinstance(text, Mention) and text.forms:
             written, found = normalize(text.text), self._of_mention(text)
@@ -125,9 +139,9 @@ class GraphLinker:
             found = {}
             for named in self._names.nodes(written):
                 self._keep(found, named, named.source, _SOURCE_WEIGHT[named.source])
-            if not found:
-                self._add_similar(written, found)
-        if max((c.lexical for c in found.values()), default=0.0) < _SURE:
+        if union or not found:
+            self._add_similar(written, found)
+        if union or max((c.lexical for c in found.values()), default=0.0) < _SURE:
             self._add_loose(written, found)
         return self.ground(list(found.values()), question, top_k)[:limit]
 

@@ -2,7 +2,8 @@
 
 Both are plain JSON for people to read. Loading looks at everything that would make the program another one: a
 step that asks for something else now is refused with what has changed; what changes answers without making
-them wrong (another model, other versions) is told in `Bundle.notes`.
+them wrong (another model, other versions) is told in `Bundle.notes`. Adapters of distilled models lie in the
+bundle (`models/`), which plays them from there.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ from kg import ReadError, UserError
 from kg._atomic import replaced_directory
 from lms import Roles, TolerantAdapter
 from lms.resolve import language_model
+from optimize.bundle_models import carried_models, carry, weights_of
 from optimize.state import asked_for, state_of, steps_of, text_of, with_state
 from programs import Program, Sources, resolve_program
-from programs.options import check_options
+from programs.options import make_program
 
 FORMAT, VERSION = "triplecheck-bundle", 1
 _LIBRARIES = ("triplecheck", "dspy")
@@ -88,12 +90,12 @@ class Bundle:
         ]
         if roles is not None and roles.to_json() != self.roles.to_json():
             return [*notes, f"compiled for {_played(self.roles)}, played by {_played(roles)}"]
-        changed = [name for name, was in self.model_ids.items() if str(language_model(name).model) != was]
+        ids = {name: (was, str(language_model(name).model)) for name, was in self.model_ids.items()}
+        changed = [name for name, (was, now) in ids.items() if weights_of(was) != weights_of(now)]
         return notes + [f"the model {name} has changed since this was compiled" for name in changed]
 
     def _bare(self, sources: Sources, options: Mapping[str, Any]) -> Program:
-        kind = resolve_program(self.program_name)
-        return kind(sources, **check_options(kind, {**self.options, **options}))
+        return make_program(resolve_program(self.program_name), sources, {**self.options, **options})
 
     def _check(self, bare: Program) -> None:
         now = {name: asked_for(step.signature) for name, step in steps_of(bare).items()}
@@ -116,7 +118,11 @@ class Bundle:
 
 
 def save_bundle(
-    program: Program, path: Path | str, roles: Roles, bare: Program, about: Mapping[str, Any] | None = None
+    program: Program,
+    path: Path | str,
+    roles: Roles,
+    bare: Program,
+    about: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write a compiled program, whole or not at all; a bundle that is there is replaced.
 
@@ -137,7 +143,7 @@ def save_bundle(
     state = state_of(program)
     text = json.dumps(state, indent=1, ensure_ascii=False) + "\n"
     models = sorted({row["model"] for row in state.values() if "model" in row})
-    manifest = {
+    manifest: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
         "program": bare.name,
@@ -153,6 +159,7 @@ def save_bundle(
         "about": dict(about or {}),
     }
     with replaced_directory(path) as new:
+        manifest["models"] = carry(manifest["model_ids"], new)
         (new / "program.json").write_bytes(text.encode("utf-8", "surrogatepass"))
         (new / "manifest.json").write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", "utf-8")
     return path
@@ -173,7 +180,11 @@ def load_bundle(path: Path | str) -> Bundle:
     if manifest.get("sha256") != _hash(content):
         raise ReadError(program, None, "is not the one that manifest.json was written for; restore it or compile again")
     try:
-        models = dict(manifest["roles"])
+        here = carried_models(manifest.get("models", {}), path)
+        models = {role: here.get(model, model) for role, model in manifest["roles"].items()}
+        for row in state.values():
+            if "model" in row:
+                row["model"] = here.get(row["model"], row["model"])
         return Bundle(
             path=path,
             program_name=manifest["program"],
@@ -182,7 +193,7 @@ def load_bundle(path: Path | str) -> Bundle:
             state=state,
             fields={name: about["fields"] for name, about in manifest["signatures"].items()},
             texts={name: about["text"] for name, about in manifest["signatures"].items()},
-            model_ids=manifest["model_ids"],
+            model_ids={here.get(name, name): was for name, was in manifest["model_ids"].items()},
             adapter=manifest["adapter"],
             versions=manifest["versions"],
             about=manifest["about"],

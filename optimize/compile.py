@@ -38,7 +38,7 @@ from optimize.scoring import Metric, Tagging, inputs_key
 from optimize.spec import Job, OptimizerSpec, Size
 from optimize.split import Split
 from optimize.state import state_of, steps_of, with_state
-from optimize.traces.gold_engine import gold_engine, uncomputable
+from optimize.traces.gold import gold_engine, uncomputable
 from programs import Program
 
 GOLD = "gold"

@@ -13,6 +13,7 @@ from kg import UserError
 from lms import Budget, Roles, Usage
 from lms.metering import price_of
 from lms.resolve import EXTRACTIVE, language_model
+from optimize.distil.provider import is_trainable
 from optimize.optimizers.combined import strategy
 from optimize.spec import OptimizerSpec, Size, Value
 from optimize.state import steps_of
@@ -94,13 +95,11 @@ def check(
             f"{spec.name} puts one model on all steps, and here play {', '.join(roles.models())}: give one with --lm, "
             "compile one step with --step, or take GEPA"
         )
-    if "trainable" in needs:
-        lm = language_model(roles.default)
-        if not getattr(lm.provider, "finetunable", False):
-            raise UserError(
-                f"{spec.name} trains weights, and {roles.default} has none that can be trained here: give a model "
-                "with a provider that trains, or take an optimizer of prompts"
-            )
+    if "trainable" in needs and not is_trainable(language_model(roles.default)):
+        raise UserError(
+            f"{spec.name} trains weights, and {roles.default} has none that can be trained here: give a model "
+            "with a provider that trains, or take an optimizer of prompts"
+        )
     if "parts" in needs:
         _check_parts(spec, program, parts)
     least = max(one.least_train(settings if one is spec else one.checked({})) for one in specs)

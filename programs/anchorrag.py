@@ -60,6 +60,8 @@ class AnchorRAG(Program):
         sources: the graph and how to find things in it.
         grounding: rank candidates by how well their relations fit the question, beside their names.
         top_k: k of the paper, relations averaged by grounding.
+        union: take misspelt, partial and dense candidates beside exact ones, as the paper does, not only where
+            nothing tighter fits.
         agents: m of the paper, anchors with an agent each; 1 is the paper's "without parallel retrieval".
         anchor_margin: how much worse (0 to 1) than the best of its keyword an anchor's name may fit.
         depth: L of the paper, iterations at most.
@@ -86,6 +88,7 @@ class AnchorRAG(Program):
         *,
         grounding: bool = True,
         top_k: int = 5,
+        union: bool = False,
         agents: int = 3,
         anchor_margin: float = 0.1,
         depth: int = 3,
@@ -103,6 +106,7 @@ class AnchorRAG(Program):
         check_positive(top_k=top_k, agents=agents, depth=depth, width=width, entities=entities)
         self.grounding = grounding
         self.top_k = top_k
+        self.union = union
         self.agents = agents
         self.anchor_margin = anchor_margin
         self.depth = depth
@@ -149,7 +153,14 @@ class AnchorRAG(Program):
     # --- predictor -----------------------------------------------------------------------------
     def predict(self, question: str, trace: Trace) -> tuple[list[Anchor], Briefing]:
         """The question proofread, and the entities to start from: keywords in one call, then candidates, grounded."""
-        linker = TopicLinker(self.graph, self.sources.linker, question, grounding=self.grounding, top_k=self.top_k)
+        linker = TopicLinker(
+            self.graph,
+            self.sources.linker,
+            question,
+            grounding=self.grounding,
+            top_k=self.top_k,
+            union=self.union,
+        )
         reply = self.extract_keywords(question=question, known_names=linker.known_names())
         self.wrote(trace, self.extract_keywords, reply)
         mended = proofread_question(question, reply.proofread, trace)

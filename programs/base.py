@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 from abc import abstractmethod
-from collections.abc import Callable
-from typing import ClassVar, Self
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, ClassVar, Self
 
 import dspy
 
@@ -14,8 +15,12 @@ from kg.documents import DocumentStore
 from kg.patterns import SchemaNames
 from kg.relation_vectors import RelationVectors
 from lms import ModelReplyError, Roles, session
+from programs.confidence import proof_confidence
 from programs.outcome import Outcome, prediction
 from programs.steps import Answered, Step, Stopped, Trace, Wrote
+
+UNSURE = "low_confidence"
+"""The reason with which a program abstains because it is less sure than `Program.abstain_below`."""
 
 _LONGEST_QUESTION = 4_000  # characters
 
@@ -81,6 +86,18 @@ class Program(dspy.Module):
 
     name: ClassVar[str]
 
+    abstain_below: float | None = None
+    """Give no answer whose confidence is below, or of which none is known; see `optimize.fit`. None: give all."""
+
+    given: Mapping[str, Any]
+    """The options that it was made with, as far as they were named."""
+
+    def __new__(cls, *args: Any, **options: Any) -> Self:
+        """Note what it is made with: those who record a program or make it again elsewhere need to know."""
+        program: Self = super().__new__(cls)
+        program.given = options
+        return program
+
     def __init__(self, sources: Sources, *, grounded_only: bool = False) -> None:
         super().__init__()
         self.sources = sources
@@ -119,9 +136,27 @@ class Program(dspy.Module):
             except TriplecheckError as error:
                 error.progress = {"steps": trace.steps, "usage": ledger.usage()}
                 raise
+            found = self.sure_enough(question, found, trace)
             if found.abstained is None:
                 trace.add(Answered(found.answer, found.grounded))
             return prediction(self.graph, self.name, question, found, trace.steps, ledger.usage())
+
+    def sure_enough(self, question: str, found: Outcome, trace: Trace) -> Outcome:
+        """The outcome with its confidence, or without its answer where that is too low."""
+        if found.abstained is not None:
+            return found
+        if found.confidence is None:
+            base = self.sources.knowledge_base
+            encoder = None if base is None else base.encoder
+            sure = proof_confidence(self.graph, encoder, question, found, trace.steps)
+            found = replace(found, confidence=sure)
+        if self.abstain_below is None:
+            return found
+        if found.confidence is not None and found.confidence >= self.abstain_below:
+            return found
+        known = "it is not known how sure the answer is" if found.confidence is None else f"{found.confidence:.3g}"
+        trace.add(Stopped(UNSURE, f"{known}, and not the fitted {self.abstain_below:.3g}"))
+        return Outcome(abstained=UNSURE, retrieved=found.retrieved, ranking=found.ranking, confidence=found.confidence)
 
     def wrote(self, trace: Trace, step: dspy.Predict, outputs: dspy.Prediction) -> None:
         """Note in the trace what a model wrote."""

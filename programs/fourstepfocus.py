@@ -13,14 +13,14 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from kg import IntArray
+from kg import IntArray, normalize
 from kg.skb import NodeSearch, NodeSearches, described
 from lms import RolePredict
 from programs.base import Program, Sources
 from programs.outcome import Outcome
 from programs.rerank import Reranker, Reranking, Score
 from programs.steps import Checked, Ranked, Stopped, Trace, Truncated
-from programs.subgraph import RelationNames, node_names, notation
+from programs.subgraph import OR, RelationNames, node_names, notation
 from programs.substitution import Edge, Matching, Substituted, recognised, substitute, supporting
 from programs.topics import TopicLinker
 from programs.triplets import Triplets, read_triplets, write_triplet
@@ -177,12 +177,16 @@ class FourStepFocus(Program):
         if len(numbers) > self.shown.relations:
             trace.add(Truncated("relations in the prompt", self.shown.relations, len(numbers)))
         names = RelationNames(graph, vectors, question)
+        asked = f" {normalize(question)} "
         lines = []
         for number in numbers[: self.shown.relations]:
             schema = graph.schema(number) if graph.has_types else None
             ends = [graph.type_label(side[0][0]) for side in (schema.domain, schema.range) if side] if schema else []
             types = f": {' to '.join(notation(end) for end in ends)}" if len(ends) == 2 else ""
-            lines.append(names[number] + types)
+            wordings = names[number].split(OR)
+            # An alias that the question itself uses says most.
+            own = [notation(a) for a in graph.relation(number).aliases if f" {normalize(a)} " in asked]
+            lines.append(OR.join(dict.fromkeys([*wordings, *own])) + types)
         return lines
 
     @cached_property

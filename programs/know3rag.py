@@ -126,7 +126,7 @@ class Know3RAG(Program):
         self.raw_query = raw_query
         self.adaptive = adaptive
         self.supervisor = Supervisor(sources, scoring, aggregate)
-        self.corpus = Corpus(sources, corpus, corpus_passages)
+        self.passages = Corpus(sources, corpus, corpus_passages)
         self.knowledge = KnowledgeModels(knowledge_models, one_call=not paper_calls)
         self.filter = ReferenceFilter(
             self.supervisor,
@@ -225,7 +225,7 @@ class Know3RAG(Program):
 
     def generate(self, query: Query, trace: Trace) -> list[Reference]:
         """D^m: what the knowledge models write, then what the corpus has."""
-        return [*self.knowledge(query, trace, self.wrote), *self.corpus.find(query)]
+        return [*self.knowledge(query, trace, self.wrote), *self.passages.find(query)]
 
     # --- knowledge-driven reference filter -------------------------------------------------------
     def keep(
@@ -270,7 +270,4 @@ class Know3RAG(Program):
         if self.grounded_only and not found.grounded:
             trace.add(Stopped("not_grounded", "no triple of the graph supports the answer"))
             return Outcome(abstained="not_grounded")
-        score = last.reliability.score
-        # Not calibrated, but in the order of the scores; kinds of score that may be negative have no such order from 0.
-        confidence = 1 / (1 + score) if self.supervisor.scores and score >= 0 else None
-        return replace(found, confidence=confidence)
+        return replace(found, confidence=self.supervisor.confidence(last.reliability))

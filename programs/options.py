@@ -11,7 +11,26 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from kg import UserError
-from programs.base import Program
+from programs.base import Program, Sources
+
+_THRESHOLD = "abstain_below"
+
+
+def make_program(program: type[Program], sources: Sources, options: Mapping[str, Any]) -> Program:
+    """A program with these options, checked; `abstain_below`, which every program has, may be among them.
+
+    Raises:
+        UserError: as `check_options`.
+    """
+    own = {name: value for name, value in options.items() if name != _THRESHOLD}
+    made = program(sources, **check_options(program, own))
+    below = options.get(_THRESHOLD)
+    if below is None or below == "none":
+        return made
+    if isinstance(below, bool) or not isinstance(below, int | float) or not below >= 0:
+        raise UserError(f"abstain_below cannot be {below!r}: give a confidence, from 0 to 1")
+    made.abstain_below = float(below)
+    return made
 
 
 def check_options(program: type[Program], options: Mapping[str, Any]) -> dict[str, Any]:

@@ -26,7 +26,8 @@ class Outcome:
         abstained: why there is no answer, else None.
         retrieved: nodes of all retrieved triples, whether used or not.
         ranking: nodes in the order of their fit, for a program that ranks; the answers are at its head.
-        confidence: how sure the program is that its answer is right, from 0 to 1; None where it does not say.
+        confidence: how sure the program is that its answer is right, from 0 to 1; None: `programs.confidence` tells it
+            by the evidence.
 
     Raises:
         ValueError: the confidence lies outside of [0, 1].

@@ -21,6 +21,7 @@ NO_EMBEDDINGS = "the knowledge base has no embeddings"
 
 # A mention is not what only shares a word or a topic with it.
 _LOOSE = ("partial", "dense")
+_SIGNED = ("raw", "per_relation")
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,16 @@ class Supervisor:
         ]
         return Reliability(tuple(rated), scores.score, scores.reason)
 
+    def confidence(self, reliability: Reliability) -> float | None:
+        """From 0 to 1, in the order of the scores and not calibrated; None without embeddings.
+
+        1 / (1 + s) of scores that are at least 0, the logistic function of -s of those that may be negative.
+        """
+        if self._plausibility is None:
+            return None
+        score = reliability.score
+        return 1 / (1 + score) if self._scoring not in _SIGNED else (1 - math.tanh(score / 2)) / 2
+
     def _contains(self, grounded: Grounded) -> bool:
         head, relation, tail = grounded.triple
         if head is None or relation is None or tail is None:
@@ -151,10 +162,16 @@ class NameLinker:
         return self._linker.mentions(question)
 
     def candidates(
-        self, text: str | Mention, question: str | None = None, limit: int = 10, *, top_k: int | None = None
+        self,
+        text: str | Mention,
+        question: str | None = None,
+        limit: int = 10,
+        *,
+        top_k: int | None = None,
+        union: bool = False,
     ) -> list[Candidate]:
         """See `kg.Linker`; names that fit exactly or but for their spelling."""
-        found = self._linker.candidates(text, question, limit, top_k=top_k)
+        found = self._linker.candidates(text, question, limit, top_k=top_k, union=union)
         return [candidate for candidate in found if candidate.source not in _LOOSE]
 
 

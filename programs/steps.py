@@ -78,7 +78,8 @@ class Matched(Step):
 
     `rounds` has the number of nodes that each variable may stand for, before propagation and after each
     of its rounds (None: any node); `emptied_by` is the pattern that left nothing; where not `exact`,
-    some nodes may be in no whole solution.
+    some nodes may be in no whole solution. `any_relation`, `any_direction`: edges were taken so, whatever
+    the patterns say.
     """
 
     kind: ClassVar[str] = "matched"
@@ -87,6 +88,8 @@ class Matched(Step):
     rounds: list[dict[str, int | None]]
     emptied_by: str | None
     exact: bool
+    any_relation: bool = False
+    any_direction: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,8 @@ PathKey = tuple[int, "tuple[Hop, ...]"]
 ARROWS = {Direction.OUT: "→", Direction.IN: "←"}
 VALUE_SEPARATOR = " | "
 WRITTEN_AS = " = "
+OR = " / "
+"""Between the wordings of one relation."""
 
 _SEPARATORS = re.compile(r"[\x00-\x1f\x7f-\x9f|→←]")
 # What a model that copies it would write as a header, or as a thought, which is no part of a reply.
@@ -180,7 +182,7 @@ class RelationNames:
         if relation not in self._names:
             about = self._graph.relation(relation)
             at = 0 if self._nearest is None else int(self._nearest[relation])
-            self._names[relation] = notation(about.label if at == 0 else f"{about.label} / {about.aliases[at - 1]}")
+            self._names[relation] = notation(about.label if at == 0 else f"{about.label}{OR}{about.aliases[at - 1]}")
         return self._names[relation]
 
 

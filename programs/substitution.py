@@ -193,4 +193,15 @@ def _note_constants(constants: Constants, trace: Trace) -> None:
 def _note_match(found: Match, target: str, trace: Trace) -> None:
     emptied = None if found.emptied_by is None else found.emptied_by.text
     rounds = [dict(sizes) for sizes in found.rounds]
-    trace.add(Matched([p.text for p in found.query.patterns], target, rounds, emptied, found.exact))
+    links = [pattern.link for pattern in found.query.patterns]
+    trace.add(
+        Matched(
+            [p.text for p in found.query.patterns],
+            target,
+            rounds,
+            emptied,
+            found.exact,
+            any_relation=all(link.relations is None for link in links),
+            any_direction=all(len(link.directions) > 1 for link in links),
+        )
+    )

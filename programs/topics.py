@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from kg import Candidate, Graph, Linker, normalize
 from programs.steps import Linked, Trace, Truncated
@@ -50,17 +51,24 @@ class TopicLinker:
         question: the question.
         grounding: prefer candidates whose relations fit the question.
         top_k: relations averaged by grounding; None for the linker's own.
+        union: candidates of all kinds, not only the tightest.
     """
 
     def __init__(
-        self, graph: Graph, linker: Linker, question: str, *, grounding: bool = True, top_k: int | None = None
+        self,
+        graph: Graph,
+        linker: Linker,
+        question: str,
+        *,
+        grounding: bool = True,
+        top_k: int | None = None,
+        union: bool = False,
     ) -> None:
         self._graph = graph
-        self._linker = linker
-        self._question = question if grounding else None
-        self._top_k = top_k
-        mentions = linker.mentions(question)[:_NAMES_SHOWN]
-        found = [(m.text, linker.candidates(m, self._question, top_k=top_k)) for m in mentions]
+        self._candidates = partial(
+            linker.candidates, question=question if grounding else None, top_k=top_k, union=union
+        )
+        found = [(m.text, self._candidates(m)) for m in linker.mentions(question)[:_NAMES_SHOWN]]
         self.known = [Known(text, tuple(candidates)) for text, candidates in found if candidates]
 
     def known_names(self) -> list[str]:
@@ -96,7 +104,7 @@ class TopicLinker:
                 return known.written, of_kind
             if wanted & {normalize(known.written), *(normalize(c.label) for c in known.candidates)}:
                 return known.written, known.candidates
-        return name, self._linker.candidates(name, self._question, top_k=self._top_k)
+        return name, self._candidates(name)
 
     def _choose(self, candidates: Sequence[Candidate], domain: str) -> list[Candidate]:
         if not candidates:

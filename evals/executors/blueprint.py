@@ -46,6 +46,8 @@ class Blueprint:
     """Whether a model judges answers that are not right by exact comparison."""
     search_path: tuple[str, ...]
     """Where Python looks for modules."""
+    abstain_below: float | None = None
+    """See `Program.abstain_below`."""
 
     @classmethod
     def of(cls, job: Job) -> Blueprint:
@@ -73,6 +75,7 @@ class Blueprint:
             timeout=job.timeout,
             judged=job.judge is not None,
             search_path=tuple(sys.path),
+            abstain_below=program.abstain_below,
         )
 
     @property
@@ -95,6 +98,8 @@ class Blueprint:
         sources = Sources(base.graph, base.linker, relations, base if with_base else None)
         program: Program = getattr(importlib.import_module(self.module), self.name)(sources, **self.arguments)
         program.load_state(self.state)
+        if self.abstain_below is not None:
+            program.abstain_below = self.abstain_below
         names, judge = base if self.names_in_base else None, Judge() if self.judged else None
         here = describe(program, self.roles, names, self.configuration["settings"])
         here |= {} if judge is None else {"judge": judge.prompts}
@@ -105,26 +110,13 @@ class Blueprint:
 
 
 def _arguments(program: Program) -> dict[str, Any]:
-    """The constructor arguments as the program holds them, each under its own name."""
-    held, found = vars(program), {}
-    for name in _parameters(type(program)):
-        if name not in held:
-            raise _cannot(program, f"it does not keep its argument {name!r} under that name")
-        found[name] = held[name]
-    return found
-
-
-def _parameters(kind: type[Program]) -> list[str]:
-    """Names of the constructor's arguments, with those that `**rest` hands on to the classes below."""
-    names: list[str] = []
-    for ancestor in kind.__mro__:
-        if "__init__" not in vars(ancestor):
-            continue
-        parameters = list(inspect.signature(vars(ancestor)["__init__"]).parameters.values())[1:]
-        names += [p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        if ancestor is Program or not any(p.kind is p.VAR_KEYWORD for p in parameters):
-            break
-    return [name for name in dict.fromkeys(names) if name != "sources"]
+    """The options that the program was made with."""
+    takes = list(inspect.signature(type(program).__init__).parameters.values())[1:]
+    positional = [argument.name for argument in takes if argument.kind is argument.POSITIONAL_OR_KEYWORD]
+    others = [name for name in positional if name != "sources"]
+    if others:
+        raise _cannot(program, f"it takes {others[0]!r} beside sources and options")
+    return dict(program.given)
 
 
 def _cannot(program: Program, reason: str) -> UserError:

@@ -14,13 +14,14 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
+from evals.metrics.trace import BREAKDOWNS
 from evals.scores import Scores
 from kg import UserError
 
 FOLDER = Path(__file__).parent.parent / "configs"
 
 Part = Literal["train", "dev"]
-Layout = Literal["metrics", "matrix", "drop"]
+Layout = Literal["metrics", "matrix", "drop", "turns", "sources", "misled"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +93,9 @@ class TableSpec:
     metrics: tuple[str, ...] = ("hits_at_1", "f1", "accuracy", "hallucination", "missing", "calls", "tokens", "seconds")
     layout: Layout = "metrics"
     """`metrics`: a block per data set, a column per metric. `matrix`: a column per data set, of the first metric.
-    `drop`: the accuracy on each data set, and how far it is from that on the first, over the questions of both."""
+    `drop`: the accuracy on each data set, and how far it is from that on the first, over the questions of both.
+    `turns`, `sources`: no scores, but what the traces tell (`evals.metrics.trace`). `misled`: every row against the
+    first, which is the search alone: what patterns helped and hurt, and those at fault (`evals.prefilter`)."""
     models: tuple[ModelSpec, ...] = (ModelSpec(),)
     published: tuple[Published, ...] = ()
     note: str = ""
@@ -100,13 +103,18 @@ class TableSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class FigureSpec:
-    """A picture of one metric of a table: bars by row, or lines over `x`, one for each data set."""
+    """A picture of one metric of a table: bars by row, or lines over `x`, one for each data set.
+
+    Of a table of what the traces tell: bars by group, of one of its measures.
+    """
 
     name: str
     title: str
     table: str
     metric: str
     kind: Literal["bars", "lines"] = "bars"
+    above: str | None = None
+    """Of bars: a second metric, stacked upon the first in a lighter shade."""
     x_label: str = ""
 
 
@@ -173,23 +181,23 @@ def _check(path: Path, experiment: Experiment) -> None:
             raise UserError(f"{path}: data {name!r}: give one of bundled, case and kb")
         if spec.kb is not None and spec.questions is None:
             raise UserError(f"{path}: data {name!r}: questions is missing")
-    tables = {table.name for table in experiment.tables}
+    tables = {table.name: table for table in experiment.tables}
     if len(tables) < len(experiment.tables):
         raise UserError(f"{path}: two tables have one name")
     for table in experiment.tables:
         unknown = [name for name in table.data if name not in experiment.data]
         if unknown:
             raise UserError(f"{path}: table {table.name!r}: no data {unknown[0]!r}")
-        _check_metrics(path, table.name, table.metrics)
+        _check_metrics(path, table.name, table.metrics, tuple(Scores.__dataclass_fields__))
     for figure in experiment.figures:
         if figure.table not in tables:
             raise UserError(f"{path}: figure {figure.name!r}: no table {figure.table!r}")
-        _check_metrics(path, figure.name, [figure.metric])
+        layout = tables[figure.table].layout
+        known = BREAKDOWNS[layout].measures if layout in BREAKDOWNS else tuple(Scores.__dataclass_fields__)
+        _check_metrics(path, figure.name, [figure.metric, *([figure.above] if figure.above else [])], known)
 
 
-def _check_metrics(path: Path, place: str, metrics: Sequence[str]) -> None:
+def _check_metrics(path: Path, place: str, metrics: Sequence[str], known: Sequence[str]) -> None:
     for metric in metrics:
-        if metric not in Scores.__dataclass_fields__:
-            raise UserError(
-                f"{path}: {place!r}: no metric {metric!r}; there are: {', '.join(Scores.__dataclass_fields__)}"
-            )
+        if metric not in known:
+            raise UserError(f"{path}: {place!r}: no metric {metric!r}; there are: {', '.join(known)}")

@@ -6,14 +6,18 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from evals.configuration import digest, plain
+from evals.errors import read_rows
 from evals.experiments.config import Experiment, ModelSpec, RowSpec, TableSpec
 from evals.experiments.sets import OpenedSet, SetOpener
 from evals.progress import Progress
 from evals.runner import evaluate
 from evals.summary import Summary
 from evals.withheld import withhold
+from kg import KnowledgeBase
+from kg.encode import TextEncoder
 from lms import Roles
 from programs import Sources, resolve_program
 from programs.options import check_options
@@ -30,8 +34,16 @@ class Cell:
     data: str
     model: ModelSpec
     out: Path
-    """Its evaluation directory."""
+    """Its evaluation directory, which may hold rows of a larger sample."""
     summary: Summary
+    knowledge_base: KnowledgeBase
+    """What was asked."""
+    asked: frozenset[str] = frozenset()
+    """Ids of its questions."""
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """The rows of its questions, with their traces."""
+        return (row for row in read_rows(self.out) if row["id"] in self.asked)
 
 
 @dataclass(frozen=True)
@@ -72,7 +84,7 @@ def run_experiment(
     """
     chosen = selection or Selection()
     _check(experiment)
-    finished: dict[Path, Summary] = {}
+    finished: dict[tuple[Path, frozenset[str]], Summary] = {}
     cells = []
     for table, data, model, row in _planned(experiment, chosen):
         name = "/".join((table.name, data, row.label, model.lm))
@@ -81,10 +93,12 @@ def run_experiment(
         opened = opener.open(data, experiment.data[data], model.limit or experiment.limit, experiment.seed)
         if opened is None:
             continue
-        out = runs / _slug(experiment, row, data, model)
-        if out not in finished:
-            finished[out] = _evaluate(experiment, opened, row, model, out, name, chosen.workers, tell)
-        cells.append(Cell(table.name, row, data, model, out, finished[out]))
+        out, asked = runs / _slug(experiment, row, data, model), frozenset(q.id for q in opened.questions)
+        if (out, asked) not in finished:
+            if table.layout == "metrics" and "seconds" in table.metrics:
+                _forget(opened.knowledge_base)
+            finished[out, asked] = _evaluate(experiment, opened, row, model, out, name, chosen.workers, tell)
+        cells.append(Cell(table.name, row, data, model, out, finished[out, asked], opened.knowledge_base, asked))
     return cells
 
 
@@ -102,6 +116,12 @@ def _check(experiment: Experiment) -> None:
     for table in experiment.tables:
         for row in table.rows:
             check_options(resolve_program(row.program), row.options)
+
+
+def _forget(base: KnowledgeBase) -> None:
+    """Where seconds are compared, no row is to find the texts encoded that another row paid for."""
+    if isinstance(base.encoder, TextEncoder):
+        base.encoder.forget()
 
 
 def _slug(experiment: Experiment, row: RowSpec, data: str, model: ModelSpec) -> str:

@@ -54,6 +54,9 @@ class SetOpener:
         if spec.kb is not None and not (spec.kb / "manifest.json").is_file():
             self._left_out(name, f"no knowledge base {spec.kb}")
             return None
+        if spec.kb is not None and spec.questions is not None and not spec.questions.is_file():
+            self._left_out(name, f"no questions {spec.questions}; `triplecheck data generate {spec.kb}` makes some")
+            return None
         if (name, limit, seed) not in self._opened:
             self._opened[name, limit, seed] = self._read(spec, limit, seed)
         return self._opened[name, limit, seed]

@@ -8,9 +8,11 @@ import json
 from collections.abc import Mapping, Sequence
 
 from evals.configuration import plain
-from evals.errors import read_rows
+from evals.experiments import misled
+from evals.experiments.breakdowns import breakdown, names
 from evals.experiments.config import DataSpec, Experiment, Published, TableSpec
 from evals.experiments.run import Cell
+from evals.metrics.trace import BREAKDOWNS
 from evals.scores import Scores
 
 TITLES = {
@@ -23,6 +25,8 @@ TITLES = {
     "hallucination": "hallucinated",
     "retrieval_recall": "retrieval recall",
     "link_recall": "link recall",
+    "hits_at_1_grounded": "Hits@1 where grounded",
+    "hits_at_1_ungrounded": "Hits@1 where not",
     "lenient_match": "lenient",
     "hit_at_1_ranked": "Hit@1",
     "hit_at_5": "Hit@5",
@@ -65,6 +69,10 @@ def markdown(experiment: Experiment, table: TableSpec, cells: Sequence[Cell]) ->
         parts.append(_matrix(experiment, table, own))
     elif table.layout == "drop":
         parts.append(_drops(experiment, table, own))
+    elif table.layout == "misled":
+        parts += _misled(experiment, table, own)
+    elif table.layout in BREAKDOWNS:
+        parts += _breakdowns(experiment, table.layout, own)
     else:
         parts += _blocks(experiment, table, own)
     if table.note:
@@ -149,7 +157,7 @@ def _drops(experiment: Experiment, table: TableSpec, cells: Sequence[Cell]) -> s
 
 def _accurate(cell: Cell) -> dict[str, bool]:
     """By question id, whether the answer was right."""
-    return {row["id"]: row["crag"] == "accurate" for row in read_rows(cell.out) if row.get("crag") is not None}
+    return {row["id"]: row["crag"] == "accurate" for row in cell.rows() if row.get("crag") is not None}
 
 
 def _drop(own: Mapping[str, bool], first: Mapping[str, bool], is_first: bool) -> str:
@@ -160,6 +168,46 @@ def _drop(own: Mapping[str, bool], first: Mapping[str, bool], is_first: bool) ->
     if is_first or not both:
         return f"{share:.3f} ({len(own)})"
     return f"{share:.3f} ({sum(own[id] - first[id] for id in both) / len(both):+.3f}, {len(both)})"
+
+
+def _breakdowns(experiment: Experiment, layout: str, cells: Sequence[Cell]) -> list[str]:
+    """Of one measure a table with a column per cell; of several a table per cell with a column per measure."""
+    kind = BREAKDOWNS[layout]
+    sizes = [cell.summary.scores.n for cell in cells]
+    found = dict(zip(names(experiment, cells), (breakdown(layout, cell) for cell in cells), strict=True))
+    if len(kind.measures) == 1:
+        (measure,) = kind.measures
+        groups = max((list(groups) for groups in found.values()), key=len)
+        heads = [f"{name} ({size})" for name, size in zip(found, sizes, strict=True)]
+        # What one cell never came to, another may have.
+        shares = [{g: of[g][measure] if g in of else 0.0 if of else None for g in groups} for of in found.values()]
+        rows = [[group, *(number(share[group], measure) for share in shares)] for group in groups]
+        return [markdown_table([kind.groups, *heads], rows)]
+    return [
+        markdown_table(
+            [f"{name} ({size})", *map(title, kind.measures)],
+            [[group, *(number(of[measure], measure) for measure in kind.measures)] for group, of in groups.items()],
+        )
+        for (name, groups), size in zip(found.items(), sizes, strict=True)
+    ]
+
+
+def _misled(experiment: Experiment, table: TableSpec, cells: Sequence[Cell]) -> list[str]:
+    """A table per data set and choice of models: each row against the first; then what is at fault in the last."""
+    parts = []
+    for data, lm in dict.fromkeys((cell.data, cell.model.lm) for cell in cells):
+        group = [cell for cell in cells if (cell.data, cell.model.lm) == (data, lm)]
+        place = f"{data_title(data, experiment.data[data])}, {lm}"
+        if group[0].row != table.rows[0] or len(group) == 1:
+            parts.append(f"{place}: run {table.rows[0].label!r} and another row to compare them.\n")
+            continue
+        found = misled.compared(group)
+        head = [f"{place}, against {group[0].row.label}", *misled.HEADER]
+        parts.append(markdown_table(head, [[cell.row.label, *misled.figures(one)] for cell, one in found]))
+        cell, last = found[-1]
+        if shown := misled.examples(last):
+            parts += [f"{cell.row.label}, {place}:\n", shown]
+    return parts
 
 
 def _published(rows: Sequence[Published]) -> str:

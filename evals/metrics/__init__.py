@@ -3,7 +3,8 @@
 `text` compares one text with gold texts, `answers` answers with gold answers, by node or by name;
 `ranking` is over ranked nodes; `crag` counts right, wrong and missing; `retrieval` and `citation` look at
 what a program found and cited; `calibration` at its confidence; `significance` at what chance can do;
-`popularity` groups questions. What is not strict is called `lenient_...` and stands only beside the rest.
+`popularity` groups questions; `trace` tells where a loop stopped and what became of its references.
+What is not strict is called `lenient_...` and stands only beside the rest.
 """
 
 from evals.metrics.answers import GoldAnswer, Predicted, SetScores, hit, hits_at_1, matches, set_scores

@@ -8,23 +8,23 @@ from templates. The same knowledge base and seed give the same questions.
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from evals.questions import Question
 from evals.retrieval import phrases
 from evals.retrieval.conditions import TARGET, Condition, Row, answers
-from kg import Direction, KnowledgeBase, UserError
+from evals.retrieval.keywords import keywords, pattern
+from kg import Direction, KnowledgeBase, UserError, normalize
 
-SHAPES = ("one", "two", "path", "one+words", "two+words", "path+words")
+SHAPES = ("one+words", "two", "path+words", "two+words", "path", "one+words")
 """What is asked: edges of the answer, or a path of two edges, without and with words of its text."""
+
+_KNOWN = {f"{edges}{words}" for edges in ("one", "two", "path") for words in ("", "+words")}
 
 MOST_ANSWERS = 20
 _WIDEST = 20_000  # nodes at the other end of a constraint: more of them say nothing
-_RARE = 0.01  # share of the documents that have a word which is asked for, at most
 _DRAWS_PER_QUESTION = 200
-_WORD = re.compile(r"[A-Za-z][a-z]{4,}")
 _NAME_LENGTH = 60
 
 
@@ -49,11 +49,13 @@ def generate(
         count: how many.
         seed: which ones.
         most_answers: a question with more answers is drawn again.
-        shapes: of `SHAPES`; they take turns.
+        shapes: "one", "two" or "path", each also with "+words"; they take turns.
 
     Raises:
-        UserError: so many different questions could not be drawn.
+        UserError: there is no such shape, or so many different questions could not be drawn.
     """
+    if unknown := sorted(set(shapes) - _KNOWN):
+        raise UserError(f"no shape {unknown[0]!r}; there are: {', '.join(sorted(_KNOWN))}")
     lot = random.Random(seed)
     maker = _Maker(kb, lot, most_answers)
     questions: list[Question] = []
@@ -87,11 +89,11 @@ class _Maker:
         if not constraints:
             return None
         used = " ".join(c.clause for c in constraints) + " " + self._graph.label(node)
-        words = self._words(row, used) if shape.endswith("+words") else []
+        words = keywords(self._documents, row, used, self._lot) if shape.endswith("+words") else ""
         if shape.endswith("+words") and not words:
             return None
         patterns = [pattern for constraint in constraints for pattern in constraint.patterns]
-        condition = Condition(_typed(patterns, type_id), text=tuple(rf"\b{re.escape(word)}\b" for word in words))
+        condition = Condition(_typed(patterns, type_id), text=(pattern(words),) if words else ())
         found = answers(self._kb, condition)
         if not 0 < len(found) <= self._most:
             return None
@@ -123,13 +125,29 @@ class _Maker:
             end = int(ends[self._lot.randrange(len(ends))])
             if end in avoid or self._graph.literal(end) is not None or len(self._graph.label(end)) > _NAME_LENGTH:
                 continue
-            if len(self._graph.neighbors(end, count.relation, count.direction.reverse)) <= _WIDEST:
+            back = self._graph.neighbors(end, count.relation, count.direction.reverse)
+            if len(back) <= _WIDEST and not self._has_namesake(end):
                 yield count.relation, count.direction, end
 
+    def _has_namesake(self, node: int) -> bool:
+        """Whether a question cannot tell a node from another of its kind by its name."""
+        kinds = set(self._graph.types(node))
+        others = {named.node for named in self._kb.names.nodes(normalize(self._graph.label(node)))} - {node}
+        return any(not kinds or not kinds.isdisjoint(self._graph.types(other)) for other in others)
+
     def _edge(self, relation: int, direction: Direction, end: int) -> _Constraint:
-        label, outgoing = self._graph.relation(relation).label, direction is Direction.OUT
-        pattern = self._pattern(f"?{TARGET}", relation, direction, self._graph.node_id(end))
-        return _Constraint((pattern,), phrases.clause(label, self._graph.label(end), outgoing=outgoing), end)
+        row = self._pattern(f"?{TARGET}", relation, direction, self._graph.node_id(end))
+        return _Constraint((row,), self._clause(relation, direction, end), end)
+
+    def _clause(self, relation: int, direction: Direction, end: int) -> str:
+        outgoing, how = direction is Direction.OUT, self._lot.randrange(3)
+        return phrases.clause(self._called(relation), self._graph.label(end), outgoing=outgoing, how=how)
+
+    def _called(self, relation: int) -> str:
+        """A relation by its label, or as often by an alias of as few words."""
+        about = self._graph.relation(relation)
+        short = [alias for alias in about.aliases if len(alias.split()) <= max(2, len(about.label.split()))]
+        return self._lot.choice((about.label, self._lot.choice(short))) if short else about.label
 
     def _path(self, node: int, relation: int, direction: Direction, middle: int) -> _Constraint | None:
         further = list(self._edges(middle, avoid={node, middle}))
@@ -138,33 +156,19 @@ class _Maker:
         second, way, end = self._lot.choice(further)
         if (second, way) == (relation, direction.reverse):
             return None  # the siblings of a node: asked for more naturally by one edge
+        kind = next(iter(self._graph.types(middle)), "")
         patterns = (
-            self._pattern(f"?{TARGET}", relation, direction, "?y"),
+            self._pattern(f"?{TARGET}", relation, direction, f"?y:{kind}" if kind else "?y"),
             self._pattern("?y", second, way, self._graph.node_id(end)),
         )
-        kind = next((self._graph.type_label(t) for t in self._graph.types(middle)), "")
-        rest = phrases.clause(self._graph.relation(second).label, self._graph.label(end), outgoing=way is Direction.OUT)
-        first = self._graph.relation(relation).label
-        clause = phrases.by_way_of(first, kind, rest, outgoing=direction is Direction.OUT)
+        label = self._graph.type_label(kind) if kind else ""
+        rest = self._clause(second, way, end)
+        clause = phrases.by_way_of(self._called(relation), label, rest, outgoing=direction is Direction.OUT)
         return _Constraint(patterns, clause, end)
 
     def _pattern(self, near: str, relation: int, direction: Direction, far: str) -> Row:
         id = self._graph.relation(relation).id
         return (near, id, far) if direction is Direction.OUT else (far, id, near)
-
-    def _words(self, row: int, used: str) -> list[str]:
-        """One or two words of a text that few documents have, none of them in the question already."""
-        title, _, text = self._documents.text(row).partition("\n")
-        taken = {word.lower() for word in _WORD.findall(f"{used} {title}")}
-        found = sorted({word.lower() for word in _WORD.findall(text)} - taken)
-        self._lot.shuffle(found)
-        wanted = self._lot.choice((1, 2))
-        rarest = max(1, int(_RARE * len(self._documents)))
-        chosen: list[str] = []
-        for word in found:
-            if len(chosen) < wanted and len(self._documents.store.best_rows(word, rarest + 1)[0]) <= rarest:
-                chosen.append(word)
-        return chosen
 
 
 def _typed(patterns: list[Row], type_id: str) -> tuple[Row, ...]:

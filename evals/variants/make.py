@@ -24,7 +24,7 @@ from kg import KnowledgeBase, UserError, build
 FOREIGN = "foreign"
 OPEN_WORLD = "open-world"
 _ABOUT_FOREIGN = "questions about another graph, whose topics and answers this one does not know: to abstain is right"
-_ABOUT_OPEN_WORLD = "a typing error in the name of each topic, and a tenth as many questions about another graph"
+_ABOUT_OPEN_WORLD = "a typing error in the name of a topic, and a tenth as many questions about another graph"
 _UNANSWERABLE_SHARE = 0.1
 
 

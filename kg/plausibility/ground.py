@@ -7,6 +7,7 @@ similarity of meaning, above a floor. Text may say a fact the other way round ("
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,8 @@ TextTriple = tuple[str, str, str]
 """Head, predicate and tail as a text has them."""
 
 _LEAST_COSINE = 0.5
+# In meaning a denial is as near to a relation as what it denies.
+_DENIAL = re.compile(r"\b(?:not|never|cannot|no longer)\b|n['’]t\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,8 @@ class Grounder:
         if head is None:
             return Grounded(text, (None, likeliest, tail), similarity=cosine, reason=Skip.UNKNOWN_HEAD)
         if likeliest is None:
-            return Grounded(text, (head, None, tail), reason=Skip.UNKNOWN_RELATION)
+            denied = _DENIAL.search(text[1])
+            return Grounded(text, (head, None, tail), reason=Skip.DENIAL if denied else Skip.UNKNOWN_RELATION)
         if tail is None:
             return Grounded(text, (head, likeliest, None), similarity=cosine, reason=Skip.UNKNOWN_TAIL)
         readings = [
@@ -118,7 +122,12 @@ class Grounder:
         same = self._named.get(normalize(predicate))
         if same:
             return same, 1.0
-        if self._vectors is None or not predicate.strip() or self._graph.num_relations == 0:
+        if (
+            self._vectors is None
+            or self._graph.num_relations == 0
+            or not predicate.strip()
+            or _DENIAL.search(predicate)
+        ):
             return (), 0.0
         # The likest one alone: were the graph to choose among several, it would confirm what the text does not say.
         cosines = self._vectors.against(predicate)

@@ -18,7 +18,7 @@ def draw(curves: Sequence[Roc], corruption: str, name: str, out: Path) -> Path:
         out: an existing directory.
 
     Returns:
-        The file, `roc-CORRUPTION.png`.
+        The file, `NAME-CORRUPTION.png`.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -39,6 +39,6 @@ def draw(curves: Sequence[Roc], corruption: str, name: str, out: Path) -> Path:
         panel.legend(loc="lower right", title="AUROC", fontsize=8)
     panels[0].set_ylabel("true taken for true")
     figure.suptitle(f"{name}: true against {corruption} tails")
-    path = out / f"roc-{corruption}.png"
-    figure.savefig(path, dpi=120)
+    path = out / f"{name}-{corruption}.png"
+    figure.savefig(path, dpi=120, metadata={"Software": None})
     return path

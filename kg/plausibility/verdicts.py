@@ -1,7 +1,8 @@
 """What a graph says of a statement: that it is so, that it is not, how plausible it is, or nothing.
 
 A relation is taken for functional where nearly every head has one tail; then another tail than the graph's is a
-contradiction, unless the two tails are themselves connected (a city and its country). How plausible a statement is
+contradiction, unless the two tails are themselves connected (a city and its country). Dates and numbers are compared
+as values. How plausible a statement is
 that the graph neither has nor contradicts, the embeddings tell by the rank of its tail.
 """
 
@@ -15,6 +16,7 @@ import numpy as np
 from kg.columnar import ColumnarGraph
 from kg.plausibility.ground import Grounded
 from kg.plausibility.scores import Plausibility
+from kg.plausibility.written import agrees
 from kg.types import Direction
 
 Edge = tuple[int, int, int]
@@ -84,11 +86,17 @@ class Judge:
         if head is None or relation is None:
             return Judged(grounded, Verdict.UNKNOWN, str(grounded.reason))
         there = self._edges(head, relation)
+        if tail is None or not self._graph.contains(head, relation, tail):
+            by_value = self._by_value(grounded, relation, there)
+            if by_value is not None:
+                return by_value
         if tail is None:
             # The graph may have the same thing by a name that the linker does not know.
             return Judged(grounded, Verdict.UNKNOWN, str(grounded.reason), there[:_SHOWN])
         if self._graph.contains(head, relation, tail):
             return Judged(grounded, Verdict.IN_GRAPH, "the graph says so", ((head, relation, tail),))
+        if there and self._graph.literal(tail) is not None and all(self._graph.literal(t) is None for _, _, t in there):
+            return Judged(grounded, Verdict.UNKNOWN, "the graph has no value there", there[:_SHOWN])
         if there and self.is_functional(relation):
             between = self._between(there, tail)
             if between:
@@ -97,6 +105,21 @@ class Judge:
             why = "the graph has another tail, and nearly every head of this relation has one"
             return Judged(grounded, Verdict.CONTRADICTED, why, there[:_SHOWN])
         return self._by_rank(grounded, there[:_SHOWN])
+
+    def _by_value(self, grounded: Grounded, relation: int, there: tuple[Edge, ...]) -> Judged | None:
+        """The verdict on a value, which texts write in other ways than graphs; None where none can be compared."""
+        values = {edge: self._graph.literal(edge[2]) for edge in there}
+        compared = {edge: agrees(grounded.text[2], value) for edge, value in values.items() if value is not None}
+        same = tuple(edge for edge, agreed in compared.items() if agreed)
+        if same:
+            return Judged(grounded, Verdict.IN_GRAPH, "the graph has this value", same[:_SHOWN])
+        others = tuple(edge for edge, agreed in compared.items() if agreed is False)
+        if not others:
+            return None
+        if self.is_functional(relation):
+            why = "the graph has another value, and nearly every head of this relation has one"
+            return Judged(grounded, Verdict.CONTRADICTED, why, others[:_SHOWN])
+        return Judged(grounded, Verdict.UNKNOWN, "the graph has other values", others[:_SHOWN])
 
     def is_functional(self, relation: int) -> bool:
         """Whether nearly every head of a relation has one tail."""

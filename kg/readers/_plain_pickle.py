@@ -1,7 +1,7 @@
 """Pickles of plain data, read without a machine that could run anything.
 
 `pickletools` takes a pickle apart into operations. Those that build dictionaries, lists, texts and numbers are
-carried out here; of all that a pickle may name, only numpy's numbers are known, and read from their bytes.
+carried out here; of all that a pickle may name, only numpy's numbers and texts are known, and read from their bytes.
 """
 
 from __future__ import annotations
@@ -135,13 +135,15 @@ class _Stack:
 
 
 def _number(function: Any, arguments: Any) -> Any:
-    """A dtype of numbers from its name, or a number from a dtype and bytes."""
+    """A dtype of numbers or texts from its name, or a number or a text from a dtype and bytes."""
     if not isinstance(function, _Named):
         raise ValueError("it calls something, and only plain data is read")
     if function.endswith("dtype"):
         kind = np.dtype(str(arguments[0]))
-        if kind.kind not in "biuf":
-            raise ValueError(f"it holds numpy's {kind}, and of numpy only numbers are read")
+        if kind.kind not in "biufU":
+            raise ValueError(f"it holds numpy's {kind}, and of numpy only numbers and texts are read")
         return kind
     kind, data = arguments
+    if not kind.itemsize:
+        return ""
     return np.frombuffer(data, dtype=kind, count=1)[0].item()

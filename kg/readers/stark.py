@@ -3,7 +3,8 @@
 The parts, each by its name: `node_info` (a dictionary of fields per node), `node_types`, `edge_types`
 (numbers), `edge_index` (two rows: heads, tails), `node_type_dict`, `edge_type_dict` (names of the numbers).
 Arrays are `.pt` or `.npy`, dictionaries `.json` or `.pkl`; of a pickle only plain data is read, and nothing
-that it names is run. A node's id is its number, as in STaRK's questions.
+that it names is run. A node's id is its number, as in STaRK's questions. AMAZON has its parts in
+`processed/cache/brand-category-color`; MAG lacks the names of its types, which are known here.
 """
 
 from __future__ import annotations
@@ -24,9 +25,20 @@ from kg.readers._plain_pickle import read_plain_pickle
 from kg.readers.raw import ENTITY_SCHEMA, RELATION_SCHEMA, RawGraph
 
 _NAMES = ("name", "title", "DisplayName", "brand_name", "category_name", "color_name")
-_NOT_TEXT = {"id", "type", "mag_id", *_NAMES}
+_NOT_TEXT = {"id", "type", "mag_id", "new_id", *_NAMES}
+_UNKNOWN = ("", "nan", "-1", -1)
 # MAG writes its relations as `author___writes___paper`.
 _JOINT = "___"
+# The names of MAG's numbers, which stark-qa does not write beside them.
+_OF_MAG = {
+    "node_type_dict": {0: "author", 1: "institution", 2: "field_of_study", 3: "paper"},
+    "edge_type_dict": {
+        0: "author___affiliated_with___institution",
+        1: "paper___cites___paper",
+        2: "paper___has_topic___field_of_study",
+        3: "author___writes___paper",
+    },
+}
 
 
 class StarkDocuments:
@@ -46,17 +58,17 @@ def read_stark(folder: Path, candidate_types: Collection[str] = ()) -> tuple[Raw
     """The graph and the documents of a folder.
 
     Args:
-        folder: it, or the one above it.
+        folder: it, or one above it.
         candidate_types: node types that can be answers: only these get documents. None given: all.
 
     Raises:
         ReadError: a part cannot be read, or the parts contradict each other.
         UserError: a part is missing, or there is no such node type.
     """
-    place = folder / "processed" if (folder / "processed").is_dir() else folder
+    place = _place(folder)
     nodes = {int(number): info for number, info in _dictionary(place, "node_info").items()}
-    type_names = _type_names(place, "node_type_dict")
-    relation_names = _type_names(place, "edge_type_dict")
+    is_mag = any("mag_id" in info for info in nodes.values())
+    type_names, relation_names = (_type_names(place, name, is_mag) for name in ("node_type_dict", "edge_type_dict"))
     codes, edges, relations = (_array(place, name) for name in ("node_types", "edge_index", "edge_types"))
     if sorted(nodes) != list(range(len(codes))):
         raise ReadError(place, None, f"node_info tells of {len(nodes)} nodes, node_types numbers {len(codes)}")
@@ -99,13 +111,23 @@ def _raw_graph(
     )
 
 
+def _place(folder: Path) -> Path:
+    """Where the parts are."""
+    place = folder / "processed" if (folder / "processed").is_dir() else folder
+    caches = sorted(cache for cache in place.glob("cache/*") if any(cache.glob("node_info.*")))
+    if len(caches) > 1:
+        raise UserError(f"{place}: which of {', '.join(str(cache) for cache in caches)} is meant? Name that folder")
+    return caches[0] if caches else place
+
+
 def _name(number: int, info: Mapping[str, Any]) -> str:
-    return next((str(info[name]) for name in _NAMES if str(info.get(name, "")).strip()), str(number))
+    names = (str(info.get(name, "")).strip() for name in _NAMES)
+    return next((name for name in names if name not in _UNKNOWN), str(number))
 
 
 def _lines(name: str, value: Any, depth: int = 0) -> Iterator[str]:
     """`name: value`, a nested value below its name; what is empty or unknown is left out."""
-    if value is None or (isinstance(value, float) and math.isnan(value)) or value in ("", "nan", -1):
+    if value is None or (isinstance(value, float) and math.isnan(value)) or value in _UNKNOWN:
         return
     indent = "  " * depth
     if isinstance(value, Mapping):
@@ -124,7 +146,9 @@ def _lines(name: str, value: Any, depth: int = 0) -> Iterator[str]:
         yield from below
 
 
-def _type_names(place: Path, name: str) -> dict[int, str]:
+def _type_names(place: Path, name: str, is_mag: bool) -> dict[int, str]:
+    if is_mag and not any(place.glob(f"{name}.*")):
+        return _OF_MAG[name]
     return {int(number): str(label) for number, label in _dictionary(place, name).items()}
 
 

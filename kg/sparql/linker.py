@@ -68,9 +68,15 @@ class SparqlLinker:
         return [mention for mention in detected if mention.forms]  # of others no part would be found either
 
     def candidates(
-        self, text: str | Mention, question: str | None = None, limit: int = 10, *, top_k: int | None = None
+        self,
+        text: str | Mention,
+        question: str | None = None,
+        limit: int = 10,
+        *,
+        top_k: int | None = None,
+        union: bool = False,
     ) -> list[Candidate]:
-        """Nodes of that name, best first; `question` and `top_k` make no difference."""
+        """Nodes of that name, best first; the other settings make no difference."""
         written = text.text if isinstance(text, Mention) else text
         sources = self._look_up([written])[normalize(written)]
         found = []

@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from lms.extractive.facts import FactPath, follow, is_quantity, parse_facts
 from lms.extractive.prompt import Prompt
 from lms.extractive.question import Question, graph_name, plain, read_question, written
-from lms.extractive.relevance import Encode, Hops, PathRelevance, phrases
+from lms.extractive.relevance import LEAST_SUPPORT, Encode, Hops, PathRelevance, phrases
 
-# Below this cosine the question names no relation of the best path: the facts do not answer it.
-_LEAST_SUPPORT = 0.43
 # Of two conditions that share an answer, one may be named more faintly: that they share one speaks for it.
 _LEAST_CONDITION = 0.2
 # What each hop beyond the first costs a condition, and how much worse than the best path alone a pair may be.
@@ -93,7 +91,7 @@ class _Reader:
         if len(self._subjects) > 1 and (found := self._common()):
             return found
         best = self._ranked[0]
-        if self._relevance.support(best.path.hops) < _LEAST_SUPPORT:
+        if self._relevance.support(best.path.hops) < LEAST_SUPPORT:
             return Conclusion()
         if question.counts and not best.path.measured:
             # Of the two ways along one relation, the one that leads to many is the one to count.
@@ -133,7 +131,7 @@ class _Reader:
 
     def _same(self) -> Conclusion | None:
         found = self._aligned(measured=False)
-        if found is None or self._relevance.support(found[0][0].hops) < _LEAST_SUPPORT:
+        if found is None or self._relevance.support(found[0][0].hops) < LEAST_SUPPORT:
             return None
         cited = tuple(f.number for path in found[0] for f in path.facts)
         return Conclusion(f"Compare what {_told(found[0][0])} leads to.", cited, "same")
@@ -155,7 +153,7 @@ class _Reader:
         alone = self._ranked[0]
         # Two conditions must together say more than the best of them alone.
         supports = sorted(map(self._support, (one, other)))
-        if score / 2 < alone.score - _LOSS or supports[0] < _LEAST_CONDITION or supports[1] < _LEAST_SUPPORT:
+        if score / 2 < alone.score - _LOSS or supports[0] < _LEAST_CONDITION or supports[1] < LEAST_SUPPORT:
             return None
         cited = tuple(
             f.number for path in (one, other) for f in path.facts if set(f.values) & set(one.ends) & set(other.ends)
@@ -209,10 +207,10 @@ class _Reader:
             # A topic that nothing is told of counts too; homonyms of one name are alternatives.
             others = {t for t, spelt in self._spelling.items() if spelt != self._subject(scored)}
             hit = others & set(scored.path.ends)
-            if hit and self._support(scored.path) >= _LEAST_SUPPORT:
+            if hit and self._support(scored.path) >= LEAST_SUPPORT:
                 return Conclusion(f"{_told(scored.path)} says so.", tuple(scored.path.numbers(hit)), "none", ("yes",))
         best = self._ranked[0]
-        if len(set(self._spelling.values())) > 1 and self._support(best.path) >= _LEAST_SUPPORT:
+        if len(set(self._spelling.values())) > 1 and self._support(best.path) >= LEAST_SUPPORT:
             return Conclusion(f"{_told(best.path)} says otherwise.", tuple(best.path.numbers()), "none", ("no",))
         return None
 

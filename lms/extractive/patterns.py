@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lms.extractive.clauses import Clauses, read_clauses
 from lms.extractive.prompt import Prompt
 from lms.extractive.question import STOP_WORDS, graph_name, plain, read_question
-from lms.extractive.relevance import BACKWARD, Encode, Hop, Hops, PathRelevance, nearest, phrases
+from lms.extractive.relevance import BACKWARD, LEAST_SUPPORT, Encode, Hop, Hops, PathRelevance, nearest, phrases
 from lms.extractive.topics import known_names, name_topics
 
 _FORWARD = "→"
@@ -20,6 +21,7 @@ _MOST_PAIRED = 12
 _WRONG_TYPE = 0.15
 _NEAR = 5  # words beside a name that may say how it is related
 _NEARBY = 0.5
+_FACTS = " Facts: "
 _WORD = re.compile(r"\w+")
 _ENDING = re.compile(r"(?:ies|es|s)$")
 
@@ -38,27 +40,34 @@ class Relation:
 
 
 def write_triplets(prompt: Prompt, encode: Encode) -> dict[str, object]:
-    """For one name in the question the relation, or two, that lead on from it; for several a relation each."""
+    """What the clauses say that name relations of the graph; where none does, what is likely.
+
+    That is for one name in the question the relation, or two, that lead on from it; for several a relation each.
+    """
     named = name_topics(prompt)["topics"]
     assert isinstance(named, list)
     relations = [_relation(item) for item in prompt.items("relations")]
     if not named or not relations:
         return {"triplets": [], "answer": "?x"}
     known = known_names(prompt)
+    asked = _asked_type(prompt, named)
+    written_names = [(as_written, name) for as_written, name, _ in known]
+    clauses = read_clauses(
+        prompt.text("question"), written_names, [relation.label for relation in relations], prompt.items("types")
+    )
+    if clauses.patterns:
+        return {"triplets": _lines(clauses), "answer": "?x"}
     types = {name: kinds for _, name, kinds in known}
     written = {name: as_written for as_written, name, _ in known}
     topics = [f"{written[name]} = {name}" for name in named]
     hops = [hop for relation in relations for hop, _, _ in relation.hops()]
     question = read_question(prompt.text("question"), topics, phrases(hops))
     relevance = PathRelevance(question, encode)
-    asked = _asked_type(prompt, named)
     if len(named) == 1:
         lines = _leading_from(named[0], types[named[0]], relations, relevance, asked)
     else:
-        lines = [
-            _line(name, _nearest(prompt, written[name], types[name], relations, relevance, encode), "?x", asked)
-            for name in named
-        ]
+        hops_of = {name: _nearest(prompt, written[name], types[name], relations, relevance, encode) for name in named}
+        lines = [_line(name, hop, "?x", asked) for name, hop in hops_of.items() if hop is not None]
     return {"triplets": lines, "answer": "?x"}
 
 
@@ -70,7 +79,7 @@ def revise_triplets(prompt: Prompt) -> dict[str, object]:
 
 
 def score_candidates(prompt: Prompt) -> dict[str, object]:
-    """The share of the question's words that stand in each candidate's text."""
+    """The share of the question's words that stand in each candidate's text, see `_shares`."""
     scores = _shares(prompt.text("question"), prompt.items("candidates"))
     return {"verdicts": [f"{number}: {score:.2f} {reason}" for number, (score, reason) in enumerate(scores, 1)]}
 
@@ -79,6 +88,13 @@ def score_candidate(prompt: Prompt) -> dict[str, object]:
     """The same for one candidate."""
     ((score, reason),) = _shares(prompt.text("question"), [prompt.text("candidate")])
     return {"score": f"{score:.2f}", "reason": reason}
+
+
+def _lines(clauses: Clauses) -> list[str]:
+    def typed(end: str) -> str:
+        return f"{end}:{clauses.types[end]}" if end in clauses.types else end
+
+    return [f"{typed(one.head)} | {one.relation} | {typed(one.tail)}" for one in clauses.patterns]
 
 
 def _relation(item: str) -> Relation:
@@ -104,6 +120,8 @@ def _leading_from(
     scores = relevance.paths([hops for hops, _, _ in offered], [end for _, end, _ in offered])
     scores -= _WRONG_TYPE * np.array([mismatches for _, _, mismatches in offered])
     hops, _, _ = offered[int(scores.argmax())]
+    if relevance.support(hops) < LEAST_SUPPORT:
+        return []  # a wrong pattern leaves out what a search would find
     ends = [name, *(f"?y{i}" for i in range(1, len(hops))), "?x"]
     return [
         _line(start, hop, end, asked if end == "?x" else "")
@@ -118,8 +136,8 @@ def _nearest(
     relations: Sequence[Relation],
     relevance: PathRelevance,
     encode: Encode,
-) -> Hop:
-    """The relation that fits the words beside a name, and the question."""
+) -> Hop | None:
+    """The relation that fits the words beside a name, and the question; None where none is named there."""
     offered = [entry for relation in relations for entry in relation.hops()]
     scores = relevance.first_hops([hop for hop, _, _ in offered])
     words = _WORD.findall(plain(prompt.text("question")))
@@ -127,9 +145,12 @@ def _nearest(
     at = next((i for i in range(len(words)) if words[i : i + len(name)] == name), 0)
     beside = " ".join([*words[max(at - _NEAR, 0) : at], *words[at + len(name) : at + len(name) + 2]])
     vectors = encode([beside or "what", *(nearest(hop.label) for hop, _, _ in offered)])
-    scores = scores + _NEARBY * (vectors[1:] @ vectors[0])
+    likeness = vectors[1:] @ vectors[0]
+    scores = scores + _NEARBY * likeness
     scores -= _WRONG_TYPE * np.array([_mismatches((start, types)) for _, start, _ in offered])
-    return offered[int(scores.argmax())][0]
+    best = int(scores.argmax())
+    hop = offered[best][0]
+    return hop if max(likeness[best], relevance.support((hop,))) >= LEAST_SUPPORT else None
 
 
 def _turns_back(first: Hop, second: Hop) -> bool:
@@ -162,13 +183,29 @@ def _is_named(line: str, reason: str) -> bool:
 
 
 def _shares(question: str, candidates: Sequence[str]) -> list[tuple[float, str]]:
+    """The share of the question's words that each candidate has, but for those that its facts prove.
+
+    All that satisfy the same patterns have such facts, so that these words tell nothing among them.
+    """
     wanted = {stem: word for word in _WORD.findall(plain(question)) if word not in STOP_WORDS and (stem := _stem(word))}
     scored = []
     for candidate in candidates:
-        there = {_stem(word) for word in _WORD.findall(plain(candidate))}
-        found = [word for stem, word in wanted.items() if stem in there]
-        scored.append((len(found) / len(wanted) if wanted else 0.0, " ".join(found) or "no word in common"))
+        text, facts = map(_stems, _text_and_facts(candidate))
+        unproved = [stem for stem in wanted if stem not in facts]
+        found = [stem for stem in unproved if stem in text]
+        reason = " ".join(wanted[stem] for stem in wanted if stem in found or stem in facts)
+        share = len(found) / len(unproved) if unproved else float(bool(wanted))
+        scored.append((share, reason or "no word in common"))
     return scored
+
+
+def _text_and_facts(candidate: str) -> tuple[str, str]:
+    text, mark, facts = candidate.rpartition(_FACTS)
+    return (text, facts) if mark else (candidate, "")
+
+
+def _stems(text: str) -> set[str]:
+    return {_stem(word) for word in _WORD.findall(plain(text))}
 
 
 def _stem(word: str) -> str:

@@ -34,6 +34,9 @@ _DISORDER, _UNUSED_CHAIN, _WRONG_WAY = 0.1, 0.15, 0.6
 _UNNAMED_HOP = 0.4
 _MOST_SEGMENTS = 6
 
+LEAST_SUPPORT = 0.43
+"""Below this cosine (`PathRelevance.support`) the question does not name the relations of a path."""
+
 _OR = " / "
 BACKWARD = "←"
 

@@ -1,7 +1,8 @@
 """Triples out of sentences by rules: two names and the few words between them, and what something is.
 
-Modest: it reads statements in the active or passive voice with their parts close together, and resolves a
-pronoun at the beginning of a sentence to the title of the passage or the last subject. English.
+Modest: it reads statements in the active or passive voice with their parts close together, "the R of A is B" and
+"A's R is B", and resolves a pronoun at the beginning of a sentence to the title of the passage or the last subject.
+English.
 """
 
 from __future__ import annotations
@@ -25,11 +26,15 @@ _OF = re.compile(r"^((?:[\w'’-]+ ){0,4}?[\w'’-]+) (of|in|for|by) (?:the )?(?
 _TAIL_END = re.compile(r"\s+(?:who|that|which|and|where|whose|when|but|from|at|on|with|to|as)\b.*$")
 _ARTICLES = re.compile(r"\s+(?:an?|the|its|his|her|their)$")
 _BETWEEN = re.compile(rf"^(?:[a-z'’-]+\s+){{0,{_LONGEST_RELATION - 1}}}[a-z'’-]+$")
+_POSSESSED = re.compile(r"^['’]s (.+?) (?:is|was|are|were)$")
+_THE_OF = re.compile(r"\b[Tt]he ((?:[\w'’-]+ ){0,3}?[\w'’-]+) of (?:the )?$")
+_COPULA = re.compile(r"^\s+(?:is|was|are|were)\s+(?:the\s+)?$")
 _LEADING = re.compile(r"^(?:who|which|that|and|also|later|then|first|he|she|it|they)\s+")
 # Nothing by themselves, and what a pair of names with a copula between them says is read otherwise.
 _NO_RELATION = re.compile(
     r"^(?:and|or|but|the|an?|s|of|in|on|at|by|to|for|from|with|as|is|was|are|were|(?:is|was|are|were) (?:an?|the)\b.*)$"
 )
+_CLAUSE = re.compile(r",\s+(?:who|which)\b")
 _NEW_CLAUSE = re.compile(r"^,?\s*(?:and|but|while|where|when)\b")
 
 
@@ -75,8 +80,13 @@ def _of_sentence(sentence: str, title: str) -> list[Statement]:
     for first, second in itertools.pairwise(spans):
         between = plain[first.end : second.start]
         relation = _relation(between)
+        if between.startswith(",") and _CLAUSE.search(plain[: first.start]):
+            first = spans[0]  # the clause is over
         if first.kind == "name" and relation and not _NO_RELATION.match(relation) and not _NEW_CLAUSE.match(between):
             found.append((first.text, relation, second.text))
+        owner = _THE_OF.search(plain[: first.start])
+        if first.kind == "name" and owner and _COPULA.match(between):
+            found.append((first.text, owner[1], second.text))
     if spans and spans[0].kind == "name":
         found += _of_subject(plain, spans)
     return found
@@ -117,6 +127,7 @@ def _relation(between: str) -> str:
     """The words between two names if they make a relation, without articles at their end."""
     text = _LEADING.sub("", between.strip(" ,"))
     text = _ARTICLES.sub("", f" {text}").strip()
+    text = _POSSESSED.sub(r"\1", text)
     if not text or "," in between.strip(" ,") or not _BETWEEN.match(text):
         return ""
     return text

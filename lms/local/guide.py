@@ -210,3 +210,35 @@ class Guide:
         rest = self._fields[self._at + 1 :]
         frame = "".join(f"\n\n{HEADER.format(name=field.name)}\n" for field in rest) + f"\n\n{COMPLETED}"
         return len(self._vocabulary.encode(frame)) + _RESERVED * len(rest)
+
+
+def dictated(
+    fields: Sequence[Field], values: Sequence[str], vocabulary: Vocabulary, limit: int, longest: int
+) -> list[int] | None:
+    """The tokens in which a guided model writes these values, None where its guide would not let it.
+
+    Args:
+        fields: of the reply, in order.
+        values: as text, one a field.
+        vocabulary: see `Guide`; `limit` and `longest` as well.
+    """
+    guide = Guide(fields, vocabulary, limit, longest)
+    end = min(vocabulary.ends)
+    tokens: list[int] = []
+    field, rest = -1, deque[int]()
+    while field < len(fields) or guide._forced:
+        allowed = guide.allowed(lambda _: rest[0] if rest else end)
+        if guide._at != field:
+            if rest:
+                return None
+            field = guide._at
+            rest.extend(vocabulary.encode(values[field]) if field < len(fields) else [])
+        if guide._forced:
+            token = guide._forced[0]
+        elif rest and (allowed is None or rest[0] in allowed):
+            token = rest.popleft()
+        else:
+            return None
+        tokens.append(token)
+        guide.took(token)
+    return tokens

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from dspy.lm15 import ContextLengthError
@@ -11,6 +14,7 @@ from dspy.lm15 import ContextLengthError
 from lms.errors import ModelUnavailableError
 from lms.local.backend import Generated, Prompt, room_for_reply, until_stop
 from lms.local.config import LocalConfig
+from lms.local.gguf_lora import write_gguf_lora
 from lms.local.grammar import grammar
 from lms.local.guide import fields_of
 from lms.local.weights import Weights
@@ -19,10 +23,11 @@ from lms.local.weights import Weights
 class LlamaCppBackend:
     """Runs a GGUF file with llama-cpp-python, one prompt after another.
 
-    A LoRA adapter has to be in GGUF as well (`adapter.gguf` in its directory).
+    A LoRA adapter is turned into GGUF while the model is loaded (`gguf_lora`).
 
     Raises:
-        ModelUnavailableError: llama-cpp-python is not installed, or the weights are not in GGUF.
+        ModelUnavailableError: llama-cpp-python (or gguf, for an adapter) is not installed, or the weights are not
+            in GGUF.
     """
 
     def __init__(self, weights: Weights, config: LocalConfig) -> None:
@@ -41,14 +46,16 @@ class LlamaCppBackend:
         import llama_cpp
 
         self._config = config
-        self._model: Any = llama_cpp.Llama(
-            model_path=str(weights.directory / weights.gguf),
-            lora_path=_lora(weights),
-            n_ctx=config.context_length,
-            n_threads=config.threads,
-            n_gpu_layers=0 if config.device == "cpu" else -1,
-            verbose=False,
-        )
+        base = weights.directory / weights.gguf
+        with _lora(weights, base) as lora:
+            self._model: Any = llama_cpp.Llama(
+                model_path=str(base),
+                lora_path=lora,
+                n_ctx=config.context_length,
+                n_threads=config.threads,
+                n_gpu_layers=0 if config.device == "cpu" else -1,
+                verbose=False,
+            )
 
     def generate(self, prompts: Sequence[Prompt]) -> list[Generated | Exception]:
         """See `Backend.generate`."""
@@ -96,14 +103,17 @@ class LlamaCppBackend:
         return llama_cpp.LlamaGrammar.from_string(grammar(fields), verbose=False)
 
 
-def _lora(weights: Weights) -> str | None:
+@contextmanager
+def _lora(weights: Weights, base: Path) -> Iterator[str | None]:
+    """A file with the adapter for as long as it is read; None without one."""
     if weights.adapter is None:
-        return None
-    path = weights.adapter / "adapter.gguf"
-    if not path.is_file():
+        yield None
+        return
+    if importlib.util.find_spec("gguf") is None:
         raise ModelUnavailableError(
-            f"{weights.name}: the backend llama.cpp needs the adapter as {path}; convert it with llama.cpp's "
-            "convert_lora_to_gguf.py, or use the backend transformers",
-            model=weights.name,
+            f"{weights.name}: the backend llama.cpp needs gguf for an adapter; pip install gguf", model=weights.name
         )
-    return str(path)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "adapter.gguf"
+        write_gguf_lora(weights.adapter, base, path)
+        yield str(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -35,17 +36,8 @@ class TransformersBackend:
         if config.threads is not None:
             torch.set_num_threads(config.threads)
         self._device = ("cuda" if torch.cuda.is_available() else "cpu") if config.device == "auto" else config.device
-        source: dict[str, Any] = {"gguf_file": weights.gguf} if weights.gguf else {"use_safetensors": True}
-        token_source = {"gguf_file": weights.gguf} if weights.gguf else {}
-        with _quietly(transformers):
-            self._tokenizer = transformers.AutoTokenizer.from_pretrained(weights.directory, **token_source)
-            model = transformers.AutoModelForCausalLM.from_pretrained(
-                weights.directory, dtype=torch.float32 if self._device == "cpu" else torch.bfloat16, **source
-            )
-            if weights.adapter is not None:
-                import peft
-
-                model = peft.PeftModel.from_pretrained(model, str(weights.adapter)).merge_and_unload()
+        self._tokenizer = load_tokenizer(weights)
+        model = load_model(weights, torch.float32 if self._device == "cpu" else torch.bfloat16)
         self._tokenizer.padding_side = "left"
         if self._tokenizer.pad_token_id is None:
             self._tokenizer.pad_token = self._tokenizer.eos_token
@@ -58,7 +50,7 @@ class TransformersBackend:
         results: list[Generated | Exception | None] = [None] * len(prompts)
         fitting, lengths, limits = [], [], []
         for index, prompt in enumerate(prompts):
-            tokens = self._encode(prompt)
+            tokens = prompt_tokens(self._tokenizer, prompt.messages)
             try:
                 limits.append(room_for_reply(len(tokens), prompt.max_new_tokens, self._context))
             except ContextLengthError as error:
@@ -71,11 +63,6 @@ class TransformersBackend:
             for index, result in zip(fitting, written, strict=True):
                 results[index] = result
         return [result for result in results if result is not None]
-
-    def _encode(self, prompt: Prompt) -> list[int]:
-        messages = [{"role": role, "content": content} for role, content in prompt.messages]
-        text = self._tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
-        return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def _write(self, prompts: list[Prompt], tokens: list[list[int]], limits: list[int]) -> list[Generated]:
         torch, first = self._torch, prompts[0]
@@ -152,6 +139,57 @@ class TransformersBackend:
         return Generated(text, prompt_tokens, len(kept), "stop" if whole else "length")
 
 
+def load_tokenizer(weights: Weights) -> Any:
+    """The tokenizer of a model, with its chat template.
+
+    Raises:
+        ModelUnavailableError: a library is missing.
+    """
+    transformers, _ = _libraries(weights)
+    with _quietly(transformers):
+        return transformers.AutoTokenizer.from_pretrained(weights.directory, **_source(weights))
+
+
+def load_model(weights: Weights, dtype: Any) -> Any:
+    """A model in plain weights, in main memory: GGUF is unpacked, an adapter is merged.
+
+    Args:
+        weights: of the model.
+        dtype: of `torch`.
+
+    Raises:
+        ModelUnavailableError: a library is missing.
+    """
+    transformers, _ = _libraries(weights)
+    source: dict[str, Any] = _source(weights) or {"use_safetensors": True}
+    if weights.gguf and hasattr(transformers, "GgufConfig"):
+        # Else the weights stay in their blocks where there are kernels for that, and take no adapter.
+        source["quantization_config"] = transformers.GgufConfig(dequantize=True)
+    with _quietly(transformers):
+        model = transformers.AutoModelForCausalLM.from_pretrained(weights.directory, dtype=dtype, **source)
+        if weights.adapter is not None:
+            import peft
+
+            model = peft.PeftModel.from_pretrained(model, str(weights.adapter)).merge_and_unload()
+    return model
+
+
+def prompt_tokens(tokenizer: Any, messages: Sequence[tuple[str, str]]) -> list[int]:
+    """What the model reads for a chat, up to where its reply begins.
+
+    Args:
+        tokenizer: of the model.
+        messages: (role, content) in order.
+    """
+    chat = [{"role": role, "content": content} for role, content in messages]
+    text = tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False)
+    return list(tokenizer(text, add_special_tokens=False)["input_ids"])
+
+
+def _source(weights: Weights) -> dict[str, Any]:
+    return {"gguf_file": weights.gguf} if weights.gguf else {}
+
+
 def _best(scores: Any, some: Sequence[int] | None) -> int:
     """The likeliest of some tokens, or of all."""
     return int(scores.argmax()) if some is None else some[int(scores[list(some)].argmax())]
@@ -191,7 +229,10 @@ def _quietly(transformers: Any) -> Iterator[None]:
     # The bar of the GGUF reader does not heed the switch of the library that it belongs to.
     gguf_loading.tqdm = partial(bar, disable=True)
     try:
-        yield
+        with warnings.catch_warnings():
+            # PEFT asks transformers for things by their former names.
+            warnings.simplefilter("ignore", FutureWarning)
+            yield
     finally:
         gguf_loading.tqdm = bar
         if was_enabled:

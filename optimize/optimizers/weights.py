@@ -8,6 +8,7 @@ import dspy
 
 from kg import UserError
 from lms import TolerantAdapter
+from optimize.distil.provider import trainable
 from optimize.optimizers.traces import right_runs
 from optimize.spec import Job, OptimizerSpec, Runs
 
@@ -27,7 +28,7 @@ def _finetune(job: Job) -> dspy.Module:
 
     teacher = job.student.deepcopy()
     student = job.student.deepcopy()  # it changes what it is given
-    student.set_lm(dspy.settings.lm)
+    student.set_lm(trainable(dspy.settings.lm, job.log_dir.parent / "models"))
     # One model for all steps: told apart, it would mix up the rows of a step that is called several times.
     optimizer = BootstrapFinetune(
         metric=metric, multitask=True, adapter=TolerantAdapter(), exclude_demos=True, num_threads=job.workers

@@ -18,8 +18,8 @@ from evals.executors import Job, Result
 from evals.executors.threads import spread
 from kg import KnowledgeBase, UserError
 from lms import Budget, Roles
-from optimize.traces.gold_engine import NAME, GoldEngine, check_computable, gold_engine, uncomputable
-from optimize.traces.gold_steps import ANSWERING
+from optimize.traces.gold import NAME, GoldEngine, check_computable, gold_engine, uncomputable
+from optimize.traces.gold.steps import ANSWERING, fields_of
 from optimize.traces.manifest import MANIFEST, Manifest, assemble
 from optimize.traces.recording import Call, Recorder, recording
 from optimize.traces.records import Record, Records
@@ -34,6 +34,8 @@ CAP = 12
 """Rows per question."""
 DEV_SHARE = 0.1
 """Share of the questions whose rows are held out."""
+DETOURS = 2
+"""Paths and facts kept beside the right ones in the pass `gold`."""
 
 
 def collect(
@@ -49,6 +51,7 @@ def collect(
     budget: Budget | None = None,
     cap: int = CAP,
     dev_share: float = DEV_SHARE,
+    detours: int = DETOURS,
     progress: Callable[[str, Progress], None] | None = None,
 ) -> Manifest:
     """Run a program over questions and write the rows of its verified steps.
@@ -69,6 +72,8 @@ def collect(
         budget: on the models of the pass `verified`.
         cap: rows kept per question; of more, the first ones and the last.
         dev_share: share of the questions held out, from 0 to 1.
+        detours: paths and facts that the pass `gold` keeps beside the right ones, so that the steps after them
+            see what they do not need; the rows hold the right replies.
         progress: told the pass and how far it is, after each question.
 
     Raises:
@@ -78,13 +83,13 @@ def collect(
     asked, out = list(questions), Path(out)
     if passes is None:
         passes = (VERIFIED,) if uncomputable(program) else (VERIFIED, GOLD)
-    _check(passes, cap, dev_share)
+    _check(passes, cap, dev_share, detours)
     if GOLD in passes:
         check_computable(program)
     _check_place(out)
     folders: dict[str, Path] = {}
     stopped: dict[str, str] = {}
-    with gold_engine(program, asked) as (gold_name, engine):
+    with gold_engine(program, asked, detours) as (gold_name, engine):
         for name in dict.fromkeys(passes):
             is_gold = name == GOLD
             # The right replies depend on the questions: another set of them is another directory.
@@ -119,12 +124,14 @@ def _check_place(out: Path) -> None:
         raise UserError(f"{out}: is not empty and holds no traces; choose another directory")
 
 
-def _check(passes: Sequence[str], cap: int, dev_share: float) -> None:
+def _check(passes: Sequence[str], cap: int, dev_share: float, detours: int) -> None:
     unknown = sorted(set(passes) - {VERIFIED, GOLD})
     if unknown or not passes:
         raise UserError(f"no pass {', '.join(unknown) or 'is given'}; there are: {VERIFIED}, {GOLD}")
     if cap < 1:
         raise UserError(f"a cap of {cap} rows per question leaves none: give 1 or more")
+    if detours < 0:
+        raise UserError(f"{detours} detours make no sense: give 0 or more")
     if not 0 <= dev_share <= 1:
         raise UserError(f"a share of {dev_share} is none: give a number from 0 to 1")
 
@@ -172,6 +179,10 @@ class _Collector:
         if rejected is not None:
             source, model = "base", GOLD
             calls = self._base(question, calls) if self.source == VERIFIED else ()
+        elif self.source == GOLD:
+            right = tuple(self._right(calls))
+            left_out["beyond_prompt"] = len(calls) - len(right)
+            calls = right
         for call in calls:
             try:
                 rows.append(trace_row(call, question, self.program.name, source, model))
@@ -180,14 +191,21 @@ class _Collector:
         return Record(question.id, row["key"], rejected, tuple(rows), left_out)
 
     def _base(self, question: Question, calls: Sequence[Call]) -> tuple[Call, ...]:
-        """The answering steps of a question that came out wrong, with the right answer and no reasoning.
+        """The answering steps of a question that came out wrong, with the right reply.
 
         Only where the facts in the prompt hold the answer: else it would be learnt to make answers up.
         """
         found = []
         for call in calls:
-            if tuple(call.signature.output_fields) == ANSWERING and question.answerable:
-                outputs = self.engine.outputs_for(call)
-                if outputs is not None and (outputs["answers"] or outputs["operation"] != "none"):
-                    found.append(replace(call, outputs={**outputs, "reasoning": ""}))
+            if fields_of(call.signature) == ANSWERING and question.answerable:
+                right = self.engine.reply_to(call)
+                if right is not None and (right.outputs["answers"] or right.outputs["operation"] != "none"):
+                    found.append(replace(call, outputs=dict(right.outputs)))
         return tuple(found)
+
+    def _right(self, calls: Sequence[Call]) -> Iterator[Call]:
+        """The calls with the right replies, as far as these can be told from their prompts."""
+        for call in calls:
+            right = self.engine.reply_to(call)
+            if right is not None and right.taught:
+                yield replace(call, outputs=dict(right.outputs))

@@ -32,7 +32,7 @@ class Manifest:
         rows: in all.
         by_source, by_signature, by_split: rows.
         left_out: rows that are not there, by reason: `duplicate` (another reply to the same prompt is),
-            `over_cap`, `not_read_back`.
+            `over_cap`, `not_read_back`, `beyond_prompt` (a right reply that cannot be told from its prompt).
         cap: rows per question.
         dev_share: share of the questions held out.
         sha256: of `traces.jsonl`.

@@ -16,8 +16,8 @@ Source = Literal["verified", "gold", "base"]
 """Where the reply of a row is from:
 
 `verified` a model wrote it, and the question it belongs to came out right; `gold` computed from the graph
-and the right answer, and verified in the same way; `base` the right answer without reasoning, for a
-question that a model got wrong though the facts before it held the answer.
+and the right answer, and verified in the same way; `base` computed like that, for a question that a model
+got wrong though the facts before it held the answer.
 """
 SOURCES: tuple[Source, ...] = ("verified", "gold", "base")
 """In the order in which they are preferred, where several have a reply to the same prompt."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 import dspy
 
 from evals.questions import Question
-from kg import Graph
+from kg import Graph, normalize
 from optimize.traces.recording import Call
 from programs.outcome import evidence_edges
+from programs.steps import Consulted, Step
 
 Rejection = Literal[
     "no_gold",
@@ -30,7 +31,8 @@ Rejection = Literal[
 `no_gold` its answer is not known; `no_path` no paths are known that lead to it (pass `gold`); `error` it
 ended in one; `unreadable` a reply could not be read; `cut` a reply ended at its length limit; `abstained`
 though there is an answer; `wrong`; `incomplete`: right, but not all answers or others beside them;
-`nothing_cited`; `cited_not_in_graph`; `cited_not_retrieved`.
+`nothing_cited`; `cited_not_in_graph`; `cited_not_retrieved`: neither are the ends of a cited triple among
+the nodes that were retrieved, nor does a passage that was kept name both.
 """
 
 
@@ -77,4 +79,16 @@ def _citations(graph: Graph, prediction: dspy.Prediction) -> Rejection | None:
     if len(known) < len(edges):
         return "cited_not_in_graph"
     retrieved = frozenset(map(int, getattr(prediction, "retrieved", None) or ()))
-    return None if all({head, tail} <= retrieved for head, _, tail in known) else "cited_not_retrieved"
+    read = [f" {normalize(step.text)} " for step in prediction.steps if _was_read(step)]
+    found = all({head, tail} <= retrieved or _named(graph, (head, tail), read) for head, _, tail in known)
+    return None if found else "cited_not_retrieved"
+
+
+def _was_read(step: Step) -> TypeGuard[Consulted]:
+    return isinstance(step, Consulted) and step.verdict == "kept"
+
+
+def _named(graph: Graph, ends: Sequence[int], passages: Sequence[str]) -> bool:
+    """Whether one of some passages names both ends of an edge."""
+    names = [f" {normalize(label)} " for label in graph.labels(list(ends))]
+    return any(all(name in passage for name in names) for passage in passages)

@@ -53,7 +53,7 @@ class WithReferences(ClosedBook):
         grounded_only: bool = False,
     ) -> None:
         super().__init__(sources, grounded_only=grounded_only)
-        self.corpus = Corpus(sources, corpus, references)
+        self.passages = Corpus(sources, corpus, references)
         self.with_reasoning = RolePredict(AnswerWithReferences, role="answer")
         self.from_memory = RolePredict(AnswerFromMemory, role="answer")
 
@@ -89,7 +89,7 @@ class RAGDirect(WithReferences):
 
     def recall(self, question: str, trace: Trace) -> Outcome:
         """Look up and answer."""
-        found = self.corpus.search(question)
+        found = self.passages.search(question)
         _note(found, trace)
         reply = self.directly(question=question, references=[reference.text for reference in found])
         self.wrote(trace, self.directly, reply)
@@ -103,7 +103,7 @@ class RAGChainOfThought(WithReferences):
 
     def recall(self, question: str, trace: Trace) -> Outcome:
         """Look up, and answer step by step."""
-        found = self.corpus.search(question)
+        found = self.passages.search(question)
         _note(found, trace)
         return self.reason(question, found, trace)
 
@@ -149,7 +149,7 @@ class SKR(WithReferences):
             known = reply.known
         if known:
             return self.remember(question, trace)
-        found = self.corpus.search(question)
+        found = self.passages.search(question)
         _note(found, trace)
         return self.reason(question, found, trace)
 
@@ -210,11 +210,11 @@ class BlendFilter(WithReferences):
 
     def recall(self, question: str, trace: Trace) -> Outcome:
         """Blend queries, filter what each finds, answer step by step from all that is left."""
-        plain = self.corpus.search(question)
+        plain = self.passages.search(question)
         kept = {r.key: r for r in _helpful(self, question, plain, trace)}
         for more in (self._first_answer(question, plain, trace), self._recited(question, trace)):
             if more:
-                found = [r for r in self.corpus.search(f"{question} {more}") if r.key not in kept]
+                found = [r for r in self.passages.search(f"{question} {more}") if r.key not in kept]
                 kept |= {r.key: r for r in _helpful(self, question, found, trace)}
         return self.reason(question, list(kept.values()), trace)
 

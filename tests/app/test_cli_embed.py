@@ -29,7 +29,11 @@ def test_embeddings_are_trained_judged_and_told_of(run: Run, nations: str, elsew
     judged = run("kb", "plausibility", nations, "--out", "curves")
     assert judged.exit_code == 0, judged.output
     assert "per_relation" in judged.stdout
-    assert sorted(path.name for path in (elsewhere / "curves").iterdir()) == ["roc-consistent.png", "roc-random.png"]
+    written = sorted(path.name for path in (elsewhere / "curves").iterdir())
+    assert written == ["nations-consistent.png", "nations-random.png", "report.md"]
+    report = (elsewhere / "curves" / "report.md").read_text("utf-8")
+    assert "AUROC of `relative` less that of" in report and "| `per_relation` | 0." in report
+    assert "14 entities" in report and "`triplecheck kb plausibility nations --out curves`" in report
 
 
 def test_json_holds_the_same_figures(run: Run, nations: str) -> None:
@@ -37,7 +41,7 @@ def test_json_holds_the_same_figures(run: Run, nations: str) -> None:
     assert trained["loop"] == "sampled"
     about = json.loads(run("kb", "info", nations, "--json").stdout)
     assert about["embeddings"]["quality"] == trained["quality"]
-    judged = json.loads(run("kb", "plausibility", nations, "--json").stdout)
+    (judged,) = json.loads(run("kb", "plausibility", nations, "--json").stdout)["graphs"]
     assert {curve["method"] for curve in judged["curves"]} == {"relative", "raw", "per_relation", "tail_rank"}
     assert all(0 <= curve["auroc"] <= 1 for curve in judged["curves"])
 

@@ -64,6 +64,19 @@ def test_all_vectors_are_made_at_once(run: Run, debian: Path) -> None:
     assert KnowledgeBase.open(debian).node_search.dense.complete
 
 
+def test_the_documents_of_a_corpus_get_vectors(run: Run, debian: Path) -> None:
+    result = run("kb", "encode", debian, "--documents")
+    assert result.exit_code == 0, result.output
+    documents = KnowledgeBase.open(debian).documents
+    assert documents is not None and documents.search_dense("a terminal multiplexer", 1)
+
+
+def test_a_graph_without_documents_has_none_to_encode(run: Run) -> None:
+    result = run("kb", "encode", "bundled", "--documents")
+    assert result.exit_code == 2
+    assert "there are no documents" in result.output
+
+
 def test_questions_are_made_and_can_be_read(run: Run, debian: Path) -> None:
     result = run("data", "generate", debian, "made.jsonl", "--n", "4", "--seed", "2")
     assert result.exit_code == 0, result.output

@@ -109,6 +109,11 @@ def test_stark_takes_the_rows_of_the_split(tmp_path: Path) -> None:
     assert found["stark-mag-val-4"].question == 'Papers on "tides"\nby Vey?'
     with pytest.raises(ReadError, match=r"test\.index"):
         load_dataset("stark-mag", "test", path=tmp_path)
+    (tmp_path / "qa" / "mag" / "split" / "test.index").write_text("".join(f"{id}\n" for id in (4, 6, *range(20, 38))))
+    assert [one.id for one in load_dataset("stark-mag", "test-0.1", path=tmp_path)] == [
+        "stark-mag-test-0.1-4",
+        "stark-mag-test-0.1-6",
+    ]
 
 
 def test_crag_has_false_premises_alternatives_and_bands(tmp_path: Path) -> None:

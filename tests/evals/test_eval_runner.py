@@ -100,7 +100,12 @@ def test_the_summary_keeps_coverage_and_score_apart(knowledge_base: KnowledgeBas
     written = json.loads((tmp_path / "out" / "summary.json").read_text("utf-8"))
     assert written == json.loads(json.dumps(summary.to_json()))
     assert written["by_kind"]["many"]["f1"] == 1
-    assert written["configuration"]["switches"] == {"grounded_only": False, "order": "first", "pause": 0.0}
+    assert written["configuration"]["switches"] == {
+        "abstain_below": None,
+        "grounded_only": False,
+        "order": "first",
+        "pause": 0.0,
+    }
     assert written["configuration"]["knowledge_base"] == {"content_hash": knowledge_base.manifest.content_hash}
 
 

@@ -71,6 +71,13 @@ table = "switches"
 metric = "hits_at_1"
 kind = "lines"
 x_label = "hops"
+
+[[figures]]
+name = "origin"
+title = "Origin"
+table = "sets"
+metric = "right_from_graph"
+above = "right_from_model"
 """
 
 
@@ -115,13 +122,75 @@ def test_an_experiment_is_run_and_reported(small: Path, opener: SetOpener, tmp_p
     assert "| KERAG, extractive | n |" in report and "| films | 6 |" in report
     assert re.search(r"\| KERAG \| extractive \| \d\.\d{3} \(6\) \| \d\.\d{3} \([+-]\d\.\d{3}, [1-6]\) \|", report)
     assert "`the command`" in report and "everything" in report
-    assert (tmp_path / "report" / "hops.png").read_bytes().startswith(b"\x89PNG")
+    for figure in ("hops", "origin"):
+        assert (tmp_path / "report" / f"{figure}.png").read_bytes().startswith(b"\x89PNG")
     rows = list(csv.DictReader((tmp_path / "report" / "cells.csv").open(encoding="utf-8")))
     assert [row["label"] for row in rows] == [cell.row.label for cell in cells]
     assert float(rows[0]["hits_at_1"]) == pytest.approx(cells[0].summary.scores.hits_at_1)
     errors = (tmp_path / "report" / "errors.md").read_text("utf-8")
     assert "## one hop, films, extractive" in errors and " of 6 right." in errors
     assert "withheld" not in errors and "misspelt" not in errors
+
+
+TRACES = """
+title = "Traces"
+limit = 4
+
+[data.films]
+bundled = "dev"
+
+[[tables]]
+name = "turns"
+title = "Turns"
+layout = "turns"
+data = ["films"]
+rows = [{ label = "default", program = "know3rag" }, { label = "T = 1", program = "know3rag", options = { turns = 1 } }]
+models = [{ limit = 3 }]
+
+[[tables]]
+name = "sources"
+title = "Sources"
+layout = "sources"
+data = ["films"]
+rows = [{ label = "default", program = "know3rag" }]
+
+[[figures]]
+name = "asked"
+title = "Asked"
+table = "sources"
+metric = "asked"
+
+[[figures]]
+name = "turns"
+title = "Turns"
+table = "turns"
+metric = "share"
+"""
+
+
+def test_what_the_traces_tell_is_tabulated_and_drawn(opener: SetOpener, tmp_path: Path) -> None:
+    path = tmp_path / "traces.toml"
+    path.write_text(TRACES, "utf-8")
+    experiment = read_experiment(path)
+    cells = run_experiment(experiment, opener, tmp_path / "runs")
+    # One directory, but the table of three questions does not speak of the fourth.
+    assert cells[0].out == cells[2].out
+    assert [len(list(cell.rows())) for cell in cells] == [cell.summary.scores.n for cell in cells] == [3, 3, 4]
+    report = write_report(experiment, cells, tmp_path / "report").read_text("utf-8")
+    assert "| answer output at | films, default (3) | films, T = 1 (3) |" in report
+    assert "| t = 1 | 0.000 | 1.000 |" in report and "| t = 2 | 1.000 | 0.000 |" in report
+    # The engine that is no model has nothing to tell by heart.
+    assert "| films (4) | asked | declined | repeated | relevant | kept |" in report
+    assert "| knowledge.1 (extractive) | 1.000 | 1.000 | - | - | - |" in report
+    for name in ("asked", "turns"):
+        assert (tmp_path / "report" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_figure_of_a_table_of_traces_shows_one_of_its_measures(tmp_path: Path) -> None:
+    path = tmp_path / "traces.toml"
+    path.write_text(TRACES.replace('metric = "asked"', 'metric = "hits_at_1"'), "utf-8")
+    with pytest.raises(UserError, match="asked, declined"):
+        read_experiment(path)
 
 
 def test_a_finished_cell_is_not_run_again(small: Path, opener: SetOpener, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from evals.executors import RayProcesses
 from kg import KnowledgeBase, UserError
 from lms import Budget, session
 from lms.testing import STAND_IN, stand_in_server
+from optimize.optimizers.voting import Voting
 
 ray = pytest.importorskip("ray")
 
@@ -127,10 +128,9 @@ def test_a_program_that_no_other_process_can_open_is_refused(knowledge_base: Kno
 
     with pytest.raises(UserError, match=r"'local' cannot be opened by other processes: .*cannot be imported"):
         evaluate(Local(sources(knowledge_base)), ASKED[:1], tmp_path / "a", executor=RayProcesses())
-    forgetful = Deadly(sources(knowledge_base), folder=str(tmp_path))
-    del forgetful.folder
-    with pytest.raises(UserError, match="does not keep its argument 'folder'"):
-        evaluate(forgetful, ASKED[:1], tmp_path / "b", knowledge_base=knowledge_base, executor=RayProcesses())
+    several = Voting([OneHop(sources(knowledge_base))] * 2)
+    with pytest.raises(UserError, match="takes 'members' beside sources and options"):
+        evaluate(several, ASKED[:1], tmp_path / "b", knowledge_base=knowledge_base, executor=RayProcesses())
     with pytest.raises(UserError, match="not those of a knowledge base"):
         elsewhere = OneHop(sources(KnowledgeBase.open(knowledge_base.path)))
         evaluate(elsewhere, ASKED[:1], tmp_path / "c", knowledge_base=knowledge_base, executor=RayProcesses())

@@ -34,6 +34,8 @@ class Telling(OneHop):
         nodes = [self.graph.find(id) for id in given.get("rank", "").split(",") if id]
         if "chain" in words:  # France - borders - Switzerland: says nothing of the answer
             found = Outcome(**{**vars(found), "evidence": (*found.evidence, self._edge("Q183", "borders", "Q39"))})
+        if "memory" in words:  # says the same, out of nothing
+            found = Outcome(found.answer, found.answers)
         return Outcome(
             **{
                 **vars(found),
@@ -76,7 +78,27 @@ class TestRanking:
 
     def test_where_nothing_ranks_there_are_no_such_scores(self, knowledge_base: KnowledgeBase, tmp_path: Path) -> None:
         _, scores = told(knowledge_base, tmp_path, Question("a", "capital of Q142", ("Q90",)))
-        assert scores.mrr is scores.hit_at_5 is scores.ece is scores.aurc is None
+        assert scores.mrr is scores.hit_at_5 is None
+
+
+class TestOrigin:
+    def test_what_the_graph_and_what_the_model_got_right_are_told_apart(
+        self, knowledge_base: KnowledgeBase, tmp_path: Path
+    ) -> None:
+        _, scores = told(
+            knowledge_base,
+            tmp_path,
+            Question("graph", "capital of Q142", ("Q90",)),
+            Question("graph, wrong", "capital of Q183", ("Q90",)),
+            Question("memory", "memory capital of Q183", ("Q64",)),
+            Question("memory, wrong", "wrong capital of Q183", ("Q64",)),
+            Question("memory, wrong again", "wrong capital of Q142", ("Q90",)),
+            Question("nothing", "abstain capital of Q142", ("Q90",)),
+        )
+        assert scores.grounded == pytest.approx(2 / 5)
+        assert (scores.hits_at_1_grounded, scores.hits_at_1_ungrounded) == (1 / 2, pytest.approx(1 / 3))
+        assert scores.right_from_graph == scores.right_from_model == pytest.approx(1 / 6)
+        assert scores.hits_at_1 == pytest.approx(2 / 6)
 
 
 class TestCitations:
@@ -119,7 +141,7 @@ class TestConfidence:
             tmp_path,
             Question("right", "sure=0.9 capital of Q142", ("Q90",)),
             Question("wrong", "wrong sure=0.3 capital of Q142", ("Q90",)),
-            Question("unsaid", "capital of Q142", ("Q90",)),
+            Question("unsaid", "wrong capital of Q142", ("Q90",)),
         )
         assert {id: row["confidence"] for id, row in rows.items()} == {"right": 0.9, "wrong": 0.3, "unsaid": None}
         assert scores.ece == scores.ece_equal_mass == pytest.approx((0.1 + 0.3) / 2)

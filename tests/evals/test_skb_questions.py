@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import sys
 from pathlib import Path
@@ -18,6 +19,7 @@ from evals.questions import read_questions
 from evals.questions_file import write_questions
 from evals.retrieval import Condition, answers, generate, materialise, read_written
 from evals.retrieval.generate import SHAPES
+from evals.retrieval.keywords import keywords, pattern
 from evals.retrieval.phrases import by_way_of, clause
 from evals.retrieval.written import bundled_path
 from kg import KnowledgeBase, ReadError, UserError
@@ -80,6 +82,7 @@ def test_a_condition_survives_being_written(kb: KnowledgeBase) -> None:
 def test_made_questions_have_all_their_answers(kb: KnowledgeBase) -> None:
     made = generate(kb, 12, seed=1)
     assert [question.kind for question in made] == [*SHAPES, *SHAPES]
+    assert len({question.question.split()[0] for question in made}) > 3
     for question in made:
         assert set(question.answers) == right(kb, **question.gold["gold"])
         assert question.answers
@@ -88,10 +91,45 @@ def test_made_questions_have_all_their_answers(kb: KnowledgeBase) -> None:
 def test_words_that_are_asked_for_stand_in_every_answer(kb: KnowledgeBase) -> None:
     documents = kb.node_search.documents
     for question in [q for q in generate(kb, 12, seed=1) if "words" in str(q.kind)]:
-        words = re.findall("“(.+?)”", question.question)
+        (words,) = question.gold["gold"]["text"]
         rows = documents.rows_of([kb.graph.find(answer) for answer in question.answers])  # type: ignore[misc]
-        assert words
-        assert all(word in documents.text(int(row)).lower() for word in words for row in rows)
+        assert re.search(words, question.question, re.IGNORECASE)
+        assert all(re.search(words, documents.text(int(row)), re.IGNORECASE) for row in rows)
+
+
+def test_words_are_what_a_text_is_about_and_do_not_give_its_name_away(kb: KnowledgeBase) -> None:
+    documents = kb.node_search.documents
+    (row,) = documents.rows_of([kb.graph.find("ngrep")])  # type: ignore[list-item]
+    found = {keywords(documents, int(row), "a question", random.Random(seed)) for seed in range(20)}
+    assert found == {"network", "traffic", "network traffic"}
+    assert keywords(documents, int(row), "networks, trafficking", random.Random(0)) == ""
+
+
+def test_words_are_found_however_they_are_spaced() -> None:
+    assert re.search(pattern("terminal multiplexer"), "a terminal\n multiplexer")
+    assert re.search(pattern("multi-user"), "multi user")
+    assert not re.search(pattern("term"), "terminal")
+
+
+def test_a_node_that_shares_its_name_with_one_of_its_kind_is_not_asked_about(tmp_path: Path) -> None:
+    entities = "id\ttype\tlabel\na\tPerson\tAda\nb\tPerson\tBo\nc\tPerson\tBo\n"
+    namesakes = built(tmp_path, "a\tknows\tb\n", entities)
+    (question,) = generate(namesakes, 1, shapes=("one",))
+    assert (question.topic, question.answers) == (("a",), ("b",))
+    with pytest.raises(UserError, match="only 1 of 2"):
+        generate(namesakes, 2, shapes=("one",))
+
+
+def test_an_unknown_shape_is_refused(kb: KnowledgeBase) -> None:
+    with pytest.raises(UserError, match="no shape 'three'; there are: one, one"):
+        generate(kb, 1, shapes=("three",))
+
+
+def test_the_middle_of_a_path_is_of_the_kind_that_the_question_names(kb: KnowledgeBase) -> None:
+    (question,) = generate(kb, 1, shapes=("path",))
+    middle = next(end for row in question.gold["gold"]["patterns"] for end in row if end.startswith("?y:"))
+    label = kb.graph.type_label(middle.removeprefix("?y:"))
+    assert f"{label} " in question.question
 
 
 def test_the_same_seed_makes_the_same_questions(kb: KnowledgeBase) -> None:

@@ -170,7 +170,7 @@ def test_long_texts_go_in_smaller_batches() -> None:
     assert [len(batch) for batch in model.batches] == [8, 8, 4, 1, 1, 1]
 
 
-def test_a_short_text_is_encoded_once() -> None:
+def test_a_text_is_encoded_once() -> None:
     model, encoder = counting()
     first = encoder.encode(["born in", "born in", "died in"])
     again = encoder.encode(["died in", "born in"])
@@ -194,10 +194,18 @@ def test_memory_is_bounded_and_drops_what_was_not_asked_for_longest(monkeypatch:
     assert model.seen == ["a", "bb", "ccc", "bb"]
 
 
+def test_what_is_forgotten_is_encoded_again() -> None:
+    model, encoder = counting()
+    for _ in range(2):
+        encoder.encode(["born in"])
+        encoder.forget()
+    assert model.seen == ["born in", "born in"]
+
+
 def test_long_texts_and_bulk_calls_are_not_remembered() -> None:
     model, encoder = counting()
     bulk = [f"text {n}" for n in range(600)]
-    for texts in (["long" * 100], ["long" * 100], bulk, bulk):
+    for texts in (["long" * 300], ["long" * 300], bulk, bulk):
         encoder.encode(texts)
     assert len(model.seen) == 2 * (1 + 600)
 

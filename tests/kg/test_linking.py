@@ -63,6 +63,12 @@ class TestSources:
     def test_a_misspelt_name_is_not_sought_where_there_is_an_exact_one(self, people: KnowledgeBase) -> None:
         assert {c.source for c in candidates(people, "Paris")} == {"label"}
 
+    def test_looser_matches_are_sought_beside_an_exact_one_where_all_are_wanted(self, tmp_path: Path) -> None:
+        kb = built(tmp_path, "Malia Ann Obama\tchild of\tObama\n")
+        assert [(c.id, c.source) for c in candidates(kb, "obama")] == [("Obama", "label")]
+        found = kb.linker.candidates("obama", union=True)
+        assert [(c.id, c.source) for c in found] == [("Obama", "label"), ("Malia Ann Obama", "partial")]
+
     def test_a_misspelt_part_is_not_sought_where_there_is_an_exact_one(self, people: KnowledgeBase) -> None:
         assert [c.label for c in candidates(people, "Michael")] == ["Michael Jordan", "Michael Jordan"]
 

@@ -105,3 +105,9 @@ def test_each_distinct_predicate_is_compared_once(people: KnowledgeBase) -> None
     grounder.ground(said)
     grounder.ground(said)
     assert vectors.asked == ["lies in", "is part of"]
+
+
+@pytest.mark.parametrize("predicate", ["was not born in", "wasn't born in", "never born in"])
+def test_a_denial_is_no_relation_however_near_it_is_to_one(grounder: Grounder, predicate: str) -> None:
+    (found,) = grounder.ground([("Bernhard Heiden", predicate, "Frankfurt")])
+    assert (found.triple[1], found.reason) == (None, Skip.DENIAL)

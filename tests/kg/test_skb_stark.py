@@ -91,10 +91,38 @@ def test_relations_of_mag_are_named_by_their_middle(tmp_path: Path) -> None:
     assert raw.relation_rows["label"].to_pylist() == ["writes", "has topic"]
 
 
-def test_numbers_of_numpy_may_stand_in_a_pickle(tmp_path: Path) -> None:
-    nodes = NODES | {2: {"type": "disease", "name": "headache", "count": np.int64(3), "score": np.float64(0.5)}}
-    _, documents = read_stark(write(tmp_path, node_info=nodes))
+def test_numbers_and_texts_of_numpy_may_stand_in_a_pickle(tmp_path: Path) -> None:
+    nodes = NODES | {2: {"brand_name": np.str_("Émile"), "count": np.int64(3), "score": np.float64(0.5)}}
+    _, documents = read_stark(write(tmp_path, node_info=nodes | {1: {"brand_name": np.str_("")}}))
+    assert [document.title for document in documents] == ["PHYHIP", "1", "Émile"]
     assert list(documents)[2].text == "count: 3\nscore: 0.5"
+
+
+def test_amazon_has_its_parts_in_a_cache(tmp_path: Path) -> None:
+    (write(tmp_path / "made") / "processed").rename(tmp_path / "brand-category-color")
+    cache = tmp_path / "amazon" / "processed" / "cache"
+    cache.mkdir(parents=True)
+    (tmp_path / "brand-category-color").rename(cache / "brand-category-color")
+    # Beside it lies the graph of the products alone.
+    (tmp_path / "amazon" / "processed" / "node_info.pkl").write_bytes(pickle.dumps({0: {"title": "a product"}}))
+    _, documents = read_stark(tmp_path / "amazon")
+    assert len(list(documents)) == 3
+
+
+def test_mag_needs_no_names_of_its_types(tmp_path: Path) -> None:
+    nodes = {
+        0: {"mag_id": 7, "new_id": 0, "type": "author", "DisplayName": "Ada", "PaperCount": 2},
+        1: {"mag_id": 8, "new_id": 1, "type": "paper", "title": "Tides", "abstract": "Of seas.", "Date": "-1"},
+        2: {"mag_id": 9, "new_id": 2, "type": "institution", "DisplayName": -1},
+    }
+    edges: dict[str, Any] = {"node_types": [0, 3, 1], "edge_index": [[0, 0], [1, 2]], "edge_types": [3, 0]}
+    folder = write(tmp_path, node_info=nodes, **edges)
+    for name in ("node_type_dict", "edge_type_dict"):
+        (folder / "processed" / f"{name}.pkl").unlink()
+    raw, documents = read_stark(folder, ["paper"])
+    assert raw.relation_rows["label"].to_pylist() == ["writes", "affiliated with"]
+    assert raw.entities["label"].to_pylist() == ["Ada", "Tides", "2"]
+    assert [document.text for document in documents] == ["abstract: Of seas."]
 
 
 class Malicious:

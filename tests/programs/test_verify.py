@@ -25,6 +25,10 @@ STATEMENTS = {
     ("Paul Hindemith", "born in", "Frankfurt"): Verdict.CONTRADICTED,
     ("Paul Hindemith", "born in", "Germany"): Verdict.PLAUSIBLE,  # Hanau lies there
     ("Paul Hindemith", "instrument", "basketball"): Verdict.UNKNOWN,
+    ("Paul Hindemith", "date of birth", "16 November 1895"): Verdict.IN_GRAPH,  # as people write it
+    ("Paul Hindemith", "date of birth", "17 November 1895"): Verdict.UNKNOWN,  # of too few is a date of birth known
+    ("Paul Hindemith", "not born in", "Frankfurt"): Verdict.UNKNOWN,  # the graph denies nothing
+    ("Paul Hindemith", "born in", "1910-08-24"): Verdict.UNKNOWN,  # no place, but no other place either
     ("Nobody Known", "born in", "Hanau"): Verdict.UNKNOWN,
     ("Paul Hindemith", "born in", "Atlantis"): Verdict.UNKNOWN,
     ("Paul Hindemith", "sang with", "Lukas Foss"): Verdict.UNKNOWN,
@@ -72,6 +76,14 @@ def test_a_contradiction_shows_what_the_graph_has_instead(plain: Sources) -> Non
     verified = read(plain, "Paul Hindemith was born in Frankfurt.", "1 | Paul Hindemith | born in | Frankfurt")
     (claim,) = to_json(plain, verified)["claims"]
     assert (claim["verdict"], [row["tail_label"] for row in claim["evidence"]]) == ("contradicted", ["Hanau"])
+
+
+def test_another_value_of_a_functional_relation_is_a_contradiction(plain: Sources) -> None:
+    grounder, judge = judge_of(plain, heads=1)
+    (grounded,) = grounder.ground([("Paul Hindemith", "date of birth", "17 November 1895")])
+    judged = judge.judge(grounded)
+    assert judged.verdict is Verdict.CONTRADICTED
+    assert [plain.graph.label(tail) for _, _, tail in judged.evidence] == ["1895-11-16"]
 
 
 def test_functional_is_inferred_from_the_data(plain: Sources) -> None:

@@ -13,7 +13,8 @@ from evals.questions import Question
 from kg import ReadError
 
 _SYNTHESIZED, _HUMAN = "stark_qa.csv", "stark_qa_human_generated_eval.csv"
-_SPLITS = ("train", "val", "test")
+_SPLITS = ("train", "val", "test", "test-0.1")
+"""The last one is the first tenth of the test queries, on which methods with paid models are compared."""
 
 
 def adapt(row: Row, id: str) -> Question:
@@ -30,13 +31,22 @@ def read(path: Path, split: str) -> Iterator[tuple[int, Row]]:
     """The rows of a split: those whose id stands in `split/SPLIT.index`, beside the folder of the table."""
     wanted = None
     if path.name.startswith(_SYNTHESIZED):
-        index = path.parent.parent / "split" / f"{split}.index"
-        if not index.is_file():
-            raise ReadError(index, None, "no such file; STaRK keeps there which queries of its table are a split")
-        wanted = {line.strip() for _, line in text_lines(index)}
+        wanted = _in_split(path.parent.parent / "split", split)
     for number, row in table_rows(path, ","):
         if wanted is None or required(row, "id") in wanted:
             yield number, row
+
+
+def _in_split(folder: Path, split: str) -> set[str]:
+    """Ids of the queries of a split."""
+    index = folder / f"{split}.index"
+    whole, _, share = split.partition("-")
+    if share and not index.is_file():
+        ids = [line.strip() for _, line in text_lines(folder / f"{whole}.index")]
+        return set(ids[: int(len(ids) * float(share))])
+    if not index.is_file():
+        raise ReadError(index, None, "no such file; STaRK keeps there which queries of its table are a split")
+    return {line.strip() for _, line in text_lines(index)}
 
 
 def _data_set(base: str, about: str, sizes: dict[str, int]) -> DataSet:

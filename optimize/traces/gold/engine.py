@@ -22,10 +22,13 @@ from kg import UserError
 from lms import TolerantAdapter, register_engine, unregister_engine
 from lms.engines import messages_of, reply
 from lms.extractive.prompt import Prompt, read_request
-from lms.sections import COMPLETED, HEADER
-from lms.values import render
+from optimize.traces import gold_paths
+from optimize.traces.gold.detours import with_detours
+from optimize.traces.gold.known import GoldQuestion, Known
+from optimize.traces.gold.planning import mended
+from optimize.traces.gold.reply import Reply
+from optimize.traces.gold.steps import by_graph, solver, why_not
 from optimize.traces.gold_paths import GoldPath, found_paths, given_paths
-from optimize.traces.gold_steps import GoldQuestion, GoldSteps, Reply, computable
 from optimize.traces.recording import Call
 from programs import Program, Sources
 
@@ -42,14 +45,15 @@ class GoldEngine:
         sources: what the program reads from.
         questions: with their answers; of two with the same words the first counts.
         hops: how far from the topics answers are looked for.
+        detours: paths and facts that are kept beside the right ones, see `optimize.traces.gold.detours`.
     """
 
-    def __init__(self, sources: Sources, questions: Sequence[Question], hops: int) -> None:
-        self._sources, self._hops = sources, hops
+    def __init__(self, sources: Sources, questions: Sequence[Question], hops: int, detours: int = 0) -> None:
+        self._sources, self._hops, self._detours = sources, hops, detours
         self._names: Names = linker_names(sources.linker)
         self._questions = {_words(question.question): question for question in reversed(questions)}
-        self._steps = functools.lru_cache(_KEPT)(self._steps_of)
-        self.fingerprint = _fingerprint(sources, questions, hops)
+        self._known = functools.lru_cache(_KEPT)(self._known_of)
+        self.fingerprint = _fingerprint(sources, questions, hops, detours)
         """Hash of this code and of what is known: other replies must not be served from a cache."""
 
     def complete(self, request: Request) -> Response:
@@ -59,34 +63,35 @@ class GoldEngine:
             InvalidRequestError: it belongs to no known question, or its reply cannot be computed.
         """
         messages = messages_of(request)
-        outputs = self.outputs(read_request([m["content"] for m in messages if m["role"] == "user"]))
-        if outputs is None:
+        prompt = read_request([m["content"] for m in messages if m["role"] == "user"])
+        right = self.reply(prompt)
+        if right is None:
             raise InvalidRequestError("no right reply can be computed to this step")
-        kinds: dict[str, object] = {"keep": list[int], "cited": list[int]}
-        text = "\n\n".join(
-            f"{HEADER.format(name=name)}\n{render(kinds.get(name, list[str]), value)}"
-            for name, value in outputs.items()
-        )
+        text = with_detours(right, prompt, self._detours).text
         size = sum(len(message["content"]) for message in messages)
         tokens = size // _CHARACTERS_PER_TOKEN, len(text) // _CHARACTERS_PER_TOKEN
-        return reply(request, f"{text}\n\n{COMPLETED}\n", prompt_tokens=tokens[0], completion_tokens=tokens[1])
+        return reply(request, text, prompt_tokens=tokens[0], completion_tokens=tokens[1])
 
-    def outputs_for(self, call: Call) -> Reply | None:
-        """The right outputs of a step that somebody else took."""
+    def reply_to(self, call: Call) -> Reply | None:
+        """The right reply to a step that was taken, by whomever."""
         content = TolerantAdapter().format(call.signature, [], call.inputs)[-1]["content"]
-        return self.outputs(read_request([str(content)]))
+        return self.reply(read_request([str(content)]))
 
-    def outputs(self, prompt: Prompt) -> Reply | None:
-        """The right outputs of a step; None where they cannot be computed."""
-        question = _words(prompt.text("question"))
-        return self._steps(question).reply(prompt) if question in self._questions else None
+    def reply(self, prompt: Prompt) -> Reply | None:
+        """The right reply to a step; None where it cannot be computed."""
+        words = _words(prompt.text("question"))
+        solve = solver(prompt) if self._question(words) is not None else None
+        if solve is None:
+            return by_graph(prompt, self._sources.graph, self._names)
+        return solve(self._known(words), prompt)
 
     def has_paths(self, question: Question) -> bool:
         """Whether paths to its answers are known, or none are needed since there is no answer."""
-        return not question.answers or self._steps(_words(question.question)).has_paths
+        return not question.answers or bool(self._known(_words(question.question)).gold.paths)
 
-    def _steps_of(self, words: str) -> GoldSteps:
-        sources, question = self._sources, self._questions[words]
+    def _known_of(self, words: str) -> Known:
+        sources, question = self._sources, self._question(words)
+        assert question is not None  # looked up before
         gold = resolve_gold(question, sources.graph, self._names)
         topics = tuple(sorted(frozenset[int]().union(*gold.topics)))
         answers = frozenset[int]().union(*(one.nodes for one in gold.answers))
@@ -96,9 +101,29 @@ class GoldEngine:
         # A question may start from fewer nodes than share the names of its topics.
         begun = tuple(dict.fromkeys(path.topic for path in paths)) or topics
         computed = question.answers[0] if question.computed and question.answers else None
-        return GoldSteps(
-            sources.graph, sources.relations, GoldQuestion(question.question, begun, paths, answers, computed)
+        known = GoldQuestion(
+            words,
+            begun,
+            paths,
+            answers,
+            computed,
+            documents=tuple(question.documents),
+            mended=self._mended(question),
         )
+        return Known(sources.graph, sources.relations, known)
+
+    def _question(self, words: str) -> Question | None:
+        """The question of some words, as it was asked or as a program mended its spelling."""
+        return self._questions.get(words) or (self._by_mended.get(words) if words else None)
+
+    @functools.cached_property
+    def _by_mended(self) -> dict[str, Question]:
+        return {self._mended(question): question for question in reversed(self._questions.values())}
+
+    def _mended(self, question: Question) -> str:
+        graph = self._sources.graph
+        topics = [node for id in question.topic if (node := graph.find(id)) is not None]
+        return mended(graph, _words(question.question), topics)
 
     def __copy__(self) -> GoldEngine:
         return self
@@ -108,9 +133,10 @@ class GoldEngine:
         return self
 
 
-def uncomputable(program: Program) -> list[str]:
-    """The steps of a program to which no right reply can be computed, by the names of their signatures."""
-    return [step.signature.__name__ for step in program.predictors() if not computable(step.signature.output_fields)]
+def uncomputable(program: Program) -> dict[str, str]:
+    """The steps of a program to which no right reply can be computed, by the names of their signatures, and why."""
+    steps = {step.signature.__name__: why_not(step.signature) for step in program.predictors()}
+    return {name: reason for name, reason in steps.items() if reason is not None}
 
 
 def check_computable(program: Program) -> None:
@@ -119,15 +145,16 @@ def check_computable(program: Program) -> None:
     Raises:
         UserError: they cannot; the message names the steps.
     """
-    others = uncomputable(program)
+    others = "; ".join(f"{name}: {reason}" for name, reason in uncomputable(program).items())
     if others:
-        raise UserError(f"the right replies to some steps of {program.name!r} cannot be computed: {', '.join(others)}")
+        raise UserError(f"the right replies to some steps of {program.name!r} cannot be computed: {others}")
 
 
 @contextmanager
-def gold_engine(program: Program, questions: Sequence[Question]) -> Iterator[tuple[str, GoldEngine]]:
+def gold_engine(program: Program, questions: Sequence[Question], detours: int = 0) -> Iterator[tuple[str, GoldEngine]]:
     """The engine for a program's questions, and the model string under which it is known inside."""
-    engine = GoldEngine(program.sources, questions, getattr(program, "hops", _DEFAULT_HOPS))
+    hops = getattr(program, "hops", getattr(program, "depth", _DEFAULT_HOPS))
+    engine = GoldEngine(program.sources, questions, hops, detours)
     name = f"{NAME}-{engine.fingerprint}"
     register_engine(name, engine)
     try:
@@ -136,13 +163,13 @@ def gold_engine(program: Program, questions: Sequence[Question]) -> Iterator[tup
         unregister_engine(name)
 
 
-def _fingerprint(sources: Sources, questions: Sequence[Question], hops: int) -> str:
+def _fingerprint(sources: Sources, questions: Sequence[Question], hops: int, detours: int) -> str:
     base, graph = sources.knowledge_base, sources.graph
     about = base.manifest.content_hash if base else [graph.num_nodes, graph.num_relations, graph.num_triples]
     code = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("gold_*.py")):
+    for path in (*sorted(Path(__file__).parent.glob("*.py")), Path(gold_paths.__file__)):
         code.update(path.read_bytes())
-    return digest([code.hexdigest(), about, hops, [question_row(question) for question in questions]])[:16]
+    return digest([code.hexdigest(), about, hops, detours, [question_row(question) for question in questions]])[:16]
 
 
 def _words(question: str) -> str:

@@ -1,0 +1,92 @@
+"""AnchorRAG: its predictor's time outside the model, and what more agents cost by the clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import dspy
+
+from bench import fixtures
+from bench.evaluating import Replies
+from bench.questions import outside
+from bench.registry import Options, Row, figure
+from bench.timing import each, interleaved, percentile
+from evals.asked import asked_topics
+from evals.datasets import read_folder
+from evals.linking import misspelt
+from kg import Entity, KnowledgeBase, Triple, build
+from kg.export import raw_of
+from kg.readers import read_graph
+from lms import session
+from lms.testing import STAND_IN, stand_in_server
+from programs import AnchorRAG, Sources
+from programs.steps import Trace
+
+_FOLDER, _ASKED, _BOUND = "entityquestions_popqa", 100, 20
+_LATENCY, _SLOTS, _MOST_WALL = 0.25, 16, 1.3
+_HOMONYMS = {
+    "planet": ("mass", "orbital period", "moon of", "distance from the Sun"),
+    "element": ("atomic number", "melting point", "boiling point", "symbol"),
+    "band": ("record label", "genre", "country of origin", "first album"),
+}
+
+
+@figure("anchorrag")
+def anchorrag(options: Options) -> Iterator[Row]:
+    """On the names of EntityQuestions and PopQA, and on three homonyms before a model of fixed latency."""
+    dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=False)
+    yield from _predictor(options)
+    yield _agents(options)
+
+
+def _predictor(options: Options) -> Iterator[Row]:
+    """Keywords, candidates, grounding and anchors, played by the extractive engine, whose time does not count."""
+    name = "AnchorRAG's predictor, outside the model"
+    folder = fixtures.shared_data() / _FOLDER
+    if not folder.is_dir():
+        yield Row(name, None, "ms", note=f"no {_FOLDER} in TRIPLECHECK_DATA or ../shared/data")
+        return
+    (case,) = read_folder(folder)
+    kb = build(read_graph(case.triples, case.entities), options.work / "names", encoder=fixtures.encoder())
+    asked = asked_topics(case.sample(_ASKED), kb.graph, kb.linker)
+    for spelt, edits in (("verbatim", 0), ("1 typo", 1)):
+        questions = [misspelt(one, edits, seed=0).question for one in asked]
+        yield _timed(f"{name}, {spelt}, {kb.manifest.counts['names']:,} names", kb, questions)
+
+
+def _timed(name: str, kb: KnowledgeBase, questions: Sequence[str]) -> Row:
+    program = AnchorRAG(Sources.of(kb))
+
+    def predict(_: KnowledgeBase, question: str) -> float:
+        with session("extractive") as ledger:
+            program.predict(question, Trace())
+            return ledger.usage().seconds
+
+    predict(kb, questions[0] + " ")  # loads the indices and the tokenizer
+    times = [outside(predict, kb, question) for question in questions]
+    note = f"{len(times)} questions; 95% within {percentile(times, 0.95) * 1e3:.0f} ms"
+    encoder = kb.encoder
+    if encoder is not None:
+        alone = each(lambda question: encoder.encode([question + " "]), questions)
+        note += f"; encoding the question alone takes {percentile(alone, 0.5) * 1e3:.0f} ms"
+    return Row(name, percentile(times, 0.5) * 1e3, "ms", bound=_BOUND, note=note)
+
+
+def _agents(options: Options) -> Row:
+    """Three homonyms with an agent each, against one of them alone, the model's replies the same each time."""
+    question = "What is the mass of Mercury?"
+    triples = [Triple(kind, relation, f"{relation} 1") for kind, of in _HOMONYMS.items() for relation in of]
+    entities = [Entity(kind, "Mercury") for kind in _HOMONYMS]
+    sources = Sources.of(build(raw_of(triples, entities), options.work / "homonyms", encoder=None))
+    calls: dict[int, int] = {}
+
+    def ask(agents: int) -> None:
+        calls[agents] = AnchorRAG(sources, agents=agents)(question=question).usage.calls
+
+    with stand_in_server(Replies(), _LATENCY, _SLOTS) as server, server.environment(), session(STAND_IN):
+        median = interleaved({"one": lambda: ask(1), "three": lambda: ask(3)}, options.rounds)
+    note = f"a model server of {_LATENCY:g} s a call; {calls[3]} calls in {median['three']:.2f} s, " + (
+        f"{calls[1]} in {median['one']:.2f} s"
+    )
+    name = "AnchorRAG, wall time of 3 agents by that of 1"
+    return Row(name, median["three"] / median["one"], "times", bound=_MOST_WALL, note=note)

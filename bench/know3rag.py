@@ -1,0 +1,96 @@
+"""Know³-RAG: calls a question, and its wall time beside that of the calls that have to wait for each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+
+import dspy
+
+import kg
+from bench import fixtures
+from bench.registry import Options, Row, figure
+from bench.timing import interleaved
+from kg import build
+from kg.readers import read_graph
+from lms import session
+from lms.sections import COMPLETED, HEADER
+from lms.testing import STAND_IN, Asked, stand_in_server
+from programs import Know3RAG, Sources
+
+_LATENCY, _SLOTS, _KNOWLEDGE_MODELS = 0.5, 64, 4
+_MOST_CALLS, _MOST_WALL = 12, 1.3
+_IN_LINE = 2 + 4 + 5
+"""Calls of two turns that wait for each other: answer and triples; passages, checks, answer and triples; and once
+more, with the next question before them."""
+_QUESTION = "What was the nationality of Bernhard Heiden's teacher?"
+
+
+@figure("know3rag")
+def know3rag(options: Options) -> Iterator[Row]:
+    """Two turns on the bundled knowledge base, before a model server of fixed latency."""
+    dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=False)
+    folder = Path(kg.__file__).parent / "bundled"
+    kb = build(read_graph(sorted(folder.glob("*.ttl"))), options.work / "supervising", encoder=fixtures.encoder())
+    sources = Sources.of(kb)
+    for paper in (False, True):
+        how = "a call for each passage and check, as in the paper" if paper else "batched"
+        calls, _ = _measured(Know3RAG(sources, paper_calls=paper), 0.0, 1)
+        yield Row(
+            f"Know³-RAG, calls a question, one knowledge model, {how}",
+            calls,
+            "calls",
+            bound=None if paper else _MOST_CALLS + 1,
+            note="two turns, none of them sure, so that none is left out",
+        )
+    for paper in (False, True):
+        how = "a call for each passage and check" if paper else "batched"
+        program = Know3RAG(sources, knowledge_models=_KNOWLEDGE_MODELS, paper_calls=paper)
+        calls, seconds = _measured(program, _LATENCY, options.rounds)
+        in_line = _IN_LINE * _LATENCY
+        yield Row(
+            f"Know³-RAG, wall time by that of its slowest calls in line, {_KNOWLEDGE_MODELS} knowledge models, {how}",
+            seconds / in_line,
+            "times",
+            bound=_MOST_WALL,
+            note=f"{_LATENCY:g} s a call: {calls} calls in {seconds:.2f} s; {_IN_LINE} in line take {in_line:g} s, "
+            f"all one after the other {calls * _LATENCY:g} s",
+        )
+
+
+def _measured(program: Know3RAG, latency: float, rounds: int) -> tuple[int, float]:
+    """Calls, and the median seconds of a question."""
+    calls = 0
+
+    def ask() -> None:
+        nonlocal calls
+        calls = program(question=_QUESTION).usage.calls
+
+    with stand_in_server(_replies(), latency, _SLOTS) as server, server.environment(), session(STAND_IN):
+        median = interleaved({"ask": ask}, rounds)
+    return calls, median["ask"]
+
+
+def _replies() -> Callable[[Asked], str]:
+    """A model whose every passage is new and helps, so that each turn has all its calls."""
+    number = count()
+    values: dict[str, Callable[[], str]] = {
+        "passage": lambda: f"Heiden studied with Hindemith, {next(number)}.",
+        "passage_with_entities": lambda: f"Hindemith was German, {next(number)}.",
+        "useful": lambda: ", ".join(map(str, range(1, 2 * _KNOWLEDGE_MODELS + 1))),
+        "helps": lambda: "True",
+        "triples": lambda: "1 | Bernhard Heiden | student of | Paul Hindemith",
+        "next_question": lambda: "Who was Bernhard Heiden's teacher?",
+        "reasoning": lambda: f"So {next(number)}.",
+        "answer": lambda: "German",
+        "answers": lambda: "German",
+    }
+
+    def reply(asked: Asked) -> str:
+        wanted = asked.prompt.rpartition("Reply with ")[2]
+        fields = [name for name in values if f"`{HEADER.format(name=name)}`" in wanted]
+        sections = [f"{HEADER.format(name=name)}\n{values[name]()}" for name in fields]
+        return "\n\n".join([*sections, COMPLETED])
+
+    return reply

@@ -1,0 +1,113 @@
+"""What the scores are worth on some knowledge bases, as markdown: tables, curves, the paper's beside the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kg._atomic import write_text
+from kg.knowledge_base import KnowledgeBase
+from kg.plausibility.calibration import CORRUPTIONS, UNITS, Roc
+from kg.plausibility.picture import draw
+from kg.plausibility.scores import METHODS
+
+PAPERS = "relative"
+"""The score of Know³-RAG (arXiv 2505.12662, eq. 2), that the others are compared with."""
+
+_EQUAL = 0.005  # AUROC
+
+_HEAD = """# How far plausibility scores can be trusted
+
+AUROC of true against corrupted tails: the chance that a corrupted triple has a higher (less plausible) score than a
+true one. True are triples that the embeddings were neither trained nor stopped on; corrupted are the same with another
+tail that the graph does not confirm, any entity (random) or one that the relation has elsewhere (consistent: the right
+type, the hard ones). `triple`: single triples. `sum`, `mean`: answers of one to five triples by the sum or the mean of
+their scores, where the corrupted answer has one corrupted triple. 0.5 is chance. `relative` is the score of Know³-RAG,
+an absolute difference; `kg/plausibility/scores.py` defines all four.
+"""
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """A knowledge base and its curves (`kg.plausibility.calibrate`)."""
+
+    kb: KnowledgeBase
+    curves: Sequence[Roc]
+
+    @property
+    def name(self) -> str:
+        """Of its directory."""
+        return self.kb.path.name
+
+
+def write_report(found: Sequence[Calibrated], out: Path, command: str = "") -> Path:
+    """Write `report.md` and the curves as PNG.
+
+    Args:
+        found: one or several knowledge bases.
+        out: directory, made if it is not there.
+        command: with which it was made.
+
+    Returns:
+        The path of the report.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    parts = [_HEAD]
+    if command:
+        parts.append(f"Made by `{command}`.\n")
+    parts += ["## The paper's score beside the others\n", _against(found)]
+    for one in found:
+        parts += [f"## {one.name}\n", _about(one), table(one.curves)]
+        for corruption in CORRUPTIONS:
+            picture = draw(one.curves, corruption, one.name, out)
+            parts.append(f"![{one.name}, {corruption} tails]({picture.name})\n")
+    report = out / "report.md"
+    write_text(report, "\n".join(parts))
+    return report
+
+
+def table(curves: Sequence[Roc]) -> str:
+    """AUROC, a row per score."""
+    by_place = {(curve.method, curve.corruption, curve.unit): curve.auroc for curve in curves}
+    columns = _columns(curves)
+    lines = [" | ".join(["| score", *(f"{corruption}, {unit}" for corruption, unit in columns)]) + " |"]
+    lines.append("| --- |" + " ---: |" * len(columns))
+    for method in METHODS:
+        figures = (f"{by_place[method, *column]:.3f}" for column in columns)
+        lines.append(" | ".join([f"| `{method}`", *figures]) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _about(one: Calibrated) -> str:
+    counts, embeddings = one.kb.manifest.counts, one.kb.embeddings
+    assert embeddings is not None
+    options, quality = embeddings.about.options, embeddings.about.quality
+    first = next(curve for curve in one.curves if (curve.method, curve.unit) == (PAPERS, "triple"))
+    return (
+        f"{counts['entities']:,} entities, {counts['relations']:,} relations, {counts['triples']:,} triples; "
+        f"{options.model}, {options.dimensions} dimensions, MRR {quality.mrr:.3f}, Hits@10 {quality.hits_at_10:.3f}; "
+        f"{first.scored[0]:,} true triples, {first.unscored:,} true or corrupted ones that `{PAPERS}` cannot score.\n"
+    )
+
+
+def _against(found: Sequence[Calibrated]) -> str:
+    """How far the paper's score is ahead of each other one, by what is judged: on average, and how often."""
+    lines = [f"| AUROC of `{PAPERS}` less that of | " + " | ".join(UNITS) + " |", "| --- |" + " ---: |" * len(UNITS)]
+    for method in METHODS:
+        if method != PAPERS:
+            lines.append(f"| `{method}` | " + " | ".join(_lead(found, method, unit) for unit in UNITS) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _lead(found: Sequence[Calibrated], method: str, unit: str) -> str:
+    leads = []
+    for one in found:
+        by_place = {(curve.method, curve.corruption): curve.auroc for curve in one.curves if curve.unit == unit}
+        leads += [by_place[PAPERS, corruption] - by_place[method, corruption] for corruption in CORRUPTIONS]
+    worse, better = (sum(sign * lead > _EQUAL for lead in leads) for sign in (-1, 1))
+    return f"{sum(leads) / len(leads):+.3f} (worse in {worse}, better in {better} of {len(leads)})"
+
+
+def _columns(curves: Sequence[Roc]) -> list[tuple[str, str]]:
+    return list(dict.fromkeys((curve.corruption, curve.unit) for curve in curves))

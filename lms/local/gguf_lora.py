@@ -1,0 +1,79 @@
+"""A LoRA adapter of PEFT in llama.cpp's own format (GGUF), to be laid over a base model that is in GGUF.
+
+The tensor names and keys are those that llama.cpp reads (`src/llama-adapter.cpp`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from lms.errors import ModelUnavailableError
+
+_NAME = re.compile(r"model\.layers\.(?P<block>\d+)\.(?P<module>[\w.]+)\.lora_(?P<half>[AB])\.weight$")
+_MODULES = {
+    "self_attn.q_proj": "attn_q",
+    "self_attn.k_proj": "attn_k",
+    "self_attn.v_proj": "attn_v",
+    "self_attn.o_proj": "attn_output",
+    "mlp.gate_proj": "ffn_gate",
+    "mlp.up_proj": "ffn_up",
+    "mlp.down_proj": "ffn_down",
+}
+
+
+def write_gguf_lora(adapter: Path, base: Path, target: Path) -> None:
+    """Write the adapter in a directory as one GGUF file.
+
+    Args:
+        adapter: directory with `adapter_config.json` and `adapter_model.safetensors`.
+        base: GGUF file of the model that it adapts: says how many heads it has.
+        target: file to write.
+
+    Raises:
+        ModelUnavailableError: the base is of another architecture than llama, or the adapter holds something
+            that has no place there.
+    """
+    import gguf
+    from safetensors.numpy import load_file
+
+    heads = _heads(base, gguf)
+    config = json.loads((adapter / "adapter_config.json").read_text("utf-8"))
+    writer = gguf.GGUFWriter(target, "llama")
+    writer.add_type("adapter")
+    writer.add_string("adapter.type", "lora")
+    writer.add_float32("adapter.lora.alpha", float(config["lora_alpha"]))
+    for name, weights in sorted(load_file(adapter / "adapter_model.safetensors").items()):
+        match = _NAME.search(name)
+        if match is None or match["module"] not in _MODULES:
+            raise ModelUnavailableError(f"{adapter}: {name} has no place in llama.cpp; use the backend transformers")
+        part = _MODULES[match["module"]]
+        if match["half"] == "B" and part in heads:
+            weights = _interleaved(weights, heads[part])
+        writer.add_tensor(f"blk.{match['block']}.{part}.weight.lora_{match['half'].lower()}", weights)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def _heads(base: Path, gguf: Any) -> dict[str, int]:
+    """How many heads the queries and the keys of a model have."""
+    fields = gguf.GGUFReader(base).fields
+    architecture = fields["general.architecture"].contents()
+    if architecture != "llama":
+        raise ModelUnavailableError(
+            f"{base}: is of the architecture {architecture!r}; adapters are only turned into GGUF for llama; "
+            "use the backend transformers"
+        )
+    count = int(fields["llama.attention.head_count"].contents())
+    keys = fields.get("llama.attention.head_count_kv")
+    return {"attn_q": count, "attn_k": int(keys.contents()) if keys is not None else count}
+
+
+def _interleaved(weights: Any, heads: int) -> Any:
+    """Rows in the order of llama.cpp, which turns neighbouring pairs of a head where transformers turns its halves."""
+    rows, columns = weights.shape
+    return weights.reshape(heads, 2, rows // heads // 2, columns).swapaxes(1, 2).reshape(rows, columns)

@@ -1,0 +1,64 @@
+"""A distilled model for others: whole, with the adapter in its weights, or the adapter for llama.cpp."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kg import UserError
+from kg._atomic import replaced_directory
+from lms.local.gguf_lora import write_gguf_lora
+from lms.local.transformers_backend import load_model, load_tokenizer
+from lms.local.weights import find_weights
+
+
+def write_merged(model: str, folder: Path) -> Path:
+    """Write a whole model, in float16, with its tokenizer, as transformers reads it.
+
+    Args:
+        model: `local/DIRECTORY` of an adapter.
+        folder: that is not there, or holds such a model, which is replaced.
+
+    Raises:
+        UserError: the folder holds something else.
+    """
+    import torch
+
+    check_free(folder)
+    weights = find_weights(model)
+    merged = load_model(weights, torch.float32).to(torch.float16)
+    with replaced_directory(folder) as new:
+        merged.save_pretrained(new)
+        load_tokenizer(weights).save_pretrained(new)
+    return folder
+
+
+def write_gguf(model: str, file: Path) -> Path:
+    """Write the adapter of a model for llama.cpp (`llama-server --lora FILE`), beside whose base it is loaded.
+
+    Raises:
+        UserError: the base is in no GGUF file, so that there is nothing to lay it over.
+        ModelUnavailableError: llama.cpp has no place for it.
+    """
+    weights = find_weights(model)
+    if weights.gguf is None or weights.adapter is None:
+        raise UserError(f"{model}: its base {weights.directory} is in no GGUF file; write the whole model with --merge")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    draft = file.with_name(f".{file.name}.new")
+    try:
+        write_gguf_lora(weights.adapter, weights.directory / weights.gguf, draft)
+        draft.replace(file)
+    finally:
+        draft.unlink(missing_ok=True)
+    return file
+
+
+def check_free(folder: Path) -> None:
+    """See that a whole model may be written there.
+
+    Raises:
+        UserError: the place holds something else.
+    """
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / "model.safetensors").is_file():
+        raise UserError(f"{folder}: is not empty and holds no model; choose another directory")
+    if folder.is_file():
+        raise UserError(f"{folder}: is a file; a whole model is written into a directory")

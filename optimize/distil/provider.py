@@ -1,0 +1,119 @@
+"""DSPy's way to fine-tuning: a provider that distils embedded models, so that `BootstrapFinetune` can.
+
+lm = trainable(language_model("local/smollm2"), "adapters")
+job = lm.finetune(rows, TrainDataFormat.CHAT, train_kwargs={"epochs": 3})
+session(job.result().name)
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from dspy.clients.provider import Provider, TrainingJob
+from dspy.clients.utils_finetune import TrainDataFormat
+
+from kg import UserError
+from lms.local import LocalEngine
+from lms.local.weights import plain_name
+from lms.metering import MeteredLM
+from optimize.distil.data import chat_row
+from optimize.distil.options import DistilOptions
+from optimize.distil.progress import Tell
+from optimize.distil.run import distil_rows
+
+
+class LocalJob(TrainingJob):  # type: ignore[misc]
+    """A training under way in a thread of this process."""
+
+    def status(self) -> str:
+        """`running`, `failed` or `succeeded`."""
+        if not self.done():
+            return "running"
+        return "failed" if isinstance(self.result(), Exception) else "succeeded"
+
+
+class LocalProvider(Provider):  # type: ignore[misc]
+    """Distils the model of an embedded engine.
+
+    Args:
+        engine: that runs the model, and will run what comes of it.
+        out: directory of distilled models.
+        device: see `distil`.
+        progress: told how far it is.
+    """
+
+    def __init__(
+        self, engine: LocalEngine, out: Path | str, *, device: str = "auto", progress: Tell | None = None
+    ) -> None:
+        super().__init__()
+        self.finetunable = True
+        self.TrainingJob = LocalJob
+        self._engine, self._out, self._device, self._progress = engine, Path(out), device, progress
+
+    def finetune(
+        self,
+        job: TrainingJob,
+        model: str,
+        train_data: list[dict[str, Any]],
+        train_data_format: TrainDataFormat | str | None,
+        train_kwargs: dict[str, Any] | None = None,
+    ) -> str:
+        """Train on chats, and return the id of the model that comes of it.
+
+        Args:
+            job: not looked at.
+            model: id of the model to train.
+            train_data: `{"messages": [...]}` each, the last of which is to be learnt.
+            train_data_format: chats; nothing else is known.
+            train_kwargs: `DistilOptions` by name.
+
+        Raises:
+            UserError: no rows, rows of another form, or an option that there is not.
+        """
+        if train_data_format not in (None, TrainDataFormat.CHAT, TrainDataFormat.CHAT.value):
+            raise UserError(
+                f"cannot train on data of the form {train_data_format!r}: give chats, as a chat adapter does"
+            )
+        if not train_data:
+            raise UserError("there are no rows to train on: no run came out right")
+        rows = []
+        for number, row in enumerate(train_data, start=1):
+            if not isinstance(row.get("messages"), list):
+                raise UserError(f"row {number}: has no messages but {', '.join(row) or 'nothing'}")
+            rows.append(chat_row(row["messages"]))
+        options = options_from(train_kwargs or {})
+        made = distil_rows(
+            rows, self._out, base=plain_name(model), options=options, device=self._device, progress=self._progress
+        )
+        return self._engine.model_id(made.model)
+
+
+def trainable(lm: Any, out: Path | str, *, device: str = "auto", progress: Tell | None = None) -> Any:
+    """The same language model with a provider that trains it, where it is embedded; else as it is.
+
+    A language model that was loaded again has lost its provider: call this anew.
+    """
+    if not is_trainable(lm) or lm.provider.finetunable:
+        return lm
+    return lm.copy(provider=LocalProvider(lm.engine, out, device=device, progress=progress))
+
+
+def is_trainable(lm: Any) -> bool:
+    """Whether the weights of a language model can be trained, here or by its own provider."""
+    own = getattr(getattr(lm, "provider", None), "finetunable", False)
+    return bool(own) or (isinstance(lm, MeteredLM) and isinstance(lm.engine, LocalEngine))
+
+
+def options_from(given: dict[str, Any]) -> DistilOptions:
+    """Options by name.
+
+    Raises:
+        UserError: there is no such option, or it is out of its range.
+    """
+    there = [field.name for field in fields(DistilOptions)]
+    unknown = sorted(given.keys() - set(there))
+    if unknown:
+        raise UserError(f"no training option {', '.join(unknown)}; there are: {', '.join(there)}")
+    return DistilOptions(**given)

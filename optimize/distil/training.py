@@ -1,0 +1,196 @@
+"""One training run: a base model, data and options in, a model with its adapter out. Imported only to train."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import warnings
+from pathlib import Path
+from typing import Any
+
+import torch
+from datasets import Dataset
+from transformers import EarlyStoppingCallback, PrinterCallback, set_seed
+from trl import SFTConfig
+
+from kg import UserError
+from lms.local.transformers_backend import load_model, load_tokenizer
+from lms.local.weights import Weights
+from optimize.distil.adapter import linear_layers, lora_config
+from optimize.distil.data import TrainingData, TrainingRow
+from optimize.distil.options import DistilOptions
+from optimize.distil.packs import EpochOrder
+from optimize.distil.progress import Tell
+from optimize.distil.trainer import PackCollator, PackTrainer
+from optimize.distil.watching import Watch
+
+_LOGGED = 50  # points of the training loss, about
+
+
+def train(
+    weights: Weights, data: TrainingData, options: DistilOptions, work: Path, device: str, tell: Tell | None = None
+) -> tuple[Any, dict[str, Any]]:
+    """Train an adapter, from the last checkpoint in `work` where there is one.
+
+    Returns:
+        The PEFT model with the best weights by held-out loss (the last ones where nothing is held out), and
+        the course of the training as plain data.
+
+    Raises:
+        UserError: there is no such device.
+    """
+    place = _device(device)
+    dtype = _dtype(options.precision, place)
+    with warnings.catch_warnings():
+        # Names that the libraries change under each other's feet.
+        warnings.simplefilter("ignore", FutureWarning)
+        trainer = _trainer(weights, data, options, work, place, dtype)
+        checkpoint = last_checkpoint(work)
+        watch = Watch(trainer, tell, checkpoint)
+        trainer.add_callback(watch)
+        trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
+    return trainer.model, _course(trainer.state, watch, place, dtype)
+
+
+def last_checkpoint(work: Path) -> Path | None:
+    """The newest whole checkpoint; torn ones, from a process that was killed while it wrote, are removed."""
+    found = sorted(work.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]))
+    whole = [path for path in found if _is_whole(path)]
+    for path in found:
+        if path not in whole:
+            shutil.rmtree(path)
+    return whole[-1] if whole else None
+
+
+def _is_whole(checkpoint: Path) -> bool:
+    # The state is written last.
+    try:
+        json.loads((checkpoint / "trainer_state.json").read_text("utf-8"))
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def _trainer(
+    weights: Weights, data: TrainingData, options: DistilOptions, work: Path, place: torch.device, dtype: torch.dtype
+) -> PackTrainer:
+    set_seed(options.seed)
+    tokenizer, model = load_tokenizer(weights), load_model(weights, dtype)
+    encoded = [one.tokens for one in (*data.train, *data.dev)]
+    order = EpochOrder([one.tokens.family for one in data.train], options.side_by_side, options.seed)
+    trainer = PackTrainer(
+        order=order,
+        dtype=dtype,
+        model=model,
+        args=_arguments(data, options, work, place),
+        data_collator=PackCollator(encoded, options.pack_length),
+        train_dataset=_entries(data.train, 0),
+        eval_dataset=_entries(data.dev, len(data.train)) if data.dev else None,
+        processing_class=tokenizer,
+        peft_config=lora_config(options.rank, options.alpha, linear_layers(model)),
+        callbacks=[EarlyStoppingCallback(options.patience)] if data.dev else [],
+    )
+    trainer.remove_callback(PrinterCallback)
+    return trainer
+
+
+def _entries(rows: tuple[TrainingRow, ...], first: int) -> Dataset:
+    """Entries that point to rows; what is held out goes by family, so that much of it is read at once."""
+    numbers = list(range(first, first + len(rows)))
+    if first:
+        numbers.sort(key=lambda number: rows[number - first].tokens.family)
+    return Dataset.from_dict({"row": numbers})
+
+
+def _arguments(data: TrainingData, options: DistilOptions, work: Path, place: torch.device) -> SFTConfig:
+    an_epoch = math.ceil(len(data.train) / options.batch)
+    steps = min(options.epochs * an_epoch, options.max_steps or options.epochs * an_epoch)
+    every = max(1, min(an_epoch, steps) // options.evaluations)
+    measured = {
+        "eval_strategy": "steps",
+        "eval_steps": every,
+        "load_best_model_at_end": True,
+        "metric_for_best_model": "eval_loss",
+        "greater_is_better": False,
+    }
+    return SFTConfig(
+        output_dir=str(work),
+        per_device_train_batch_size=options.batch,
+        per_device_eval_batch_size=options.batch,
+        max_steps=steps,
+        learning_rate=options.learning_rate,
+        lr_scheduler_type=options.schedule if options.schedule == "cosine" else "constant_with_warmup",
+        warmup_steps=math.ceil(options.warmup * steps),
+        weight_decay=0.0,
+        max_grad_norm=1.0,
+        optim="adamw_torch",
+        seed=options.seed,
+        data_seed=options.seed,
+        save_strategy="steps",
+        save_steps=every,
+        save_total_limit=2,
+        logging_steps=max(1, steps // _LOGGED),
+        use_cpu=place.type == "cpu",
+        bf16=False,  # as `PackTrainer` does it, nothing is cast back and forth
+        gradient_checkpointing=False,
+        max_length=None,
+        dataset_kwargs={"skip_prepare_dataset": True},
+        remove_unused_columns=False,
+        dataloader_pin_memory=False,
+        restore_callback_states_from_checkpoint=True,
+        report_to="none",
+        disable_tqdm=True,
+        log_level="error",
+        **(measured if data.dev else {}),
+    )
+
+
+def _device(name: str) -> torch.device:
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        place = torch.device(name)
+    except RuntimeError:
+        raise UserError(f"no device {name!r}; give cpu, cuda, or auto") from None
+    if place.type not in ("cpu", "cuda"):
+        raise UserError(f"cannot train on {name!r}; give cpu, cuda, or auto")
+    if place.type == "cuda" and not torch.cuda.is_available():
+        raise UserError(f"there is no {name} here; give cpu, or auto")
+    return place
+
+
+def _dtype(precision: str, place: torch.device) -> torch.dtype:
+    if precision != "auto":
+        return getattr(torch, precision)
+    if place.type == "cuda":
+        fast = torch.cuda.is_bf16_supported()
+    else:
+        # Without such instructions it is emulated, slower than float32.
+        fast = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+    return torch.bfloat16 if fast else torch.float32
+
+
+def _course(state: Any, watch: Watch, place: torch.device, dtype: torch.dtype) -> dict[str, Any]:
+    named = {"loss": "loss", "learning_rate": "learning_rate", "eval_loss": "dev_loss", "eval_exact": "dev_exact"}
+    curve = [
+        {"step": entry["step"]} | {as_: entry[name] for name, as_ in named.items() if name in entry}
+        for entry in state.log_history
+        if "loss" in entry or "eval_loss" in entry
+    ]
+    best = min((entry for entry in curve if "dev_loss" in entry), key=lambda entry: entry["dev_loss"], default=None)
+    return {
+        "steps": state.global_step,
+        "steps_planned": state.max_steps,
+        "stopped_early": state.global_step < state.max_steps,
+        "best_step": best["step"] if best else state.global_step,
+        "dev_loss": best["dev_loss"] if best else None,
+        "dev_exact": best["dev_exact"] if best else None,
+        "tokens_read": watch.tokens,
+        "seconds": round(watch.seconds, 1),
+        "device": torch.cuda.get_device_name(place)
+        if place.type == "cuda"
+        else f"cpu, {torch.get_num_threads()} threads",
+        "precision": str(dtype).removeprefix("torch."),
+        "curve": curve,
+    }

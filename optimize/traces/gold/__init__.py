@@ -1,0 +1,13 @@
+"""Right replies: an engine that plays a program's roles for questions whose answers are known.
+
+    with gold_engine(program, questions) as (name, engine), lms.session(name):
+        program(question=questions[0].question)
+
+Each reply is computed from its prompt, the graph and the right answer: one module per kind of step.
+`steps` says which steps there are, and why others cannot be computed.
+"""
+
+from optimize.traces.gold.engine import NAME, GoldEngine, check_computable, gold_engine, uncomputable
+from optimize.traces.gold.reply import Reply
+
+__all__ = ["NAME", "GoldEngine", "Reply", "check_computable", "gold_engine", "uncomputable"]

@@ -1,0 +1,116 @@
+"""Answering from facts: the answer as they write it, with those that prove it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kg import Literal
+from kg.values import Quantity, quantity
+from lms.extractive.facts import FactPath, follow, parse_facts
+from lms.extractive.prompt import Prompt
+from lms.extractive.relevance import Hop, Hops
+from optimize.traces.gold.known import Known
+from optimize.traces.gold.reply import Reply
+from optimize.traces.gold_paths import GoldPath
+from programs.subgraph import ARROWS
+
+Way = tuple[GoldPath, FactPath]
+"""A gold path, and the facts that follow it."""
+NO_ANSWER = Reply({"reasoning": "No fact answers the question.", "cited": [], "operation": "none", "answers": []})
+
+
+def answer_from_facts(known: Known, prompt: Prompt) -> Reply:
+    """The answer as the facts write it, with the facts that prove it; none where they do not hold it."""
+    ways = _whole(known, prompt)
+    if not ways:
+        return NO_ANSWER
+    if known.gold.computed is not None:
+        return _counted(ways[0])
+    if known.measured:
+        return _compared(known, ways)
+    if len({way.topic for way in ways}) > 1:
+        return _common(known, ways)
+    way = ways[0]
+    ends = [end for end in way.ends if known.is_answer(end)]
+    return _reply(f"{_told(way)} answers it.", way.numbers(set(ends)), "none", ends) if ends else NO_ANSWER
+
+
+def leading_facts(known: Known, prompt: Prompt) -> list[int]:
+    """Numbers of the facts that lie on a gold path and lead to an answer, or on towards one.
+
+    The facts may be those of a later hop alone.
+    """
+    facts = parse_facts(prompt.items("facts"))
+    found = {
+        fact.number
+        for path, chain in known.chains.items()
+        for before, hop, after in zip(chain, _written(known, path), chain[1:], strict=False)
+        for fact in facts
+        if fact.hop == hop
+        and known.is_called(fact.anchor, before)
+        and any(known.is_called(value, after) for value in fact.values)
+    }
+    return sorted(found)
+
+
+def _whole(known: Known, prompt: Prompt) -> list[FactPath]:
+    """The gold paths that the facts follow to their ends, if these conditions are all that there are.
+
+    Where no path by itself leads to the answers alone, there must be one from each topic.
+    """
+    followed = _followed(prompt, [name for name, _ in known.starts(prompt)])
+    found: dict[tuple[str, Hops], Way] = {}
+    for name, path in known.starts(prompt):
+        key = (name, _written(known, path))
+        if key in followed:
+            found.setdefault(key, (path, followed[key]))
+    topics = {path.topic for path, _ in found.values()}
+    enough = topics >= {path.topic for path in known.gold.paths} or any(known.alone(path) for path, _ in found.values())
+    return [way for _, way in found.values()] if enough else []
+
+
+def _followed(prompt: Prompt, names: Sequence[str]) -> dict[tuple[str, Hops], FactPath]:
+    facts = parse_facts(prompt.items("facts"))
+    return {(path.topic, path.hops): path for path in follow(facts, sorted(set(names)))}
+
+
+def _written(known: Known, path: GoldPath) -> Hops:
+    return tuple(Hop(known.names[hop.relation], ARROWS[hop.direction]) for hop in path.hops)
+
+
+def _counted(way: FactPath) -> Reply:
+    return _reply(f"Count what {_told(way)} leads to.", [fact.number for fact in way.facts], "count", [])
+
+
+def _compared(known: Known, ways: Sequence[FactPath]) -> Reply:
+    """The greatest or the smallest, whichever the answer is."""
+    facts = [fact for way in ways for fact in way.facts]
+    sizes = [(size, known.is_answer(fact.anchor)) for fact in facts if (size := _size(fact.values)) is not None]
+    if len({size.kind for size, _ in sizes}) != 1:
+        return NO_ANSWER
+    of_answer = {size for size, right in sizes if right}
+    for operation, extreme in (("max", max(sizes)[0]), ("min", min(sizes)[0])):
+        if of_answer == {extreme}:
+            numbers = list(dict.fromkeys(fact.number for fact in facts))
+            return _reply(f"Compare the {ways[0].hops[-1].label}.", numbers, operation, [])
+    return NO_ANSWER
+
+
+def _common(known: Known, ways: Sequence[FactPath]) -> Reply:
+    best = {way.topic: way for way in reversed(ways)}
+    shared = [end for end in ways[0].ends if known.is_answer(end) and all(end in way.ends for way in best.values())]
+    numbers = list(dict.fromkeys(fact.number for way in best.values() for fact in way.facts))
+    told = " and ".join(_told(way) for way in best.values())
+    return _reply(f"What {told} share.", numbers, "common", shared) if shared else NO_ANSWER
+
+
+def _reply(reasoning: str, cited: Sequence[int], operation: str, answers: Sequence[str]) -> Reply:
+    return Reply({"reasoning": reasoning, "cited": list(cited), "operation": operation, "answers": list(answers)})
+
+
+def _told(way: FactPath) -> str:
+    return way.topic + "".join(f" {hop.arrow} {hop.label}" for hop in way.hops)
+
+
+def _size(values: Sequence[str]) -> Quantity | None:
+    return next((size for value in values if (size := quantity(Literal(value))) is not None), None)

@@ -1,0 +1,87 @@
+"""Patterns: the gold paths as triple patterns over unknowns, and right answers told from other candidates."""
+
+from __future__ import annotations
+
+from kg import Direction, Name, Pattern, Variable
+from lms.extractive.prompt import Prompt
+from optimize.traces.gold.known import Known
+from optimize.traces.gold.planning import named_topics
+from optimize.traces.gold.reply import Reply
+from optimize.traces.gold_paths import GoldPath
+from programs.subgraph import notation
+from programs.triplets import write_triplet
+
+_TARGET, _BETWEEN, _VALUE = "x", "y", "v"
+_RIGHT, _WRONG = "1 fits", "0 no"
+
+
+def write_triplets(known: Known, prompt: Prompt) -> Reply:
+    """The patterns of the gold paths."""
+    lines, told = _patterns(known, prompt)
+    return Reply({"triplets": lines, "answer": f"?{_TARGET}"}, taught=told)
+
+
+def revise_triplets(known: Known, prompt: Prompt) -> Reply:
+    """The same, whatever failed before."""
+    lines, told = _patterns(known, prompt)
+    return Reply({"revised": lines, "answer": f"?{_TARGET}"}, taught=told)
+
+
+def score_candidates(known: Known, prompt: Prompt) -> Reply:
+    """1 for the right answers, 0 for the others."""
+    lines = prompt.items("candidates")
+    right = [_is_right(known, line) for line in lines]
+    verdicts = [f"{number}: {_verdict(one)}" for number, one in enumerate(right, 1)]
+    return Reply({"verdicts": verdicts}, taught=_told_apart(known, lines, right))
+
+
+def score_candidate(known: Known, prompt: Prompt) -> Reply:
+    """The same for one candidate."""
+    score, _, reason = _verdict(_is_right(known, prompt.text("candidate"))).partition(" ")
+    return Reply({"score": float(score), "reason": reason})
+
+
+def _patterns(known: Known, prompt: Prompt) -> tuple[list[str], bool]:
+    """The patterns, and whether they can be read off the prompt: it must list all of their relations.
+
+    There are none where no path is known, or where what is asked for stands in the question (which of two).
+    """
+    paths: dict[int, GoldPath] = {}
+    for path in known.gold.paths:
+        paths.setdefault(path.topic, path)
+    offered = prompt.items("relations")
+    names = dict(named_topics(known, prompt))
+    lines: dict[str, None] = {}
+    listed = bool(paths)
+    for path in paths.values():
+        if path.topic not in names or (known.measured and len(path.hops) == 1):
+            return [], False
+        ends = _ends(known, path, names[path.topic], len(lines))
+        for start, hop, end in zip(ends, path.hops, ends[1:], strict=False):
+            label = notation(known.graph.relation(hop.relation).label)
+            listed &= any(line == label or line.startswith((f"{label}: ", f"{label} / ")) for line in offered)
+            head, tail = (start, end) if hop.direction is Direction.OUT else (end, start)
+            lines[write_triplet(Pattern(head, label, tail))] = None
+    return list(lines), listed
+
+
+def _ends(known: Known, path: GoldPath, name: str, taken: int) -> list[Name | Variable]:
+    """What stands between the hops of a path: its topic, unknowns of its own, and the one that is asked for."""
+    between: list[Name | Variable] = [Variable(f"{_BETWEEN}{taken + i}") for i in range(1, len(path.hops))]
+    if known.measured:
+        return [Name(name), *between[:-1], Variable(_TARGET), Variable(_VALUE)]
+    return [Name(name), *between, Variable(_TARGET)]
+
+
+def _is_right(known: Known, candidate: str) -> bool:
+    labels = [notation(known.graph.label(node)) for node in known.gold.answers]
+    return any(candidate == label or candidate.startswith((f"{label} (", f"{label}. ")) for label in labels)
+
+
+def _told_apart(known: Known, lines: list[str], right: list[bool]) -> bool:
+    """Whether the names of the candidates tell the right ones from others: there may be homonyms of an answer."""
+    return sum(right) <= len(known.gold.answers) and (known.gold.computed is None) and bool(lines)
+
+
+def _verdict(right: bool) -> str:
+    return _RIGHT if right else _WRONG

@@ -1,0 +1,197 @@
+"""Answering with references: what passages state of the gold paths, what they leave open, and the answer in them.
+
+Nothing is answered from memory. Passages are written of what the graph says, so that a program has something
+to check and to read; no prompt holds that, so they are not for learning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from evals.configuration import digest
+from kg import Direction, Graph, normalize
+from lms.extractive.prompt import Prompt
+from optimize.traces.gold.known import Edge, Known
+from optimize.traces.gold.reply import Reply
+from optimize.traces.gold.sentences import edges_in, named_nodes, question_for, sentence, stated, triple
+from programs.subgraph import Hop, notation
+from programs.triple_lines import write_triple
+
+Names = Callable[[str], Iterable[int]]
+
+_NONE = "none"
+_MOST_TOLD = 6  # sentences of a passage or of an explanation, so that a reply is not cut
+_BESIDE = 3  # sentences of a passage that does not help
+_FETCHED = 50  # edges per (node, relation, direction)
+
+
+# --- answers -------------------------------------------------------------------------------------
+def answer_from_memory(*_: object) -> Reply:
+    """None: what the prompt does not say is not known."""
+    return Reply({"reasoning": "Without facts this cannot be told.", "answers": []})
+
+
+def judge_knowledge(*_: object) -> Reply:
+    """Not known, for the same reason."""
+    return Reply({"known": False})
+
+
+def answer_with_references(known: Known, prompt: Prompt) -> Reply:
+    """What the references state of the gold paths, and the answer if that leads to it."""
+    told = _explained(known, prompt)
+    if told is None:
+        return Reply({"reasoning": "The references do not tell.", "answer": _NONE})
+    return Reply({"reasoning": told, "answer": _answer(known)})
+
+
+def answer_from_references(known: Known, prompt: Prompt) -> Reply:
+    """The same without explanation."""
+    return Reply({"answer": _NONE if _explained(known, prompt) is None else _answer(known)})
+
+
+def next_question(known: Known, prompt: Prompt) -> Reply:
+    """The question for the first hop of a gold path that no reference states; the given one where none is missing."""
+    for path in known.gold.paths:
+        for hop, edges in zip(path.hops, known.edges(path), strict=True):
+            missing = [edge for edge in edges if not _is_stated(known.graph, prompt.items("references"), edge)]
+            if missing:
+                near, ends = _asked_of(missing, hop)
+                return Reply({"next_question": question_for(known.graph, near, hop, ends)}, taught=hop != path.hops[0])
+    return Reply({"next_question": known.gold.mended}, taught=False)
+
+
+# --- passages ------------------------------------------------------------------------------------
+def write_passage(known: Known, prompt: Prompt) -> Reply:
+    """What the graph says on the gold paths; what else it says, where related entities are given."""
+    given = bool(prompt.items("entities"))
+    return Reply({"passage": _beside(known) if given else _on_the_way(known)}, taught=False)
+
+
+def write_passages(known: Known, _: Prompt) -> Reply:
+    """One passage that helps, and one that does not; which comes first is not to be guessed from the place."""
+    passages = [_on_the_way(known), _beside(known)]
+    if digest(known.gold.question)[0] in "01234567":
+        passages.reverse()
+    return Reply({"passage": passages[0], "passage_with_entities": passages[1]}, taught=False)
+
+
+def passage_for(graph: Graph, prompt: Prompt, names: Names) -> str:
+    """What answers a question for one hop, as `next_question` writes it."""
+    question = prompt.text("question")
+    for node in named_nodes(prompt.items("entities"), names):
+        for count in graph.relation_counts([node]):
+            hop = Hop(count.relation, count.direction)
+            edges = graph.expand([node], hop.relation, hop.direction, _FETCHED)
+            found = [(h, hop.relation, t) for h, t in zip(edges.heads.tolist(), edges.tails.tolist(), strict=True)]
+            if found and question_for(graph, node, hop, _asked_of(found, hop)[1]) == question:
+                return " ".join(sentence(graph, edge) for edge in found[:_MOST_TOLD])
+    return _NONE
+
+
+# --- checks --------------------------------------------------------------------------------------
+def judge_passage(known: Known, prompt: Prompt) -> Reply:
+    """Whether the passage helps."""
+    return Reply({"helps": _helps(known, prompt.text("passage"))})
+
+
+def select_passages(known: Known, prompt: Prompt) -> Reply:
+    """The passages that help."""
+    return Reply({"useful": _useful(known, prompt)})
+
+
+def check_passages(known: Known, prompt: Prompt) -> Reply:
+    """The passages that help, and what they state; not for learning where they state more than can be told."""
+    useful, texts = _useful(known, prompt), prompt.items("passages")
+    edges = _edges(known)
+    found = {number: stated(known.graph, texts[number - 1], edges) for number in useful}
+    lines = [write_triple(triple(known.graph, edge), number) for number, (of, _) in found.items() for edge in of]
+    return Reply(
+        {"useful": useful, "triples": list(dict.fromkeys(lines))}, taught=all(whole for _, whole in found.values())
+    )
+
+
+def extract_triples(graph: Graph, prompt: Prompt, names: Names) -> Reply:
+    """What texts state that were written of edges; of others the edges of the graph between names in them."""
+    nodes = named_nodes(prompt.items("entities"), names)
+    lines, taught = [], True
+    for number, text in enumerate(prompt.items("texts"), 1):
+        may_be = edges_in(graph, text, nodes)
+        found, whole = stated(graph, text, may_be)
+        taught &= whole
+        lines += [write_triple(triple(graph, edge), number) for edge in (found if whole else may_be[:_MOST_TOLD])]
+    return Reply({"triples": list(dict.fromkeys(lines))}, taught=taught)
+
+
+def _useful(known: Known, prompt: Prompt) -> list[int]:
+    return [number for number, text in enumerate(prompt.items("passages"), 1) if _helps(known, text)]
+
+
+def _helps(known: Known, passage: str) -> bool:
+    """Whether a passage states a part of a gold path; else whether it is a gold document, or names an answer."""
+    if stated(known.graph, passage, _edges(known))[0]:
+        return True
+    words = f" {normalize(passage)} "
+    titles = [normalize(title) for title in known.gold.documents]
+    labels = [normalize(known.graph.label(node)) for node in known.gold.answers]
+    return any(f" {name} " in words for name in titles or labels if name)
+
+
+# --- what there is to tell -----------------------------------------------------------------------
+def _explained(known: Known, prompt: Prompt) -> str | None:
+    """The sentences that lead to the answer; None where the references do not state all of them."""
+    edges = _edges(known)
+    references = prompt.items("references")
+    if not (known.gold.answers or known.gold.computed):
+        return None
+    if edges and len(edges) <= _MOST_TOLD and all(_is_stated(known.graph, references, edge) for edge in edges):
+        return " ".join(sentence(known.graph, edge) for edge in edges)
+    return None
+
+
+def _answer(known: Known) -> str:
+    if known.gold.computed is not None:
+        return known.gold.computed
+    return ", ".join(notation(label) for label in known.graph.labels(sorted(known.gold.answers)))
+
+
+def _on_the_way(known: Known) -> str:
+    """The hops of the gold paths but for the last one of several, as if that were looked up later.
+
+    Of what is compared all of it: no one question asks for the values of several.
+    """
+    later = 0 if known.measured else 1
+    hops = [of for path in known.gold.paths for of in known.edges(path)[: max(1, len(path.hops) - later)]]
+    edges = [edge for of in hops for edge in of]
+    return " ".join(sentence(known.graph, edge) for edge in dict.fromkeys(edges[:_MOST_TOLD])) or _NONE
+
+
+def _beside(known: Known) -> str:
+    """What else there is of the topics: one edge of each of the first relations that are on no gold path."""
+    graph, told = known.graph, []
+    on_paths = {hop.relation for path in known.gold.paths for hop in path.hops}
+    for node in known.gold.topics:
+        for count in graph.relation_counts([node]):
+            if count.direction is Direction.OUT and count.relation not in on_paths:
+                tail = int(graph.neighbors(node, count.relation, Direction.OUT, 1)[0])
+                if tail not in known.gold.answers:
+                    told.append(sentence(graph, (node, count.relation, tail)))
+    return " ".join(told[:_BESIDE]) or _NONE
+
+
+def _edges(known: Known) -> list[Edge]:
+    """All edges on the gold paths that lead to an answer, those of earlier hops first."""
+    levels = [known.edges(path) for path in known.gold.paths]
+    most = max((len(of) for of in levels), default=0)
+    return list(dict.fromkeys(edge for at in range(most) for of in levels if at < len(of) for edge in of[at]))
+
+
+def _is_stated(graph: Graph, references: Sequence[str], edge: Edge) -> bool:
+    said = sentence(graph, edge)
+    return any(said in reference for reference in references)
+
+
+def _asked_of(edges: Sequence[Edge], hop: Hop) -> tuple[int, list[int]]:
+    """The first node from which a hop leads on along some edges, and where it leads to from there."""
+    out = hop.direction is Direction.OUT
+    near = edges[0][0] if out else edges[0][2]
+    return near, [(t if out else h) for h, _, t in edges if (h if out else t) == near]

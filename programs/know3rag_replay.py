@@ -1,0 +1,103 @@
+"""Know³-RAG without a model: what it would have answered with another theta_0 or fewer turns.
+
+Neither has a part in what is written at a turn; they only decide after which one it ends. So one trace in which all
+turns were taken tells the answers of every theta_0 and of every smaller number of turns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import dspy
+
+from lms import Usage
+from programs.know3rag import Know3RAG, Reply, Turn
+from programs.outcome import Outcome, prediction
+from programs.related import linked_entities
+from programs.reliability import Reliability
+from programs.steps import Answered, Stopped, Trace, Weighed, Wrote
+
+REPLAYED = ("theta_0", "turns")
+"""Options whose every value can be replayed from a trace that was made with `adaptive` off and enough turns."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What a trace in which all turns were taken tells of a question.
+
+    Attributes:
+        question: the question.
+        entities: that it names.
+        turns: the answer of each turn, weighed against the graph.
+        calls: replies that were read until then; what was asked twice because it could not be read counts once.
+        stopped: why the trace ended without an answer, where it did.
+    """
+
+    question: str
+    entities: tuple[int, ...]
+    turns: tuple[Turn, ...]
+    calls: tuple[int, ...]
+    stopped: str | None
+
+
+def read_turns(program: Know3RAG, question: str, steps: Sequence[Mapping[str, Any]]) -> Recorded:
+    """The turns of a trace. The triples of each answer are placed in the graph and scored anew; no model is asked.
+
+    Args:
+        program: differs from the one that made the trace in nothing but `REPLAYED` and `adaptive`.
+        question: that the trace is of.
+        steps: of the trace, as plain data.
+    """
+    entities = linked_entities(program.graph, program.sources.linker, question, program.sizes.linked, Trace())
+    turns, calls, so_far = [], [], 0
+    for step in steps:
+        if step["kind"] == Wrote.kind:
+            so_far += 1
+        elif step["kind"] == Weighed.kind:
+            turns.append(_turn(program, question, step))
+            calls.append(so_far)
+    stopped = steps[-1]["reason"] if steps and steps[-1]["kind"] == Stopped.kind else None
+    return Recorded(question, entities, tuple(turns), tuple(calls), stopped)
+
+
+def replay_turns(program: Know3RAG, recorded: Recorded) -> dspy.Prediction:
+    """What a program would return.
+
+    Args:
+        program: with the values that are wanted.
+        recorded: `read_turns` of a program that differs from it in nothing but `REPLAYED` and `adaptive`.
+
+    Returns:
+        The prediction. Its trace holds no more than the decisions.
+
+    Raises:
+        ValueError: the trace ends before the program would.
+    """
+    trace = Trace()
+    last, decision, at = Turn(Reply(), Reliability((), math.inf)), "go_on", 0
+    for at, now in enumerate(recorded.turns):
+        last = now if now.reply.answer or at == 0 else last
+        decision = program.decide(now, at, trace)
+        if decision != "go_on":
+            break
+    if decision != "go_on":
+        found = program.conclude(last, recorded.entities, trace)
+    elif recorded.stopped is not None:
+        found = Outcome(abstained=recorded.stopped)  # there it ended, and would have ended here
+    else:
+        raise ValueError(f"the trace has too few turns for {program.turns}: record it with `adaptive` off")
+    found = program.sure_enough(recorded.question, found, trace)
+    if found.abstained is None:
+        trace.add(Answered(found.answer, found.grounded))
+    usage = Usage(calls=recorded.calls[at] if recorded.calls else 0)
+    return prediction(program.graph, program.name, recorded.question, found, trace.steps, usage)
+
+
+def _turn(program: Know3RAG, question: str, weighed: Mapping[str, Any]) -> Turn:
+    triples = [(triple["head"], triple["relation"], triple["tail"]) for triple in weighed["triples"]]
+    if not triples:
+        return Turn(Reply(weighed["answer"]), Reliability((), math.inf, weighed["reason"]))
+    return Turn(Reply(weighed["answer"]), program.supervisor.rate(triples, question))

@@ -1,0 +1,65 @@
+"""What traces tell: the turn at which a loop stopped, and what became of each source's references."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evals.metrics.trace import reference_sources, stopped_at
+from programs.steps import Consulted, Step, Weighed
+
+
+def row(*steps: Step) -> dict[str, Any]:
+    return {"steps": [step.to_json() for step in steps]}
+
+
+def weighed(turn: int, decision: str) -> Weighed:
+    return Weighed(turn, "an answer", [], None, "", 1.0, decision)
+
+
+def consulted(origin: str, verdict: str, relevant: bool | None = None, turn: int = 1) -> Consulted:
+    return Consulted(turn, origin, "a text", relevant, None, verdict)
+
+
+def test_a_question_counts_at_the_turn_whose_answer_was_output() -> None:
+    rows = [
+        row(weighed(0, "sure")),
+        row(weighed(0, "go_on"), weighed(1, "go_on"), weighed(2, "last_turn")),
+        row(weighed(0, "go_on"), weighed(1, "go_on"), weighed(2, "sure")),
+        row(weighed(0, "sure")),
+        row(),  # stopped by an error before there was an answer
+    ]
+    assert stopped_at(rows) == {"t = 0": {"share": 0.5}, "t = 1": {"share": 0.0}, "t = 2": {"share": 0.5}}
+
+
+def test_without_a_loop_there_are_no_turns() -> None:
+    assert stopped_at([row()]) == {} == reference_sources([row()])
+
+
+def test_declined_and_repeated_passages_are_counted_apart_from_what_was_used() -> None:
+    rows = [
+        row(
+            consulted("corpus", "kept", True),
+            consulted("corpus", "irrelevant", False),
+            consulted("corpus", "surplus", True),
+            consulted("corpus", "repeated"),
+            consulted("knowledge.1", "empty"),
+            consulted("corpus", "kept", True, turn=2),
+        ),
+        row(consulted("knowledge.1", "kept", True), consulted("corpus", "kept", True)),
+        row(),
+    ]
+    found = reference_sources(rows)
+    assert list(found) == ["corpus", "knowledge.1"]
+    assert found["corpus"] == pytest.approx(
+        {"asked": 5 / 2, "declined": 0.0, "repeated": 1 / 5, "relevant": 3 / 4, "kept": 2 / 4}
+    )
+    assert found["knowledge.1"] == {"asked": 1.0, "declined": 0.5, "repeated": 0.0, "relevant": 1.0, "kept": 1.0}
+
+
+def test_a_share_of_nothing_is_none() -> None:
+    (found,) = reference_sources([row(consulted("knowledge.1", "empty"))]).values()
+    assert found == {"asked": 1.0, "declined": 1.0, "repeated": None, "relevant": None, "kept": None}
+    (found,) = reference_sources([row(consulted("corpus", "kept"))]).values()
+    assert (found["relevant"], found["kept"]) == (None, 1.0)

@@ -1,0 +1,46 @@
+"""Values as texts write them, beside literals of a graph."""
+
+from __future__ import annotations
+
+import pytest
+
+from kg.plausibility.written import agrees
+from kg.types import XSD, Literal
+
+BIRTH = Literal("1899-08-13", XSD + "date")
+YEAR = Literal("1979", XSD + "gYear")
+PEOPLE = Literal("84000000", XSD + "integer")
+HEIGHT = Literal("1.85", XSD + "decimal")
+
+
+@pytest.mark.parametrize(
+    ("written", "value", "agreed"),
+    [
+        ("13 August 1899", BIRTH, True),
+        ("13th of August, 1899", BIRTH, True),
+        ("August 13, 1899", BIRTH, True),
+        ("August 1899", BIRTH, True),
+        ("1899", BIRTH, True),
+        ("1899-08-13", BIRTH, True),
+        ("14 August 1899", BIRTH, False),
+        ("September 1899", BIRTH, False),
+        ("1900", BIRTH, False),
+        ("London", BIRTH, None),
+        ("1979", YEAR, True),
+        ("May 1979", YEAR, True),
+        ("1980", YEAR, False),
+        ("84 million", PEOPLE, True),
+        ("84,000,000", PEOPLE, True),
+        ("84.2 million", PEOPLE, False),
+        ("0.1 billion", PEOPLE, True),
+        ("83999999", PEOPLE, False),
+        ("84 million people", PEOPLE, True),
+        ("many", PEOPLE, None),
+        ("1.85 m", HEIGHT, True),
+        ("1.9", HEIGHT, True),
+        ("1.8", HEIGHT, False),
+        ("1979", Literal("a text"), None),
+    ],
+)
+def test_a_value_agrees_as_precisely_as_it_is_written(written: str, value: Literal, agreed: bool | None) -> None:
+    assert agrees(written, value) is agreed

@@ -1,0 +1,348 @@
+"""Distilling: a small model learns what it is shown, the same each time, and says what it was made from."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from distil_parts import NameColour, PickNumbers, chat, colour_row, number_row, rows, tiny_llama, traces
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg import UserError
+from lms import RolePredict, Roles, language_model, session
+from lms.local.guide import fields_of
+from lms.local.weights import find_weights
+from optimize.distil import DistilOptions, distil, distil_rows
+from optimize.distil.data import chat_row, prepare, read_rows
+from optimize.distil.packs import epoch_order, pack, packs
+from optimize.distil.tokens import Encoded, Encoder, shared_length
+
+pytest.importorskip("trl")
+QUICK = DistilOptions(
+    rank=4, alpha=8, batch=4, learning_rate=1e-2, epochs=2, evaluations=2, precision="float32", max_length=800
+)
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    texts = [message["content"] for row in rows() for message in row.messages]
+    return tiny_llama(tmp_path_factory.mktemp("tiny") / "llama", texts)
+
+
+@pytest.fixture(scope="module")
+def tokenizer(base: Path) -> Any:
+    import transformers
+
+    return transformers.AutoTokenizer.from_pretrained(base)
+
+
+@pytest.fixture(scope="module")
+def encoder(tokenizer: Any) -> Encoder:
+    return Encoder(tokenizer)
+
+
+@pytest.fixture
+def given_traces(tmp_path: Path) -> Path:
+    return traces(tmp_path / "traces", rows())
+
+
+# What is learnt is what is read and written.
+
+
+def test_a_prompt_is_what_the_engine_reads_and_a_reply_what_its_guide_writes(tokenizer: Any, encoder: Encoder) -> None:
+    for row in rows():
+        tokens = encoder.encode(row.messages)
+        assert tokens is not None
+        asked = [dict(message) for message in row.messages[:-1]]
+        prompt = tokenizer.apply_chat_template(asked, add_generation_prompt=True, tokenize=False)
+        assert list(tokens.ids[: tokens.prompt]) == tokenizer(prompt, add_special_tokens=False)["input_ids"]
+        reply = row.messages[-1]["content"].rstrip("\n")
+        assert reply.endswith("[[ ## completed ## ]]")
+        assert tokenizer.decode(tokens.ids[tokens.prompt :]) == f"{reply}<|im_end|>"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "[[ ## keep ## ]]\nall of them\n\n[[ ## bright ## ]]\nTrue\n\n[[ ## completed ## ]]\n",
+        "[[ ## keep ## ]]\n1\n\n[[ ## bright ## ]]\nsurely\n\n[[ ## completed ## ]]\n",
+        "[[ ## keep ## ]]\n1\n\n[[ ## completed ## ]]\n",
+        f"[[ ## keep ## ]]\n{', '.join(map(str, range(99)))}\n\n[[ ## bright ## ]]\nTrue\n\n[[ ## completed ## ]]\n",
+    ],
+    ids=["no numbers", "no option", "a field is missing", "too long"],
+)
+def test_a_reply_that_the_guide_would_not_let_through_is_not_taught(encoder: Encoder, reply: str) -> None:
+    messages = list(number_row(1).messages[:-1])
+    assert fields_of(messages[-1]["content"]), "the guide knows the form"
+    assert encoder.encode([*messages, {"role": "assistant", "content": reply}]) is None
+
+
+def test_a_chat_of_another_form_is_taught_as_it_is(tokenizer: Any, encoder: Encoder) -> None:
+    tokens = encoder.encode([{"role": "user", "content": "hello"}, {"role": "assistant", "content": "good day\n"}])
+    assert tokens is not None
+    assert tokenizer.decode(tokens.ids[tokens.prompt :]) == "good day<|im_end|>"
+
+
+# Packs.
+
+ROWS = st.lists(
+    st.tuples(
+        st.lists(st.integers(0, 3), min_size=1, max_size=12), st.lists(st.integers(0, 3), min_size=1, max_size=4)
+    ),
+    min_size=1,
+    max_size=6,
+).map(lambda found: [Encoded((7, *prompt, *reply), len(prompt) + 1, str(len(prompt) % 2)) for prompt, reply in found])
+
+
+@given(ROWS, st.integers(16, 64))
+def test_packs_hold_every_row_once_and_foretell_every_reply(given_rows: list[Encoded], longest: int) -> None:
+    seen: Counter[tuple[int, ...]] = Counter()
+    for one in packs(given_rows, longest):
+        shared = one.rests.count(0)
+        assert len(one.ids) <= longest or one.rows == 1
+        for number in range(1, one.rows + 1):
+            places = [at for at, rest in enumerate(one.rests) if rest in (0, number)]
+            assert [one.positions[at] for at in places] == list(range(len(places)))
+            ids = tuple(one.ids[at] for at in places)
+            learnt = tuple(one.targets[at] for at in places if one.targets[at] >= 0 and at >= shared)
+            assert ids[len(ids) - len(learnt) :] == learnt
+            seen[ids] += 1
+    assert seen == Counter(row.ids for row in given_rows)
+    assert sum(one.learnt for one in packs(given_rows, longest)) == sum(len(row.ids) - row.prompt for row in given_rows)
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=30), st.integers(1, 5), st.integers(0, 3))
+def test_an_epoch_has_every_row_once_in_an_order_of_its_own(families: list[str], side: int, epoch: int) -> None:
+    order = epoch_order(families, side, 1, epoch)
+    assert sorted(order) == list(range(len(families)))
+    assert order == epoch_order(families, side, 1, epoch)
+
+
+def test_epochs_differ() -> None:
+    assert epoch_order("a" * 30, 4, 0, 0) != epoch_order("a" * 30, 4, 0, 1)
+
+
+def test_rows_side_by_side_have_the_losses_and_gradients_that_they_have_alone(base: Path, encoder: Encoder) -> None:
+    import torch
+    import transformers
+
+    from optimize.distil.trainer import pack_tensors, token_losses
+
+    model = transformers.AutoModelForCausalLM.from_pretrained(base)
+    encoded = [encoder.encode(row.messages) for row in rows(8, 0)[1::2]]
+    together = [row for row in encoded if row is not None]
+    assert shared_length(together) > 50
+
+    def run(groups: list[list[Encoded]]) -> tuple[Any, list[Any]]:
+        model.zero_grad()
+        losses = [token_losses(model, pack_tensors(pack(group)), torch.float32)[0] for group in groups]
+        torch.cat(losses).sum().backward()
+        return torch.cat(losses).detach(), [part.grad.clone() for part in model.parameters()]
+
+    losses, gradients = run([together])
+    alone, those = run([[row] for row in together])
+    torch.testing.assert_close(losses, alone, rtol=1e-4, atol=1e-5)
+    for one, other in zip(gradients, those, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-4)
+
+
+# What goes in.
+
+
+def test_what_cannot_be_taught_is_counted(encoder: Encoder) -> None:
+    messages = [*number_row(1).messages[:-1], {"role": "assistant", "content": "no form"}]
+    long = chat_row(chat(NameColour, {"thing": "very " * 900 + "long"}, {"answer": "red"}))
+    odd = chat_row(messages)
+    data = prepare([colour_row(2), colour_row(2), number_row(1), long, odd, colour_row(4, "dev")], encoder, QUICK)
+    assert data.left_out == {"duplicate": 2, "too_long": 1}, "the odd reply is to the prompt of number_row(1)"
+    data = prepare([colour_row(2), odd, colour_row(4, "dev")], encoder, QUICK)
+    assert data.left_out == {"not_in_form": 1}
+    assert (len(data.train), len(data.dev)) == (1, 1)
+    assert data.to_json()["by_step"] == {"NameColour": 2}
+
+
+def test_of_several_replies_to_a_prompt_the_verified_one_is_taught(encoder: Encoder) -> None:
+    other = chat(NameColour, {"thing": "thing 2"}, {"answer": "grey"})
+    gold, verified = chat_row(other).to_json() | {"source": "gold"}, colour_row(2)
+    data = prepare([type(verified).from_json(gold), verified], encoder, QUICK)
+    assert [one.row.source for one in data.train] == ["verified"]
+
+
+def test_what_is_held_out_in_one_directory_is_not_learnt_from_another(encoder: Encoder) -> None:
+    data = prepare([colour_row(1), colour_row(2), colour_row(2, "dev")], encoder, QUICK)
+    assert [one.row.id for one in data.dev] == ["q2"]
+    assert [one.row.id for one in data.train] == ["q1"]
+
+
+def test_where_nothing_is_held_out_whole_questions_are(encoder: Encoder) -> None:
+    given_rows = [make(number) for number in range(40) for make in (colour_row, number_row)]
+    data = prepare(given_rows, encoder, DistilOptions(dev_share=0.3))
+    train, dev = ({one.row.id for one in part} for part in (data.train, data.dev))
+    assert 4 <= len(dev) <= 20 and not train & dev
+    data = prepare(given_rows, encoder, DistilOptions(dev_share=0.3, dev_rows=3))
+    assert (len(data.dev), data.left_out) == (3, {"not_measured": 2 * len(dev) - 3})
+
+
+@pytest.mark.parametrize(
+    ("messages", "problem"),
+    [
+        ([{"role": "user", "content": "q"}], "no chat that ends in a request and its reply"),
+        ([{"role": "user", "content": "q"}, {"role": "user", "content": "q"}], "no chat that ends in a request"),
+        ([{"role": "user", "content": "q"}, {"role": "assistant", "content": None}], "a message is no text"),
+        ([{"role": "user", "content": "q"}, {"role": "assistant", "content": " "}], "the reply is empty"),
+    ],
+)
+def test_rows_that_are_no_chats_are_refused(encoder: Encoder, messages: list[Any], problem: str) -> None:
+    with pytest.raises(UserError, match=rf"row 2 .*{problem}"):
+        prepare([colour_row(1), chat_row(messages)], encoder, QUICK)
+
+
+def test_nothing_to_train_on_is_told_with_the_reasons(base: Path, tmp_path: Path, encoder: Encoder) -> None:
+    with pytest.raises(UserError, match="of 0 rows none is left"):
+        distil([traces(tmp_path / "none", [])], tmp_path / "out", base=str(base))
+    with pytest.raises(UserError, match=r"of 2 rows none is left to train on \(too_long 2\)"):
+        prepare([colour_row(1), number_row(2)], encoder, DistilOptions(max_length=20))
+    with pytest.raises(UserError, match="holds no collected traces"):
+        distil([tmp_path], tmp_path / "out", base=str(base))
+    with pytest.raises(UserError, match="no traces are named"):
+        distil([], tmp_path / "out", base=str(base))
+    assert not (tmp_path / "out").exists()
+
+
+def test_steps_are_chosen_by_name(given_traces: Path) -> None:
+    assert {row.signature for row in read_rows([given_traces], ["PickNumbers"])} == {"PickNumbers"}
+    with pytest.raises(UserError, match="no rows of step Guess; there are: NameColour, PickNumbers"):
+        read_rows([given_traces], ["Guess"])
+
+
+@pytest.mark.parametrize(
+    ("given_option", "problem"),
+    [
+        ({"rank": 0}, "rank is 0: give 1 or more"),
+        ({"learning_rate": 2.0}, "a learning rate of 2.0 is none"),
+        ({"warmup": 1.0}, "warmup is 1.0: give a share"),
+        ({"max_steps": 0}, "max_steps is 0"),
+        ({"schedule": "up"}, "no schedule 'up'; there are: cosine, constant"),
+    ],
+)
+def test_options_out_of_their_range_are_refused(given_option: dict[str, Any], problem: str) -> None:
+    with pytest.raises(UserError, match=problem):
+        DistilOptions(**given_option)
+
+
+# What comes out.
+
+
+def test_a_distilled_model_says_what_it_was_made_from_and_is_not_made_twice(
+    base: Path, given_traces: Path, tmp_path: Path
+) -> None:
+    told: list[tuple[str, int, int | None]] = []
+    made = distil(
+        [given_traces], tmp_path / "out", base=str(base), options=QUICK, name="toy", progress=lambda *a: told.append(a)
+    )
+    assert sorted(path.name for path in made.path.iterdir()) == [
+        "README.md",
+        "adapter_config.json",
+        "adapter_model.safetensors",
+        "manifest.json",
+    ]
+    about = made.manifest
+    assert about["base"] == {"model": str(base), "sha256": find_weights(f"local/{base}").fingerprint}
+    assert about["data"]["by_step"] == {"NameColour": 10, "PickNumbers": 10}
+    assert (about["data"]["train"], about["data"]["dev"], about["options"]) == (16, 4, QUICK.to_json())
+    assert set(about["versions"]) == {"torch", "transformers", "peft", "trl"}
+    course = about["training"]
+    assert (course["steps"], course["stopped_early"]) == (8, False)
+    losses = [point["dev_loss"] for point in course["curve"] if "dev_loss" in point]
+    assert course["dev_loss"] == min(losses) < losses[0]
+    assert told[-1][1:] == (8, 8) and "left" in told[-1][0] and "held out" in told[-1][0]
+    assert [path.name for path in (tmp_path / "out").iterdir() if path.name.startswith(".")] == []
+    written = (made.path / "adapter_model.safetensors").stat().st_mtime_ns
+    again = distil([given_traces], tmp_path / "out", base=str(base), options=QUICK)
+    assert (again.path, again.manifest) == (made.path, made.manifest)
+    assert (made.path / "adapter_model.safetensors").stat().st_mtime_ns == written
+    weights = find_weights(f"local/{tmp_path / 'out' / 'toy'}")
+    assert (weights.directory, weights.adapter) == (base, tmp_path / "out" / "toy")
+    assert weights.fingerprint == find_weights(made.model).fingerprint
+
+
+class KilledError(Exception):
+    pass
+
+
+def test_a_training_that_was_killed_goes_on_and_comes_to_the_same(
+    base: Path, given_traces: Path, tmp_path: Path
+) -> None:
+    def killer(what: str, done: int, total: int | None) -> None:
+        if what.startswith("training") and done == 5:
+            raise KilledError
+
+    def run(out: Path, progress: Any = None) -> Any:
+        return distil([given_traces], out, base=str(base), options=QUICK, progress=progress)
+
+    whole = run(tmp_path / "whole")
+    with pytest.raises(KilledError):
+        run(tmp_path / "killed", killer)
+    (work,) = (tmp_path / "killed").glob(".*.work")
+    assert (work / "checkpoint-4" / "trainer_state.json").is_file()
+    torn = work / "checkpoint-5"
+    torn.mkdir()
+    (torn / "adapter_config.json").write_text("{")
+    seen: list[int] = []
+    resumed = run(tmp_path / "killed", lambda what, done, total: seen.append(done) if "training" in what else None)
+    assert seen[0] == 4, "it went on from the checkpoint"
+    assert resumed.path.name == whole.path.name
+    assert resumed.manifest["adapter"] == whole.manifest["adapter"]
+    assert not work.exists()
+
+
+def test_it_ends_when_what_is_held_out_gets_no_better(base: Path, tmp_path: Path) -> None:
+    wrong = [colour_row(n, "dev") for n in range(20, 24)]
+    taught = [chat_row(chat(NameColour, {"thing": f"thing {n}"}, {"answer": "stone"}), "NameColour") for n in range(16)]
+    harsh = {"epochs": 10, "evaluations": 4, "patience": 1, "learning_rate": 0.9, "schedule": "constant"}
+    options = DistilOptions(**QUICK.to_json() | harsh)
+    course = distil_rows([*taught, *wrong], tmp_path / "out", base=str(base), options=options).manifest["training"]
+    assert course["stopped_early"] and course["steps"] < course["steps_planned"]
+    assert course["best_step"] < course["steps"]
+
+
+def test_without_held_out_rows_the_last_weights_count(base: Path, tmp_path: Path) -> None:
+    options = DistilOptions(**QUICK.to_json() | {"max_steps": 2, "dev_rows": 0})
+    made = distil_rows([colour_row(n) for n in range(8)], tmp_path / "out", base=str(base), options=options)
+    assert (made.manifest["training"]["steps"], made.manifest["training"]["dev_loss"]) == (2, None)
+
+
+def test_a_name_that_is_taken_by_something_else_is_refused(base: Path, given_traces: Path, tmp_path: Path) -> None:
+    (tmp_path / "out" / "mine").mkdir(parents=True)
+    for name, problem in (("mine", "is there and is no name of a model"), ("a/b", "is no name for a model")):
+        with pytest.raises(UserError, match=problem):
+            distil([given_traces], tmp_path / "out", base=str(base), name=name)
+
+
+def test_an_adapter_is_no_base_and_a_device_that_is_not_there_is_refused(
+    base: Path, given_traces: Path, tmp_path: Path
+) -> None:
+    adapter = tmp_path / "adapter"
+    adapter.mkdir()
+    (adapter / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": str(base)}))
+    with pytest.raises(UserError, match="is an adapter; train on the model below it"):
+        distil([given_traces], tmp_path / "out", base=str(adapter))
+    with pytest.raises(UserError, match="no device 'abacus'"):
+        distil([given_traces], tmp_path / "out", base=str(base), device="abacus")
+
+
+def test_what_was_learnt_is_said_through_the_engine(base: Path, tmp_path: Path) -> None:
+    taught = [
+        chat_row(chat(PickNumbers, {"things": [f"lamp {n}", "sun"]}, {"keep": [1, 2], "bright": True}))
+        for n in range(4)
+    ]
+    options = DistilOptions(**QUICK.to_json() | {"rank": 16, "alpha": 32, "epochs": 25})
+    made = distil_rows(taught, tmp_path / "out", base=str(base), options=options)
+    with session(Roles(made.model)):
+        said = RolePredict(PickNumbers, role="prune")(things=["lamp 2", "sun"])
+    assert (said.keep, said.bright) == ([1, 2], True)
+    assert language_model(made.model).name == made.model

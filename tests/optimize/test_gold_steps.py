@@ -1,0 +1,367 @@
+"""Right replies to the steps of every system: what they make it do, what is taught of them, and in what form."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+
+sys.path.append(str(Path(__file__).parents[1] / "programs"))
+
+from program_parts import EX, WORLD, build_turtle, node
+
+import signatures
+from evals import Question
+from kg import Direction, KnowledgeBase, UserError
+from lms.extractive.prompt import Prompt
+from lms.local.guide import Guide, fields_of
+from optimize.traces import Manifest, TraceRow, collect, read_traces
+from optimize.traces.gold import GoldEngine, Reply, check_computable, uncomputable
+from optimize.traces.gold.sentences import edges_in, question_for, sentence, stated
+from optimize.traces.gold.steps import fields_of as fields_of_step
+from optimize.traces.gold.steps import why_not
+from optimize.traces.verify import rejection
+from programs import Sources, resolve_program
+from programs.outcome import evidence_rows
+from programs.steps import Consulted
+from programs.subgraph import Hop
+
+Paths = Sequence[Sequence[tuple[str, str]]]
+
+
+def question(
+    text: str, topics: Sequence[str], answers: Sequence[str], paths: Paths = (), *, computed: bool = False
+) -> Question:
+    rows = [
+        {"topic": EX + topic, "hops": [[EX + relation, way] for relation, way in path]}
+        for topic, path in zip(topics, paths, strict=bool(paths))
+    ]
+    ids = tuple(answers) if computed else tuple(EX + answer for answer in answers)
+    gold = {"gold_paths": rows} if paths else {}
+    return Question(text, text, ids, topic=tuple(EX + topic for topic in topics), computed=computed, gold=gold)
+
+
+TAUGHT = question("Who taught Bernhard Heiden?", ["heiden"], ["hindemith"], [[("studentOf", "out")]])
+FROM = question(
+    "What nationality has the teacher of Bernhard Heiden?",
+    ["heiden"],
+    ["german"],
+    [[("studentOf", "out"), ("nationality", "out")]],
+)
+BOTH = question(
+    "Which German was born in Frankfurt?",
+    ["german", "frankfurt"],
+    ["sekles"],
+    [[("nationality", "in")], [("bornIn", "in")]],
+)
+BIGGER = question(
+    "Which is bigger, Frankfurt or Hanau?",
+    ["frankfurt", "hanau"],
+    ["frankfurt"],
+    [[("population", "out")], [("population", "out")]],
+)
+SMALLEST = question(
+    "Which city of Germany is the smallest?",
+    ["germany"],
+    ["hanau"],
+    [[("country", "in"), ("population", "out")]],
+)
+COUNT = question(
+    "How many instruments does Paul Hindemith play?", ["hindemith"], ["2"], [[("instrument", "out")]], computed=True
+)
+NOBODY = question("Who taught Silent Hermit?", ["hermit"], [])
+EVERY = (TAUGHT, FROM, BOTH, BIGGER, SMALLEST, COUNT, NOBODY)
+
+# What a system cannot do, whatever is replied: the pattern system neither counts nor compares two that are named.
+SYSTEMS: dict[str, tuple[dict[str, Any], tuple[Question, ...]]] = {
+    "kerag": ({}, EVERY),
+    "anchorrag": ({"prefilter": None, "width": 2}, EVERY),
+    "anchorrag asking for each": ({"per_relation_calls": True, "backtracking": True, "width": 2}, EVERY),
+    "4stepfocus": ({}, (TAUGHT, FROM, BOTH, SMALLEST, NOBODY)),
+    "4stepfocus one by one": ({"rerank": "each", "critic": True}, (TAUGHT, FROM, BOTH, SMALLEST)),
+    "know3rag": ({}, EVERY),
+    "know3rag as in the paper": ({"paper_calls": True}, EVERY),
+    "tog": ({}, EVERY),
+    "pog": ({"width": 2}, EVERY),
+}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
+    return build_turtle(WORLD, tmp_path_factory.mktemp("world"))
+
+
+@pytest.fixture(scope="module")
+def collected(
+    world: KnowledgeBase, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, tuple[Manifest, list[TraceRow]]]:
+    found = {}
+    for name, (options, asked) in SYSTEMS.items():
+        out = tmp_path_factory.mktemp("traces") / "out"
+        program = resolve_program(name.split()[0])(Sources.of(world), **options)
+        found[name] = collect(program, asked, out, passes=["gold"], cap=40), read_traces(out)
+    return found
+
+
+def engine(world: KnowledgeBase, *questions: Question) -> GoldEngine:
+    return GoldEngine(Sources.of(world), questions, 2)
+
+
+def reply(world: KnowledgeBase, asked: Question, outputs: str, **inputs: str | list[str]) -> Reply:
+    """The right reply to a prompt about a question: inputs in their order, lists being written as in prompts."""
+    written = {
+        name: value if isinstance(value, str) else "\n".join(f"[{n}] {item}" for n, item in enumerate(value, 1))
+        for name, value in {"question": asked.question, **inputs}.items()
+    }
+    right = engine(world, asked).reply(Prompt(written, tuple(outputs.split(", "))))
+    assert right is not None
+    return right
+
+
+# --- every system --------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_right_replies_lead_every_system_to_proved_answers(
+    collected: dict[str, tuple[Manifest, list[TraceRow]]], name: str
+) -> None:
+    manifest, _ = collected[name]
+    (about,) = manifest.passes.values()
+    assert (about["kept"], about["rejected"]) == (len(SYSTEMS[name][1]), {})
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_a_guided_model_could_have_written_every_reply(
+    collected: dict[str, tuple[Manifest, list[TraceRow]]], name: str
+) -> None:
+    for row in collected[name][1]:
+        _, prompt, completion = (str(message["content"]) for message in row.messages)
+        assert taken(prompt, completion) == completion, row.signature
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_every_taught_step_of_a_system_has_rows(
+    collected: dict[str, tuple[Manifest, list[TraceRow]]], name: str, world: KnowledgeBase
+) -> None:
+    expected = {
+        "kerag": "AnswerFromFacts NameTopics SelectPaths",
+        "anchorrag": "AnswerFromFacts AnswerFromMemory ExtractKeywords JudgeAndGoOn ScoreRelations",
+        "anchorrag asking for each": "AnswerFromFacts AnswerFromMemory ExtractKeywords FilterTriples JudgeSufficiency "
+        "NameSubGoals Reflect ScoreRelations UpdateMemory",
+        "4stepfocus": "ScoreCandidates TripletsFromQuery",
+        "4stepfocus one by one": "ScoreCandidate TripletsFromQuery",
+        "know3rag": "AnswerFromMemory AnswerWithReferences CheckPassages ExtractTriples NextQuestion",
+        "know3rag as in the paper": "AnswerFromMemory AnswerWithReferences ExtractTriples JudgePassage NextQuestion",
+        "tog": "AnswerFromFacts AnswerFromMemory JudgeSufficiency NameTopics ScoreEntities ScoreRelations",
+        "pog": "AnswerFromFacts AnswerFromMemory JudgeSufficiency NameSubGoals NameTopics Reflect ScoreEntities "
+        "ScoreRelations UpdateMemory",
+    }
+    assert {row.signature for row in collected[name][1]} == set(expected[name].split())
+
+
+def test_every_step_there_is_can_be_computed_or_it_is_said_why_not() -> None:
+    steps = [step for name in signatures.__all__ if is_step(step := getattr(signatures, name))]
+    reasons = {step.__name__: why for step in steps if (why := why_not(step)) is not None}
+    assert set(reasons) == {"AnswerDirectly", "AnswerWithTriples", "JudgeAnswer", "ParaphraseQuestion"}
+    assert "by heart" in reasons["AnswerDirectly"]
+
+
+def test_a_program_that_answers_by_heart_is_refused_with_the_reason(world: KnowledgeBase) -> None:
+    program = resolve_program("io")(Sources.of(world))
+    assert list(uncomputable(program)) == ["AnswerDirectly"]
+    with pytest.raises(UserError, match="AnswerDirectly: what a model knows by heart"):
+        check_computable(program)
+
+
+# --- what is taught ------------------------------------------------------------------------------
+def test_passages_that_no_prompt_holds_are_not_taught(collected: dict[str, tuple[Manifest, list[TraceRow]]]) -> None:
+    manifest, rows = collected["know3rag"]
+    assert manifest.left_out["beyond_prompt"] > 0
+    assert "WritePassages" not in {row.signature for row in rows}
+    from_memory = [row.messages[-1]["content"] for row in rows if row.signature == "AnswerFromMemory"]
+    assert from_memory and all("[[ ## answers ## ]]\nnone" in text for text in from_memory)
+
+
+def test_detours_are_taken_and_not_taught(world: KnowledgeBase, tmp_path: Path) -> None:
+    program = resolve_program("kerag")(Sources.of(world), hops=2)
+    facts = {}
+    for detours in (0, 2):
+        out = tmp_path / str(detours)
+        collect(program, [TAUGHT], out, passes=["gold"], detours=detours)
+        first, *_, last = (row for row in read_traces(out) if row.signature in ("SelectPaths", "AnswerFromFacts"))
+        (right,) = [line[1] for line in first.messages[1]["content"].splitlines() if "Heiden → student of" in line]
+        assert f"]]\n{right}\n" in first.messages[-1]["content"]
+        assert "Paul Hindemith" in last.messages[-1]["content"]
+        facts[detours] = last.messages[1]["content"].count(" → ")
+    assert facts[2] > facts[0]
+
+
+def test_a_pattern_over_a_relation_that_is_not_listed_is_not_taught(world: KnowledgeBase) -> None:
+    def patterns(*relations: str) -> Reply:
+        inputs = {"types": [], "relations": list(relations), "known_names": ["Bernhard Heiden (Composer)"]}
+        return reply(world, FROM, "triplets, answer", **inputs)
+
+    listed = patterns("student of / teacher", "nationality: Person to X")
+    missing = patterns("student of: Composer to Composer")
+    lines = ["Bernhard Heiden | student of | ?y1", "?y1 | nationality | ?x"]
+    assert listed == reply_of({"triplets": lines, "answer": "?x"})
+    assert missing.outputs == listed.outputs and not missing.taught
+
+
+# --- single steps --------------------------------------------------------------------------------
+def test_keywords_are_spelt_as_in_the_graph_and_what_follows_is_recognised(world: KnowledgeBase) -> None:
+    wrong = question("Who taught Bernhard Hieden?", ["heiden"], ["hindemith"], [[("studentOf", "out")]])
+    known = ["Bernhard Hieden = Bernhard Heiden (Composer)"]
+    right = reply(world, wrong, "proofread, keywords", known_names=known)
+    assert right.outputs == {"proofread": TAUGHT.question, "keywords": ["Bernhard Heiden"]}
+    inputs = {"question": TAUGHT.question, "topics": "[1] Bernhard Heiden", "paths": "[1] Bernhard Heiden → student of"}
+    after = engine(world, wrong).reply(Prompt(inputs, ("keep",)))
+    assert after is not None and after.outputs == {"keep": [1]}
+
+
+def test_facts_suffice_when_they_hold_the_path_to_its_end(world: KnowledgeBase) -> None:
+    first, second = "Bernhard Heiden → student of → Paul Hindemith", "Paul Hindemith → nationality → German"
+    other = "Paul Hindemith → instrument → viola | piano"
+    shown = {"topics": ["Bernhard Heiden"]}
+    paths = ["Bernhard Heiden → student of → instrument (2)", "Bernhard Heiden → student of → nationality (1)"]
+    half = shown | {"facts": [first, other]}
+    assert not reply(world, FROM, "sufficient", **half).outputs["sufficient"]
+    assert reply(world, FROM, "sufficient", **shown, facts=[first, second]).outputs["sufficient"]
+    assert reply(world, FROM, "relevant, sufficient, follow", **half, paths=paths, most="3").outputs == {
+        "relevant": [1],
+        "sufficient": False,
+        "follow": [2],
+    }
+
+
+def test_facts_of_a_later_hop_are_relevant_by_themselves(world: KnowledgeBase) -> None:
+    facts = ["Paul Hindemith → instrument → viola | piano", "Paul Hindemith → nationality → German"]
+    assert reply(world, FROM, "relevant", topics=["Bernhard Heiden"], facts=facts).outputs == {"relevant": [2]}
+
+
+def test_what_is_found_is_written_down_for_each_goal(world: KnowledgeBase) -> None:
+    goals = reply(world, FROM, "goals", topics=["Bernhard Heiden"]).outputs["goals"]
+    facts = ["Bernhard Heiden → student of → Paul Hindemith"]
+    assert reply(world, FROM, "findings", goals=goals, facts=facts).outputs["findings"] == ["Paul Hindemith", "unknown"]
+
+
+def test_only_what_leads_on_where_nothing_does_is_gone_back_to(world: KnowledgeBase) -> None:
+    def revisit(*followed: str) -> object:
+        aside = ["Bernhard Heiden → born in (1)", "Bernhard Heiden → student of (1)"]
+        inputs = {"findings": ["?: unknown"], "topics": ["Bernhard Heiden"], "followed": list(followed), "paths": aside}
+        return reply(world, FROM, "revisit", **inputs).outputs["revisit"]
+
+    assert revisit("Bernhard Heiden → date of birth") == [2]
+    assert revisit("Bernhard Heiden → student of → nationality") == []
+
+
+def test_one_of_two_conditions_is_no_answer(world: KnowledgeBase) -> None:
+    shown = {"topics": ["German", "Frankfurt"]}
+    german = "German ← nationality ← Paul Hindemith | Bernhard Sekles"
+    born = "Frankfurt ← born in ← Bernhard Heiden | Bernhard Sekles"
+    outputs = "reasoning, cited, operation, answers"
+    assert reply(world, BOTH, outputs, **shown, facts=[german]).outputs["answers"] == []
+    both = reply(world, BOTH, outputs, **shown, facts=[german, born]).outputs
+    assert (set(both["cited"]), both["operation"], both["answers"]) == ({1, 2}, "common", ["Bernhard Sekles"])
+
+
+def test_candidates_are_told_apart_by_their_names(world: KnowledgeBase) -> None:
+    candidates = ["Paul Hindemith (Composer). A violist.", "Paul Hindemith Society (Club)", "Lukas Foss"]
+    right = reply(world, TAUGHT, "verdicts", candidates=candidates)
+    assert right == reply_of({"verdicts": ["1: 1 fits", "2: 0 no", "3: 0 no"]})
+    homonyms = reply(world, TAUGHT, "verdicts", candidates=["Paul Hindemith (Composer)", "Paul Hindemith (Painter)"])
+    assert not homonyms.taught
+
+
+def test_what_is_missing_is_asked_for(world: KnowledgeBase) -> None:
+    stated_first = ["Bernhard Heiden is a student of Paul Hindemith."]
+    asked = reply(world, FROM, "next_question", references=stated_first, answer_so_far="unknown")
+    assert asked.taught and asked.outputs["next_question"] == "What is the nationality of Paul Hindemith?"
+
+
+# --- sentences -----------------------------------------------------------------------------------
+def test_every_edge_is_read_back_from_its_sentence(world: KnowledgeBase) -> None:
+    graph = world.graph
+    for head in range(graph.num_entities):
+        edges = graph.expand([head], None, Direction.OUT, 20)
+        for relation, tail in zip(edges.relations.tolist(), edges.tails.tolist(), strict=True):
+            edge, text = (head, relation, tail), sentence(graph, (head, relation, tail))
+            found, whole = stated(graph, text, edges_in(graph, text, [head]))
+            assert edge in found and whole, text
+
+
+def test_what_else_a_text_says_is_noticed(world: KnowledgeBase) -> None:
+    graph = world.graph
+    relation = graph.find_relation(EX + "studentOf")
+    assert relation is not None
+    edge = (node(graph, "heiden"), relation, node(graph, "hindemith"))
+    found, whole = stated(graph, f"{sentence(graph, edge)} He was born in Frankfurt.", [edge])
+    assert found == [edge] and not whole
+    assert question_for(graph, edge[0], Hop(relation, Direction.OUT), [edge[2]]).startswith("Wh")
+
+
+# --- verification --------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("passages", "expected"),
+    [
+        ([("Bernhard Heiden is a student of Paul Hindemith.", "kept")], None),
+        ([("Bernhard Heiden is a student of Paul Hindemith.", "irrelevant")], "cited_not_retrieved"),
+        ([("Paul Hindemith taught.", "kept"), ("Bernhard Heiden studied.", "kept")], "cited_not_retrieved"),
+    ],
+)
+def test_a_cited_triple_was_read_where_a_kept_passage_names_both_ends(
+    world: KnowledgeBase, passages: list[tuple[str, str]], expected: str | None
+) -> None:
+    graph = world.graph
+    relation = graph.find_relation(EX + "studentOf")
+    assert relation is not None
+    evidence = evidence_rows(graph, [(node(graph, "heiden"), relation, node(graph, "hindemith"))])
+    read = [Consulted(1, "corpus", text, True, None, verdict) for text, verdict in passages]
+    prediction = dspy.Prediction(evidence=evidence, retrieved=frozenset(), steps=read)
+    row = {"status": "ok", "f1": 1.0, "hit": 1.0}
+    assert rejection(graph, TAUGHT, row, prediction, ()) == expected
+
+
+# --- parts ---------------------------------------------------------------------------------------
+class Characters:
+    """A vocabulary of single characters, and the mark `[[`."""
+
+    MARK = -1
+    ends = frozenset({-2})
+    digits = frozenset(map(ord, "0123456789"))
+    commas = frozenset(map(ord, " ,"))
+    point = frozenset({ord(".")})
+    minus = frozenset({ord("-")})
+
+    def text(self, token: int) -> str:
+        return "[[" if token == self.MARK else chr(token)
+
+    def encode(self, text: str) -> list[int]:
+        return [self.MARK if c == "\0" else ord(c) for c in text.replace("[[", "\0")]
+
+
+def taken(prompt: str, completion: str) -> str:
+    """As much of a completion as a guide takes that was made for the prompt."""
+    words = Characters()
+    tokens = words.encode(completion)
+    guide = Guide(fields_of(prompt), words, 10_000, 10_000)
+    for at, token in enumerate(tokens):
+        allowed = guide.allowed(lambda some, token=token: token if some is None or token in some else min(some))  # type: ignore[misc]
+        if allowed is not None and token not in allowed:
+            return "".join(map(words.text, tokens[:at]))
+        guide.took(token)
+    return completion
+
+
+def is_step(found: object) -> bool:
+    return isinstance(found, type) and issubclass(found, dspy.Signature)
+
+
+def reply_of(outputs: dict[str, Any]) -> Reply:
+    return Reply(outputs)
+
+
+def test_steps_are_recognised_by_all_their_fields() -> None:
+    assert fields_of_step(signatures.JudgePassage) == "question, entities, passage -> helps"
