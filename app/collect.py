@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app import options
+from app.asked import LimitOption, SeedOption, asked_questions
 from app.console import print_json, printable, stderr, stdout
 from app.progress import reporting, waiting
 
@@ -30,8 +31,8 @@ def collect(
             help="JSON lines, as for `triplecheck eval`. Default: the bundled training questions.",
         ),
     ] = None,
-    limit: options.LimitOption = None,
-    seed: Annotated[int, typer.Option(metavar="S", help="Which sample.")] = 0,
+    limit: LimitOption = None,
+    seed: SeedOption = 0,
     lm: options.LmOption = None,
     role: options.RoleOption = None,
     hops: options.HopsOption = None,
@@ -107,8 +108,7 @@ def collect(
     err.quiet = json
     with waiting(err, "loading"):
         from app import opening, running
-        from app.knowledge import BUNDLED, open_knowledge_base
-        from evals import bundled_questions, read_questions
+        from app.knowledge import open_knowledge_base
         from kg import UserError
         from lms import Budget
         from optimize import traces
@@ -116,9 +116,7 @@ def collect(
         unknown = sorted(set(export or ()) - set(traces.FORMS))
         if unknown:
             raise UserError(f"--export {unknown[0]}: no such form; there are: {', '.join(traces.FORMS)}")
-        if questions is None and settings.kb is not None and str(settings.kb) != BUNDLED:
-            raise UserError(f"--questions is missing: there are none of {settings.kb} among the bundled ones")
-        asked = read_questions(questions or bundled_questions("train"), limit, seed)
+        asked, _ = asked_questions(settings, questions, ("train",), limit=limit, seed=seed)
     with reporting(err, "opening the knowledge base") as tell:
         opened = open_knowledge_base(settings, tell)
         runner = opening.open_program(settings, opened)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from app import options
+from app.asked import DataOption, LimitOption, PathOption, SeedOption, SplitOption, asked_questions
 from app.console import print_json, printable, stderr, stdout
-from app.data import PathOption, SplitOption
 
 if TYPE_CHECKING:
     from evals import Scores
-    from optimize import Compiled, Estimate, Split
+    from optimize import Compiled, Estimate
 
 RUNS = Path("runs")
 _TABLE = (
@@ -45,14 +45,11 @@ def compile_program(
         Path | None,
         typer.Option("--held-out", metavar="FILE", help="Measure on these questions; then all others are fitted to."),
     ] = None,
-    data: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="In place of --questions: a data set of `triplecheck data list`."),
-    ] = None,
+    data: DataOption = None,
     split: SplitOption = None,
     path: PathOption = None,
-    limit: options.LimitOption = None,
-    seed: Annotated[int, typer.Option(metavar="S", help="Which sample, and of whatever else is drawn.")] = 0,
+    limit: LimitOption = None,
+    seed: SeedOption = 0,
     step: Annotated[
         str | None, typer.Option(metavar="NAME", help="Compile this step alone, by a metric of its own.")
     ] = None,
@@ -82,12 +79,7 @@ def compile_program(
     grounded_only: options.GroundedOption = None,
     hops: options.HopsOption = None,
     option: options.ProgramOptions = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help="Directory of the run; one that is there is taken up again. Default: below runs/."
-        ),
-    ] = None,
+    out: options.RunOption = None,
     workers: options.WorkersOption = None,
     estimate: Annotated[bool, typer.Option("--estimate", help="Only say what it may take.")] = False,
     budget_calls: options.CallsOption = None,
@@ -131,14 +123,20 @@ def compile_program(
     with waiting(err, "loading"):
         import optimize
         from app import opening
-        from app.knowledge import open_knowledge_base
+        from app.knowledge import BUNDLED, open_knowledge_base
+        from evals import bundled_questions, read_questions
         from lms import Budget
         from optimize.pareto import check_objective
         from optimize.quirks import quiet
 
         spec = optimize.resolve_optimizer(optimizer)
         aim = check_objective(objective)
-        asked, source = _questions(settings, questions, held_out, data, split, path, limit, seed)
+        found, source = asked_questions(
+            settings, questions, ("train",), data=data, split=split, path=path, limit=limit, seed=seed
+        )
+        if held_out is None and source == BUNDLED:
+            held_out = bundled_questions("dev")
+        asked = optimize.split(found, None if held_out is None else read_questions(held_out))
         bundles = [optimize.load_bundle(place) for place in part or ()]
     with reporting(err, "opening the knowledge base") as tell:
         opened = open_knowledge_base(settings, tell)
@@ -249,38 +247,3 @@ def show(result: Compiled, place: Path) -> None:
 def _number(scores: Scores, field: str) -> str:
     value = getattr(scores, field)
     return "-" if value is None else f"{value:.3f}"
-
-
-def _questions(
-    settings: Any,
-    questions: Path | None,
-    held_out: Path | None,
-    data: str | None,
-    split: str | None,
-    path: Path | None,
-    limit: int | None,
-    seed: int,
-) -> tuple[Split, str]:
-    """The questions to compile with, split, and what to call them."""
-    import optimize
-    from app.knowledge import BUNDLED
-    from evals import bundled_questions, read_questions
-    from kg import UserError
-
-    if data is None and (split is not None or path is not None):
-        raise UserError("--split and --path say which part of a data set to take; name it with --data")
-    if data is not None and questions is not None:
-        raise UserError("--questions and --data exclude each other; keep one")
-    if data is not None:
-        from evals.datasets import load_dataset
-
-        found = load_dataset(data, split, path=path, limit=limit, seed=seed)
-        source = "-".join(filter(None, (data, split)))
-    elif questions is not None:
-        found, source = read_questions(questions, limit, seed), questions.name.split(".")[0]
-    elif settings.kb is not None and str(settings.kb) != BUNDLED:
-        raise UserError(f"--questions is missing: there are none of {settings.kb} among the bundled ones")
-    else:
-        found, source = read_questions(bundled_questions("train"), limit, seed), "bundled"
-        held_out = held_out or bundled_questions("dev")
-    return optimize.split(found, None if held_out is None else read_questions(held_out)), source

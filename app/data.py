@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app import options
+from app.asked import LimitOption, PathOption, SplitOption
 from app.console import print_json, printable, stderr, stdout
 from app.progress import waiting
 
@@ -19,17 +20,6 @@ commands = typer.Typer(
     no_args_is_help=True,
 )
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of a data set: see `triplecheck data list`.")]
-SplitOption = Annotated[
-    str | None, typer.Option("--split", metavar="SPLIT", help="Default: the one that results are usually given for.")
-]
-PathOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--path",
-        metavar="PATH",
-        help="An official file, a folder with the official files, or a copy of the hub's data set. Default: the hub.",
-    ),
-]
 
 
 @commands.command("list")
@@ -93,7 +83,7 @@ def convert(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="File to write: .jsonl or .jsonl.gz.")],
     path: PathOption = None,
     split: SplitOption = None,
-    limit: options.LimitOption = None,
+    limit: LimitOption = None,
     seed: Annotated[int, typer.Option(metavar="S", help="Which sample.")] = 0,
     revision: Annotated[
         str | None, typer.Option(metavar="REV", help="Commit, branch or tag of the hub's data set.")

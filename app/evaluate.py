@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from app import options, running
+from app.asked import DataOption, LimitOption, PathOption, SeedOption, SplitOption, asked_questions
 from app.console import print_json, printable, stderr, stdout
-from app.data import PathOption, SplitOption
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -53,28 +53,18 @@ def evaluate(
             "Default: the test questions of the bundled knowledge base.",
         ),
     ] = None,
-    data: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="In place of --questions: a data set of `triplecheck data list`."),
-    ] = None,
+    data: DataOption = None,
     split: SplitOption = None,
     path: PathOption = None,
-    limit: options.LimitOption = None,
-    seed: Annotated[int, typer.Option(metavar="S", help="Which sample.")] = 0,
+    limit: LimitOption = None,
+    seed: SeedOption = 0,
     bundle: options.BundleOption = None,
     lm: options.LmOption = None,
     role: options.RoleOption = None,
     grounded_only: options.GroundedOption = None,
     hops: options.HopsOption = None,
     option: options.ProgramOptions = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Directory of the run; one that is there is taken up again. Default: below runs/, named for program, "
-            "questions and models.",
-        ),
-    ] = None,
+    out: options.RunOption = None,
     workers: options.WorkersOption = None,
     timeout: options.TimeoutOption = None,
     judge: Annotated[
@@ -132,26 +122,13 @@ def evaluate(
     with waiting(err, "loading"):
         import evals
         from app import opening
-        from app.knowledge import BUNDLED, open_knowledge_base
-        from kg import UserError
+        from app.knowledge import open_knowledge_base
         from lms import Budget
 
-        if data is None and (split is not None or path is not None):
-            raise UserError("--split and --path say which part of a data set to take; name it with --data")
-        if data is not None and questions is not None:
-            raise UserError("--questions and --data exclude each other; keep one")
-        if data is None and questions is None and settings.kb is not None and str(settings.kb) != BUNDLED:
-            raise UserError(f"--questions is missing: there are none of {settings.kb} among the bundled ones")
         roles = opening.roles(settings)
-        if data is not None:
-            from evals.datasets import load_dataset
-
-            asked = load_dataset(data, split, path=path, limit=limit, seed=seed)
-            source = "-".join(filter(None, (data, split)))
-        else:
-            file = questions or evals.bundled_questions("test")
-            asked = evals.read_questions(file, limit, seed)
-            source = file.name.split(".")[0]
+        asked, source = asked_questions(
+            settings, questions, ("test",), data=data, split=split, path=path, limit=limit, seed=seed
+        )
     with reporting(err, "opening the knowledge base") as tell:
         opened = open_knowledge_base(settings, tell)
         runner = opening.open_program(settings, opened)

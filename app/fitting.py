@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from app import options
+from app.asked import DataOption, LimitOption, PathOption, SeedOption, SplitOption, asked_questions
 from app.console import print_json, printable, stderr, stdout
-from app.data import PathOption, SplitOption
 
 if TYPE_CHECKING:
-    from evals.questions import Question
     from optimize.fit import Fitted
 
 RUNS = Path("runs")
@@ -29,14 +28,11 @@ def fit(
             "and dev questions; of a --bundle, which may have seen the former, the dev questions.",
         ),
     ] = None,
-    data: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="In place of --questions: a data set of `triplecheck data list`."),
-    ] = None,
+    data: DataOption = None,
     split: SplitOption = None,
     path: PathOption = None,
-    limit: options.LimitOption = None,
-    seed: Annotated[int, typer.Option(metavar="S", help="Which sample.")] = 0,
+    limit: LimitOption = None,
+    seed: SeedOption = 0,
     tried: Annotated[
         list[str] | None,
         typer.Option(
@@ -68,12 +64,7 @@ def fit(
     grounded_only: options.GroundedOption = None,
     hops: options.HopsOption = None,
     option: options.ProgramOptions = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help="Directory of the run; one that is there is taken up again. Default: below runs/."
-        ),
-    ] = None,
+    out: options.RunOption = None,
     workers: options.WorkersOption = None,
     budget_calls: options.CallsOption = None,
     budget_tokens: options.TokensOption = None,
@@ -135,7 +126,10 @@ def fit(
         kind = resolve_program(settings.program)
         space = () if threshold_only else fitting.read_space(tried) if tried else fitting.space_of(kind.name)
         aim, kept = check_objective(objective), fitting.check_promise(promise, alpha, delta)
-        asked, source = _questions(settings, questions, data, split, path, limit, seed)
+        splits = ("train", "dev") if settings.bundle is None else ("dev",)
+        asked, source = asked_questions(
+            settings, questions, splits, data=data, split=split, path=path, limit=limit, seed=seed
+        )
         compiled = None if settings.bundle is None else load_bundle(settings.bundle)
     with reporting(err, "opening the knowledge base") as tell:
         opened = open_knowledge_base(settings, tell)
@@ -196,36 +190,3 @@ def show_fitted(fitted: Fitted, place: Path) -> None:
         f"bundle: {printable(str(fitted.bundle))} (fit.json and calibration.png in {printable(str(place))})",
         soft_wrap=True,
     )
-
-
-def _questions(
-    settings: Any,
-    questions: Path | None,
-    data: str | None,
-    split: str | None,
-    path: Path | None,
-    limit: int | None,
-    seed: int,
-) -> tuple[list[Question], str]:
-    """The dev questions, and what to call them."""
-    from app.knowledge import BUNDLED
-    from evals import bundled_questions, read_questions
-    from evals.questions import sampled
-    from kg import UserError
-
-    if data is None and (split is not None or path is not None):
-        raise UserError("--split and --path say which part of a data set to take; name it with --data")
-    if data is not None and questions is not None:
-        raise UserError("--questions and --data exclude each other; keep one")
-    if data is not None:
-        from evals.datasets import load_dataset
-
-        found = load_dataset(data, split, path=path, limit=limit, seed=seed)
-        return found, "-".join(filter(None, (data, split)))
-    if questions is not None:
-        return read_questions(questions, limit, seed), questions.name.split(".")[0]
-    if settings.kb is not None and str(settings.kb) != BUNDLED:
-        raise UserError(f"--questions is missing: there are none of {settings.kb} among the bundled ones")
-    splits = ("train", "dev") if settings.bundle is None else ("dev",)
-    found = [question for name in splits for question in read_questions(bundled_questions(name))]
-    return found if limit is None else sampled(found, limit, seed), BUNDLED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -57,8 +58,11 @@ BundleOption = Annotated[
         "where none are given.",
     ),
 ]
-LimitOption = Annotated[
-    int | None, typer.Option("--limit", metavar="N", min=1, help="A random sample of so many questions.")
+RunOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", metavar="DIR", help="Directory of the run; one that is there is taken up again. Default: below runs/."
+    ),
 ]
 WorkersOption = Annotated[
     int | None, typer.Option("--workers", metavar="N", min=1, help="Questions under way at once. Default: 1.")

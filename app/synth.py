@@ -34,6 +34,12 @@ def synth(
     typos: Annotated[
         float, typer.Option(metavar="X", min=0, max=1, help="Share of the questions with a misspelt name.")
     ] = 0.0,
+    avoid: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE", help="Make none with the topics and answers of a question in this file. Repeatable."
+        ),
+    ] = None,
     lm: options.LmOption = None,
     role: options.RoleOption = None,
     workers: Annotated[int, typer.Option(metavar="N", min=1, help="Questions worded at once, with --lm.")] = 1,
@@ -54,6 +60,7 @@ def synth(
 
     roles = None
     with waiting(stderr(), "loading"):
+        from evals import read_questions
         from evals.questions_file import write_questions
         from lms import Roles
         from optimize.synth import KINDS, synthesise
@@ -70,6 +77,7 @@ def synth(
             most_answers=most_answers,
             phrasings=phrasings,
             typos=typos,
+            avoid=[question for file in avoid or () for question in read_questions(file)],
             roles=roles,
             workers=workers,
             progress=tell,

@@ -93,6 +93,17 @@ def digest(value: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
+def configuration_digest(configuration: Mapping[str, Any]) -> str:
+    """A short hash of a configuration. What is null is as what is not there, as for `differences`."""
+    return digest(_without_nulls(plain(configuration)))
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
+
+
 def row_key(question: Question, configuration_digest: str) -> str:
     """The content key of a row: the configuration, and the question with everything it is scored against."""
     return digest(
@@ -111,7 +122,7 @@ def row_key(question: Question, configuration_digest: str) -> str:
 
 
 def differences(there: Any, here: Any, name: str = "") -> list[str]:
-    """Where two configurations differ, one line each: `name: there, now here`."""
+    """Where two configurations differ, one line each: `name: there, now here`. A null is as nothing there."""
     if isinstance(there, dict) and isinstance(here, dict):
         found = []
         for key in sorted({*there, *here}):

@@ -12,7 +12,7 @@ from typing import Any
 import dspy
 
 from evals.asking import Finished, OutOfBudget
-from evals.configuration import describe, digest, row_key
+from evals.configuration import configuration_digest, describe, row_key
 from evals.executors import Executor, Job, Threads
 from evals.judge import checked_judge
 from evals.progress import Progress, Tally
@@ -86,7 +86,7 @@ def evaluate(
         judging = checked_judge(dspy.settings.lm_roles) if judge else None
         if judging is not None:
             configuration["judge"] = judging.prompts
-        of_configuration = digest(configuration)
+        of_configuration = configuration_digest(configuration)
         keys = {question.id: row_key(question, of_configuration) for question in asked}
         job = Job(program, knowledge_base, configuration, keys, timeout, judging)
         with RunDirectory(Path(out), configuration, keys) as directory, Trackers(trackers) as told:

@@ -106,6 +106,7 @@ class Blueprint:
         differ = differences(self.configuration, plain(here))
         if differ:
             raise UserError(f"a worker process opened another program than was described: {'; '.join(differ)}")
+        base.linker.mentions("warm up")  # what it loads at its first question is not on that question's time
         return Asker(program, names, self.timeout, judge)
 
 

@@ -49,6 +49,7 @@ def synthesise(
     most_answers: int = MOST_ANSWERS,
     phrasings: int = 1,
     typos: float = 0.0,
+    avoid: Sequence[Question] = (),
     roles: Roles | str | None = None,
     workers: int = 1,
     progress: Callable[[str, int, int | None], None] | None = None,
@@ -66,6 +67,7 @@ def synthesise(
         most_answers: a question with more is drawn again.
         phrasings: wordings of each question, as far as there are so many.
         typos: share of the questions that get one typing error in the name of a topic.
+        avoid: questions to be measured on: none is made that has the topics and the answers of one of them.
         roles: the model of `query` words the questions, if it has words of its own; None: templates alone.
         workers: questions worded at once.
         progress: told what is being done, how much of it, and of how much.
@@ -76,13 +78,15 @@ def synthesise(
     _check(count, kinds, phrasings, typos)
     say = progress or (lambda _what, _done, _total: None)
     drafts = _Drafts(Drawing(Surroundings(kb, random.Random(seed)), most_answers), kinds)
+    taken = set(map(_asks, avoid))
     questions: list[Question] = []
     while len(questions) < count and (
         drawn := drafts.draw(-(-(count - len(questions)) // phrasings), lambda done: say("drawing", done, None))
     ):
         worded = _worded(kb, drawn, phrasings, roles, workers, say)
         for number, (draft, texts) in enumerate(worded, drafts.drawn - len(drawn) + 1):
-            questions += _questions(kb, draft, texts, f"synth-{seed}-{number}")
+            made = _questions(kb, draft, texts, f"synth-{seed}-{number}")
+            questions += [question for question in made if _asks(question) not in taken]
         questions = _distinct(questions)
     if len(questions) < count:
         spare = "" if phrasings == 1 else ", or with fewer wordings of each"
@@ -187,6 +191,10 @@ def _questions(kb: KnowledgeBase, draft: Draft, texts: Sequence[tuple[str, str]]
         )
         for at, (text, by) in enumerate(texts, 1)
     ]
+
+
+def _asks(question: Question) -> tuple[frozenset[str], frozenset[str]]:
+    return frozenset(question.topic), frozenset(question.answers)
 
 
 def _distinct(questions: Sequence[Question]) -> list[Question]:

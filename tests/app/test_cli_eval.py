@@ -114,4 +114,4 @@ def test_without_files_the_bundled_ones_are_used(run: Run, fresh_dspy: None) -> 
     assert result.exit_code == 0, result.output
     summary = json.loads(result.stdout)
     assert summary["n"] == 3
-    assert summary["out"] == str(Path("runs/kerag-questions_test-extractive"))
+    assert summary["out"] == str(Path("runs/kerag-bundled-extractive"))

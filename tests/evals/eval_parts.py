@@ -102,7 +102,7 @@ class OneHop(Program):
         if "unavailable" in words:
             raise GraphUnavailableError("the graph does not answer")
         if "hang" in words:
-            for _ in range(200):
+            for _ in range(600):
                 time.sleep(0.02)
                 trace.add(Expanded(1, "nowhere", 0, 0))
             raise AssertionError("nobody stopped it")

@@ -216,6 +216,13 @@ def test_a_smaller_sample_costs_the_larger_one_nothing(knowledge_base: Knowledge
     assert len(program.asked) == 2
 
 
+def test_an_option_that_is_nothing_is_as_one_that_was_not_there(knowledge_base: KnowledgeBase, tmp_path: Path) -> None:
+    run(knowledge_base, RIGHT[:3], tmp_path)
+    program = OneHop(sources(knowledge_base))
+    assert run(knowledge_base, RIGHT[:3], tmp_path, program, settings={"sample": None}).scores.n == 3
+    assert program.asked == []
+
+
 @pytest.mark.parametrize(
     ("switches", "options", "names"),
     [

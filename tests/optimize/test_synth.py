@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
@@ -172,6 +172,16 @@ def test_what_is_unanswerable_has_no_edge_that_answers_it(bundled: KnowledgeBase
 def test_the_same_seed_makes_the_same_questions(bundled: KnowledgeBase, made: Sequence[Question]) -> None:
     assert list(synthesise(bundled, 16, seed=3).questions) == list(made[:16])
     assert list(synthesise(bundled, 16, seed=4).questions) != list(made[:16])
+
+
+def test_what_is_to_be_measured_on_is_avoided(bundled: KnowledgeBase, made: Sequence[Question]) -> None:
+    def asks(questions: Iterable[Question]) -> set[tuple[frozenset[str], frozenset[str]]]:
+        return {(frozenset(question.topic), frozenset(question.answers)) for question in questions}
+
+    kept_apart = made[::2]
+    others = synthesise(bundled, len(made) // 2, seed=3, avoid=kept_apart).questions
+    assert not asks(others) & asks(kept_apart)
+    assert asks(others) & asks(made), "the rest is drawn as ever"
 
 
 def test_no_two_questions_are_nearly_the_same(made: Sequence[Question]) -> None:

@@ -1,0 +1,80 @@
+"""The questions that a command asks: of a file, of a published data set, or the bundled ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from app.config import Settings
+    from evals.questions import Question
+
+DataOption = Annotated[
+    str | None,
+    typer.Option("--data", metavar="NAME", help="In place of --questions: a data set of `triplecheck data list`."),
+]
+SplitOption = Annotated[
+    str | None, typer.Option("--split", metavar="SPLIT", help="Default: the one that results are usually given for.")
+]
+PathOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--path",
+        metavar="PATH",
+        help="An official file, a folder with the official files, or a copy of the hub's data set. Default: the hub.",
+    ),
+]
+LimitOption = Annotated[
+    int | None, typer.Option("--limit", metavar="N", min=1, help="A random sample of so many questions.")
+]
+SeedOption = Annotated[int, typer.Option("--seed", metavar="S", help="Which sample, and of whatever else is drawn.")]
+
+
+def asked_questions(
+    settings: Settings,
+    questions: Path | None,
+    bundled: tuple[str, ...],
+    *,
+    data: str | None = None,
+    split: str | None = None,
+    path: Path | None = None,
+    limit: int | None = None,
+    seed: int = 0,
+) -> tuple[list[Question], str]:
+    """The questions, and what to call them in the name of a run.
+
+    Args:
+        settings: say which knowledge base they are asked of.
+        questions: a file of questions.
+        bundled: the splits of the bundled questions to take where nothing is named.
+        data: a published data set, in place of a file.
+        split: which part of `data`.
+        path: where `data` lies.
+        limit: a random sample of so many.
+        seed: which sample.
+
+    Raises:
+        UserError: the arguments exclude each other, or there are no questions.
+    """
+    from app.knowledge import BUNDLED
+    from evals import bundled_questions, read_questions
+    from evals.questions import sampled
+    from kg import UserError
+
+    if data is None and (split is not None or path is not None):
+        raise UserError("--split and --path say which part of a data set to take; name it with --data")
+    if data is not None and questions is not None:
+        raise UserError("--questions and --data exclude each other; keep one")
+    if data is not None:
+        from evals.datasets import load_dataset
+
+        found = load_dataset(data, split, path=path, limit=limit, seed=seed)
+        return found, "-".join(filter(None, (data, split)))
+    if questions is not None:
+        return read_questions(questions, limit, seed), questions.name.split(".")[0]
+    if settings.kb is not None and str(settings.kb) != BUNDLED:
+        raise UserError(f"--questions is missing: there are none of {settings.kb} among the bundled ones")
+    found = [question for name in bundled for question in read_questions(bundled_questions(name))]
+    return found if limit is None else sampled(found, limit, seed), BUNDLED
