@@ -150,7 +150,7 @@ class GraphLinker:
         written = normalize(mention.text)
         for form in mention.forms:
             exact = mention.similarity == 1.0
-            fit = 1.0 if exact else _fit(similarity(written, form))
+            fit = 1.0 if exact else spelling_fit(similarity(written, form))
             for named in self._names.nodes(form):
                 self._keep(found, named, named.source if exact else "typo", fit * _SOURCE_WEIGHT[named.source])
         return found
@@ -159,7 +159,7 @@ class GraphLinker:
         if self._trigrams is not None:
             for similar in self._trigrams.similar(form):
                 for named in self._names.nodes_of(similar.number):
-                    self._keep(found, named, "typo", _fit(similar.similarity) * _SOURCE_WEIGHT[named.source])
+                    self._keep(found, named, "typo", spelling_fit(similar.similarity) * _SOURCE_WEIGHT[named.source])
 
     def _add_loose(self, form: str, found: dict[int, Candidate]) -> None:
         """Names of which the text is a part, or that mean the same."""
@@ -186,7 +186,7 @@ class GraphLinker:
             if words <= other or (other <= words and len(name) > 3):
                 whole.append((number, share))
             elif (spelling := _least_similarity(words, other)) >= _LEAST_SPELLING:
-                misspelt.append((number, share * _fit(spelling)))
+                misspelt.append((number, share * spelling_fit(spelling)))
         return [(named, fit) for number, fit in whole or misspelt for named in self._names.nodes_of(number)]
 
     def _keep(self, found: dict[int, Candidate], named: NamedNode, source: str, lexical: float) -> None:
@@ -228,8 +228,15 @@ class GraphLinker:
         return sorted(ranked, key=lambda c: (-c.score, c.node))
 
 
-def _fit(similarity: float) -> float:
-    """How well a misspelt name fits: a second typing error makes it far less likely than a first."""
+def spelling_fit(similarity: float) -> float:
+    """How well a misspelt name fits: a second typing error makes it far less likely than a first.
+
+    Args:
+        similarity: 1 - edit distance / length of the longer.
+
+    Returns:
+        `lexical` of a candidate whose label is misspelt so.
+    """
     return max(0.05, 1 - _MISSPELT_COST * (1 - similarity))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kg.graph import Graph, IntArray
-from kg.linking import Candidate, Linker
+from kg.linking import Candidate, Linker, spelling_fit
 from kg.names import normalize
 from kg.types import Name
 
@@ -82,7 +82,7 @@ class Constants:
             best = max(c.lexical for c in recognised)
             return _constant([c for c in recognised if c.lexical >= best - _EQUAL])
         named = self._of_type(() if self._linker is None else self._linker.candidates(text, limit=_HOMONYMS), type_id)
-        for sources, least in ((_EXACT, 0.0), (("typo",), self._cutoff), (("dense",), 0.0)):
+        for sources, least in ((_EXACT, 0.0), (("typo",), spelling_fit(self._cutoff)), (("dense",), 0.0)):
             if sources == ("dense",) and not self._by_vector:
                 continue
             found = [c for c in named if c.source in sources and c.lexical >= least]
