@@ -40,7 +40,7 @@ def report(
     """Run an experiment and write its report: tables beside the paper's, figures, errors by stage.
 
     Every program, switch, model, seed and sample size is pinned in the experiment's TOML file. Data sets
-    that are not at hand are left out, and the report says so. What was run before is not run again.
+    and models that are not at hand are left out, and the report says so. What was run before is not run again.
 
     Examples:
 
@@ -63,6 +63,7 @@ def report(
             write_report,
         )
         from kg import UserError
+        from optimize import load_bundle
     if experiment is None:
         for name in experiment_names():
             console.print(f"{name:16} {read_experiment(name).title}", soft_wrap=True, markup=False)
@@ -78,6 +79,7 @@ def report(
             runs / chosen.name,
             Selection(tuple(only or ()), limit, lm, workers),
             lambda cell, progress: tell(f"{cell}:", progress.done, progress.total),
+            load_bundle,
         )
     for line in left_out:
         err.print(f"left out: {printable(line)}", soft_wrap=True)

@@ -21,19 +21,15 @@ def breakdown(layout: str, cell: Cell) -> Breakdown:
 def names(experiment: Experiment, cells: Sequence[Cell]) -> list[str]:
     """What tells cells apart: the data set, and program and models where there are several."""
     several_programs = len({cell.row.label for cell in cells}) > 1
-    several_models = len({_models(cell.model) for cell in cells}) > 1
+    several_models = len({cell.model.title for cell in cells}) > 1
     return [
         ", ".join(
             [experiment.data[cell.data].title or cell.data]
             + [cell.row.label] * several_programs
-            + [_models(cell.model)] * several_models
+            + [cell.model.title] * several_models
         )
         for cell in cells
     ]
-
-
-def _models(model: ModelSpec) -> str:
-    return ", ".join([model.lm, *(f"{role} {lm}" for role, lm in model.roles.items())])
 
 
 def _played(group: str, model: ModelSpec) -> str:

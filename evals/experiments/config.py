@@ -62,6 +62,8 @@ class RowSpec:
     """Where the row stands in a line figure."""
     withheld: bool = False
     """Ask with the facts withheld: what is right then was known to the model, or leaked."""
+    bundle: Path | None = None
+    """The program as compiled in this bundle, played by the models of the table. Left out where it is not there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +74,11 @@ class ModelSpec:
     roles: Mapping[str, str] = field(default_factory=dict)
     limit: int | None = None
     """Sample size with these models; None: the experiment's."""
+
+    @property
+    def title(self) -> str:
+        """Which models play, as tables show it."""
+        return ", ".join([self.lm, *(f"{role} {lm}" for role, lm in self.roles.items())])
 
 
 @dataclass(frozen=True, kw_only=True)

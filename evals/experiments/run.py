@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from evals.configuration import digest, plain
 from evals.errors import read_rows
@@ -18,11 +18,18 @@ from evals.summary import Summary
 from evals.withheld import withhold
 from kg import KnowledgeBase
 from kg.encode import TextEncoder
-from lms import Roles
-from programs import Sources, resolve_program
+from lms import ModelUnavailableError, Roles
+from programs import Program, Sources, resolve_program
 from programs.options import check_options
 
 Tell = Callable[[str, Progress], None]
+
+
+class Compiled(Protocol):
+    """A compiled program, not yet on a graph."""
+
+    def program(self, sources: Sources, options: Mapping[str, Any] | None = None) -> Program:
+        """The program, over some graph."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +76,7 @@ def run_experiment(
     runs: Path,
     selection: Selection | None = None,
     tell: Tell | None = None,
+    bundles: Callable[[Path], Compiled] | None = None,
 ) -> list[Cell]:
     """Evaluate every cell; those that stand in several tables once.
 
@@ -78,6 +86,7 @@ def run_experiment(
         runs: where the evaluation directories go; finished ones there are not run again.
         selection: which part of it.
         tell: told of progress, with the name of the cell.
+        bundles: reads a bundle of a row.
 
     Raises:
         UserError: a program, an option or a data set is not as it should be.
@@ -90,6 +99,9 @@ def run_experiment(
         name = "/".join((table.name, data, row.label, model.lm))
         if not all(part in name for part in chosen.only):
             continue
+        if row.bundle is not None and (bundles is None or not row.bundle.is_dir()):
+            opener.leave_out(row.label, f"no bundle {row.bundle}")
+            continue
         opened = opener.open(data, experiment.data[data], model.limit or experiment.limit, experiment.seed)
         if opened is None:
             continue
@@ -97,7 +109,14 @@ def run_experiment(
         if (out, asked) not in finished:
             if table.layout == "metrics" and "seconds" in table.metrics:
                 _forget(opened.knowledge_base)
-            finished[out, asked] = _evaluate(experiment, opened, row, model, out, name, chosen.workers, tell)
+            program = _program(row, Sources.of(opened.knowledge_base), bundles)
+            try:
+                finished[out, asked] = _evaluate(
+                    experiment, program, opened, row, model, out, name, chosen.workers, tell
+                )
+            except ModelUnavailableError as error:
+                opener.leave_out(model.lm, str(error))
+                continue
         cells.append(Cell(table.name, row, data, model, out, finished[out, asked], opened.knowledge_base, asked))
     return cells
 
@@ -127,13 +146,24 @@ def _forget(base: KnowledgeBase) -> None:
 def _slug(experiment: Experiment, row: RowSpec, data: str, model: ModelSpec) -> str:
     """A directory name: one for one choice of program, switches, data and models, whatever the row is called."""
     what = [row.program, plain(dict(row.options)), row.withheld, model.lm, plain(dict(model.roles))]
+    what += [] if row.bundle is None else [str(row.bundle)]
     content = digest([*what, plain(experiment.data[data]), experiment.seed])
     readable = re.sub(r"[^\w.]+", "-", f"{row.program} {data} {model.lm}")
     return f"{readable}-{content[:8]}"
 
 
+def _program(row: RowSpec, sources: Sources, bundles: Callable[[Path], Compiled] | None) -> Program:
+    kind = resolve_program(row.program)
+    sources, options = withhold(sources) if row.withheld else sources, check_options(kind, row.options)
+    if row.bundle is None:
+        return kind(sources, **options)
+    assert bundles is not None
+    return bundles(row.bundle).program(sources, options)
+
+
 def _evaluate(
     experiment: Experiment,
+    program: Program,
     opened: OpenedSet,
     row: RowSpec,
     model: ModelSpec,
@@ -142,10 +172,8 @@ def _evaluate(
     workers: int,
     tell: Tell | None,
 ) -> Summary:
-    program = resolve_program(row.program)
-    sources = Sources.of(opened.knowledge_base)
     return evaluate(
-        program(withhold(sources) if row.withheld else sources, **check_options(program, row.options)),
+        program,
         opened.questions,
         out,
         roles=Roles(model.lm, model.roles),

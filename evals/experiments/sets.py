@@ -27,7 +27,7 @@ class SetOpener:
     Args:
         data: folder of benchmarks (`evals.datasets.folder`); None where there is none.
         kbs: where knowledge bases are built.
-        missing: told of each data set that is not at hand, once; None: that is an error.
+        missing: told of each data set, model and bundle that is not at hand, once; None: that is an error.
     """
 
     def __init__(self, data: Path | None, kbs: Path, missing: Callable[[str], None] | None = None) -> None:
@@ -49,13 +49,13 @@ class SetOpener:
             ReadError: one of its files is malformed.
         """
         if spec.case is not None and spec.case not in self._cases:
-            self._left_out(name, f"no benchmark {spec.case!r} in the data directory")
+            self.leave_out(name, f"no benchmark {spec.case!r} in the data directory")
             return None
         if spec.kb is not None and not (spec.kb / "manifest.json").is_file():
-            self._left_out(name, f"no knowledge base {spec.kb}")
+            self.leave_out(name, f"no knowledge base {spec.kb}")
             return None
         if spec.kb is not None and spec.questions is not None and not spec.questions.is_file():
-            self._left_out(name, f"no questions {spec.questions}; `triplecheck data generate {spec.kb}` makes some")
+            self.leave_out(name, f"no questions {spec.questions}; `triplecheck data generate {spec.kb}` makes some")
             return None
         if (name, limit, seed) not in self._opened:
             self._opened[name, limit, seed] = self._read(spec, limit, seed)
@@ -91,9 +91,14 @@ class SetOpener:
             self._bases[place] = case.knowledge_base(place)
         return self._bases[place]
 
-    def _left_out(self, name: str, why: str) -> None:
+    def leave_out(self, name: str, why: str) -> None:
+        """Tell, once, what cannot be run here and why.
+
+        Raises:
+            UserError: nobody is told.
+        """
         if self._missing is None:
-            raise UserError(f"data {name!r}: {why}")
+            raise UserError(f"{name}: {why}")
         if name not in self._told:
             self._told.add(name)
             self._missing(f"{name}: {why}")

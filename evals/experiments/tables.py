@@ -102,13 +102,21 @@ def number(value: float | None, metric: str) -> str:
 
 
 def _blocks(experiment: Experiment, table: TableSpec, cells: Sequence[Cell]) -> list[str]:
-    """A table per data set and choice of models, a row per program; of one program alone, a row per data set."""
+    """A table per data set and choice of models, a row per program.
+
+    Of one program alone a row per data set, or, where there are several, per choice of models.
+    """
+    alone, several_models = len(table.rows) == 1, len(table.models) > 1
     groups: dict[str, list[tuple[str, Cell]]] = {}
     for cell in cells:
         data = data_title(cell.data, experiment.data[cell.data])
-        alone = len(table.rows) == 1
-        place = f"{cell.row.label}, {cell.model.lm}" if alone else f"{data}, {cell.model.lm}"
-        groups.setdefault(place, []).append((data if alone else cell.row.label, cell))
+        if alone and several_models:
+            place, name = f"{cell.row.label}, {data}", cell.model.title
+        elif alone:
+            place, name = f"{cell.row.label}, {cell.model.title}", data
+        else:
+            place, name = f"{data}, {cell.model.title}", cell.row.label
+        groups.setdefault(place, []).append((name, cell))
     return [
         markdown_table(
             [place, "n", *map(title, table.metrics)],

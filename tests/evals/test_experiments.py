@@ -6,6 +6,7 @@ import csv
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,9 @@ from evals.experiments import Selection, SetOpener, experiment_names, read_exper
 from evals.experiments.config import FOLDER
 from evals.progress import Progress
 from kg import KnowledgeBase, UserError
-from programs import resolve_program
+from lms import Roles
+from optimize import load_bundle, save_bundle
+from programs import KERAG, Sources, resolve_program
 from programs.options import check_options
 
 SMALL = """
@@ -226,6 +229,43 @@ def test_a_mistake_in_an_experiment_is_told_before_anything_is_run(
     with pytest.raises(UserError, match=complaint):
         run_experiment(read_experiment(small), opener, tmp_path / "runs")
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_compiled_program_is_run_with_what_it_was_compiled_with(
+    small: Path, opener: SetOpener, tmp_path: Path, bundled: KnowledgeBase
+) -> None:
+    def kerag(**options: Any) -> KERAG:
+        return KERAG(Sources.of(bundled), **options)
+
+    save_bundle(kerag(hops=1), tmp_path / "compiled", Roles(), kerag(hops=1))
+    compiled = f'{{ label = "compiled", program = "kerag", bundle = "{tmp_path / "compiled"}" }},'
+    small.write_text(SMALL.replace('  { label = "withheld"', f'  {compiled}\n  {{ label = "withheld"', 1), "utf-8")
+    cells = run_experiment(
+        read_experiment(small), opener, tmp_path / "runs", Selection(("switches/films",)), bundles=load_bundle
+    )
+    by_label = {cell.row.label: cell.summary.configuration["switches"]["hops"] for cell in cells}
+    assert by_label == {"two hops": 2, "one hop": 1, "compiled": 1, "withheld": 2}
+
+
+def test_models_and_bundles_that_are_not_at_hand_are_left_out_and_told(
+    small: Path, tmp_path: Path, bundled: KnowledgeBase
+) -> None:
+    shutil.copytree(bundled.path, tmp_path / "kbs" / "bundled")
+    models = f'models = [{{ lm = "extractive" }}, {{ lm = "local/{tmp_path / "nowhere"}" }}]'
+    table = SMALL.index('name = "sets"')
+    text = SMALL[:table] + SMALL[table:].replace('data = ["films", "misspelt"]', f'data = ["films"]\n{models}', 1)
+    small.write_text(text.replace("withheld = true", 'bundle = "neither/here"', 1), "utf-8")
+    told: list[str] = []
+    experiment = read_experiment(small)
+    cells = run_experiment(
+        experiment, SetOpener(None, tmp_path / "kbs", told.append), tmp_path / "runs", bundles=load_bundle
+    )
+    assert [cell.model.lm for cell in cells if cell.table == "sets"] == ["extractive"]
+    assert "withheld" not in {cell.row.label for cell in cells}
+    assert any("neither/here" in line for line in told)
+    assert any("nowhere" in line for line in told)
+    report = write_report(experiment, cells, tmp_path / "report", command="it").read_text("utf-8")
+    assert "| KERAG, bundled |" in report or "| KERAG, films |" in report, "a row for each choice of models"
 
 
 def test_an_unknown_experiment_is_told_from_those_there_are() -> None:
