@@ -123,7 +123,7 @@ def compile_program(
     with waiting(err, "loading"):
         import optimize
         from app import opening
-        from app.knowledge import BUNDLED, open_knowledge_base
+        from app.knowledge import open_knowledge_base
         from evals import bundled_questions, read_questions
         from lms import Budget
         from optimize.pareto import check_objective
@@ -134,7 +134,7 @@ def compile_program(
         found, source = asked_questions(
             settings, questions, ("train",), data=data, split=split, path=path, limit=limit, seed=seed
         )
-        if held_out is None and source == BUNDLED:
+        if held_out is None and questions is None and data is None:
             held_out = bundled_questions("dev")
         asked = optimize.split(found, None if held_out is None else read_questions(held_out))
         bundles = [optimize.load_bundle(place) for place in part or ()]

@@ -84,7 +84,7 @@ def report(
     for line in left_out:
         err.print(f"left out: {printable(line)}", soft_wrap=True)
     if not cells:
-        raise UserError("nothing was run: no cell fits --only, or none of the data is at hand (--data DIR)")
+        raise UserError("nothing was run: no cell fits --only, or none of the data (--data DIR) and models is at hand")
     command = ["triplecheck", "report", experiment, *(("--data", "DIR") if data else ())]
     command += [part for text in only or () for part in ("--only", text)]
     command += [*(("--limit", str(limit)) if limit else ()), *(("--lm", lm) if lm else ())]

@@ -104,11 +104,11 @@ def _without_nulls(value: Any) -> Any:
     return [_without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
-def row_key(question: Question, configuration_digest: str) -> str:
+def row_key(question: Question, of_configuration: str) -> str:
     """The content key of a row: the configuration, and the question with everything it is scored against."""
     return digest(
         [
-            configuration_digest,
+            of_configuration,
             question.id,
             question.question,
             question.answers,

@@ -52,5 +52,5 @@ def _errors(experiment: Experiment, cells: Sequence[Cell]) -> str:
     plain = [cell for cell in cells if not cell.row.withheld and experiment.data[cell.data].variant is None]
     for cell in {cell.out: cell for cell in plain}.values():
         data = data_title(cell.data, experiment.data[cell.data])
-        parts.append(f"## {cell.row.label}, {data}, {cell.model.lm}\n\n{error_analysis(cell.out)}")
+        parts.append(f"## {cell.row.label}, {data}, {cell.model.title}\n\n{error_analysis(cell.out)}")
     return "\n".join(parts)

@@ -115,7 +115,7 @@ def run_experiment(
                     experiment, program, opened, row, model, out, name, chosen.workers, tell
                 )
             except ModelUnavailableError as error:
-                opener.leave_out(model.lm, str(error))
+                opener.leave_out(model.title, str(error))
                 continue
         cells.append(Cell(table.name, row, data, model, out, finished[out, asked], opened.knowledge_base, asked))
     return cells
