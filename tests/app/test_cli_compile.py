@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from cli_support import QUESTION, Run
 
+from evals import bundled_questions
+
 FEW = ("--optimizer", "BootstrapFewShot", "--teacher", "gold", "--limit", 8, "--hops", 1)
 
 
@@ -42,6 +44,16 @@ def test_only_an_estimate(run: Run, fresh_dspy: None) -> None:
     assert result.exit_code == 0, result.output
     assert "BootstrapFewShot may take" in result.stderr and result.stdout == ""
     assert not Path("run/bundle").exists()
+
+
+def test_what_a_file_of_questions_is_called_changes_nothing(run: Run, elsewhere: Path, fresh_dspy: None) -> None:
+    asked = bundled_questions("train").read_bytes()
+    told = []
+    for name in ("films.jsonl", "bundled.jsonl"):
+        (elsewhere / name).write_bytes(asked)
+        told.append(run("compile", "kerag", "--questions", elsewhere / name, *FEW[:-4], "--estimate").stderr)
+    assert "may take" in told[0]
+    assert told[0] == told[1]
 
 
 @pytest.mark.parametrize(
