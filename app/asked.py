@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,14 @@ import typer
 if TYPE_CHECKING:
     from app.config import Settings
     from evals.questions import Question
+
+
+class Half(StrEnum):
+    """Which half of the questions."""
+
+    TRAIN = "train"
+    DEV = "dev"
+
 
 DataOption = Annotated[
     str | None,
@@ -30,6 +39,14 @@ LimitOption = Annotated[
     int | None, typer.Option("--limit", metavar="N", min=1, help="A random sample of so many questions.")
 ]
 SeedOption = Annotated[int, typer.Option("--seed", metavar="S", help="Which sample, and of whatever else is drawn.")]
+HalfOption = Annotated[
+    Half | None,
+    typer.Option(
+        "--half",
+        help="One half of the questions, by a hash of their ids, before any are sampled: what learns from `train` is "
+        "measured on `dev`, which is the half that reports ask.",
+    ),
+]
 
 
 def asked_questions(
@@ -40,6 +57,7 @@ def asked_questions(
     data: str | None = None,
     split: str | None = None,
     path: Path | None = None,
+    half: Half | None = None,
     limit: int | None = None,
     seed: int = 0,
 ) -> tuple[list[Question], str]:
@@ -52,17 +70,17 @@ def asked_questions(
         data: a published data set, in place of a file.
         split: which part of `data`.
         path: where `data` lies.
+        half: one half of them alone.
         limit: a random sample of so many.
         seed: which sample.
 
     Raises:
         UserError: the arguments exclude each other, or there are no questions.
     """
-    from app.knowledge import BUNDLED
-    from evals import bundled_questions, read_questions
-    from evals.questions import sampled
+    from evals.questions import check_limit, part_of, sampled
     from kg import UserError
 
+    check_limit(limit)
     if data is None and (split is not None or path is not None):
         raise UserError("--split and --path say which part of a data set to take; name it with --data")
     if data is not None and questions is not None:
@@ -70,11 +88,25 @@ def asked_questions(
     if data is not None:
         from evals.datasets import load_dataset
 
-        found = load_dataset(data, split, path=path, limit=limit, seed=seed)
-        return found, "-".join(filter(None, (data, split)))
-    if questions is not None:
-        return read_questions(questions, limit, seed), questions.name.split(".")[0]
+        found, source = load_dataset(data, split, path=path), "-".join(filter(None, (data, split)))
+    elif questions is not None:
+        from evals import read_questions
+
+        found, source = read_questions(questions), questions.name.split(".")[0]
+    else:
+        found, source = _bundled(settings, bundled)
+    if half is not None:
+        found, source = [question for question in found if part_of(question.id) == half], f"{source}-{half}"
+        if not found:
+            raise UserError(f"no question is in the half {half}: give more of them, or leave --half out")
+    return found if limit is None else sampled(found, limit, seed), source
+
+
+def _bundled(settings: Settings, splits: tuple[str, ...]) -> tuple[list[Question], str]:
+    from app.knowledge import BUNDLED
+    from evals import bundled_questions, read_questions
+    from kg import UserError
+
     if settings.kb is not None and str(settings.kb) != BUNDLED:
         raise UserError(f"--questions is missing: there are none of {settings.kb} among the bundled ones")
-    found = [question for name in bundled for question in read_questions(bundled_questions(name))]
-    return found if limit is None else sampled(found, limit, seed), BUNDLED
+    return [question for name in splits for question in read_questions(bundled_questions(name))], BUNDLED

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app import options
-from app.asked import LimitOption, SeedOption, asked_questions
+from app.asked import DataOption, HalfOption, LimitOption, PathOption, SeedOption, SplitOption, asked_questions
 from app.console import print_json, printable, stderr, stdout
 from app.progress import reporting, waiting
 
@@ -31,6 +31,10 @@ def collect(
             help="JSON lines, as for `triplecheck eval`. Default: the bundled training questions.",
         ),
     ] = None,
+    data: DataOption = None,
+    split: SplitOption = None,
+    path: PathOption = None,
+    half: HalfOption = None,
     limit: LimitOption = None,
     seed: SeedOption = 0,
     lm: options.LmOption = None,
@@ -88,7 +92,7 @@ def collect(
 
         triplecheck collect kerag --out traces
 
-        triplecheck collect kerag --kb kbs/films --questions films.jsonl --out traces --export trl
+        triplecheck collect kerag --kb kbs/films --questions films.jsonl --half train --out traces --export trl
     """
     from app import config
 
@@ -116,7 +120,9 @@ def collect(
         unknown = sorted(set(export or ()) - set(traces.FORMS))
         if unknown:
             raise UserError(f"--export {unknown[0]}: no such form; there are: {', '.join(traces.FORMS)}")
-        asked, _ = asked_questions(settings, questions, ("train",), limit=limit, seed=seed)
+        asked, _ = asked_questions(
+            settings, questions, ("train",), data=data, split=split, path=path, half=half, limit=limit, seed=seed
+        )
     with reporting(err, "opening the knowledge base") as tell:
         opened = open_knowledge_base(settings, tell)
         runner = opening.open_program(settings, opened)

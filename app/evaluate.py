@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from app import options, running
-from app.asked import DataOption, LimitOption, PathOption, SeedOption, SplitOption, asked_questions
+from app.asked import DataOption, HalfOption, LimitOption, PathOption, SeedOption, SplitOption, asked_questions
 from app.console import print_json, printable, stderr, stdout
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def evaluate(
     data: DataOption = None,
     split: SplitOption = None,
     path: PathOption = None,
+    half: HalfOption = None,
     limit: LimitOption = None,
     seed: SeedOption = 0,
     bundle: options.BundleOption = None,
@@ -127,7 +128,7 @@ def evaluate(
 
         roles = opening.roles(settings)
         asked, source = asked_questions(
-            settings, questions, ("test",), data=data, split=split, path=path, limit=limit, seed=seed
+            settings, questions, ("test",), data=data, split=split, path=path, half=half, limit=limit, seed=seed
         )
     with reporting(err, "opening the knowledge base") as tell:
         opened = open_knowledge_base(settings, tell)

@@ -47,12 +47,12 @@ def draw(experiment: Experiment, figure: FigureSpec, cells: Sequence[Cell], path
 
 def _series(cells: Sequence[Cell]) -> list[tuple[str, str]]:
     """What is told apart by colour: the data set, and the models where there are several."""
-    return list(dict.fromkeys((cell.data, cell.model.lm) for cell in cells))
+    return list(dict.fromkeys((cell.data, cell.model.title) for cell in cells))
 
 
 def _name(experiment: Experiment, data: str, lm: str, cells: Sequence[Cell]) -> str:
     name = data_title(data, experiment.data[data])
-    return name if len({cell.model.lm for cell in cells}) == 1 else f"{name}, {lm}"
+    return name if len({cell.model.title for cell in cells}) == 1 else f"{name}, {lm}"
 
 
 def _lines(experiment: Experiment, figure: FigureSpec, cells: Sequence[Cell], axes: Any) -> None:
@@ -60,7 +60,7 @@ def _lines(experiment: Experiment, figure: FigureSpec, cells: Sequence[Cell], ax
         points = sorted(
             (cell.row.x, getattr(cell.summary.scores, figure.metric))
             for cell in cells
-            if (cell.data, cell.model.lm) == (data, lm) and cell.row.x is not None
+            if (cell.data, cell.model.title) == (data, lm) and cell.row.x is not None
         )
         if points:
             axes.plot(*zip(*points, strict=True), marker="o", label=_name(experiment, data, lm, cells))
@@ -72,7 +72,7 @@ def _bars(experiment: Experiment, figure: FigureSpec, cells: Sequence[Cell], axe
     labels = list(dict.fromkeys(cell.row.label for cell in cells))
     width = 0.8 / len(series)
     for number, (data, lm) in enumerate(series):
-        own = {c.row.label: c.summary.scores for c in cells if (c.data, c.model.lm) == (data, lm)}
+        own = {c.row.label: c.summary.scores for c in cells if (c.data, c.model.title) == (data, lm)}
         named = [label for label in labels if label in own]
         places = [labels.index(label) + (number - (len(series) - 1) / 2) * width for label in named]
         heights = [getattr(own[label], figure.metric) for label in named]

@@ -96,7 +96,7 @@ def run_experiment(
     finished: dict[tuple[Path, frozenset[str]], Summary] = {}
     cells = []
     for table, data, model, row in _planned(experiment, chosen):
-        name = "/".join((table.name, data, row.label, model.lm))
+        name = "/".join((table.name, data, row.label, model.title))
         if not all(part in name for part in chosen.only):
             continue
         if row.bundle is not None and (bundles is None or not row.bundle.is_dir()):

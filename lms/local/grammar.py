@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from lms.local.guide import Field
+from lms.local.form import NONE, Field
 from lms.sections import COMPLETED, HEADER
 
 _LINES = 16  # of a text or a list
@@ -31,8 +31,11 @@ def _frame(name: str, *, first: bool) -> str:
 
 
 def _value(field: Field) -> str:
+    options = " | ".join(_quoted(option) for option in field.options)
     if field.kind == "choice":
-        return f"({' | '.join(_quoted(option) for option in field.options)})"
+        return f"({options})"
+    if field.kind == "items":
+        return f"({_quoted(NONE)} | ({options}) ({_quoted(chr(10))} ({options})){{0,{len(field.options) - 1}}})"
     return _RULE_OF[field.kind]
 
 

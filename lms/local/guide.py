@@ -1,59 +1,20 @@
 """Guided decoding: a small model fills in the fields of a reply and cannot break its form.
 
-Headers are put in for it; a field of numbers takes numbers, a choice one of its options. What it says in
-them remains its own doing. The form is read from the reminder at the end of the prompt, as any model
-reads it (`lms.adapter`), so that nothing is known here that was not asked.
+Headers are put in for it; a field of numbers takes numbers, one of items how items begin, a choice one of its
+options. What it says in them remains its own doing.
 """
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
+from lms.local.form import NONE, Field, as_items
 from lms.sections import COMPLETED, HEADER
 
-Kind = Literal["text", "lines", "numbers", "number", "choice"]
-
-_REMINDER = re.compile(r"Reply with (?P<fields>`\[\[ ## .*), and end with `\[\[ ## completed ## \]\]`\.\s*$", re.DOTALL)
-_FIELD = re.compile(r"`\[\[ ## (\w+) ## \]\]`(?: \((.*?)\))?(?=, then `|$)", re.DOTALL)
-_KINDS: dict[str, Kind] = {
-    "": "text",
-    "one per line, or none": "lines",
-    "numbers separated by commas, or none": "numbers",
-    "a whole number": "number",
-    "a number": "number",
-}
 _RESERVED = 8
 """Tokens kept for the value of each field that is still to come."""
-
-
-@dataclass(frozen=True)
-class Field:
-    """One output field of a reply."""
-
-    name: str
-    kind: Kind
-    options: tuple[str, ...] = ()
-    """The values of a choice."""
-
-
-def fields_of(prompt: str) -> list[Field]:
-    """The fields that a prompt asks for, none where it is not of this project's form."""
-    reminder = _REMINDER.search(prompt)
-    if reminder is None:
-        return []
-    return [_field(name, hint) for name, hint in _FIELD.findall(reminder["fields"])]
-
-
-def _field(name: str, hint: str) -> Field:
-    if hint == "True or False":
-        return Field(name, "choice", ("True", "False"))
-    if hint.startswith("one of: "):
-        return Field(name, "choice", tuple(hint.removeprefix("one of: ").split("; ")))
-    return Field(name, _KINDS.get(hint, "text"))
 
 
 class Vocabulary(Protocol):
@@ -112,7 +73,8 @@ class Guide:
         self._value: list[int] = []
         self._forced: deque[int] = deque()
         self._options: list[list[int]] = []
-        self._none = vocabulary.encode("none")
+        self._none = vocabulary.encode(NONE)
+        self._break = vocabulary.encode("\n")[0]
         if self._fields:
             self._next_field()
 
@@ -154,6 +116,8 @@ class Guide:
         match self._fields[self._at].kind if 0 <= self._at < len(self._fields) else "text":
             case "choice":
                 return sorted({option[len(self._value)] for option in self._open_options()})
+            case "items":
+                return sorted(self._pointing())
             case "numbers" if self._in_none():
                 rest = self._none[len(self._value)]
                 return [rest] if self._value else sorted({rest, *words.digits})
@@ -172,6 +136,8 @@ class Guide:
         if kind == "choice":
             whole = self._value in self._options
             return not self._open_options() or (whole and self._would_end(best(None)))
+        if kind == "items":
+            return self._has_pointed(best)
         if kind == "numbers" and (self._in_none() or self._value == self._none):
             return self._value == self._none
         if kind == "number" and not self._ends_in_digit():
@@ -192,8 +158,42 @@ class Guide:
         return "[[" in before[-1:] + text or (not text.strip() and "\n" in text and self._after_break())
 
     def _open_options(self) -> list[list[int]]:
-        length = len(self._value)
-        return [option for option in self._options if option[:length] == self._value and len(option) > length]
+        return _going_on(self._options, self._value)
+
+    def _lines(self) -> tuple[list[list[int]], list[int]]:
+        """The items that are written, and what is written of the next: the last one while it may go on."""
+        lines: list[list[int]] = [[]]
+        for token in self._value:
+            if token == self._break:
+                lines.append([])
+            else:
+                lines[-1].append(token)
+        return lines[:-1], lines[-1]
+
+    def _pointing(self) -> set[int]:
+        """What goes on with an item that is not written yet, or ends one."""
+        before, line = self._lines()
+        left = [option for option in self._options if option not in before]
+        allowed = {option[len(line)] for option in _going_on(left, line)}
+        if self._in_none():
+            allowed.add(self._none[len(self._value)])
+        if line in left:
+            allowed.add(self._break)
+        return allowed
+
+    def _has_pointed(self, best: Callable[[Sequence[int] | None], int]) -> bool:
+        """Whether the items are written: there are no more, there is no room, or the model would end them."""
+        before, line = self._lines()
+        if self._value == self._none:
+            return True
+        if not self._value or (line and line not in self._options):
+            return False
+        if all(option in before or option == line for option in self._options) or self._left <= self._needed():
+            return True
+        token = best(None)
+        text = self._vocabulary.text(token)
+        blank = text.count("\n") + self._after_break() > 1
+        return token in self._vocabulary.ends or "[[" in text or blank
 
     def _in_none(self) -> bool:
         """Whether what is written may still become `none`."""
@@ -212,6 +212,12 @@ class Guide:
         return len(self._vocabulary.encode(frame)) + _RESERVED * len(rest)
 
 
+def _going_on(options: Sequence[list[int]], start: list[int]) -> list[list[int]]:
+    """The options that begin so and are longer."""
+    length = len(start)
+    return [option for option in options if option[:length] == start and len(option) > length]
+
+
 def dictated(
     fields: Sequence[Field], values: Sequence[str], vocabulary: Vocabulary, limit: int, longest: int
 ) -> list[int] | None:
@@ -219,7 +225,7 @@ def dictated(
 
     Args:
         fields: of the reply, in order.
-        values: as text, one a field.
+        values: as text, one a field; items by their numbers.
         vocabulary: see `Guide`; `limit` and `longest` as well.
     """
     guide = Guide(fields, vocabulary, limit, longest)
@@ -232,7 +238,10 @@ def dictated(
             if rest:
                 return None
             field = guide._at
-            rest.extend(vocabulary.encode(values[field]) if field < len(fields) else [])
+            written = _written(fields[field], values[field], vocabulary) if field < len(fields) else []
+            if written is None:
+                return None
+            rest.extend(written)
         if guide._forced:
             token = guide._forced[0]
         elif rest and (allowed is None or rest[0] in allowed):
@@ -242,3 +251,13 @@ def dictated(
         tokens.append(token)
         guide.took(token)
     return tokens
+
+
+def _written(field: Field, value: str, vocabulary: Vocabulary) -> list[int] | None:
+    if field.kind != "items":
+        return vocabulary.encode(value)
+    items = as_items(field, value)
+    if items is None:
+        return None
+    first, *others = (vocabulary.encode(item) for item in items)
+    return first + [token for item in others for token in (*vocabulary.encode("\n"), *item)]

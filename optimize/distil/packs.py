@@ -16,7 +16,7 @@ from optimize.distil.tokens import Encoded, shared_length
 
 @dataclass(frozen=True)
 class Pack:
-    """Some rows, laid out as one sequence. All lists are of its length."""
+    """Some rows of one family, laid out as one sequence. All lists are of its length."""
 
     ids: list[int]
     positions: list[int]
@@ -24,6 +24,8 @@ class Pack:
     """The token that each position has to foretell, -1 for none."""
     rests: list[int]
     """Which row's rest a token belongs to, counted from 1; 0 for the shared beginning."""
+    family: str
+    """That of all its rows."""
 
     @property
     def learnt(self) -> int:
@@ -37,7 +39,7 @@ class Pack:
 
 
 def pack(rows: Sequence[Encoded]) -> Pack:
-    """Lay rows out side by side."""
+    """Lay rows of one family out side by side."""
     shared = shared_length(rows)
     ids, positions = list(rows[0].ids[:shared]), list(range(shared))
     targets, rests = [-1] * shared, [0] * shared
@@ -48,7 +50,7 @@ def pack(rows: Sequence[Encoded]) -> Pack:
             row.ids[at + 1] if row.prompt <= at + 1 < len(row.ids) else -1 for at in range(shared, len(row.ids))
         ]
         rests += [number] * (len(row.ids) - shared)
-    return Pack(ids, positions, targets, rests)
+    return Pack(ids, positions, targets, rests, rows[0].family)
 
 
 def packs(rows: Sequence[Encoded], longest: int) -> list[Pack]:

@@ -9,7 +9,8 @@ from itertools import takewhile
 from typing import Any
 
 from lms.local import LocalConfig
-from lms.local.guide import dictated, fields_of
+from lms.local.form import fields_of
+from lms.local.guide import dictated
 from lms.local.transformers_backend import prompt_tokens
 from lms.local.vocabulary import TokenizerVocabulary
 from lms.sections import split_fields
@@ -46,16 +47,17 @@ class Encoder:
             None where the reply is not one that the engine's guide lets a model write: a field is missing,
             of another kind than asked for, or longer than it may be.
         """
-        prompt = prompt_tokens(self._tokenizer, [(m["role"], m["content"]) for m in messages[:-1]])
-        reply = self._reply(messages[-2]["content"], messages[-1]["content"])
+        asked = [(message["role"], message["content"]) for message in messages[:-1]]
+        prompt = prompt_tokens(self._tokenizer, asked)
+        reply = self._reply(asked, messages[-1]["content"])
         if reply is None:
             return None
         family = hashlib.sha256(messages[0]["content"].encode("utf-8", "surrogatepass")).hexdigest()[:16]
         # A model that runs without a guide has to know where to end.
         return Encoded((*prompt, *reply, self._tokenizer.eos_token_id), len(prompt), family)
 
-    def _reply(self, request: str, reply: str) -> list[int] | None:
-        fields = fields_of(request)
+    def _reply(self, asked: Sequence[tuple[str, str]], reply: str) -> list[int] | None:
+        fields = fields_of(asked)
         if not fields:
             return self._vocabulary.encode(reply.strip()) or None
         found = split_fields(reply, [field.name for field in fields])

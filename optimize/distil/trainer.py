@@ -7,7 +7,8 @@ Imported only to train: it loads torch and TRL.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,9 @@ from trl import SFTTrainer
 
 from optimize.distil.packs import EpochOrder, Pack, packs
 from optimize.distil.tokens import Encoded
+
+EXACT_OF = "exact_of_"
+"""Beginning of the name of a step's share of exact rows, among what is measured."""
 
 
 class PackCollator:
@@ -31,9 +35,10 @@ class PackCollator:
         laid_out = packs([self._rows[entry["row"]] for entry in batch], self._longest)
         return {
             "packs": [pack_tensors(one) for one in laid_out],
+            "families": [one.family for one in laid_out],
             "learnt": sum(one.learnt for one in laid_out),
             "read": sum(len(one.ids) for one in laid_out),
-            "rows": len(batch),
+            "rows": [one.rows for one in laid_out],
         }
 
 
@@ -42,12 +47,13 @@ class PackTrainer(SFTTrainer):  # type: ignore[misc]
 
     Args:
         order: of the rows.
+        steps: which step a family is of.
         dtype: that products are computed in.
         **given: of `trl.SFTTrainer`.
     """
 
-    def __init__(self, *, order: EpochOrder, dtype: torch.dtype, **given: Any) -> None:
-        self._order, self._dtype = order, dtype
+    def __init__(self, *, order: EpochOrder, steps: Mapping[str, str], dtype: torch.dtype, **given: Any) -> None:
+        self._order, self._steps, self._dtype = order, steps, dtype
         self.tokens_read = 0
         super().__init__(**given)
 
@@ -63,21 +69,25 @@ class PackTrainer(SFTTrainer):  # type: ignore[misc]
         return total
 
     def evaluation_loop(self, dataloader: Any, description: str, *_: Any, **given: Any) -> EvalLoopOutput:
-        """The mean loss of a token, and the share of rows whose every token is the likeliest one."""
+        """The mean loss of a token, and the share of rows whose every token is the likeliest: in all, and by step."""
         prefix = given.get("metric_key_prefix", "eval")
         self.model.eval()
-        loss, learnt, rows, exact = 0.0, 0, 0, 0
+        loss, learnt = 0.0, 0
+        rows: Counter[str] = Counter()
+        exact: Counter[str] = Counter()
         with torch.inference_mode():
             for batch in dataloader:
-                for one in batch["packs"]:
+                for one, family, size in zip(batch["packs"], batch["families"], batch["rows"], strict=True):
                     tensors = self._prepare_inputs(one)
                     losses, right = token_losses(self.model, tensors, self._dtype)
                     loss += float(losses.sum())
                     wrong = tensors["rests"][0][tensors["targets"][0] >= 0][~right].unique()
-                    exact -= len(wrong)
-                learnt, rows, exact = learnt + batch["learnt"], rows + batch["rows"], exact + batch["rows"]
-        metrics = {f"{prefix}_loss": loss / learnt, f"{prefix}_exact": exact / rows}
-        return EvalLoopOutput(predictions=None, label_ids=None, metrics=metrics, num_samples=rows)
+                    rows[self._steps[family]] += size
+                    exact[self._steps[family]] += size - len(wrong)
+                learnt += batch["learnt"]
+        metrics = {f"{prefix}_loss": loss / learnt, f"{prefix}_exact": exact.total() / rows.total()}
+        metrics |= {f"{prefix}_{EXACT_OF}{step}": exact[step] / count for step, count in rows.items()}
+        return EvalLoopOutput(predictions=None, label_ids=None, metrics=metrics, num_samples=rows.total())
 
     def create_model_card(self, *_: Any, **__: Any) -> None:
         """None beside checkpoints."""

@@ -22,7 +22,7 @@ from optimize.distil.data import TrainingData, TrainingRow
 from optimize.distil.options import DistilOptions
 from optimize.distil.packs import EpochOrder
 from optimize.distil.progress import Tell
-from optimize.distil.trainer import PackCollator, PackTrainer
+from optimize.distil.trainer import EXACT_OF, PackCollator, PackTrainer
 from optimize.distil.watching import Watch
 
 _LOGGED = 50  # points of the training loss, about
@@ -81,6 +81,7 @@ def _trainer(
     order = EpochOrder([one.tokens.family for one in data.train], options.side_by_side, options.seed)
     trainer = PackTrainer(
         order=order,
+        steps={one.tokens.family: one.row.signature for one in (*data.train, *data.dev)},
         dtype=dtype,
         model=model,
         args=_arguments(data, options, work, place),
@@ -174,7 +175,9 @@ def _dtype(precision: str, place: torch.device) -> torch.dtype:
 def _course(state: Any, watch: Watch, place: torch.device, dtype: torch.dtype) -> dict[str, Any]:
     named = {"loss": "loss", "learning_rate": "learning_rate", "eval_loss": "dev_loss", "eval_exact": "dev_exact"}
     curve = [
-        {"step": entry["step"]} | {as_: entry[name] for name, as_ in named.items() if name in entry}
+        {"step": entry["step"]}
+        | {as_: entry[name] for name, as_ in named.items() if name in entry}
+        | _exact_by_step(entry)
         for entry in state.log_history
         if "loss" in entry or "eval_loss" in entry
     ]
@@ -186,6 +189,7 @@ def _course(state: Any, watch: Watch, place: torch.device, dtype: torch.dtype) -
         "best_step": best["step"] if best else state.global_step,
         "dev_loss": best["dev_loss"] if best else None,
         "dev_exact": best["dev_exact"] if best else None,
+        "dev_exact_by_step": best["dev_exact_by_step"] if best else None,
         "tokens_read": watch.tokens,
         "seconds": round(watch.seconds, 1),
         "device": torch.cuda.get_device_name(place)
@@ -194,3 +198,9 @@ def _course(state: Any, watch: Watch, place: torch.device, dtype: torch.dtype) -
         "precision": str(dtype).removeprefix("torch."),
         "curve": curve,
     }
+
+
+def _exact_by_step(entry: dict[str, Any]) -> dict[str, dict[str, float]]:
+    start = f"eval_{EXACT_OF}"
+    found = {name.removeprefix(start): value for name, value in entry.items() if name.startswith(start)}
+    return {"dev_exact_by_step": found} if found else {}

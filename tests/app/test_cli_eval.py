@@ -46,6 +46,30 @@ def test_a_run_is_taken_up_again(run: Run, kb: Path, questions: Path, fresh_dspy
     assert Path(second["out"], "rows.jsonl").read_text("utf-8").startswith(before)
 
 
+def test_a_half_holds_what_the_other_does_not(run: Run, kb: Path, elsewhere: Path, fresh_dspy: None) -> None:
+    asked = [QUESTIONS[0] | {"id": f"q{number}"} for number in range(8)]
+    Path("questions.jsonl").write_text("\n".join(map(json.dumps, asked)), "utf-8")
+    halves = []
+    for half in ("train", "dev"):
+        words = ["eval", "kerag", "--kb", kb, "--questions", "questions.jsonl", "--half", half, "--json"]
+        found = json.loads(run(*words).stdout)
+        assert found["out"] == str(Path(f"runs/kerag-questions-{half}-extractive"))
+        rows = Path(found["out"], "rows.jsonl").read_text("utf-8").splitlines()
+        halves.append({json.loads(row)["id"] for row in rows})
+    assert all(halves)
+    assert not halves[0] & halves[1]
+    assert halves[0] | halves[1] == {question["id"] for question in asked}
+
+
+def test_an_empty_half_is_an_error(run: Run, kb: Path, elsewhere: Path) -> None:
+    Path("one.jsonl").write_text(json.dumps(QUESTIONS[0]), "utf-8")
+    results = [
+        run("eval", "kerag", "--kb", kb, "--questions", "one.jsonl", "--half", half) for half in ("train", "dev")
+    ]
+    assert sorted(result.exit_code == 0 for result in results) == [False, True]
+    assert any("no question is in the half" in result.stderr for result in results)
+
+
 def test_a_spent_budget_stops_the_run_and_says_how_to_go_on(
     run: Run, kb: Path, questions: Path, fresh_dspy: None
 ) -> None:

@@ -8,12 +8,15 @@ from typing import Literal
 
 import dspy
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lms.adapter import TolerantAdapter
+from lms.local.form import Field, as_items, as_numbers, beginnings, fields_of
 from lms.local.grammar import grammar
-from lms.local.guide import Field, Guide, fields_of
+from lms.local.guide import Guide, dictated
 
-ALPHABET = "\n ,.-0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ#[]_"
+ALPHABET = "\n ,.-0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ#[]_→"
 END = len(ALPHABET)
 HEADER = END + 1  # one token for "[[", as many tokenizers have it
 
@@ -65,8 +68,29 @@ def write(fields: list[Field], preferences: Sequence[Sequence[int]], limit: int 
     return words.decode(tokens)
 
 
-def prompt() -> str:
-    return str(TolerantAdapter().format(Steps, [], {"question": "?"})[-1]["content"])
+class Point(dspy.Signature):
+    """Point at what there is."""
+
+    names: list[str] = dspy.InputField()
+    paths: list[str] = dspy.InputField()
+    facts: list[str] = dspy.InputField()
+    keep: list[int] = dspy.OutputField(desc="numbers of the paths to keep")
+    proof: list[int] = dspy.OutputField(desc="what proves it")
+
+
+LISTS = {
+    "names": ["a"],
+    "paths": ["oak → tree", "oak → tree → leaf", "oak → acorn", "oak → tree"],
+    "facts": ["elm → tall", "ash"],
+}
+
+
+def asked(signature: type[dspy.Signature], **inputs: object) -> list[tuple[str, str]]:
+    return [(m["role"], m["content"]) for m in TolerantAdapter().format(signature, [], inputs)]
+
+
+def prompt() -> list[tuple[str, str]]:
+    return asked(Steps, question="?")
 
 
 def test_the_fields_are_read_off_the_reminder() -> None:
@@ -78,7 +102,60 @@ def test_the_fields_are_read_off_the_reminder() -> None:
         Field("score", "number"),
         Field("answers", "lines"),
     ]
-    assert fields_of("Tell me a story. Reply with `joy`.") == []
+    assert fields_of([("user", "Tell me a story. Reply with `joy`.")]) == []
+
+
+def test_numbers_of_listed_items_are_written_as_how_the_items_begin() -> None:
+    keep, proof = fields_of(asked(Point, **LISTS))
+    assert keep == Field("keep", "items", ("oak → tree", "oak → tree →", "oak → acorn"), (1, 2, 3))
+    assert proof == Field("proof", "items", ("elm", "ash"), (1, 2)), (
+        "of the last list, where the description names none"
+    )
+    assert as_items(keep, "3, 1") == ["oak → acorn", "oak → tree"]
+    assert as_items(keep, "none") == ["none"]
+    assert as_items(keep, "3, 7") is None
+    written = "[[ ## keep ## ]]\noak → acorn\noak → tree\noak → ac\n\n[[ ## proof ## ]]\nnone\n\n[[ ## completed ## ]]"
+    assert TolerantAdapter().parse(Point, as_numbers([keep, proof], written)) == {"keep": [3, 1], "proof": []}
+
+
+def test_without_a_list_numbers_are_numbers() -> None:
+    empty = asked(Point, names=[], paths=[], facts=[])
+    assert [field.kind for field in fields_of(empty)] == ["numbers", "numbers"]
+
+
+@given(
+    st.lists(st.text("ab ", min_size=1, max_size=6).map(str.strip).filter(bool), min_size=1, max_size=6, unique=True)
+)
+def test_a_beginning_belongs_to_one_text(texts: list[str]) -> None:
+    found = beginnings(texts)
+    assert len(set(found)) == len(texts)
+    for start, text in zip(found, texts, strict=True):
+        assert text == start or text.startswith(f"{start} ")
+        assert text == start or not any(other != text and f"{other} ".startswith(f"{start} ") for other in texts)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_whatever_is_preferred_items_are_written_whole_and_once(seed: int) -> None:
+    rng = random.Random(seed)
+    tokens = [*range(len(ALPHABET)), END, HEADER]
+    fields = fields_of(asked(Point, **LISTS))
+    reply = write(fields, [rng.sample(tokens, len(tokens)) for _ in range(37)])
+    assert reply.endswith("[[ ## completed ## ]]")
+    for field in fields:
+        lines = reply.split(f"[[ ## {field.name} ## ]]\n")[1].split("\n\n[[")[0].split("\n")
+        assert lines == ["none"] or (set(lines) <= set(field.options) and len(set(lines)) == len(lines))
+    parsed = TolerantAdapter().parse(Point, as_numbers(fields, reply))
+    assert set(parsed["keep"]) <= {1, 2, 3} and set(parsed["proof"]) <= {1, 2}
+
+
+@pytest.mark.parametrize(("keep", "proof"), [("3, 1", "2"), ("none", "1, 2"), ("2, 1, 3", "none")])
+def test_what_is_taught_is_what_the_guide_lets_a_model_write(keep: str, proof: str) -> None:
+    fields = fields_of(asked(Point, **LISTS))
+    tokens = dictated(fields, [keep, proof], Letters(), 200, 40)
+    assert tokens is not None
+    reply = as_numbers(fields, Letters().decode(tokens))
+    assert reply == f"[[ ## keep ## ]]\n{keep}\n\n[[ ## proof ## ]]\n{proof}\n\n[[ ## completed ## ]]"
+    assert dictated(fields, ["4", proof], Letters(), 200, 40) is None
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -130,4 +207,5 @@ def test_the_form_as_a_grammar_of_llama_cpp() -> None:
         r'"\n\n[[ ## operation ## ]]\n" ("none" | "count" | "counts") "\n\n[[ ## sure ## ]]\n" ("True" | "False") '
         r'"\n\n[[ ## score ## ]]\n" number "\n\n[[ ## answers ## ]]\n" lines "\n\n[[ ## completed ## ]]"'
     )
+    assert ' ("none" | ("elm" | "ash") ("\\n" ("elm" | "ash")){0,1}) ' in grammar(fields_of(asked(Point, **LISTS)))
     assert {rule.split(" ::= ")[0] for rule in rules[1:]} == {"line", "lines", "whole", "numbers", "number"}

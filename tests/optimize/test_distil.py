@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kg import UserError
 from lms import RolePredict, Roles, language_model, session
-from lms.local.guide import fields_of
+from lms.local.form import as_numbers, fields_of
 from lms.local.weights import find_weights
 from optimize.distil import DistilOptions, distil, distil_rows
 from optimize.distil.data import chat_row, prepare, read_rows
@@ -62,7 +62,11 @@ def test_a_prompt_is_what_the_engine_reads_and_a_reply_what_its_guide_writes(tok
         assert list(tokens.ids[: tokens.prompt]) == tokenizer(prompt, add_special_tokens=False)["input_ids"]
         reply = row.messages[-1]["content"].rstrip("\n")
         assert reply.endswith("[[ ## completed ## ]]")
-        assert tokenizer.decode(tokens.ids[tokens.prompt :]) == f"{reply}<|im_end|>"
+        written = tokenizer.decode(tokens.ids[tokens.prompt :])
+        assert written.endswith("<|im_end|>")
+        fields = fields_of([(message["role"], message["content"]) for message in asked])
+        assert as_numbers(fields, written.removesuffix("<|im_end|>")) == reply
+        assert any(field.kind == "items" for field in fields) == (row.signature == "PickNumbers")
 
 
 @pytest.mark.parametrize(
@@ -77,7 +81,7 @@ def test_a_prompt_is_what_the_engine_reads_and_a_reply_what_its_guide_writes(tok
 )
 def test_a_reply_that_the_guide_would_not_let_through_is_not_taught(encoder: Encoder, reply: str) -> None:
     messages = list(number_row(1).messages[:-1])
-    assert fields_of(messages[-1]["content"]), "the guide knows the form"
+    assert fields_of([(message["role"], message["content"]) for message in messages]), "the guide knows the form"
     assert encoder.encode([*messages, {"role": "assistant", "content": reply}]) is None
 
 
@@ -259,6 +263,8 @@ def test_a_distilled_model_says_what_it_was_made_from_and_is_not_made_twice(
     assert (course["steps"], course["stopped_early"]) == (8, False)
     losses = [point["dev_loss"] for point in course["curve"] if "dev_loss" in point]
     assert course["dev_loss"] == min(losses) < losses[0]
+    assert set(course["dev_exact_by_step"]) == {"NameColour", "PickNumbers"}
+    assert sum(course["dev_exact_by_step"].values()) / 2 == course["dev_exact"], "two rows of each are held out"
     assert told[-1][1:] == (8, 8) and "left" in told[-1][0] and "held out" in told[-1][0]
     assert [path.name for path in (tmp_path / "out").iterdir() if path.name.startswith(".")] == []
     written = (made.path / "adapter_model.safetensors").stat().st_mtime_ns
