@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app import options
-from app.asked import DataOption, LimitOption, PathOption, SeedOption, SplitOption, asked_questions
+from app.asked import DataOption, HalfOption, LimitOption, PathOption, SeedOption, SplitOption, asked_questions
 from app.console import print_json, printable, stderr, stdout
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ def fit(
     data: DataOption = None,
     split: SplitOption = None,
     path: PathOption = None,
+    half: HalfOption = None,
     limit: LimitOption = None,
     seed: SeedOption = 0,
     tried: Annotated[
@@ -128,7 +129,7 @@ def fit(
         aim, kept = check_objective(objective), fitting.check_promise(promise, alpha, delta)
         splits = ("train", "dev") if settings.bundle is None else ("dev",)
         asked, source = asked_questions(
-            settings, questions, splits, data=data, split=split, path=path, limit=limit, seed=seed
+            settings, questions, splits, data=data, split=split, path=path, half=half, limit=limit, seed=seed
         )
         compiled = None if settings.bundle is None else load_bundle(settings.bundle)
     with reporting(err, "opening the knowledge base") as tell:
