@@ -52,7 +52,12 @@ def distil(
         str, typer.Option(metavar="NAME", help="float32, bfloat16, or auto: what is faster.")
     ] = "auto",
     merge: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Also write the whole model with the adapter in it, for others.")
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Also write the whole model with the adapter in it. Where numbers of listed items are asked for it "
+            "writes how they begin: `local/DIR` puts the numbers back, other servers do not.",
+        ),
     ] = None,
     gguf: Annotated[
         Path | None,
