@@ -76,9 +76,6 @@ plausibility: install
 BUNDLED := kg/bundled/questions
 KINDS := one two conjunction count comparison superlative unanswerable
 SHORT := --option bounds.tokens=300 --option bounds.offered=20
-COLLECT := $(BIN)/triplecheck collect
-TRAIN := --pass gold --dev-share 0.05
-DISTIL := $(BIN)/triplecheck distil --out distilled/adapters --epochs 1 --learning-rate 8e-4 --max-steps
 
 distil: install
 	mkdir -p distilled
@@ -86,8 +83,8 @@ distil: install
 	test -f distilled/synth.jsonl || $(BIN)/triplecheck synth bundled distilled/synth.jsonl --n 700 --seed 1 --typos 0.1 \
 	$(KINDS:%=--kind %) --avoid $(BUNDLED)_test.jsonl --avoid $(BUNDLED)_dev.jsonl
 	cat distilled/synth.jsonl $(BUNDLED)_train.jsonl > distilled/questions.jsonl
-	$(COLLECT) kerag --questions distilled/questions.jsonl --out distilled/traces/kerag $(TRAIN) $(SHORT)
-	$(DISTIL) 200 distilled/traces/kerag --name kerag
+	$(BIN)/triplecheck collect kerag --questions distilled/questions.jsonl --out distilled/traces/kerag --pass gold $(SHORT) --dev-share 0.05
+	$(BIN)/triplecheck distil distilled/traces/kerag --out distilled/adapters --name kerag --epochs 1 --max-steps 200 --learning-rate 8e-4
 	head -12 $(BUNDLED)_dev.jsonl > distilled/held_out.jsonl
 	$(BIN)/triplecheck compile kerag --optimizer LabeledFewShot --teacher gold --lm llama.cpp/smollm2 $(SHORT) \
 	--limit 30 --held-out distilled/held_out.jsonl --out distilled/compiled

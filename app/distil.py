@@ -136,7 +136,7 @@ def _show(made: Distilled, model: str) -> None:
     for point in measured:
         mark = " (kept)" if point["step"] == course["best_step"] else ""
         to.print(f"step {point['step']}: held-out loss {point['dev_loss']:.4f}, {point['dev_exact']:.0%} exact{mark}")
-    if course.get("dev_exact_by_step"):
+    if course["dev_exact_by_step"]:
         by_step = ", ".join(f"{name} {share:.0%}" for name, share in course["dev_exact_by_step"].items())
         to.print(f"exact by step: {by_step}", soft_wrap=True)
     early = ", ended early" if course["stopped_early"] else ""

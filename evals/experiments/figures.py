@@ -50,20 +50,20 @@ def _series(cells: Sequence[Cell]) -> list[tuple[str, str]]:
     return list(dict.fromkeys((cell.data, cell.model.title) for cell in cells))
 
 
-def _name(experiment: Experiment, data: str, lm: str, cells: Sequence[Cell]) -> str:
+def _name(experiment: Experiment, data: str, models: str, cells: Sequence[Cell]) -> str:
     name = data_title(data, experiment.data[data])
-    return name if len({cell.model.title for cell in cells}) == 1 else f"{name}, {lm}"
+    return name if len({cell.model.title for cell in cells}) == 1 else f"{name}, {models}"
 
 
 def _lines(experiment: Experiment, figure: FigureSpec, cells: Sequence[Cell], axes: Any) -> None:
-    for data, lm in _series(cells):
+    for data, models in _series(cells):
         points = sorted(
             (cell.row.x, getattr(cell.summary.scores, figure.metric))
             for cell in cells
-            if (cell.data, cell.model.title) == (data, lm) and cell.row.x is not None
+            if (cell.data, cell.model.title) == (data, models) and cell.row.x is not None
         )
         if points:
-            axes.plot(*zip(*points, strict=True), marker="o", label=_name(experiment, data, lm, cells))
+            axes.plot(*zip(*points, strict=True), marker="o", label=_name(experiment, data, models, cells))
     axes.set_xlabel(figure.x_label)
 
 
@@ -71,12 +71,12 @@ def _bars(experiment: Experiment, figure: FigureSpec, cells: Sequence[Cell], axe
     series = _series(cells)
     labels = list(dict.fromkeys(cell.row.label for cell in cells))
     width = 0.8 / len(series)
-    for number, (data, lm) in enumerate(series):
-        own = {c.row.label: c.summary.scores for c in cells if (c.data, c.model.title) == (data, lm)}
+    for number, (data, models) in enumerate(series):
+        own = {c.row.label: c.summary.scores for c in cells if (c.data, c.model.title) == (data, models)}
         named = [label for label in labels if label in own]
         places = [labels.index(label) + (number - (len(series) - 1) / 2) * width for label in named]
         heights = [getattr(own[label], figure.metric) for label in named]
-        bars = axes.bar(places, heights, width, label=_name(experiment, data, lm, cells))
+        bars = axes.bar(places, heights, width, label=_name(experiment, data, models, cells))
         if figure.above is not None:
             more = [getattr(own[label], figure.above) or 0.0 for label in named]
             colour = bars.patches[0].get_facecolor()

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from lms.local.form import Field
+
 
 @dataclass(frozen=True)
 class Prompt:
@@ -20,6 +22,8 @@ class Prompt:
     seed: int | None
     """What samples are drawn from; None draws anew each time. Without effect at temperature 0."""
     stop: tuple[str, ...]
+    fields: tuple[Field, ...] = ()
+    """What the reply is held to while it is written; none for a reply of any form."""
 
     @property
     def goes_with(self) -> tuple[object, ...]:

@@ -13,6 +13,7 @@ from lms.engines import messages_of, reply
 from lms.local.backend import Backend, Prompt
 from lms.local.batching import MicroBatcher
 from lms.local.config import LocalConfig
+from lms.local.form import as_numbers, fields_of
 from lms.local.weights import Weights, find_weights
 
 
@@ -55,10 +56,11 @@ class LocalEngine:
 
     def complete(self, request: Request) -> Response:
         """Answer one request; called from many threads."""
-        written = self._load(request.model).batcher.submit(self._prompt(request)).result()
+        prompt = self._prompt(request)
+        written = self._load(request.model).batcher.submit(prompt).result()
         return reply(
             request,
-            written.text,
+            as_numbers(prompt.fields, written.text),
             prompt_tokens=written.prompt_tokens,
             completion_tokens=written.completion_tokens,
             finish_reason=written.finish_reason,
@@ -82,13 +84,15 @@ class LocalEngine:
 
     def _prompt(self, request: Request) -> Prompt:
         settings = request.config
+        messages = tuple((message["role"], message["content"]) for message in messages_of(request))
         return Prompt(
-            messages=tuple((message["role"], message["content"]) for message in messages_of(request)),
+            messages=messages,
             max_new_tokens=settings.max_tokens or self.config.max_new_tokens,
             temperature=settings.temperature or 0.0,
             top_p=1.0 if settings.top_p is None else settings.top_p,
             seed=settings.seed,
             stop=tuple(dict.fromkeys([*self.config.stop, *settings.stop])),
+            fields=tuple(fields_of(messages)) if self.config.guided else (),
         )
 
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from lms.extractive.prompt import read_prompt
 from lms.sections import HEADER
 
 Kind = Literal["text", "lines", "numbers", "items", "number", "choice"]
@@ -29,8 +30,6 @@ _KINDS: dict[str, Kind] = {
     "a whole number": "number",
     "a number": "number",
 }
-_LIST = re.compile(r"^\[\[ ## (?P<name>\w+) ## \]\]\n(?P<items>\[1\] .*(?:\n\[\d+\] .*)*)", re.MULTILINE)
-_ITEM = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,8 @@ def fields_of(messages: Sequence[tuple[str, str]]) -> list[Field]:
     reminder = _REMINDER.search(request)
     if reminder is None:
         return []
-    lists = {found["name"]: found["items"] for found in _LIST.finditer(request)}
+    inputs = read_prompt(request)
+    lists = {name: items for name in inputs.inputs if (items := inputs.items(name))}
     fields = [_field(name, hint) for name, hint in _FIELD.findall(reminder["fields"])]
     return [
         _pointing(field, lists[_pointed_at(field.name, messages[0][1], list(lists))])
@@ -109,10 +109,10 @@ def _pointed_at(name: str, description: str, lists: Sequence[str]) -> str:
     return next((one for one in lists if one in words), lists[-1])
 
 
-def _pointing(field: Field, items: str) -> Field:
+def _pointing(field: Field, items: Sequence[str]) -> Field:
     texts: dict[str, int] = {}
-    for number, text in _ITEM.findall(items):
-        texts.setdefault(text, int(number))
+    for number, text in enumerate(items, start=1):
+        texts.setdefault(text, number)
     return replace(field, kind="items", options=beginnings(list(texts)), numbers=tuple(texts.values()))
 
 

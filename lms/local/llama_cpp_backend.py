@@ -14,7 +14,7 @@ from dspy.lm15 import ContextLengthError
 from lms.errors import ModelUnavailableError
 from lms.local.backend import Generated, Prompt, room_for_reply, until_stop
 from lms.local.config import LocalConfig
-from lms.local.form import Field, as_numbers, fields_of
+from lms.local.form import Field
 from lms.local.gguf_lora import write_gguf_lora
 from lms.local.grammar import grammar
 from lms.local.weights import Weights
@@ -72,7 +72,6 @@ class LlamaCppBackend:
         text = "".join(f"<|im_start|>{role}\n{content}<|im_end|>\n" for role, content in prompt.messages)
         tokens = self._model.tokenize(f"{text}<|im_start|>assistant\n".encode(), add_bos=False, special=True)
         limit = room_for_reply(len(tokens), prompt.max_new_tokens, self._config.context_length)
-        fields = fields_of(prompt.messages) if self._config.guided else []
         reply = self._model.create_completion(
             tokens,
             max_tokens=limit,
@@ -83,12 +82,12 @@ class LlamaCppBackend:
             repeat_penalty=self._config.repetition_penalty,
             seed=prompt.seed,
             stop=list(prompt.stop),
-            grammar=_grammar(fields),
+            grammar=_grammar(prompt.fields),
         )
         choice = reply["choices"][0]
         written, stopped = until_stop(choice["text"], prompt.stop)
         return Generated(
-            as_numbers(fields, written),
+            written,
             prompt_tokens=int(reply["usage"]["prompt_tokens"]),
             completion_tokens=int(reply["usage"]["completion_tokens"]),
             finish_reason="stop" if stopped or choice["finish_reason"] == "stop" else "length",

@@ -13,7 +13,6 @@ from dspy.lm15 import ContextLengthError
 from lms.errors import ModelUnavailableError
 from lms.local.backend import Generated, Prompt, room_for_reply, until_stop
 from lms.local.config import LocalConfig
-from lms.local.form import Field, as_numbers, fields_of
 from lms.local.guide import Guide
 from lms.local.vocabulary import TokenizerVocabulary
 from lms.local.weights import Weights
@@ -79,23 +78,25 @@ class TransformersBackend:
             eos_token_id=self._tokenizer.eos_token_id,
             **sampling,
         )
-        forms = [fields_of(prompt.messages) if self._config.guided else [] for prompt in prompts]
         with torch.inference_mode(), _seeded(torch, first):
             output = self._model.generate(
                 **batch,
                 generation_config=settings,
                 stopping_criteria=[self._stopper(width, first.stop, limits)],
-                logits_processor=[self._guide(forms, width, limits)] if self._config.guided else [],
+                logits_processor=[self._guide(prompts, width, limits)] if self._config.guided else [],
             )
         return [
-            self._generated(prompt, fields, len(ids), row[width:].tolist(), limit)
-            for prompt, fields, ids, row, limit in zip(prompts, forms, tokens, output, limits, strict=True)
+            self._generated(prompt, len(ids), row[width:].tolist(), limit)
+            for prompt, ids, row, limit in zip(prompts, tokens, output, limits, strict=True)
         ]
 
-    def _guide(self, forms: Sequence[Sequence[Field]], width: int, limits: Sequence[int]) -> Any:
+    def _guide(self, prompts: Sequence[Prompt], width: int, limits: Sequence[int]) -> Any:
         """Lets through the scores of tokens that keep each reply to its form."""
         longest = self._config.longest_field
-        guides = [Guide(fields, self._vocabulary, limit, longest) for fields, limit in zip(forms, limits, strict=True)]
+        guides = [
+            Guide(prompt.fields, self._vocabulary, limit, longest)
+            for prompt, limit in zip(prompts, limits, strict=True)
+        ]
 
         def guided(input_ids: Any, scores: Any) -> Any:
             for row, guide in enumerate(guides):
@@ -127,9 +128,7 @@ class TransformersBackend:
 
         return stopped
 
-    def _generated(
-        self, prompt: Prompt, fields: Sequence[Field], prompt_tokens: int, ids: list[int], limit: int
-    ) -> Generated:
+    def _generated(self, prompt: Prompt, prompt_tokens: int, ids: list[int], limit: int) -> Generated:
         ends = self._model.generation_config.eos_token_id
         ends = {*(ends if isinstance(ends, list) else [ends]), self._tokenizer.eos_token_id}
         ends.add(self._tokenizer.pad_token_id)
@@ -137,7 +136,7 @@ class TransformersBackend:
         kept = ids[:limit] if end is None else ids[: min(end, limit)]
         text, stopped = until_stop(self._tokenizer.decode(kept, skip_special_tokens=True), prompt.stop)
         whole = stopped or (end is not None and end < limit)
-        return Generated(as_numbers(fields, text), prompt_tokens, len(kept), "stop" if whole else "length")
+        return Generated(text, prompt_tokens, len(kept), "stop" if whole else "length")
 
 
 def load_tokenizer(weights: Weights) -> Any:

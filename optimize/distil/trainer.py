@@ -20,9 +20,6 @@ from trl import SFTTrainer
 from optimize.distil.packs import EpochOrder, Pack, packs
 from optimize.distil.tokens import Encoded
 
-EXACT_OF = "exact_of_"
-"""Beginning of the name of a step's share of exact rows, among what is measured."""
-
 
 class PackCollator:
     """From the rows of a step to tensors, a dictionary a pack."""
@@ -85,8 +82,11 @@ class PackTrainer(SFTTrainer):  # type: ignore[misc]
                     rows[self._steps[family]] += size
                     exact[self._steps[family]] += size - len(wrong)
                 learnt += batch["learnt"]
-        metrics = {f"{prefix}_loss": loss / learnt, f"{prefix}_exact": exact.total() / rows.total()}
-        metrics |= {f"{prefix}_{EXACT_OF}{step}": exact[step] / count for step, count in rows.items()}
+        metrics = {
+            f"{prefix}_loss": loss / learnt,
+            f"{prefix}_exact": exact.total() / rows.total(),
+            f"{prefix}_exact_by_step": {step: exact[step] / count for step, count in rows.items()},
+        }
         return EvalLoopOutput(predictions=None, label_ids=None, metrics=metrics, num_samples=rows.total())
 
     def create_model_card(self, *_: Any, **__: Any) -> None:

@@ -22,7 +22,7 @@ from optimize.distil.data import TrainingData, TrainingRow
 from optimize.distil.options import DistilOptions
 from optimize.distil.packs import EpochOrder
 from optimize.distil.progress import Tell
-from optimize.distil.trainer import EXACT_OF, PackCollator, PackTrainer
+from optimize.distil.trainer import PackCollator, PackTrainer
 from optimize.distil.watching import Watch
 
 _LOGGED = 50  # points of the training loss, about
@@ -173,11 +173,15 @@ def _dtype(precision: str, place: torch.device) -> torch.dtype:
 
 
 def _course(state: Any, watch: Watch, place: torch.device, dtype: torch.dtype) -> dict[str, Any]:
-    named = {"loss": "loss", "learning_rate": "learning_rate", "eval_loss": "dev_loss", "eval_exact": "dev_exact"}
+    named = {
+        "loss": "loss",
+        "learning_rate": "learning_rate",
+        "eval_loss": "dev_loss",
+        "eval_exact": "dev_exact",
+        "eval_exact_by_step": "dev_exact_by_step",
+    }
     curve = [
-        {"step": entry["step"]}
-        | {as_: entry[name] for name, as_ in named.items() if name in entry}
-        | _exact_by_step(entry)
+        {"step": entry["step"]} | {as_: entry[name] for name, as_ in named.items() if name in entry}
         for entry in state.log_history
         if "loss" in entry or "eval_loss" in entry
     ]
@@ -198,9 +202,3 @@ def _course(state: Any, watch: Watch, place: torch.device, dtype: torch.dtype) -
         "precision": str(dtype).removeprefix("torch."),
         "curve": curve,
     }
-
-
-def _exact_by_step(entry: dict[str, Any]) -> dict[str, dict[str, float]]:
-    start = f"eval_{EXACT_OF}"
-    found = {name.removeprefix(start): value for name, value in entry.items() if name.startswith(start)}
-    return {"dev_exact_by_step": found} if found else {}
