@@ -80,12 +80,12 @@ SHORT := --option bounds.tokens=300 --option bounds.offered=20
 distil: install
 	mkdir -p distilled
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[llama-cpp]'
-	test -f distilled/synth.jsonl || $(BIN)/triplecheck synth bundled distilled/synth.jsonl --n 700 --seed 1 --typos 0.1 \
+	test -f distilled/synth.jsonl || $(BIN)/triplecheck synth bundled distilled/synth.jsonl --n 2000 --seed 1 --typos 0.1 \
 	$(KINDS:%=--kind %) --avoid $(BUNDLED)_test.jsonl --avoid $(BUNDLED)_dev.jsonl
 	cat distilled/synth.jsonl $(BUNDLED)_train.jsonl > distilled/questions.jsonl
 	$(BIN)/triplecheck collect kerag --questions distilled/questions.jsonl --out distilled/traces/kerag --pass gold $(SHORT) --dev-share 0.05
-	$(BIN)/triplecheck distil distilled/traces/kerag --out distilled/adapters --name kerag --epochs 1 --max-steps 200 --learning-rate 8e-4
-	head -12 $(BUNDLED)_dev.jsonl > distilled/held_out.jsonl
+	$(BIN)/triplecheck distil distilled/traces/kerag --out distilled/adapters --name kerag --epochs 1 --max-steps 240 --learning-rate 5e-4
+	head -6 $(BUNDLED)_dev.jsonl > distilled/held_out.jsonl
 	$(BIN)/triplecheck compile kerag --optimizer LabeledFewShot --teacher gold --lm llama.cpp/smollm2 $(SHORT) \
 	--limit 30 --held-out distilled/held_out.jsonl --out distilled/compiled
 	$(BIN)/triplecheck report distil $(if $(DATA),--data $(DATA)) --out docs/reports/distil

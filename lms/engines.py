@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from dspy.lm15 import Message, Request, Response, TextPart, Usage
@@ -44,6 +46,20 @@ class AsyncEngine:
     def __deepcopy__(self, memo: dict[int, object]) -> AsyncEngine:
         """Optimizers copy LMs deeply; weights and queues stay one."""
         return self
+
+
+def code_hash(module: str) -> str:
+    """A hash of an engine's code: the modules of its package, and those beside it that read and write its texts.
+
+    Args:
+        module: `__file__` of one of the package.
+    """
+    here = Path(module).parent
+    beside = (here.parent / name for name in ("prompt.py", "sections.py", "values.py"))
+    digest = hashlib.sha256()
+    for path in (*sorted(here.glob("*.py")), *beside):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def messages_of(request: Request) -> list[dict[str, str]]:

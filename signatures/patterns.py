@@ -15,9 +15,9 @@ class TripletsFromQuery(dspy.Signature):
     express. Then name the unknown that the question asks for.
     """
 
-    question: str = dspy.InputField()
     types: list[str] = dspy.InputField(desc="types of entities in the graph; may be empty")
     relations: list[str] = dspy.InputField(desc="relations of the graph, some with the types at both ends")
+    question: str = dspy.InputField()
     known_names: list[str] = dspy.InputField(
         desc="names of the graph found in the question, with their types; 'a = b': written a, in the graph b"
     )
@@ -33,9 +33,9 @@ class ReviseTriplets(dspy.Signature):
     leave out the one at fault, and keep the others. Then name the unknown that is asked for.
     """
 
-    question: str = dspy.InputField()
     types: list[str] = dspy.InputField(desc="types of entities in the graph; may be empty")
     relations: list[str] = dspy.InputField(desc="relations of the graph, some with the types at both ends")
+    question: str = dspy.InputField()
     known_names: list[str] = dspy.InputField(
         desc="names of the graph found in the question, with their types; 'a = b': written a, in the graph b"
     )

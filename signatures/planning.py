@@ -14,11 +14,11 @@ class NameTopics(dspy.Signature):
     misspells it.
     """
 
+    types: list[str] = dspy.InputField(desc="types of entities in the graph; may be empty")
     question: str = dspy.InputField()
     known_names: list[str] = dspy.InputField(
         desc="names of the graph found in the question, with their types; 'a = b': written a, in the graph b"
     )
-    types: list[str] = dspy.InputField(desc="types of entities in the graph; may be empty")
     topics: list[str] = dspy.OutputField(desc="names as in the graph")
     domain: str = dspy.OutputField(desc="type of the topics, one of the given types, or 'unknown'")
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lms.extractive.facts import FactPath, follow, is_quantity, parse_facts
-from lms.extractive.prompt import Prompt
 from lms.extractive.question import Question, graph_name, plain, read_question, written
 from lms.extractive.relevance import LEAST_SUPPORT, Encode, Hops, PathRelevance, phrases
+from lms.prompt import Prompt
 
 # Of two conditions that share an answer, one may be named more faintly: that they share one speaks for it.
 _LEAST_CONDITION = 0.2

@@ -6,13 +6,12 @@ import functools
 import hashlib
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from dspy.lm15 import InvalidRequestError, Request, Response
 
 from kg.encode import Encoder, load_encoder
-from lms.engines import messages_of, reply
+from lms.engines import code_hash, messages_of, reply
 from lms.extractive.answers import answer_from_facts
 from lms.extractive.closed_book import answer_directly, answer_from_memory
 from lms.extractive.exploration import (
@@ -28,7 +27,6 @@ from lms.extractive.exploration import (
 )
 from lms.extractive.paths import select_paths
 from lms.extractive.patterns import revise_triplets, score_candidate, score_candidates, write_triplets
-from lms.extractive.prompt import Prompt, read_request
 from lms.extractive.reading import answer_from_references, answer_with_references, next_question
 from lms.extractive.references import (
     answer_with_triples,
@@ -43,6 +41,7 @@ from lms.extractive.relevance import Encode
 from lms.extractive.statements import extract_triples
 from lms.extractive.synthesis import paraphrase
 from lms.extractive.topics import name_topics
+from lms.prompt import Prompt, read_request
 from lms.sections import COMPLETED, HEADER
 from lms.values import render
 
@@ -51,7 +50,7 @@ _MARKUP = re.compile(r"\[(?=\[)|<(?=/?think)", re.IGNORECASE)
 
 Solver = Callable[[Prompt, Encode], dict[str, object]]
 _SOLVERS: dict[str, Solver] = {
-    "question, known_names, types -> topics, domain": lambda prompt, _: name_topics(prompt),
+    "types, question, known_names -> topics, domain": lambda prompt, _: name_topics(prompt),
     "question, topics, paths -> keep": select_paths,
     "question, topics, facts -> reasoning, cited, operation, answers": answer_from_facts,
     "question, known_names -> proofread, keywords": lambda prompt, _: extract_keywords(prompt),
@@ -63,8 +62,8 @@ _SOLVERS: dict[str, Solver] = {
     "question, topics -> goals": lambda prompt, _: name_sub_goals(prompt),
     "question, goals, facts -> findings": update_memory,
     "question, findings, topics, followed, paths -> revisit": reflect,
-    "question, types, relations, known_names -> triplets, answer": write_triplets,
-    "question, types, relations, known_names, failed, reasons -> revised, answer": (
+    "types, relations, question, known_names -> triplets, answer": write_triplets,
+    "types, relations, question, known_names, failed, reasons -> revised, answer": (
         lambda prompt, _: revise_triplets(prompt)
     ),
     "question, candidates -> verdicts": lambda prompt, _: score_candidates(prompt),
@@ -104,11 +103,7 @@ class ExtractiveEngine:
     @functools.cached_property
     def fingerprint(self) -> str:
         """Hash of this code and of the encoder's weights: another engine must not be served its replies."""
-        digest = hashlib.sha256(self._encoder.fingerprint.encode())
-        here = Path(__file__).parent
-        for path in (*sorted(here.glob("*.py")), here.parent / "sections.py", here.parent / "values.py"):
-            digest.update(path.read_bytes())
-        return digest.hexdigest()[:16]
+        return hashlib.sha256(f"{self._encoder.fingerprint}:{code_hash(__file__)}".encode()).hexdigest()[:16]
 
     def complete(self, request: Request) -> Response:
         """Answer one request.

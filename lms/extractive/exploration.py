@@ -11,10 +11,10 @@ from rapidfuzz.fuzz import ratio
 from lms.extractive.answers import answer_from_facts
 from lms.extractive.facts import FactLine, FactPath, follow, parse_facts
 from lms.extractive.paths import parse_path, rank_paths
-from lms.extractive.prompt import Prompt
 from lms.extractive.question import STOP_WORDS, graph_name, plain, read_question
 from lms.extractive.relevance import Encode, PathRelevance, phrases
 from lms.extractive.topics import known_names, name_topics
+from lms.prompt import Prompt
 
 _MARGIN = 0.45  # how much worse than the best a path may be that is still chosen
 _TEMPERATURE = 0.15  # of the softmax that makes scores sum to 1

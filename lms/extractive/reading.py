@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lms.extractive.prompt import Prompt
 from lms.extractive.question import STOP_WORDS, Question, read_question
 from lms.extractive.relevance import Encode
 from lms.extractive.sentences import (
@@ -26,6 +25,7 @@ from lms.extractive.sentences import (
     stem,
     words_of,
 )
+from lms.prompt import Prompt
 
 # Set by hand: a span counts by its sentence first.
 _SHARED_WORDS, _KIND_FITS, _NEAR, _TITLED, _LEADS = 0.3, 0.8, 0.35, 0.15, 0.15

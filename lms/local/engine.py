@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import threading
@@ -9,11 +10,11 @@ from dataclasses import dataclass
 
 from dspy.lm15 import Request, Response
 
-from lms.engines import messages_of, reply
+from lms.engines import code_hash, messages_of, reply
 from lms.local.backend import Backend, Prompt
 from lms.local.batching import MicroBatcher
 from lms.local.config import LocalConfig
-from lms.local.form import as_numbers, fields_of
+from lms.local.form import as_numbers, fields_of, shown
 from lms.local.weights import Weights, find_weights
 
 
@@ -39,10 +40,11 @@ class LocalEngine:
         self._lock = threading.Lock()
         self._loaded: dict[str, _Loaded] = {}
 
-    @property
+    @functools.cached_property
     def fingerprint(self) -> str:
-        """A hash of the configuration; that of the weights is in each model's id."""
-        return hashlib.sha256(json.dumps(self.config.reply_settings(), sort_keys=True).encode()).hexdigest()[:12]
+        """A hash of the configuration and of this code; that of the weights is in each model's id."""
+        settings = json.dumps(self.config.reply_settings(), sort_keys=True)
+        return hashlib.sha256(f"{settings}:{code_hash(__file__)}".encode()).hexdigest()[:12]
 
     def model_id(self, model: str) -> str:
         """The id under which DSPy knows a model: its name, `@`, and a hash of weights, adapter and settings.
@@ -86,7 +88,7 @@ class LocalEngine:
         settings = request.config
         messages = tuple((message["role"], message["content"]) for message in messages_of(request))
         return Prompt(
-            messages=messages,
+            messages=shown(messages) if self.config.guided else messages,
             max_new_tokens=settings.max_tokens or self.config.max_new_tokens,
             temperature=settings.temperature or 0.0,
             top_p=1.0 if settings.top_p is None else settings.top_p,

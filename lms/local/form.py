@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from lms.extractive.prompt import read_prompt
+from lms.prompt import read_request
 from lms.sections import HEADER
 
 Kind = Literal["text", "lines", "numbers", "items", "number", "choice"]
 
+LISTS: frozenset[Kind] = frozenset({"lines", "numbers", "items"})
 NONE = "none"
 """What an empty list reads."""
 
@@ -50,19 +51,15 @@ def fields_of(messages: Sequence[tuple[str, str]]) -> list[Field]:
     Args:
         messages: (role, content) in order.
     """
-    request = messages[-1][1] if messages else ""
-    reminder = _REMINDER.search(request)
-    if reminder is None:
-        return []
-    inputs = read_prompt(request)
-    lists = {name: items for name in inputs.inputs if (items := inputs.items(name))}
-    fields = [_field(name, hint) for name, hint in _FIELD.findall(reminder["fields"])]
-    return [
-        _pointing(field, lists[_pointed_at(field.name, messages[0][1], list(lists))])
-        if field.kind == "numbers" and lists
-        else field
-        for field in fields
-    ]
+    return _fields(messages, len(messages))
+
+
+def shown(messages: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """A chat as a small model reads it: replies in it, such as demonstrations, point at items as its own do."""
+    return tuple(
+        (role, _rewritten(_fields(messages, at), content, _items) if role == "assistant" else content)
+        for at, (role, content) in enumerate(messages)
+    )
 
 
 def as_items(field: Field, numbers: str) -> list[str] | None:
@@ -80,18 +77,46 @@ def as_items(field: Field, numbers: str) -> list[str] | None:
 
 def as_numbers(fields: Sequence[Field], reply: str) -> str:
     """A reply in which items are pointed at by their beginnings, with their numbers in place of them."""
+    return _rewritten(fields, reply, _numbers)
+
+
+def _numbers(field: Field, items: str) -> str:
+    number = dict(zip(field.options, field.numbers, strict=True))
+    lines = dict.fromkeys(line.strip() for line in items.split("\n"))
+    return ", ".join(str(number[line]) for line in lines if line in number) or NONE
+
+
+def _items(field: Field, numbers: str) -> str:
+    items = as_items(field, numbers)
+    return numbers if items is None else "\n".join(items)
+
+
+def _rewritten(fields: Sequence[Field], reply: str, write: Callable[[Field, str], str]) -> str:
     for field in fields:
         if field.kind != "items":
             continue
-        number = dict(zip(field.options, field.numbers, strict=True))
         head = HEADER.format(name=field.name)
         value = re.compile(rf"(?<={re.escape(head)}\n).*?(?=\n\n\[\[ ## |\n*\Z)", re.DOTALL)
         found = value.search(reply)
         if found is not None:
-            lines = dict.fromkeys(line.strip() for line in found.group().split("\n"))
-            numbers = ", ".join(str(number[line]) for line in lines if line in number)
-            reply = f"{reply[: found.start()]}{numbers or NONE}{reply[found.end() :]}"
+            reply = f"{reply[: found.start()]}{write(field, found.group())}{reply[found.end() :]}"
     return reply
+
+
+def _fields(messages: Sequence[tuple[str, str]], at: int) -> list[Field]:
+    """The fields that the last message asks for, with the lists that a reply at this place points into."""
+    reminder = _REMINDER.search(messages[-1][1]) if messages else None
+    if reminder is None:
+        return []
+    inputs = read_request([content for role, content in messages[:at] if role == "user"])
+    lists = {name: items for name in inputs.inputs if (items := inputs.items(name))}
+    fields = [_field(name, hint) for name, hint in _FIELD.findall(reminder["fields"])]
+    return [
+        _pointing(field, lists[_pointed_at(field.name, messages[0][1], list(lists))])
+        if field.kind == "numbers" and lists
+        else field
+        for field in fields
+    ]
 
 
 def _field(name: str, hint: str) -> Field:

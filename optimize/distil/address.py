@@ -13,7 +13,7 @@ from typing import Any
 from kg import ReadError, UserError
 from lms.local.weights import PREFIX, SMOLLM2, Weights, find_weights
 
-FORMAT, VERSION = "triplecheck-distilled", 2
+FORMAT, VERSION = "triplecheck-distilled", 3
 MANIFEST = "manifest.json"
 LIBRARIES = ("torch", "transformers", "peft", "trl")
 

@@ -18,7 +18,7 @@ from optimize.traces import SOURCES, TraceRow, read_traces
 from optimize.traces.rows import Split
 
 TOO_LONG, NOT_IN_FORM = "too_long", "not_in_form"
-NOT_MEASURED = "not_measured"
+EMPTY, NOT_MEASURED = "empty", "not_measured"
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class TrainingData:
         train: rows that it learns.
         dev: rows of other questions, that its loss is measured on.
         left_out: rows that are in neither, by reason: `duplicate` (another row has the same prompt), `too_long`,
-            `not_in_form` (the engine's guide would not let a model write that reply), `not_measured` (held out,
-            over the number that is measured).
+            `not_in_form` (the engine's guide would not let a model write that reply), `empty` (over the share of
+            replies that may list nothing), `not_measured` (held out, over the number that is measured).
     """
 
     train: tuple[TrainingRow, ...]
@@ -112,13 +112,27 @@ def prepare(rows: Sequence[TraceRow], encoder: Encoder, options: DistilOptions) 
             left_out[TOO_LONG] += 1
         else:
             (dev if row.split == "dev" else train).append(TrainingRow(row, tokens))
+    learnt = _not_too_empty(train, options)
+    left_out[EMPTY] += len(train) - len(learnt)
+    train = learnt
     if not train:
         why = ", ".join(f"{reason} {count}" for reason, count in left_out.items()) or f"held out {len(dev)}"
         raise UserError(f"of {len(rows)} rows none is left to train on ({why}); collect more, or allow longer ones")
     if len(dev) > options.dev_rows:
         left_out[NOT_MEASURED] = len(dev) - options.dev_rows
         dev = random.Random(options.seed).sample(dev, options.dev_rows)
-    return TrainingData(tuple(train), tuple(dev), dict(left_out))
+    return TrainingData(tuple(train), tuple(dev), {reason: count for reason, count in left_out.items() if count})
+
+
+def _not_too_empty(rows: Sequence[TrainingRow], options: DistilOptions) -> list[TrainingRow]:
+    """The rows without those that list nothing, as far as they are too many among those of their step."""
+    left_out: set[int] = set()
+    for step in {one.row.signature for one in rows}:
+        empty = [at for at, one in enumerate(rows) if one.row.signature == step and one.tokens.empty]
+        others = sum(one.row.signature == step for one in rows) - len(empty)
+        most = int(others * options.empty_share / (1 - options.empty_share))
+        left_out.update(random.Random(f"{options.seed}:{step}").sample(empty, max(0, len(empty) - most)))
+    return [one for at, one in enumerate(rows) if at not in left_out]
 
 
 def _check(row: TraceRow, number: int) -> None:

@@ -47,11 +47,14 @@ class DistilOptions:
     precision: Precision = "auto"
     """Of the base model's weights and of products; the adapter itself is trained in float32. `auto` takes
     bfloat16 where the processor multiplies in it."""
-    side_by_side: int = 4
+    empty_share: float = 0.2
+    """Rows of a step, as a share, that may reply that there is nothing to list; more of them are left out. A small
+    model wavers between many items and one `none`, which then is the likeliest reply wherever it was frequent."""
+    side_by_side: int = 8
     """Rows of one step that follow each other in the data, so that the beginning of their prompts is read once."""
-    pack_length: int = 768
-    """Tokens read at once, except for a longer row. It bounds the memory; and longer packs cost more in attention
-    than they spare in reading."""
+    piece_length: int = 768
+    """Tokens behind such a beginning that are read at once, except for a longer row. It bounds the memory; and
+    what fits the caches of a processor is read faster."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -65,7 +68,7 @@ class DistilOptions:
             "evaluations": 1,
             "patience": 1,
             "side_by_side": 1,
-            "pack_length": 16,
+            "piece_length": 16,
         }
         for name, bound in least.items():
             if getattr(self, name) < bound:
@@ -74,7 +77,7 @@ class DistilOptions:
             raise UserError(f"max_steps is {self.max_steps}: give 1 or more")
         if not 0 < self.learning_rate < 1:
             raise UserError(f"a learning rate of {self.learning_rate} is none: give a number between 0 and 1")
-        for name in ("warmup", "dev_share"):
+        for name in ("warmup", "dev_share", "empty_share"):
             if not 0 <= getattr(self, name) < 1:
                 raise UserError(f"{name} is {getattr(self, name)}: give a share from 0 to below 1")
         for name, kind in (("schedule", Schedule), ("precision", Precision)):

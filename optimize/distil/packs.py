@@ -1,8 +1,8 @@
-"""Packs: rows that are read at once, the beginning that they share only once, and nothing padded.
+"""Packs: rows of which the beginning that they share is read only once.
 
 Most of a prompt is the same for all rows of a step of a program (its instruction, the form of a reply). A
-pack lays that beginning and the rest of each row behind each other; each rest sees the beginning and itself,
-at the positions that it has when it stands alone. Losses and gradients are those of the rows one by one.
+pack holds that beginning and the rest of each row: the beginning is read first, and then the rests upon it,
+some at a time. Losses and gradients are those of the rows one by one.
 """
 
 from __future__ import annotations
@@ -15,59 +15,62 @@ from optimize.distil.tokens import Encoded, shared_length
 
 
 @dataclass(frozen=True)
-class Pack:
-    """Some rows of one family, laid out as one sequence. All lists are of its length."""
+class Piece:
+    """Rests of some rows, read at once: lists of one length, that of the longest."""
 
-    ids: list[int]
-    positions: list[int]
-    targets: list[int]
-    """The token that each position has to foretell, -1 for none."""
-    rests: list[int]
-    """Which row's rest a token belongs to, counted from 1; 0 for the shared beginning."""
+    rests: list[list[int]]
+    """The tokens of each row behind the shared ones, filled up at the end, where nothing looks back at it."""
+    targets: list[list[int]]
+    """The token that each position of a rest has to foretell, -1 for none."""
+
+
+@dataclass(frozen=True)
+class Pack:
+    """Some rows of one family."""
+
+    shared: list[int]
+    """The tokens that they all begin with; empty for a row alone."""
+    pieces: list[Piece]
     family: str
     """That of all its rows."""
 
     @property
     def learnt(self) -> int:
         """How many tokens have to be foretold."""
-        return sum(target >= 0 for target in self.targets)
+        return sum(target >= 0 for piece in self.pieces for row in piece.targets for target in row)
 
     @property
-    def rows(self) -> int:
-        """How many rows it holds."""
-        return max(self.rests)
-
-
-def pack(rows: Sequence[Encoded]) -> Pack:
-    """Lay rows of one family out side by side."""
-    shared = shared_length(rows)
-    ids, positions = list(rows[0].ids[:shared]), list(range(shared))
-    targets, rests = [-1] * shared, [0] * shared
-    for number, row in enumerate(rows, start=1):
-        ids += row.ids[shared:]
-        positions += range(shared, len(row.ids))
-        targets += [
-            row.ids[at + 1] if row.prompt <= at + 1 < len(row.ids) else -1 for at in range(shared, len(row.ids))
-        ]
-        rests += [number] * (len(row.ids) - shared)
-    return Pack(ids, positions, targets, rests, rows[0].family)
+    def read(self) -> int:
+        """How many tokens are read, the fill among them."""
+        return len(self.shared) + sum(len(row) for piece in self.pieces for row in piece.rests)
 
 
 def packs(rows: Sequence[Encoded], longest: int) -> list[Pack]:
-    """Lay rows out in packs of rows that begin alike, of at most `longest` tokens where a row alone is no longer."""
-    together: list[list[Encoded]] = []
+    """Lay rows out, those of a family in a pack, in pieces of at most `longest` tokens or a single row."""
     families: dict[str, list[Encoded]] = {}
     for row in rows:
-        group = families.get(row.family)
-        if group is None or _length([*group, row]) > longest:
-            group = families[row.family] = []
-            together.append(group)
-        group.append(row)
-    return [pack(group) for group in together]
+        families.setdefault(row.family, []).append(row)
+    return [_pack(family, longest) for family in families.values()]
 
 
-def _length(rows: Sequence[Encoded]) -> int:
-    return sum(len(row.ids) for row in rows) - (len(rows) - 1) * shared_length(rows)
+def _pack(rows: Sequence[Encoded], longest: int) -> Pack:
+    shared = shared_length(rows)
+    pieces: list[list[Encoded]] = []
+    for row in sorted(rows, key=lambda row: len(row.ids)):
+        if not pieces or (len(pieces[-1]) + 1) * (len(row.ids) - shared) > longest:
+            pieces.append([])
+        pieces[-1].append(row)
+    return Pack(list(rows[0].ids[:shared]), [_piece(piece, shared) for piece in pieces], rows[0].family)
+
+
+def _piece(rows: Sequence[Encoded], shared: int) -> Piece:
+    rests, targets = [], []
+    for row in rows:
+        fill = len(rows[-1].ids) - len(row.ids)
+        learnt = [token if at >= row.prompt else -1 for at, token in enumerate(row.ids)]
+        rests.append([*row.ids[shared:], *[0] * fill])
+        targets.append([*learnt[shared + 1 :], *[-1] * (fill + 1)])
+    return Piece(rests, targets)
 
 
 def epoch_order(families: Sequence[str], side_by_side: int, seed: int, epoch: int) -> list[int]:

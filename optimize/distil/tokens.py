@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import Any
 
 from lms.local import LocalConfig
-from lms.local.form import fields_of
+from lms.local.form import LISTS, NONE, Field, fields_of, shown
 from lms.local.guide import dictated
 from lms.local.transformers_backend import prompt_tokens
 from lms.local.vocabulary import TokenizerVocabulary
@@ -25,6 +25,8 @@ class Encoded:
     """How many of them are the prompt; the others are to be learnt."""
     family: str
     """Hash of the first message: rows of one family begin alike."""
+    empty: bool = False
+    """Whether every list of the reply says that there is nothing."""
 
 
 class Encoder:
@@ -48,24 +50,23 @@ class Encoder:
             of another kind than asked for, or longer than it may be.
         """
         asked = [(message["role"], message["content"]) for message in messages[:-1]]
-        prompt = prompt_tokens(self._tokenizer, asked)
-        reply = self._reply(asked, messages[-1]["content"])
-        if reply is None:
-            return None
-        family = hashlib.sha256(messages[0]["content"].encode("utf-8", "surrogatepass")).hexdigest()[:16]
-        # A model that runs without a guide has to know where to end.
-        return Encoded((*prompt, *reply, self._tokenizer.eos_token_id), len(prompt), family)
-
-    def _reply(self, asked: Sequence[tuple[str, str]], reply: str) -> list[int] | None:
+        prompt = prompt_tokens(self._tokenizer, shown(asked))
         fields = fields_of(asked)
-        if not fields:
-            return self._vocabulary.encode(reply.strip()) or None
-        found = split_fields(reply, [field.name for field in fields])
-        if len(found) < len(fields):
+        values = split_fields(messages[-1]["content"], [field.name for field in fields])
+        reply = self._reply(fields, values) if fields else self._vocabulary.encode(messages[-1]["content"].strip())
+        if not reply:
             return None
-        values = [found[field.name] for field in fields]
-        config = self._config
-        return dictated(fields, values, self._vocabulary, config.max_new_tokens, config.longest_field)
+        lists = [values[field.name] for field in fields if field.kind in LISTS]
+        family = hashlib.sha256(messages[0]["content"].encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        empty = bool(lists) and all(value.strip().casefold() == NONE for value in lists)
+        # A model that runs without a guide has to know where to end.
+        return Encoded((*prompt, *reply, self._tokenizer.eos_token_id), len(prompt), family, empty)
+
+    def _reply(self, fields: Sequence[Field], values: Mapping[str, str]) -> list[int] | None:
+        if len(values) < len(fields):
+            return None
+        config, wanted = self._config, [values[field.name] for field in fields]
+        return dictated(fields, wanted, self._vocabulary, config.max_new_tokens, config.longest_field)
 
 
 def shared_length(rows: Sequence[Encoded]) -> int:

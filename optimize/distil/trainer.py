@@ -8,12 +8,14 @@ Imported only to train: it loads torch and TRL.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch.nn.functional import cross_entropy
+from transformers import DynamicCache
 from transformers.trainer_utils import EvalLoopOutput
 from trl import SFTTrainer
 
@@ -31,11 +33,9 @@ class PackCollator:
         """Lay out the rows that these entries point to."""
         laid_out = packs([self._rows[entry["row"]] for entry in batch], self._longest)
         return {
-            "packs": [pack_tensors(one) for one in laid_out],
-            "families": [one.family for one in laid_out],
+            "packs": laid_out,
             "learnt": sum(one.learnt for one in laid_out),
-            "read": sum(len(one.ids) for one in laid_out),
-            "rows": [one.rows for one in laid_out],
+            "read": sum(one.read for one in laid_out),
         }
 
 
@@ -59,9 +59,10 @@ class PackTrainer(SFTTrainer):  # type: ignore[misc]
         model.train()
         total = torch.zeros((), device=self.args.device)
         for one in inputs["packs"]:
-            loss = token_losses(model, self._prepare_inputs(one), self._dtype)[0].sum() / inputs["learnt"]
-            self.accelerator.backward(loss)
-            total += loss.detach()
+            for losses, _, _ in token_losses(model, one, self._dtype):
+                loss = losses.sum() / inputs["learnt"]
+                self.accelerator.backward(loss)
+                total += loss.detach()
         self.tokens_read += inputs["read"]
         return total
 
@@ -74,13 +75,11 @@ class PackTrainer(SFTTrainer):  # type: ignore[misc]
         exact: Counter[str] = Counter()
         with torch.inference_mode():
             for batch in dataloader:
-                for one, family, size in zip(batch["packs"], batch["families"], batch["rows"], strict=True):
-                    tensors = self._prepare_inputs(one)
-                    losses, right = token_losses(self.model, tensors, self._dtype)
-                    loss += float(losses.sum())
-                    wrong = tensors["rests"][0][tensors["targets"][0] >= 0][~right].unique()
-                    rows[self._steps[family]] += size
-                    exact[self._steps[family]] += size - len(wrong)
+                for one in batch["packs"]:
+                    for losses, right, row in token_losses(self.model, one, self._dtype):
+                        loss += float(losses.sum())
+                        rows[self._steps[one.family]] += len(row.unique())
+                        exact[self._steps[one.family]] += len(row.unique()) - len(row[~right].unique())
                 learnt += batch["learnt"]
         metrics = {
             f"{prefix}_loss": loss / learnt,
@@ -100,39 +99,38 @@ class PackTrainer(SFTTrainer):  # type: ignore[misc]
         self.model.save_pretrained(str(Path(output_dir or self.args.output_dir)), save_embedding_layers=False)
 
 
-def pack_tensors(one: Pack) -> dict[str, Any]:
-    """A pack as tensors of shape (1, its length)."""
-    named = {"ids": one.ids, "positions": one.positions, "targets": one.targets, "rests": one.rests}
-    return {name: torch.tensor([values]) for name, values in named.items()}
+def token_losses(model: Any, one: Pack, dtype: torch.dtype) -> Iterator[tuple[Any, Any, Any]]:
+    """Of each token that is to be learnt, piece by piece: its loss, whether it is the likeliest, and its row.
 
-
-def token_losses(model: Any, one: dict[str, Any], dtype: torch.dtype) -> tuple[Any, Any]:
-    """The loss of each token that is to be learnt, in order, and whether it is the likeliest.
+    To learn, go backward from the losses of each piece before the next; after the last one, the gradients go
+    on from what the rests made of the beginning. So no more than a piece is kept at a time.
 
     Args:
         model: of transformers, with or without an adapter.
-        one: a pack, as tensors.
+        one: the rows.
         dtype: that products are computed in.
     """
-    ids, targets = one["ids"], one["targets"][0]
-    places = (targets >= 0).nonzero()[:, 0]
-    with torch.autocast(ids.device.type, dtype, enabled=dtype != torch.float32):
-        logits = model(
-            input_ids=ids,
-            position_ids=one["positions"],
-            attention_mask=_mask(one["rests"]),
-            logits_to_keep=places,
-            use_cache=False,
-        ).logits[0]
-    wanted = targets[places]
-    return cross_entropy(logits.float(), wanted, reduction="none"), logits.argmax(-1) == wanted
-
-
-def _mask(rests: Any) -> Any:
-    """What each token sees: what stands before it, in the shared beginning and in its own row; None for all before."""
-    rests = rests[0]
-    if rests.min() == rests.max():
-        return None
-    length = len(rests)
-    before = torch.ones(length, length, dtype=torch.bool, device=rests.device).tril()
-    return (before & ((rests[None, :] == 0) | (rests[None, :] == rests[:, None])))[None, None]
+    decoder, head = model.get_decoder(), model.get_output_embeddings()
+    place = model.device
+    products = partial(torch.autocast, place.type, dtype, enabled=dtype != torch.float32)
+    beginning: list[Any] = []
+    if one.shared:
+        with products():
+            read = decoder(input_ids=torch.tensor([one.shared], device=place), use_cache=True).past_key_values
+        beginning = [part for layer in read.layers for part in (layer.keys, layer.values)]
+    learns = torch.is_grad_enabled()
+    given = [part.detach().requires_grad_(learns) for part in beginning]
+    for piece in one.pieces:
+        targets = torch.tensor(piece.targets, device=place)
+        before = DynamicCache()
+        for layer, (keys, values) in enumerate(zip(given[::2], given[1::2], strict=True)):
+            before.update(*(part.expand(len(targets), -1, -1, -1) for part in (keys, values)), layer)
+        with products():
+            rests = torch.tensor(piece.rests, device=place)
+            read = decoder(input_ids=rests, past_key_values=before, use_cache=True)
+            logits = head(read.last_hidden_state[targets >= 0])
+        wanted = targets[targets >= 0]
+        losses = cross_entropy(logits.float(), wanted, reduction="none")
+        yield losses, logits.argmax(-1) == wanted, (targets >= 0).nonzero()[:, 0]
+    if learns and beginning:
+        torch.autograd.backward(beginning, [part.grad for part in given])

@@ -85,7 +85,7 @@ def _trainer(
         dtype=dtype,
         model=model,
         args=_arguments(data, options, work, place),
-        data_collator=PackCollator(encoded, options.pack_length),
+        data_collator=PackCollator(encoded, options.piece_length),
         train_dataset=_entries(data.train, 0),
         eval_dataset=_entries(data.dev, len(data.train)) if data.dev else None,
         processing_class=tokenizer,

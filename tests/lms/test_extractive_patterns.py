@@ -5,7 +5,7 @@ from __future__ import annotations
 from kg.encode import load_encoder
 from lms.extractive.exploration import extract_keywords
 from lms.extractive.patterns import score_candidates, write_triplets
-from lms.extractive.prompt import Prompt
+from lms.prompt import Prompt
 
 ASKED = "who designed the Python programming language"
 KNOWN = "[1] Python (programming language)\n[2] Ruby (Language)"

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lms.adapter import TolerantAdapter
-from lms.local.form import Field, as_items, as_numbers, beginnings, fields_of
+from lms.local.form import Field, as_items, as_numbers, beginnings, fields_of, shown
 from lms.local.grammar import grammar
 from lms.local.guide import Guide, dictated
 
@@ -116,6 +116,19 @@ def test_numbers_of_listed_items_are_written_as_how_the_items_begin() -> None:
     assert as_items(keep, "3, 7") is None
     written = "[[ ## keep ## ]]\noak → acorn\noak → tree\noak → ac\n\n[[ ## proof ## ]]\nnone\n\n[[ ## completed ## ]]"
     assert TolerantAdapter().parse(Point, as_numbers([keep, proof], written)) == {"keep": [3, 1], "proof": []}
+
+
+def test_a_model_is_shown_earlier_replies_as_it_writes_them() -> None:
+    inputs = {"names": ["cat"], "paths": ["elm → tree", "elm → leaf"], "facts": ["ant"]}
+    demos = [{**inputs, "keep": [2], "proof": []}]
+    repairing = TolerantAdapter().repairing("[[ ## keep ## ]]\n3, 2\n\n[[ ## proof ## ]]\nmany", "proof is unreadable")
+    chat = [(m["role"], m["content"]) for m in repairing.format(Point, demos, LISTS)]
+    read = shown(chat)
+    assert "[[ ## keep ## ]]\nelm → leaf\n\n[[ ## proof ## ]]\nnone" in read[2][1], "by the lists of the demonstration"
+    assert "[[ ## keep ## ]]\noak → acorn\noak → tree →\n" in read[4][1]
+    assert read[4][1].endswith("[[ ## proof ## ]]\nmany"), "what cannot be read stays"
+    assert [one for one in read if one[0] != "assistant"] == [one for one in chat if one[0] != "assistant"]
+    assert fields_of(chat) == fields_of(asked(Point, **LISTS)), "a request to mend a reply repeats no lists"
 
 
 def test_without_a_list_numbers_are_numbers() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import importlib.util
 import json
+import shutil
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -83,6 +84,18 @@ def test_the_id_of_a_model_changes_with_its_weights_its_adapter_and_the_settings
     assert language_model(name).model == ids[-1]
     _model_directory(merged, "third weights!")
     assert language_model(name).model not in ids
+
+
+def test_the_id_of_a_model_changes_with_the_code_that_writes_its_replies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fingerprint = LocalEngine().fingerprint
+    folder = tmp_path / "lms" / "local"
+    shutil.copytree(Path(engine_module.__file__).parents[1], folder.parent)
+    monkeypatch.setattr(engine_module, "__file__", str(folder / "engine.py"))
+    assert LocalEngine().fingerprint == fingerprint
+    (folder.parent / "prompt.py").write_text("# changed")
+    assert LocalEngine().fingerprint != fingerprint
 
 
 def test_missing_weights_are_told_with_the_command_that_installs_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from lms.local.form import as_numbers, fields_of
 from lms.local.weights import find_weights
 from optimize.distil import DistilOptions, distil, distil_rows
 from optimize.distil.data import chat_row, prepare, read_rows
-from optimize.distil.packs import epoch_order, pack, packs
+from optimize.distil.packs import epoch_order, packs
 from optimize.distil.tokens import Encoded, Encoder, shared_length
 
 pytest.importorskip("trl")
@@ -106,15 +106,16 @@ ROWS = st.lists(
 def test_packs_hold_every_row_once_and_foretell_every_reply(given_rows: list[Encoded], longest: int) -> None:
     seen: Counter[tuple[int, ...]] = Counter()
     for one in packs(given_rows, longest):
-        shared = one.rests.count(0)
-        assert len(one.ids) <= longest or one.rows == 1
-        for number in range(1, one.rows + 1):
-            places = [at for at, rest in enumerate(one.rests) if rest in (0, number)]
-            assert [one.positions[at] for at in places] == list(range(len(places)))
-            ids = tuple(one.ids[at] for at in places)
-            learnt = tuple(one.targets[at] for at in places if one.targets[at] >= 0 and at >= shared)
-            assert ids[len(ids) - len(learnt) :] == learnt
-            seen[ids] += 1
+        for piece in one.pieces:
+            assert sum(map(len, piece.rests)) <= longest or len(piece.rests) == 1
+            assert len({len(line) for line in (*piece.rests, *piece.targets)}) == 1
+        lines = [line for piece in one.pieces for line in zip(piece.rests, piece.targets, strict=True)]
+        for rest, targets in lines:
+            learnt = [at for at, target in enumerate(targets) if target >= 0]
+            assert learnt == list(range(learnt[0], learnt[-1] + 1)), "a reply in one piece"
+            assert [targets[at] for at in learnt] == rest[learnt[0] + 1 : learnt[-1] + 2], "what comes next"
+            assert not any(rest[learnt[-1] + 2 :]), "nothing but fill behind it"
+            seen[(*one.shared, *rest[: learnt[-1] + 2])] += 1
     assert seen == Counter(row.ids for row in given_rows)
     assert sum(one.learnt for one in packs(given_rows, longest)) == sum(len(row.ids) - row.prompt for row in given_rows)
 
@@ -134,39 +135,57 @@ def test_rows_side_by_side_have_the_losses_and_gradients_that_they_have_alone(ba
     import torch
     import transformers
 
-    from optimize.distil.trainer import pack_tensors, token_losses
+    from optimize.distil.trainer import token_losses
 
     model = transformers.AutoModelForCausalLM.from_pretrained(base)
     encoded = [encoder.encode(row.messages) for row in rows(8, 0)[1::2]]
     together = [row for row in encoded if row is not None]
     assert shared_length(together) > 50
 
-    def run(groups: list[list[Encoded]]) -> tuple[Any, list[Any]]:
+    def run(groups: list[list[Encoded]], longest: int) -> tuple[Counter[str], list[Any]]:
         model.zero_grad()
-        losses = [token_losses(model, pack_tensors(pack(group)), torch.float32)[0] for group in groups]
-        torch.cat(losses).sum().backward()
-        return torch.cat(losses).detach(), [part.grad.clone() for part in model.parameters()]
+        losses: Counter[str] = Counter()
+        for group in groups:
+            (one,) = packs(group, longest)
+            for found, right, row in token_losses(model, one, torch.float32):
+                assert len(found) == len(right) == len(row)
+                losses.update(f"{loss:.3f}" for loss in found.tolist())
+                found.sum().backward()
+        return losses, [part.grad.clone() for part in model.parameters()]
 
-    losses, gradients = run([together])
-    alone, those = run([[row] for row in together])
-    torch.testing.assert_close(losses, alone, rtol=1e-4, atol=1e-5)
-    for one, other in zip(gradients, those, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-4)
+    alone, those = run([[row] for row in together], 4096)
+    for longest in (4096, 256, 16):
+        losses, gradients = run([together], longest)
+        assert losses == alone
+        for one, other in zip(gradients, those, strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-4)
 
 
 # What goes in.
 
 
 def test_what_cannot_be_taught_is_counted(encoder: Encoder) -> None:
-    messages = [*number_row(1).messages[:-1], {"role": "assistant", "content": "no form"}]
+    messages = [*number_row(2).messages[:-1], {"role": "assistant", "content": "no form"}]
     long = chat_row(chat(NameColour, {"thing": "very " * 900 + "long"}, {"answer": "red"}))
     odd = chat_row(messages)
-    data = prepare([colour_row(2), colour_row(2), number_row(1), long, odd, colour_row(4, "dev")], encoder, QUICK)
-    assert data.left_out == {"duplicate": 2, "too_long": 1}, "the odd reply is to the prompt of number_row(1)"
+    data = prepare([colour_row(2), colour_row(2), number_row(2), long, odd, colour_row(4, "dev")], encoder, QUICK)
+    assert data.left_out == {"duplicate": 2, "too_long": 1}, "the odd reply is to the prompt of number_row(2)"
     data = prepare([colour_row(2), odd, colour_row(4, "dev")], encoder, QUICK)
     assert data.left_out == {"not_in_form": 1}
     assert (len(data.train), len(data.dev)) == (1, 1)
     assert data.to_json()["by_step"] == {"NameColour": 2}
+
+
+def test_replies_that_list_nothing_are_taught_to_their_share(encoder: Encoder) -> None:
+    given_rows = [number_row(number) for number in range(80)] + [colour_row(number) for number in range(5)]
+    for share in (0.0, 0.2, 0.9):
+        data = prepare(given_rows, encoder, DistilOptions(empty_share=share, dev_rows=0))
+        numbers = [one for one in data.train if one.row.signature == "PickNumbers"]
+        empty = sum(one.tokens.empty for one in numbers)
+        assert len(numbers) - empty == 20
+        assert empty == {0.0: 0, 0.2: 5, 0.9: 60}[share]
+        assert data.left_out == ({"empty": 60 - empty} if empty < 60 else {})
+        assert len(data.train) - len(numbers) == 5, "a step without lists is not touched"
 
 
 def test_of_several_replies_to_a_prompt_the_verified_one_is_taught(encoder: Encoder) -> None:

@@ -17,9 +17,9 @@ from program_parts import EX, WORLD, build_turtle, node
 import signatures
 from evals import Question
 from kg import Direction, KnowledgeBase, UserError
-from lms.extractive.prompt import Prompt
 from lms.local.form import as_numbers, fields_of
 from lms.local.guide import dictated
+from lms.prompt import Prompt
 from lms.sections import split_fields
 from optimize.traces import Manifest, TraceRow, collect, read_traces
 from optimize.traces.gold import GoldEngine, Reply, check_computable, uncomputable
@@ -114,10 +114,10 @@ def engine(world: KnowledgeBase, *questions: Question) -> GoldEngine:
 
 
 def reply(world: KnowledgeBase, asked: Question, outputs: str, **inputs: str | list[str]) -> Reply:
-    """The right reply to a prompt about a question: inputs in their order, lists being written as in prompts."""
+    """The right reply to a prompt about a question, first if no input is: inputs in order, lists as in prompts."""
     written = {
         name: value if isinstance(value, str) else "\n".join(f"[{n}] {item}" for n, item in enumerate(value, 1))
-        for name, value in {"question": asked.question, **inputs}.items()
+        for name, value in (inputs if "question" in inputs else {"question": asked.question, **inputs}).items()
     }
     right = engine(world, asked).reply(Prompt(written, tuple(outputs.split(", "))))
     assert right is not None
@@ -201,8 +201,9 @@ def test_detours_are_taken_and_not_taught(world: KnowledgeBase, tmp_path: Path) 
 
 def test_a_pattern_over_a_relation_that_is_not_listed_is_not_taught(world: KnowledgeBase) -> None:
     def patterns(*relations: str) -> Reply:
-        inputs = {"types": [], "relations": list(relations), "known_names": ["Bernhard Heiden (Composer)"]}
-        return reply(world, FROM, "triplets, answer", **inputs)
+        schema = {"types": [], "relations": list(relations)}
+        known = ["Bernhard Heiden (Composer)"]
+        return reply(world, FROM, "triplets, answer", **schema, question=FROM.question, known_names=known)
 
     listed = patterns("student of / teacher", "nationality: Person to X")
     missing = patterns("student of: Composer to Composer")

@@ -15,7 +15,7 @@ from program_parts import Build, ask, fields, numbers, sources_of, steps
 from kg import UserError
 from lms import Budget, BudgetExceededError, session
 from lms.engines import messages_of
-from lms.extractive.prompt import Prompt, read_request
+from lms.prompt import Prompt, read_request
 from lms.testing import STAND_IN, scripted_model, stand_in_server
 from programs import AnchorRAG, Sources, replay, resolve_program, to_json
 from programs.steps import Answered, Checked, Expanded, Linked, Pruned, Scored, Stopped, Truncated, Wrote

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from kg import Literal
 from kg.values import Quantity, quantity
 from lms.extractive.facts import FactPath, follow, parse_facts
-from lms.extractive.prompt import Prompt
 from lms.extractive.relevance import Hop, Hops
+from lms.prompt import Prompt
 from optimize.traces.gold.known import Known
 from optimize.traces.gold.reply import Reply
 from optimize.traces.gold_paths import GoldPath

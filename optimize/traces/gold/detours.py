@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 
 from evals.configuration import digest
-from lms.extractive.prompt import Prompt
+from lms.prompt import Prompt
 from optimize.traces.gold.reply import Reply
 
 _CHOOSES_FROM = {"keep": "paths", "relations": "paths", "follow": "paths", "relevant": "facts"}

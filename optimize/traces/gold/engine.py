@@ -21,7 +21,7 @@ from evals.questions_file import question_row
 from kg import UserError
 from lms import TolerantAdapter, register_engine, unregister_engine
 from lms.engines import messages_of, reply
-from lms.extractive.prompt import Prompt, read_request
+from lms.prompt import Prompt, read_request
 from optimize.traces import gold_paths
 from optimize.traces.gold.detours import with_detours
 from optimize.traces.gold.known import GoldQuestion, Known

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lms.extractive.prompt import Prompt
+from lms.prompt import Prompt
 from optimize.traces.gold.answering import NO_ANSWER, answer_from_facts, leading_facts
 from optimize.traces.gold.known import Known
 from optimize.traces.gold.planning import leading

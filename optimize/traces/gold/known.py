@@ -10,8 +10,8 @@ import numpy as np
 
 from kg import Direction, Graph, IntArray
 from kg.relation_vectors import RelationVectors
-from lms.extractive.prompt import Prompt
 from lms.extractive.question import graph_name
+from lms.prompt import Prompt
 from optimize.traces.gold_paths import GoldPath, follow
 from programs.subgraph import Hop, RelationNames, notation, render_path
 

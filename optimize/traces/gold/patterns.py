@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kg import Direction, Name, Pattern, Variable
-from lms.extractive.prompt import Prompt
+from lms.prompt import Prompt
 from optimize.traces.gold.known import Known
 from optimize.traces.gold.planning import named_topics
 from optimize.traces.gold.reply import Reply

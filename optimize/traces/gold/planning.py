@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from kg import Graph, normalize
-from lms.extractive.prompt import Prompt
 from lms.extractive.topics import known_names
+from lms.prompt import Prompt
 from optimize.traces.gold.known import Known
 from optimize.traces.gold.reply import Reply
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from evals.configuration import digest
 from kg import Direction, Graph, normalize
-from lms.extractive.prompt import Prompt
+from lms.prompt import Prompt
 from optimize.traces.gold.known import Edge, Known
 from optimize.traces.gold.reply import Reply
 from optimize.traces.gold.sentences import edges_in, named_nodes, question_for, sentence, stated, triple

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lms.extractive.prompt import Prompt
+from lms.prompt import Prompt
 from lms.sections import COMPLETED, HEADER
 from lms.values import render
 from optimize.traces.gold.known import Known

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import dspy
 
 from kg import Graph
-from lms.extractive.prompt import Prompt
+from lms.prompt import Prompt
 from optimize.traces.gold import references
 from optimize.traces.gold.answering import answer_from_facts
 from optimize.traces.gold.exploration import (
@@ -27,7 +27,7 @@ from optimize.traces.gold.reply import Reply, Solver
 
 ANSWERING = "question, topics, facts -> reasoning, cited, operation, answers"
 _SOLVERS: Mapping[str, Solver] = {
-    "question, known_names, types -> topics, domain": name_topics,
+    "types, question, known_names -> topics, domain": name_topics,
     "question, topics, paths -> keep": select_paths,
     ANSWERING: answer_from_facts,
     "question, known_names -> proofread, keywords": extract_keywords,
@@ -39,8 +39,8 @@ _SOLVERS: Mapping[str, Solver] = {
     "question, topics -> goals": name_sub_goals,
     "question, goals, facts -> findings": update_memory,
     "question, findings, topics, followed, paths -> revisit": reflect,
-    "question, types, relations, known_names -> triplets, answer": write_triplets,
-    "question, types, relations, known_names, failed, reasons -> revised, answer": revise_triplets,
+    "types, relations, question, known_names -> triplets, answer": write_triplets,
+    "types, relations, question, known_names, failed, reasons -> revised, answer": revise_triplets,
     "question, candidates -> verdicts": score_candidates,
     "question, candidate -> score, reason": score_candidate,
     "question -> reasoning, answers": references.answer_from_memory,

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from lms import TolerantAdapter
 from lms.extractive.facts import FactLine, follow, is_quantity, parse_facts
 from lms.extractive.paths import parse_path
-from lms.extractive.prompt import Prompt, read_prompt, read_request
 from lms.extractive.relevance import Hop
+from lms.prompt import Prompt, read_prompt, read_request
 from signatures import AnswerFromFacts, NameTopics, SelectPaths
 
 INPUTS: dict[str, Any] = {
