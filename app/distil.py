@@ -43,6 +43,15 @@ def distil(
     max_length: Annotated[
         int, typer.Option("--max-length", metavar="N", help="Tokens; longer rows are left out, and counted.")
     ] = 2048,
+    empty_share: Annotated[
+        float,
+        typer.Option(
+            "--empty-share",
+            metavar="X",
+            help="Share of a step's rows that may reply that there is nothing; a small model that reads it often "
+            "says so wherever it wavers.",
+        ),
+    ] = 0.2,
     patience: Annotated[
         int, typer.Option(metavar="N", help="Measurements without a better held-out loss after which to end.")
     ] = 3,
@@ -99,6 +108,7 @@ def distil(
             epochs=epochs,
             max_steps=max_steps,
             max_length=max_length,
+            empty_share=empty_share,
             patience=patience,
             precision=precision,  # type: ignore[arg-type]
             seed=seed,

@@ -113,7 +113,8 @@ def prepare(rows: Sequence[TraceRow], encoder: Encoder, options: DistilOptions) 
         else:
             (dev if row.split == "dev" else train).append(TrainingRow(row, tokens))
     learnt = _not_too_empty(train, options)
-    left_out[EMPTY] += len(train) - len(learnt)
+    if len(learnt) < len(train):
+        left_out[EMPTY] = len(train) - len(learnt)
     train = learnt
     if not train:
         why = ", ".join(f"{reason} {count}" for reason, count in left_out.items()) or f"held out {len(dev)}"
@@ -121,7 +122,7 @@ def prepare(rows: Sequence[TraceRow], encoder: Encoder, options: DistilOptions) 
     if len(dev) > options.dev_rows:
         left_out[NOT_MEASURED] = len(dev) - options.dev_rows
         dev = random.Random(options.seed).sample(dev, options.dev_rows)
-    return TrainingData(tuple(train), tuple(dev), {reason: count for reason, count in left_out.items() if count})
+    return TrainingData(tuple(train), tuple(dev), dict(left_out))
 
 
 def _not_too_empty(rows: Sequence[TrainingRow], options: DistilOptions) -> list[TrainingRow]:

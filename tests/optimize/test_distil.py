@@ -23,7 +23,15 @@ from optimize.distil.tokens import Encoded, Encoder, shared_length
 
 pytest.importorskip("trl")
 QUICK = DistilOptions(
-    rank=4, alpha=8, batch=4, learning_rate=1e-2, epochs=2, evaluations=2, precision="float32", max_length=800
+    rank=4,
+    alpha=8,
+    batch=4,
+    learning_rate=1e-2,
+    epochs=2,
+    evaluations=2,
+    precision="float32",
+    max_length=800,
+    empty_share=0.9,
 )
 
 
@@ -203,10 +211,10 @@ def test_what_is_held_out_in_one_directory_is_not_learnt_from_another(encoder: E
 
 def test_where_nothing_is_held_out_whole_questions_are(encoder: Encoder) -> None:
     given_rows = [make(number) for number in range(40) for make in (colour_row, number_row)]
-    data = prepare(given_rows, encoder, DistilOptions(dev_share=0.3))
+    data = prepare(given_rows, encoder, DistilOptions(dev_share=0.3, empty_share=0.9))
     train, dev = ({one.row.id for one in part} for part in (data.train, data.dev))
     assert 4 <= len(dev) <= 20 and not train & dev
-    data = prepare(given_rows, encoder, DistilOptions(dev_share=0.3, dev_rows=3))
+    data = prepare(given_rows, encoder, DistilOptions(dev_share=0.3, dev_rows=3, empty_share=0.9))
     assert (len(data.dev), data.left_out) == (3, {"not_measured": 2 * len(dev) - 3})
 
 

@@ -143,6 +143,7 @@ def test_a_bundle_whose_adapter_is_not_the_one_that_was_saved_is_refused(
 def test_the_command_trains_exports_and_tells(base: Path, tmp_path: Path) -> None:
     place = traces(tmp_path / "traces", rows(8, 4))
     words = ["distil", place, "--out", tmp_path / "out", "--base", base, "--name", "toy", "--max-steps", 2, "--rank", 2]
+    words += ["--empty-share", 0.9]
     words += ["--precision", "float32", "--batch", 4]
     result = run(*words, "--json", "--merge", tmp_path / "whole")
     assert result.exit_code == 0, result.output
