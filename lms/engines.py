@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -48,16 +49,16 @@ class AsyncEngine:
         return self
 
 
-def code_hash(module: str) -> str:
-    """A hash of an engine's code: the modules of its package, and those beside it that read and write its texts.
+def code_hash(module: str, beside: Sequence[str] = ("prompt.py", "sections.py", "values.py")) -> str:
+    """A hash of an engine's code: the modules of its package, and some beside it.
 
     Args:
         module: `__file__` of one of the package.
+        beside: files beside the package, by default those that read and write its texts.
     """
     here = Path(module).parent
-    beside = (here.parent / name for name in ("prompt.py", "sections.py", "values.py"))
     digest = hashlib.sha256()
-    for path in (*sorted(here.glob("*.py")), *beside):
+    for path in (*sorted(here.glob("*.py")), *(here.parent / name for name in beside)):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 

@@ -112,10 +112,7 @@ def prepare(rows: Sequence[TraceRow], encoder: Encoder, options: DistilOptions) 
             left_out[TOO_LONG] += 1
         else:
             (dev if row.split == "dev" else train).append(TrainingRow(row, tokens))
-    learnt = _not_too_empty(train, options)
-    if len(learnt) < len(train):
-        left_out[EMPTY] = len(train) - len(learnt)
-    train = learnt
+    train = _not_too_empty(train, options, left_out)
     if not train:
         why = ", ".join(f"{reason} {count}" for reason, count in left_out.items()) or f"held out {len(dev)}"
         raise UserError(f"of {len(rows)} rows none is left to train on ({why}); collect more, or allow longer ones")
@@ -125,15 +122,19 @@ def prepare(rows: Sequence[TraceRow], encoder: Encoder, options: DistilOptions) 
     return TrainingData(tuple(train), tuple(dev), dict(left_out))
 
 
-def _not_too_empty(rows: Sequence[TrainingRow], options: DistilOptions) -> list[TrainingRow]:
+def _not_too_empty(rows: Sequence[TrainingRow], options: DistilOptions, left_out: Counter[str]) -> list[TrainingRow]:
     """The rows without those that list nothing, as far as they are too many among those of their step."""
-    left_out: set[int] = set()
-    for step in {one.row.signature for one in rows}:
-        empty = [at for at, one in enumerate(rows) if one.row.signature == step and one.tokens.empty]
-        others = sum(one.row.signature == step for one in rows) - len(empty)
-        most = int(others * options.empty_share / (1 - options.empty_share))
-        left_out.update(random.Random(f"{options.seed}:{step}").sample(empty, max(0, len(empty) - most)))
-    return [one for at, one in enumerate(rows) if at not in left_out]
+    steps: dict[str, list[int]] = {}
+    for at, one in enumerate(rows):
+        steps.setdefault(one.row.signature, []).append(at)
+    over: set[int] = set()
+    for step, own in steps.items():
+        empty = [at for at in own if rows[at].tokens.empty]
+        most = int((len(own) - len(empty)) * options.empty_share / (1 - options.empty_share))
+        over.update(random.Random(f"{options.seed}:{step}").sample(empty, max(0, len(empty) - most)))
+    if over:
+        left_out[EMPTY] = len(over)
+    return [one for at, one in enumerate(rows) if at not in over]
 
 
 def _check(row: TraceRow, number: int) -> None:

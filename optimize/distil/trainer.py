@@ -24,7 +24,7 @@ from optimize.distil.tokens import Encoded
 
 
 class PackCollator:
-    """From the rows of a step to tensors, a dictionary a pack."""
+    """From the rows of a step to packs, with how much of them is learnt and read."""
 
     def __init__(self, rows: Sequence[Encoded], longest: int) -> None:
         self._rows, self._longest = rows, longest
@@ -78,8 +78,9 @@ class PackTrainer(SFTTrainer):  # type: ignore[misc]
                 for one in batch["packs"]:
                     for losses, right, row in token_losses(self.model, one, self._dtype):
                         loss += float(losses.sum())
-                        rows[self._steps[one.family]] += len(row.unique())
-                        exact[self._steps[one.family]] += len(row.unique()) - len(row[~right].unique())
+                        step, count = self._steps[one.family], len(row.unique())
+                        rows[step] += count
+                        exact[step] += count - len(row[~right].unique())
                 learnt += batch["learnt"]
         metrics = {
             f"{prefix}_loss": loss / learnt,
@@ -122,15 +123,17 @@ def token_losses(model: Any, one: Pack, dtype: torch.dtype) -> Iterator[tuple[An
     given = [part.detach().requires_grad_(learns) for part in beginning]
     for piece in one.pieces:
         targets = torch.tensor(piece.targets, device=place)
+        learnt = targets >= 0
         before = DynamicCache()
-        for layer, (keys, values) in enumerate(zip(given[::2], given[1::2], strict=True)):
-            before.update(*(part.expand(len(targets), -1, -1, -1) for part in (keys, values)), layer)
+        repeated = [part.expand(len(targets), -1, -1, -1) for part in given]
+        for layer, (keys, values) in enumerate(zip(repeated[::2], repeated[1::2], strict=True)):
+            before.update(keys, values, layer)
         with products():
             rests = torch.tensor(piece.rests, device=place)
             read = decoder(input_ids=rests, past_key_values=before, use_cache=True)
-            logits = head(read.last_hidden_state[targets >= 0])
-        wanted = targets[targets >= 0]
+            logits = head(read.last_hidden_state[learnt])
+        wanted = targets[learnt]
         losses = cross_entropy(logits.float(), wanted, reduction="none")
-        yield losses, logits.argmax(-1) == wanted, (targets >= 0).nonzero()[:, 0]
+        yield losses, logits.argmax(-1) == wanted, learnt.nonzero()[:, 0]
     if learns and beginning:
         torch.autograd.backward(beginning, [part.grad for part in given])

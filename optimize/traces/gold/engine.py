@@ -7,10 +7,8 @@ that comes with the question. What it makes a program do is verified like what a
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 from dspy.lm15 import InvalidRequestError, Request, Response
 
@@ -20,9 +18,8 @@ from evals.questions import Question
 from evals.questions_file import question_row
 from kg import UserError
 from lms import TolerantAdapter, register_engine, unregister_engine
-from lms.engines import messages_of, reply
+from lms.engines import code_hash, messages_of, reply
 from lms.prompt import Prompt, read_request
-from optimize.traces import gold_paths
 from optimize.traces.gold.detours import with_detours
 from optimize.traces.gold.known import GoldQuestion, Known
 from optimize.traces.gold.planning import mended
@@ -166,10 +163,8 @@ def gold_engine(program: Program, questions: Sequence[Question], detours: int = 
 def _fingerprint(sources: Sources, questions: Sequence[Question], hops: int, detours: int) -> str:
     base, graph = sources.knowledge_base, sources.graph
     about = base.manifest.content_hash if base else [graph.num_nodes, graph.num_relations, graph.num_triples]
-    code = hashlib.sha256()
-    for path in (*sorted(Path(__file__).parent.glob("*.py")), Path(gold_paths.__file__)):
-        code.update(path.read_bytes())
-    return digest([code.hexdigest(), about, hops, detours, [question_row(question) for question in questions]])[:16]
+    code = code_hash(__file__, ["gold_paths.py"])
+    return digest([code, about, hops, detours, [question_row(question) for question in questions]])[:16]
 
 
 def _words(question: str) -> str:
