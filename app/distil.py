@@ -52,6 +52,7 @@ def distil(
             "says so wherever it wavers.",
         ),
     ] = 0.2,
+    dev_rows: Annotated[int, typer.Option(metavar="N", help="Held-out rows that are measured on, at most.")] = 64,
     patience: Annotated[
         int, typer.Option(metavar="N", help="Measurements without a better held-out loss after which to end.")
     ] = 3,
@@ -109,6 +110,7 @@ def distil(
             max_steps=max_steps,
             max_length=max_length,
             empty_share=empty_share,
+            dev_rows=dev_rows,
             patience=patience,
             precision=precision,  # type: ignore[arg-type]
             seed=seed,

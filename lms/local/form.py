@@ -55,9 +55,14 @@ def fields_of(messages: Sequence[tuple[str, str]]) -> list[Field]:
 
 
 def shown(messages: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """A chat as a small model reads it: replies in it, such as demonstrations, point at items as its own do."""
+    """A chat as a small model reads it.
+
+    Replies in it, such as demonstrations, point at items as its own do. The reminder that ends a request is left
+    out: it repeats what the first message says, and a guide writes it (`lms.local.guide`); it would be a third
+    of what has to be read anew for each request.
+    """
     return tuple(
-        (role, _rewritten(_fields(messages, at), content, _items) if role == "assistant" else content)
+        (role, _rewritten(_fields(messages, at), content, _items) if role == "assistant" else _unreminded(content))
         for at, (role, content) in enumerate(messages)
     )
 
@@ -89,6 +94,10 @@ def _numbers(field: Field, items: str) -> str:
 def _items(field: Field, numbers: str) -> str:
     items = as_items(field, numbers)
     return numbers if items is None else "\n".join(items)
+
+
+def _unreminded(content: str) -> str:
+    return _REMINDER.sub("", content).rstrip() or content
 
 
 def _rewritten(fields: Sequence[Field], reply: str, write: Callable[[Field, str], str]) -> str:

@@ -127,7 +127,10 @@ def test_a_model_is_shown_earlier_replies_as_it_writes_them() -> None:
     assert "[[ ## keep ## ]]\nelm → leaf\n\n[[ ## proof ## ]]\nnone" in read[2][1], "by the lists of the demonstration"
     assert "[[ ## keep ## ]]\noak → acorn\noak → tree →\n" in read[4][1]
     assert read[4][1].endswith("[[ ## proof ## ]]\nmany"), "what cannot be read stays"
-    assert [one for one in read if one[0] != "assistant"] == [one for one in chat if one[0] != "assistant"]
+    for (role, before), (_, after) in zip(chat, read, strict=True):
+        if role != "assistant":
+            assert after == before.partition("\n\nReply with ")[0], "the guide writes what the reminder asks for"
+    assert "proof is unreadable" in read[-1][1]
     assert fields_of(chat) == fields_of(asked(Point, **LISTS)), "a request to mend a reply repeats no lists"
 
 

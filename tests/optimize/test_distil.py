@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kg import UserError
 from lms import RolePredict, Roles, language_model, session
-from lms.local.form import as_numbers, fields_of
+from lms.local.form import as_numbers, fields_of, shown
 from lms.local.weights import find_weights
 from optimize.distil import DistilOptions, distil, distil_rows
 from optimize.distil.data import chat_row, prepare, read_rows
@@ -65,14 +65,15 @@ def test_a_prompt_is_what_the_engine_reads_and_a_reply_what_its_guide_writes(tok
     for row in rows():
         tokens = encoder.encode(row.messages)
         assert tokens is not None
-        asked = [dict(message) for message in row.messages[:-1]]
-        prompt = tokenizer.apply_chat_template(asked, add_generation_prompt=True, tokenize=False)
+        asked = [(message["role"], message["content"]) for message in row.messages[:-1]]
+        read = [{"role": role, "content": content} for role, content in shown(asked)]
+        prompt = tokenizer.apply_chat_template(read, add_generation_prompt=True, tokenize=False)
         assert list(tokens.ids[: tokens.prompt]) == tokenizer(prompt, add_special_tokens=False)["input_ids"]
         reply = row.messages[-1]["content"].rstrip("\n")
         assert reply.endswith("[[ ## completed ## ]]")
         written = tokenizer.decode(tokens.ids[tokens.prompt :])
         assert written.endswith("<|im_end|>")
-        fields = fields_of([(message["role"], message["content"]) for message in asked])
+        fields = fields_of(asked)
         assert as_numbers(fields, written.removesuffix("<|im_end|>")) == reply
         assert any(field.kind == "items" for field in fields) == (row.signature == "PickNumbers")
 
