@@ -25,7 +25,7 @@ help:
 	@echo "make bench     measure speed"
 	@echo "make report    run the experiments and write their tables (DATA=DIR for more sets, REPORT='kerag' for one of them)"
 	@echo "make plausibility  train embeddings of PyKEEN's small graphs and tell what each score of triples is worth on them and GRAPHS"
-	@echo "make distil    train the small model on KERAG's steps on the bundled graph (2 hours on 2 cores) and measure it (DATA=DIR: elsewhere, too)"
+	@echo "make distil    train the small model on KERAG's steps on the bundled graph (3 hours on 2 cores) and measure it (DATA=DIR: elsewhere, too)"
 	@echo "make distil-graphs  train it on several graphs and programs, one graph left out, and measure it (DATA=DIR; 2 hours)"
 	@echo "make clean     remove the environment and everything else that was made here"
 
@@ -93,7 +93,7 @@ distilled/questions.jsonl: install
 
 distil: llama-cpp distilled/questions.jsonl
 	$(BIN)/triplecheck collect kerag --questions distilled/questions.jsonl --out distilled/traces/kerag --pass gold $(SHORT) --dev-share 0.05
-	$(BIN)/triplecheck distil distilled/traces/kerag --out distilled/adapters --name kerag --max-steps 240 $(LEARN)
+	$(BIN)/triplecheck distil distilled/traces/kerag --out distilled/adapters --name kerag --max-steps 400 $(LEARN)
 	head -6 $(BUNDLED)_dev.jsonl > distilled/held_out.jsonl
 	$(BIN)/triplecheck compile kerag --optimizer LabeledFewShot --teacher gold --lm llama.cpp/smollm2 $(SHORT) \
 	--limit 30 --held-out distilled/held_out.jsonl --out distilled/compiled

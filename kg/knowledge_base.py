@@ -194,7 +194,25 @@ def build(
 
 
 def _refuse_foreign(out: Path) -> None:
-    if out.is_dir() and (not any(out.iterdir()) or manifest.is_one(out)):
-        return
-    if out.exists():
-        raise KnowledgeBaseError(f"{out}: exists and is not a knowledge base; choose another place or remove it")
+    seen = _identity(out)
+    while seen is not None and not _may_replace(out):
+        now = _identity(out)
+        if now == seen:
+            raise KnowledgeBaseError(f"{out}: exists and is not a knowledge base; choose another place or remove it")
+        seen = now  # while it was looked at, another process put its own in its place
+
+
+def _may_replace(out: Path) -> bool:
+    try:
+        return out.is_dir() and (not any(out.iterdir()) or manifest.is_one(out))
+    except FileNotFoundError:
+        return False
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file or directory stands at a path; None for none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_ctime_ns

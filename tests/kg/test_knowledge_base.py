@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from kg_parts import built, raw_graph, write
 
-from kg import KnowledgeBase, KnowledgeBaseError, build
+from kg import KnowledgeBase, KnowledgeBaseError, build, manifest
 from kg.documents import Document
 from kg.encode import Encoder
 from kg.manifest import FILE, VERSION
@@ -219,6 +219,22 @@ def test_two_processes_that_build_the_same_target_leave_one_whole(tmp_path: Path
     kb = KnowledgeBase.open(tmp_path / "kb")
     kb.verify()
     assert (kb.graph.find("one") is None) != (kb.graph.find("other") is None)
+
+
+def test_one_that_is_replaced_while_it_is_looked_at_is_not_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "kb"
+    build(raw_graph([("a", "r", "b")]), target, encoder=None)
+    is_one = manifest.is_one
+
+    def looked_at_too_late(folder: Path) -> bool:
+        monkeypatch.setattr(manifest, "is_one", is_one)
+        build(raw_graph([("c", "r", "d")]), target, encoder=None)
+        return False  # as if what was begun to be read had been moved away
+
+    monkeypatch.setattr(manifest, "is_one", looked_at_too_late)
+    assert build(raw_graph([("e", "r", "f")]), target, encoder=None).graph.find("e") is not None
 
 
 class TestRefused:
