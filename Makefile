@@ -78,6 +78,7 @@ BUNDLED := kg/bundled/questions
 KINDS := one two conjunction count comparison superlative unanswerable
 SHORT := --option bounds.tokens=300 --option bounds.offered=20
 
+GOLD := --pass gold --dev-share 0.05
 LEARN := --epochs 1 --empty-share 0.1 --learning-rate 1e-3
 # A graph, its questions and how many of the half that is not measured on; one graph of the benchmarks is in none.
 LEARNT := metaqa/questions_dev:150 fb13_pathquestion/questions_dev:150 fb15k237_freebaseqa/questions_webqsp_train:250
@@ -92,7 +93,7 @@ distilled/questions.jsonl: install
 	cat distilled/synth.jsonl $(BUNDLED)_train.jsonl > distilled/questions.jsonl
 
 distil: llama-cpp distilled/questions.jsonl
-	$(BIN)/triplecheck collect kerag --questions distilled/questions.jsonl --out distilled/traces/kerag --pass gold $(SHORT) --dev-share 0.05
+	$(BIN)/triplecheck collect kerag --questions distilled/questions.jsonl --out distilled/traces/kerag $(GOLD) $(SHORT)
 	$(BIN)/triplecheck distil distilled/traces/kerag --out distilled/adapters --name kerag --max-steps 400 $(LEARN)
 	head -6 $(BUNDLED)_dev.jsonl > distilled/held_out.jsonl
 	$(BIN)/triplecheck compile kerag --optimizer LabeledFewShot --teacher gold --lm llama.cpp/smollm2 $(SHORT) \
@@ -101,13 +102,13 @@ distil: llama-cpp distilled/questions.jsonl
 
 distil-graphs: llama-cpp distilled/questions.jsonl
 	test -d "$(DATA)" || { echo "give DATA=DIR, the folder of benchmarks"; exit 2; }
-	$(BIN)/triplecheck collect kerag --questions distilled/questions.jsonl --limit 400 --out distilled/mixed/bundled --pass gold $(SHORT) --dev-share 0.05
+	$(BIN)/triplecheck collect kerag --questions distilled/questions.jsonl --limit 400 --out distilled/mixed/bundled $(GOLD) $(SHORT)
 	for one in $(LEARNT); do graph=$${one%%/*}; questions=$${one%%:*}; entities=$$(ls $(DATA)/$$graph/entities.tsv.gz 2>/dev/null); \
 	test -d kbs/$$graph || $(BIN)/triplecheck kb build kbs/$$graph --triples $(DATA)/$$graph/triples.tsv.gz $${entities:+--entities $$entities} || exit 1; \
 	$(BIN)/triplecheck collect kerag --kb kbs/$$graph --questions $(DATA)/$$questions.jsonl.gz --half train --limit $${one##*:} \
-	--out distilled/mixed/$$graph --pass gold $(SHORT) --dev-share 0.05 || exit 1; done
+	--out distilled/mixed/$$graph $(GOLD) $(SHORT) || exit 1; done
 	for program in anchorrag 4stepfocus know3rag; do \
-	$(BIN)/triplecheck collect $$program --questions distilled/questions.jsonl --limit 100 --out distilled/mixed/$$program --pass gold --dev-share 0.05 || exit 1; done
+	$(BIN)/triplecheck collect $$program --questions distilled/questions.jsonl --limit 100 --out distilled/mixed/$$program $(GOLD) || exit 1; done
 	$(BIN)/triplecheck distil $(addprefix distilled/mixed/,bundled $(foreach one,$(LEARNT),$(firstword $(subst /, ,$(one)))) anchorrag 4stepfocus know3rag) \
 	--out distilled/adapters --name graphs --max-steps 200 $(LEARN) --dev-rows 128
 	$(BIN)/triplecheck report distil-graphs --data $(DATA) --out docs/reports/distil-graphs

@@ -58,8 +58,8 @@ def shown(messages: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     """A chat as a small model reads it.
 
     Replies in it, such as demonstrations, point at items as its own do. The reminder that ends a request is left
-    out: it repeats what the first message says, and a guide writes it (`lms.local.guide`); it would be a third
-    of what has to be read anew for each request.
+    out: it repeats what the first message says, a guide writes what it asks for (`lms.local.guide`), and it would
+    have to be read anew for each request.
     """
     return tuple(
         (role, _rewritten(_fields(messages, at), content, _items) if role == "assistant" else _unreminded(content))
