@@ -12,7 +12,7 @@ REPORT ?= kerag anchorrag know3rag 4stepfocus comparison robustness
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help install demo test check format docs bench report plausibility llama-cpp distil distil-graphs clean
+.PHONY: help install demo test check format docs bench report plausibility llama-cpp compiled distil distil-graphs clean
 
 help:
 	@echo "make install   a virtual environment in $(VENV) with everything in it (PYTHON=python3.12 for another Python)"
@@ -92,25 +92,31 @@ distilled/questions.jsonl: install
 	$(KINDS:%=--kind %) --avoid $(BUNDLED)_test.jsonl --avoid $(BUNDLED)_dev.jsonl
 	cat distilled/synth.jsonl $(BUNDLED)_train.jsonl > distilled/questions.jsonl
 
+# The small model with demonstrations in its prompts, to be measured beside the distilled one.
+compiled: llama-cpp
+	mkdir -p distilled && head -6 $(BUNDLED)_dev.jsonl > distilled/held_out.jsonl
+	$(BIN)/triplecheck compile kerag --optimizer LabeledFewShot --teacher gold --lm llama.cpp/smollm2 $(SHORT) \
+	--limit 30 --held-out distilled/held_out.jsonl --out distilled/compiled
+
 distil: llama-cpp distilled/questions.jsonl
 	$(BIN)/triplecheck collect kerag --questions distilled/questions.jsonl --out distilled/traces/kerag $(GOLD) $(SHORT)
 	$(BIN)/triplecheck distil distilled/traces/kerag --out distilled/adapters --name kerag --max-steps 400 $(LEARN)
-	head -6 $(BUNDLED)_dev.jsonl > distilled/held_out.jsonl
-	$(BIN)/triplecheck compile kerag --optimizer LabeledFewShot --teacher gold --lm llama.cpp/smollm2 $(SHORT) \
-	--limit 30 --held-out distilled/held_out.jsonl --out distilled/compiled
+	$(MAKE) --no-print-directory compiled
 	$(BIN)/triplecheck report distil $(if $(DATA),--data $(DATA)) --out docs/reports/distil
 
 distil-graphs: llama-cpp distilled/questions.jsonl
 	test -d "$(DATA)" || { echo "give DATA=DIR, the folder of benchmarks"; exit 2; }
-	$(BIN)/triplecheck collect kerag --questions distilled/questions.jsonl --limit 400 --out distilled/mixed/bundled $(GOLD) $(SHORT)
+	$(BIN)/triplecheck collect kerag --questions distilled/questions.jsonl --limit 300 --out distilled/mixed/bundled $(GOLD) $(SHORT)
+	$(BIN)/triplecheck collect kerag --questions $(BUNDLED)_train.jsonl --out distilled/mixed/asked $(GOLD) $(SHORT)
 	for one in $(LEARNT); do graph=$${one%%/*}; questions=$${one%%:*}; entities=$$(ls $(DATA)/$$graph/entities.tsv.gz 2>/dev/null); \
 	test -d kbs/$$graph || $(BIN)/triplecheck kb build kbs/$$graph --triples $(DATA)/$$graph/triples.tsv.gz $${entities:+--entities $$entities} || exit 1; \
 	$(BIN)/triplecheck collect kerag --kb kbs/$$graph --questions $(DATA)/$$questions.jsonl.gz --half train --limit $${one##*:} \
 	--out distilled/mixed/$$graph $(GOLD) $(SHORT) || exit 1; done
 	for program in anchorrag 4stepfocus know3rag; do \
-	$(BIN)/triplecheck collect $$program --questions distilled/questions.jsonl --limit 100 --out distilled/mixed/$$program $(GOLD) || exit 1; done
-	$(BIN)/triplecheck distil $(addprefix distilled/mixed/,bundled $(foreach one,$(LEARNT),$(firstword $(subst /, ,$(one)))) anchorrag 4stepfocus know3rag) \
-	--out distilled/adapters --name graphs --max-steps 200 $(LEARN) --dev-rows 128
+	$(BIN)/triplecheck collect $$program --questions distilled/questions.jsonl --limit 300 --out distilled/mixed/$$program $(GOLD) || exit 1; done
+	$(BIN)/triplecheck distil $(addprefix distilled/mixed/,bundled asked $(foreach one,$(LEARNT),$(firstword $(subst /, ,$(one)))) anchorrag 4stepfocus know3rag) \
+	--out distilled/adapters --name graphs --max-steps 320 $(LEARN) --dev-rows 128
+	$(MAKE) --no-print-directory compiled
 	$(BIN)/triplecheck report distil-graphs --data $(DATA) --out docs/reports/distil-graphs
 
 clean:

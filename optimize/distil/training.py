@@ -41,11 +41,11 @@ def train(
         UserError: there is no such device.
     """
     place = _device(device)
-    dtype = _dtype(options.precision, place)
+    dtype = fastest_dtype(options.precision, place)
     with warnings.catch_warnings():
         # Names that the libraries change under each other's feet.
         warnings.simplefilter("ignore", FutureWarning)
-        trainer = _trainer(weights, data, options, work, place, dtype)
+        trainer = make_trainer(weights, data, options, work, place, dtype)
         checkpoint = last_checkpoint(work)
         watch = Watch(trainer, tell, checkpoint)
         trainer.add_callback(watch)
@@ -72,11 +72,24 @@ def _is_whole(checkpoint: Path) -> bool:
     return True
 
 
-def _trainer(
+def make_trainer(
     weights: Weights, data: TrainingData, options: DistilOptions, work: Path, place: torch.device, dtype: torch.dtype
 ) -> PackTrainer:
+    """The trainer of an adapter, before its first step.
+
+    Args:
+        weights: of the base model.
+        data: to train on, and to measure on.
+        options: of the training.
+        work: where checkpoints go.
+        place: to train on.
+        dtype: of the base model and of products.
+    """
     set_seed(options.seed)
     tokenizer, model = load_tokenizer(weights), load_model(weights, dtype)
+    if place.type == "cpu" and dtype == torch.bfloat16:
+        # The fused attention of torch does not multiply in bfloat16 as fast there as its plain products do.
+        model.set_attn_implementation("eager")
     encoded = [one.tokens for one in (*data.train, *data.dev)]
     order = EpochOrder([one.tokens.family for one in data.train], options.side_by_side, options.seed)
     trainer = PackTrainer(
@@ -161,7 +174,8 @@ def _device(name: str) -> torch.device:
     return place
 
 
-def _dtype(precision: str, place: torch.device) -> torch.dtype:
+def fastest_dtype(precision: str, place: torch.device) -> torch.dtype:
+    """The one of this name; for `auto`, bfloat16 where a device multiplies in it."""
     if precision != "auto":
         return getattr(torch, precision)
     if place.type == "cuda":

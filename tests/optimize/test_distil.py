@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from lms.local.form import as_numbers, fields_of, shown
 from lms.local.weights import find_weights
 from optimize.distil import DistilOptions, distil, distil_rows
 from optimize.distil.data import chat_row, prepare, read_rows
+from optimize.distil.options import Precision
 from optimize.distil.packs import epoch_order, packs
 from optimize.distil.tokens import Encoded, Encoder, shared_length
 
@@ -302,6 +304,18 @@ def test_a_distilled_model_says_what_it_was_made_from_and_is_not_made_twice(
     weights = find_weights(f"local/{tmp_path / 'out' / 'toy'}")
     assert (weights.directory, weights.adapter) == (base, tmp_path / "out" / "toy")
     assert weights.fingerprint == find_weights(made.model).fingerprint
+
+
+def test_bfloat16_comes_to_what_float32_does(base: Path, given_traces: Path, tmp_path: Path) -> None:
+    def course(precision: Precision) -> list[float]:
+        options = replace(QUICK, precision=precision)
+        about = distil([given_traces], tmp_path / precision, base=str(base), options=options).manifest["training"]
+        assert about["precision"] == precision
+        return [point["dev_loss"] for point in about["curve"] if "dev_loss" in point]
+
+    exact = course("float32")
+    assert course("bfloat16") == pytest.approx(exact, rel=0.05)
+    assert exact[-1] < exact[0]
 
 
 class KilledError(Exception):
