@@ -25,7 +25,7 @@ help:
 	@echo "make bench     measure speed"
 	@echo "make report    run the experiments and write their tables (DATA=DIR for more sets, REPORT='kerag' for one of them)"
 	@echo "make plausibility  train embeddings of PyKEEN's small graphs and tell what each score of triples is worth on them and GRAPHS"
-	@echo "make distil    train the small model on KERAG's steps on the bundled graph (3 hours on 2 cores) and measure it (DATA=DIR: elsewhere, too)"
+	@echo "make distil    train the small model on KERAG's steps on the bundled graph (1 to 3 hours on 2 cores) and measure it (DATA=DIR: elsewhere, too)"
 	@echo "make distil-graphs  train it on several graphs and programs, one graph left out, and measure it (DATA=DIR; 2 hours)"
 	@echo "make clean     remove the environment and everything else that was made here"
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from lms.extractive.facts import FactPath, follow, is_quantity, parse_facts
 from lms.extractive.question import Question, graph_name, plain, read_question, written
+from lms.extractive.reasons import NOTHING_TOLD, each, told
 from lms.extractive.relevance import LEAST_SUPPORT, Encode, Hops, PathRelevance, phrases
 from lms.prompt import Prompt
 
@@ -30,7 +31,7 @@ class _Scored:
 class Conclusion:
     """What the engine concludes, in the fields of the signature."""
 
-    reasoning: str = "No fact answers the question."
+    reasoning: str = NOTHING_TOLD
     cited: tuple[int, ...] = ()
     operation: str = "none"
     answers: tuple[str, ...] = ()
@@ -98,14 +99,14 @@ class _Reader:
             twin = (best.path.hops[:-1], best.path.hops[-1].label)
             ways = [s.path for s in self._ranked if (s.path.hops[:-1], s.path.hops[-1].label) == twin]
             path = max(ways, key=lambda p: len(p.ends))
-            return Conclusion(f"Count what {_told(path)} leads to.", tuple(f.number for f in path.facts), "count")
+            return Conclusion(told(path, then="count"), tuple(f.number for f in path.facts), "count")
         return self._plain(best.path)
 
     def _plain(self, path: FactPath) -> Conclusion:
         ends = path.ends
         if set(self._question.words) & _SELF and len(ends) > 1:
             ends = [end for end in ends if end != path.topic]
-        return Conclusion(f"{_told(path)} answers it.", tuple(path.numbers()), "none", tuple(ends))
+        return Conclusion(told(path), tuple(path.numbers()), "none", tuple(ends))
 
     # --- two topics ----------------------------------------------------------------------------
     def _subject(self, scored: _Scored) -> str:
@@ -134,7 +135,7 @@ class _Reader:
         if found is None or self._relevance.support(found[0][0].hops) < LEAST_SUPPORT:
             return None
         cited = tuple(f.number for path in found[0] for f in path.facts)
-        return Conclusion(f"Compare what {_told(found[0][0])} leads to.", cited, "same")
+        return Conclusion(told(*found[0], then="compare"), cited, "same")
 
     def _common(self) -> Conclusion | None:
         """Two paths whose ends overlap: a condition of its own from each topic."""
@@ -160,8 +161,8 @@ class _Reader:
         )
         if self._question.counts:
             shared = [end for end in one.ends if end in set(other.ends)]
-            return Conclusion("Count what both conditions share.", cited, "none", (str(len(shared)),))
-        return Conclusion(f"What {_told(one)} and {_told(other)} share.", cited, "common")
+            return Conclusion(told(one, other, then="count what they share"), cited, "none", (str(len(shared)),))
+        return Conclusion(told(one, other, then="take what they share"), cited, "common")
 
     def _support(self, path: FactPath) -> float:
         return self._relevance.support(path.hops)
@@ -173,7 +174,7 @@ class _Reader:
             cited = tuple(f.number for path in found[0] for f in path.facts)
             if self._question.asks_whether:
                 return self._compared(found[0], operation, cited)
-            return Conclusion(f"Compare {found[0][0].hops[-1].label}.", cited, operation)
+            return Conclusion(each(found[0][0].hops[-1].label, "compare"), cited, operation)
         wanted = self._relevance.similarity  # what is compared must be named by the measuring relation
         options = [
             (s.score + float(wanted([s.path.hops[-1].label]).max()), s.path)
@@ -183,7 +184,7 @@ class _Reader:
         if options:
             _, path = max(options, key=lambda o: o[0])
             return Conclusion(
-                f"Compare {path.hops[-1].label} of what {path.topic} leads to.",
+                told(path, then="compare"),
                 tuple(f.number for f in path.facts),
                 operation,
             )
@@ -199,7 +200,7 @@ class _Reader:
         first, second = values
         assert first is not None and second is not None
         holds = first > second if operation == "max" else first < second
-        return Conclusion(f"Compare {paths[0].hops[-1].label}.", cited, "none", ("yes" if holds else "no",))
+        return Conclusion(each(paths[0].hops[-1].label, "compare"), cited, "none", ("yes" if holds else "no",))
 
     def _whether(self) -> Conclusion | None:
         """Whether one topic is what a path from another leads to."""
@@ -208,15 +209,11 @@ class _Reader:
             others = {t for t, spelt in self._spelling.items() if spelt != self._subject(scored)}
             hit = others & set(scored.path.ends)
             if hit and self._support(scored.path) >= LEAST_SUPPORT:
-                return Conclusion(f"{_told(scored.path)} says so.", tuple(scored.path.numbers(hit)), "none", ("yes",))
+                return Conclusion(told(scored.path, then="yes"), tuple(scored.path.numbers(hit)), "none", ("yes",))
         best = self._ranked[0]
         if len(set(self._spelling.values())) > 1 and self._support(best.path) >= LEAST_SUPPORT:
-            return Conclusion(f"{_told(best.path)} says otherwise.", tuple(best.path.numbers()), "none", ("no",))
+            return Conclusion(told(best.path, then="no"), tuple(best.path.numbers()), "none", ("no",))
         return None
-
-
-def _told(path: FactPath) -> str:
-    return path.topic + "".join(f" {hop.arrow} {hop.label}" for hop in path.hops)
 
 
 def _size(value: str) -> float | None:

@@ -42,6 +42,11 @@ class FactPath:
     before: FactPath | None = None
 
     @property
+    def written(self) -> str:
+        """As facts write it: topic → relation ← relation."""
+        return self.topic + "".join(f" {hop.arrow} {hop.label}" for hop in self.hops)
+
+    @property
     def ends(self) -> list[str]:
         """Values at the end, each once, in order."""
         return list(dict.fromkeys(value for fact in self.facts for value in fact.values))

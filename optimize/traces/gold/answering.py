@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from kg import Literal
 from kg.values import Quantity, quantity
 from lms.extractive.facts import FactPath, follow, parse_facts
+from lms.extractive.reasons import NOTHING_TOLD, each, told
 from lms.extractive.relevance import Hop, Hops
 from lms.prompt import Prompt
 from optimize.traces.gold.known import Known
@@ -16,9 +17,7 @@ from programs.subgraph import ARROWS
 
 Way = tuple[GoldPath, FactPath]
 """A gold path, and the facts that follow it."""
-NO_ANSWER = Reply({"reasoning": "The facts do not tell it.", "cited": [], "operation": "none", "answers": []})
-"""It parts from the other replies at one word, `tell` or `do not`. Who writes word by word would else weigh this one
-sentence against each of the many beginnings of others alone, and find nothing too often."""
+NO_ANSWER = Reply({"reasoning": NOTHING_TOLD, "cited": [], "operation": "none", "answers": []})
 
 
 def answer_from_facts(known: Known, prompt: Prompt) -> Reply:
@@ -34,7 +33,7 @@ def answer_from_facts(known: Known, prompt: Prompt) -> Reply:
         return _common(known, ways)
     way = ways[0]
     ends = [end for end in way.ends if known.is_answer(end)]
-    return _reply(f"The facts tell {_told(way)}.", way.numbers(set(ends)), "none", ends) if ends else NO_ANSWER
+    return _reply(told(way), way.numbers(set(ends)), "none", ends) if ends else NO_ANSWER
 
 
 def leading_facts(known: Known, prompt: Prompt) -> list[int]:
@@ -81,7 +80,7 @@ def _written(known: Known, path: GoldPath) -> Hops:
 
 
 def _counted(way: FactPath) -> Reply:
-    return _reply(f"The facts tell {_told(way)}: count.", [fact.number for fact in way.facts], "count", [])
+    return _reply(told(way, then="count"), [fact.number for fact in way.facts], "count", [])
 
 
 def _compared(known: Known, ways: Sequence[FactPath]) -> Reply:
@@ -94,7 +93,7 @@ def _compared(known: Known, ways: Sequence[FactPath]) -> Reply:
     for operation, extreme in (("max", max(sizes)[0]), ("min", min(sizes)[0])):
         if of_answer == {extreme}:
             numbers = list(dict.fromkeys(fact.number for fact in facts))
-            return _reply(f"The facts tell each {ways[0].hops[-1].label}: compare.", numbers, operation, [])
+            return _reply(each(ways[0].hops[-1].label, "compare"), numbers, operation, [])
     return NO_ANSWER
 
 
@@ -102,16 +101,11 @@ def _common(known: Known, ways: Sequence[FactPath]) -> Reply:
     best = {way.topic: way for way in reversed(ways)}
     shared = [end for end in ways[0].ends if known.is_answer(end) and all(end in way.ends for way in best.values())]
     numbers = list(dict.fromkeys(fact.number for way in best.values() for fact in way.facts))
-    told = " and ".join(_told(way) for way in best.values())
-    return _reply(f"The facts tell {told}: take what they share.", numbers, "common", shared) if shared else NO_ANSWER
+    return _reply(told(*best.values(), then="take what they share"), numbers, "common", shared) if shared else NO_ANSWER
 
 
 def _reply(reasoning: str, cited: Sequence[int], operation: str, answers: Sequence[str]) -> Reply:
     return Reply({"reasoning": reasoning, "cited": list(cited), "operation": operation, "answers": list(answers)})
-
-
-def _told(way: FactPath) -> str:
-    return way.topic + "".join(f" {hop.arrow} {hop.label}" for hop in way.hops)
 
 
 def _size(values: Sequence[str]) -> Quantity | None:
