@@ -183,11 +183,7 @@ class _Reader:
         ]
         if options:
             _, path = max(options, key=lambda o: o[0])
-            return Conclusion(
-                told(path, then="compare"),
-                tuple(f.number for f in path.facts),
-                operation,
-            )
+            return Conclusion(told(path, then="compare"), tuple(f.number for f in path.facts), operation)
         return None
 
     def _compared(self, paths: Sequence[FactPath], operation: str, cited: tuple[int, ...]) -> Conclusion | None:

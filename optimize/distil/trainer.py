@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from peft.helpers import disable_input_dtype_casting
 from torch.nn.functional import cross_entropy
 from transformers import DynamicCache
 from transformers.trainer_utils import EvalLoopOutput
@@ -59,13 +58,11 @@ class PackTrainer(SFTTrainer):  # type: ignore[misc]
         """One step of all packs of a batch: the mean over all tokens that are to be learnt."""
         model.train()
         total = torch.zeros((), device=self.args.device)
-        # Else what the adapter reads is turned into its own precision, and by the products back again.
-        with disable_input_dtype_casting(model):
-            for one in inputs["packs"]:
-                for losses, _, _ in token_losses(model, one, self._dtype):
-                    loss = losses.sum() / inputs["learnt"]
-                    self.accelerator.backward(loss)
-                    total += loss.detach()
+        for one in inputs["packs"]:
+            for losses, _, _ in token_losses(model, one, self._dtype):
+                loss = losses.sum() / inputs["learnt"]
+                self.accelerator.backward(loss)
+                total += loss.detach()
         self.tokens_read += inputs["read"]
         return total
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from datasets import Dataset
+from peft.helpers import disable_input_dtype_casting
 from transformers import EarlyStoppingCallback, PrinterCallback, set_seed
 from trl import SFTConfig
 
@@ -41,15 +42,17 @@ def train(
         UserError: there is no such device.
     """
     place = _device(device)
-    dtype = fastest_dtype(options.precision, place)
+    dtype = _dtype(options.precision, place)
     with warnings.catch_warnings():
         # Names that the libraries change under each other's feet.
         warnings.simplefilter("ignore", FutureWarning)
-        trainer = make_trainer(weights, data, options, work, place, dtype)
+        trainer = _trainer(weights, data, options, work, place, dtype)
         checkpoint = last_checkpoint(work)
         watch = Watch(trainer, tell, checkpoint)
         trainer.add_callback(watch)
-        trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
+        # Else what the adapter reads is turned into its own precision, and by the products back again.
+        with disable_input_dtype_casting(trainer.model):
+            trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
     return trainer.model, _course(trainer.state, watch, place, dtype)
 
 
@@ -72,19 +75,9 @@ def _is_whole(checkpoint: Path) -> bool:
     return True
 
 
-def make_trainer(
+def _trainer(
     weights: Weights, data: TrainingData, options: DistilOptions, work: Path, place: torch.device, dtype: torch.dtype
 ) -> PackTrainer:
-    """The trainer of an adapter, before its first step.
-
-    Args:
-        weights: of the base model.
-        data: to train on, and to measure on.
-        options: of the training.
-        work: where checkpoints go.
-        place: to train on.
-        dtype: of the base model and of products.
-    """
     set_seed(options.seed)
     tokenizer, model = load_tokenizer(weights), load_model(weights, dtype)
     if place.type == "cpu" and dtype == torch.bfloat16:
@@ -174,8 +167,7 @@ def _device(name: str) -> torch.device:
     return place
 
 
-def fastest_dtype(precision: str, place: torch.device) -> torch.dtype:
-    """The one of this name; for `auto`, bfloat16 where a device multiplies in it."""
+def _dtype(precision: str, place: torch.device) -> torch.dtype:
     if precision != "auto":
         return getattr(torch, precision)
     if place.type == "cuda":
