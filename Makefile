@@ -79,7 +79,7 @@ KINDS := one two conjunction count comparison superlative unanswerable
 SHORT := --option bounds.tokens=300 --option bounds.offered=20
 
 GOLD := --pass gold --dev-share 0.05
-LEARN := --epochs 1 --empty-share 0.1 --learning-rate 1e-3
+LEARN := --empty-share 0.1 --learning-rate 1e-3
 # A graph, its questions and how many of the half that is not measured on; one graph of the benchmarks is in none.
 LEARNT := metaqa/questions_dev:150 fb13_pathquestion/questions_dev:150 fb15k237_freebaseqa/questions_webqsp_train:250
 
@@ -88,7 +88,7 @@ llama-cpp: install
 
 distilled/questions.jsonl: install
 	mkdir -p distilled
-	test -f distilled/synth.jsonl || $(BIN)/triplecheck synth bundled distilled/synth.jsonl --n 2000 --seed 1 --typos 0.1 \
+	test -f distilled/synth.jsonl || $(BIN)/triplecheck synth bundled distilled/synth.jsonl --n 500 --seed 1 --typos 0.1 \
 	$(KINDS:%=--kind %) --avoid $(BUNDLED)_test.jsonl --avoid $(BUNDLED)_dev.jsonl
 	cat distilled/synth.jsonl $(BUNDLED)_train.jsonl > distilled/questions.jsonl
 
@@ -100,7 +100,7 @@ compiled: llama-cpp
 
 distil: llama-cpp distilled/questions.jsonl
 	$(BIN)/triplecheck collect kerag --questions distilled/questions.jsonl --out distilled/traces/kerag $(GOLD) $(SHORT)
-	$(BIN)/triplecheck distil distilled/traces/kerag --out distilled/adapters --name kerag --max-steps 400 $(LEARN)
+	$(BIN)/triplecheck distil distilled/traces/kerag --out distilled/adapters --name kerag --epochs 2 --max-steps 440 $(LEARN)
 	$(MAKE) --no-print-directory compiled
 	$(BIN)/triplecheck report distil $(if $(DATA),--data $(DATA)) --out docs/reports/distil
 
@@ -115,8 +115,7 @@ distil-graphs: llama-cpp distilled/questions.jsonl
 	for program in anchorrag 4stepfocus know3rag; do \
 	$(BIN)/triplecheck collect $$program --questions distilled/questions.jsonl --limit 300 --out distilled/mixed/$$program $(GOLD) || exit 1; done
 	$(BIN)/triplecheck distil $(addprefix distilled/mixed/,bundled asked $(foreach one,$(LEARNT),$(firstword $(subst /, ,$(one)))) anchorrag 4stepfocus know3rag) \
-	--out distilled/adapters --name graphs --max-steps 320 $(LEARN) --dev-rows 128
-	$(MAKE) --no-print-directory compiled
+	--out distilled/adapters --name graphs --epochs 1 --max-steps 320 $(LEARN) --dev-rows 128
 	$(BIN)/triplecheck report distil-graphs --data $(DATA) --out docs/reports/distil-graphs
 
 clean:

@@ -31,4 +31,6 @@ class AnswerFromFacts(dspy.Signature):
     reasoning: str = dspy.OutputField(desc="short")
     cited: list[int] = dspy.OutputField(desc="numbers of the facts that prove the answer")
     operation: Operation = dspy.OutputField()
-    answers: list[str] = dspy.OutputField(desc="one answer per line; empty if unknown")
+    answers: list[str] = dspy.OutputField(
+        desc="copied from the cited facts, or yes or no; empty if unknown or computed"
+    )

@@ -8,6 +8,9 @@ from typing import Literal, Protocol
 
 from lms.local.form import Field
 
+TAIL = 24
+"""Tokens at the end of a reply in which a stop text is looked for after each step."""
+
 
 @dataclass(frozen=True)
 class Prompt:

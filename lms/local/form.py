@@ -2,28 +2,32 @@
 
 Where numbers of listed items are asked for, a small model points at them in its own way: it writes how the items
 begin, as far as tells them apart, and what it writes is put back as numbers. To copy what fits the question is
-near to what such a model has learnt; to look up the number that stands before it is not.
+near to what such a model has learnt; to look up the number that stands before it is not. Where values are to be
+copied from the items that it has pointed at, nothing else can be written (decoding constrained by the graph, as in
+Graph-constrained Reasoning, Luo et al. 2024, here by the cited facts).
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from lms.extractive.facts import parse_facts
 from lms.prompt import read_request
 from lms.sections import HEADER
 
-Kind = Literal["text", "lines", "numbers", "items", "number", "choice"]
+Kind = Literal["text", "lines", "numbers", "items", "copies", "number", "choice"]
 
-LISTS: frozenset[Kind] = frozenset({"lines", "numbers", "items"})
+LISTS: frozenset[Kind] = frozenset({"lines", "numbers", "items", "copies"})
 NONE = "none"
 """What an empty list reads."""
 
 _REMINDER = re.compile(r"Reply with (?P<fields>`\[\[ ## .*), and end with `\[\[ ## completed ## \]\]`\.\s*$", re.DOTALL)
 _FIELD = re.compile(r"`\[\[ ## (\w+) ## \]\]`(?: \((.*?)\))?(?=, then `|$)", re.DOTALL)
+_COPIED = re.compile(r"copied from the (?P<source>\w+) (?P<list>\w+)(?:, or (?P<one>\w+) or (?P<other>\w+))?")
 _KINDS: dict[str, Kind] = {
     "": "text",
     "one per line, or none": "lines",
@@ -43,6 +47,12 @@ class Field:
     """The values of a choice; of items, how each begins."""
     numbers: tuple[int, ...] = ()
     """The number of each item in `options`."""
+    source: str = ""
+    """Of copies, the field of items that says what is copied from."""
+    copied: tuple[tuple[str, ...], ...] = ()
+    """Of copies, what each item in the options of `source` holds: the heads and tails of a fact."""
+    besides: tuple[str, ...] = ()
+    """Of copies, what else may be written, such as yes and no."""
 
 
 def fields_of(messages: Sequence[tuple[str, str]]) -> list[Field]:
@@ -119,13 +129,15 @@ def _fields(messages: Sequence[tuple[str, str]], at: int) -> list[Field]:
         return []
     inputs = read_request([content for role, content in messages[:at] if role == "user"])
     lists = {name: items for name in inputs.inputs if (items := inputs.items(name))}
-    fields = [_field(name, hint) for name, hint in _FIELD.findall(reminder["fields"])]
-    return [
-        _pointing(field, lists[_pointed_at(field.name, messages[0][1], list(lists))])
-        if field.kind == "numbers" and lists
-        else field
-        for field in fields
-    ]
+    system, fields = messages[0][1], list[Field]()
+    for name, hint in _FIELD.findall(reminder["fields"]):
+        field = _field(name, hint)
+        if field.kind == "numbers" and lists:
+            field = _pointing(field, lists[_pointed_at(name, system, list(lists))])
+        elif field.kind == "lines":
+            field = _copying(field, system, fields, lists)
+        fields.append(field)
+    return fields
 
 
 def _field(name: str, hint: str) -> Field:
@@ -138,9 +150,29 @@ def _field(name: str, hint: str) -> Field:
 
 def _pointed_at(name: str, description: str, lists: Sequence[str]) -> str:
     """Which list the numbers of a field are of: the one that its description names, else the last."""
-    line = re.search(rf"^- `{name}`: (.*)$", description, re.MULTILINE)
-    words = set(re.findall(r"\w+", line[1])) if line else set()
+    words = set(re.findall(r"\w+", _described(name, description)))
     return next((one for one in lists if one in words), lists[-1])
+
+
+def _described(name: str, description: str) -> str:
+    line = re.search(rf"^- `{name}`: (.*)$", description, re.MULTILINE)
+    return line[1] if line else ""
+
+
+def _copying(field: Field, system: str, before: Sequence[Field], lists: Mapping[str, Sequence[str]]) -> Field:
+    """The field as one of copies where its description says so, and what it copies from has been pointed at."""
+    said = _COPIED.search(_described(field.name, system))
+    source = next((one for one in before if said and one.name == said["source"] and one.kind == "items"), None)
+    if said is None or source is None or said["list"] != _pointed_at(source.name, system, list(lists)):
+        return field
+    copied = tuple(_held(lists[said["list"]][number - 1]) for number in source.numbers)
+    besides = tuple(word for word in (said["one"], said["other"]) if word)
+    return replace(field, kind="copies", source=source.name, copied=copied, besides=besides)
+
+
+def _held(item: str) -> tuple[str, ...]:
+    """What can be copied from an item: what a fact leads from and to, or all of it."""
+    return next(((fact.anchor, *fact.values) for fact in parse_facts([item])), (item,))
 
 
 def _pointing(field: Field, items: Sequence[str]) -> Field:

@@ -1,14 +1,14 @@
 """Guided decoding: a small model fills in the fields of a reply and cannot break its form.
 
 Headers are put in for it; a field of numbers takes numbers, one of items how items begin, a choice one of its
-options. What it says in them remains its own doing.
+options, and one of copies what the items hold that were pointed at. What it says in them remains its own doing.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from lms.local.form import NONE, Field, as_items
 from lms.sections import COMPLETED, HEADER
@@ -73,6 +73,9 @@ class Guide:
         self._value: list[int] = []
         self._forced: deque[int] = deque()
         self._options: list[list[int]] = []
+        self._or_none = True
+        self._pointed_at: dict[str, list[int]] = {}
+        self._computes = False
         self._none = vocabulary.encode(NONE)
         self._break = vocabulary.encode("\n")[0]
         if self._fields:
@@ -98,9 +101,18 @@ class Guide:
         else:
             self._value.append(token)
 
+    def put_in(self) -> list[int]:
+        """Take and return the tokens that come next whatever the scores, none where scores decide."""
+        forced = list(self._forced)
+        for token in forced:
+            self.took(token)
+        return forced
+
     def _next_field(self) -> None:
         """Put in what stands between this field and the next, or the end."""
         breaks = "" if self._at < 0 else "\n" if self._after_break() else "\n\n"
+        if self._at >= 0:
+            self._keep_in_mind()
         self._at += 1
         if self._at == len(self._fields):
             self._forced.extend(self._vocabulary.encode(f"{breaks}{COMPLETED}"))
@@ -108,7 +120,19 @@ class Guide:
         field = self._fields[self._at]
         self._forced.extend(self._vocabulary.encode(f"{breaks}{HEADER.format(name=field.name)}\n"))
         self._value = []
-        self._options = [self._vocabulary.encode(option) for option in field.options]
+        pointed_at = self._pointed_at.get(field.source, [])
+        self._or_none = field.kind != "copies" or not pointed_at or self._computes
+        options = _copies(field, pointed_at) if field.kind == "copies" else field.options
+        self._options = [self._vocabulary.encode(option) for option in options]
+
+    def _keep_in_mind(self) -> None:
+        """What a field says that decides on later ones: the items pointed at, and that something is computed."""
+        field = self._fields[self._at]
+        if field.kind == "items":
+            before, line = self._lines()
+            self._pointed_at[field.name] = [at for at, one in enumerate(self._options) if one in (*before, line)]
+        elif field.kind == "choice" and NONE in field.options:
+            self._computes = self._computes or self._value != self._none
 
     def _free(self) -> list[int] | None:
         """What the field that is being filled in takes."""
@@ -116,7 +140,7 @@ class Guide:
         match self._fields[self._at].kind if 0 <= self._at < len(self._fields) else "text":
             case "choice":
                 return sorted({option[len(self._value)] for option in self._open_options()})
-            case "items":
+            case "items" | "copies":
                 return sorted(self._pointing())
             case "numbers" if self._in_none():
                 rest = self._none[len(self._value)]
@@ -136,7 +160,7 @@ class Guide:
         if kind == "choice":
             whole = self._value in self._options
             return not self._open_options() or (whole and self._would_end(best(None)))
-        if kind == "items":
+        if kind in ("items", "copies"):
             return self._has_pointed(best)
         if kind == "numbers" and (self._in_none() or self._value == self._none):
             return self._value == self._none
@@ -196,8 +220,11 @@ class Guide:
         return token in self._vocabulary.ends or "[[" in text or blank
 
     def _in_none(self) -> bool:
-        """Whether what is written may still become `none`."""
-        return len(self._value) < len(self._none) and self._none[: len(self._value)] == self._value
+        """Whether what is written may still become `none`.
+
+        Nothing is copied where nothing was pointed at, and only there, or where a choice tells how to compute it.
+        """
+        return self._or_none and len(self._value) < len(self._none) and self._none[: len(self._value)] == self._value
 
     def _ends_in_digit(self) -> bool:
         return bool(self._value) and self._value[-1] in self._vocabulary.digits
@@ -210,6 +237,21 @@ class Guide:
         rest = self._fields[self._at + 1 :]
         frame = "".join(f"\n\n{HEADER.format(name=field.name)}\n" for field in rest) + f"\n\n{COMPLETED}"
         return len(self._vocabulary.encode(frame)) + _RESERVED * len(rest)
+
+
+def likeliest(scores: Any, some: Sequence[int] | None) -> int:
+    """The likeliest of some tokens, of all for None.
+
+    Args:
+        scores: of each token, an array of NumPy or torch.
+    """
+    return int(scores.argmax()) if some is None else some[int(scores[list(some)].argmax())]
+
+
+def _copies(field: Field, pointed_at: Sequence[int]) -> list[str]:
+    """What may be copied from the items that are pointed at; nothing where none is."""
+    held = [text for at in pointed_at for text in field.copied[at]]
+    return list(dict.fromkeys([*held, *field.besides])) if held else []
 
 
 def _going_on(options: Sequence[list[int]], start: list[int]) -> list[list[int]]:
@@ -254,9 +296,9 @@ def dictated(
 
 
 def _written(field: Field, value: str, vocabulary: Vocabulary) -> list[int] | None:
-    if field.kind != "items":
+    if field.kind not in ("items", "copies"):
         return vocabulary.encode(value)
-    items = as_items(field, value)
+    items = as_items(field, value) if field.kind == "items" else value.split("\n")
     if items is None:
         return None
     first, *others = (vocabulary.encode(item) for item in items)

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import importlib.util
+import random
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from dspy.lm15 import ContextLengthError
 
 from lms.errors import ModelUnavailableError
-from lms.local.backend import Generated, Prompt, room_for_reply, until_stop
+from lms.local.backend import TAIL, Generated, Prompt, room_for_reply, until_stop
 from lms.local.config import LocalConfig
-from lms.local.form import Field
 from lms.local.gguf_lora import write_gguf_lora
-from lms.local.grammar import grammar
+from lms.local.guide import Guide, likeliest
+from lms.local.vocabulary import LlamaVocabulary
 from lms.local.weights import Weights
+
+_END = "<|im_end|>"
+"""What ends a message in the chat template."""
+_SEEDS = 2**32
 
 
 class LlamaCppBackend:
@@ -56,6 +63,7 @@ class LlamaCppBackend:
                 n_gpu_layers=0 if config.device == "cpu" else -1,
                 verbose=False,
             )
+        self._vocabulary = LlamaVocabulary(self._model, _END)
 
     def generate(self, prompts: Sequence[Prompt]) -> list[Generated | Exception]:
         """See `Backend.generate`."""
@@ -68,39 +76,71 @@ class LlamaCppBackend:
         return results
 
     def _write(self, prompt: Prompt) -> Generated:
-        # The marks of the chat template are a handful of tokens a message.
-        text = "".join(f"<|im_start|>{role}\n{content}<|im_end|>\n" for role, content in prompt.messages)
+        text = "".join(f"<|im_start|>{role}\n{content}{_END}\n" for role, content in prompt.messages)
         tokens = self._model.tokenize(f"{text}<|im_start|>assistant\n".encode(), add_bos=False, special=True)
         limit = room_for_reply(len(tokens), prompt.max_new_tokens, self._config.context_length)
-        reply = self._model.create_completion(
-            tokens,
-            max_tokens=limit,
-            temperature=prompt.temperature,
-            top_p=prompt.top_p,
-            top_k=0 if prompt.temperature > 0 else 1,
-            min_p=0.0,
-            repeat_penalty=self._config.repetition_penalty,
-            seed=prompt.seed,
-            stop=list(prompt.stop),
-            grammar=_grammar(prompt.fields),
-        )
-        choice = reply["choices"][0]
-        written, stopped = until_stop(choice["text"], prompt.stop)
-        return Generated(
-            written,
-            prompt_tokens=int(reply["usage"]["prompt_tokens"]),
-            completion_tokens=int(reply["usage"]["completion_tokens"]),
-            finish_reason="stop" if stopped or choice["finish_reason"] == "stop" else "length",
-        )
+        written = self._tokens(prompt, tokens, limit)
+        reply, stopped = until_stop(self._text(written), prompt.stop)
+        whole = stopped or written[-1] in self._vocabulary.ends
+        return Generated(reply, len(tokens), len(written), "stop" if whole else "length")
+
+    def _tokens(self, prompt: Prompt, read: Sequence[int], limit: int) -> list[int]:
+        """A reply to what has been read; what its guide puts in is read at once, and not sampled."""
+        guide = Guide(prompt.fields, self._vocabulary, limit, self._config.longest_field)
+        processor = _Processor(guide)
+        seed = random.randrange(_SEEDS) if prompt.seed is None else prompt.seed
+        written = guide.put_in()
+        while not self._is_over(written, prompt.stop, limit):
+            self._model.set_seed((seed + len(written)) % _SEEDS)
+            for token in self._model.generate(
+                [*read, *written],
+                temp=prompt.temperature,
+                top_p=prompt.top_p,
+                top_k=0,
+                min_p=0.0,
+                repeat_penalty=self._config.repetition_penalty,
+                logits_processor=[processor],
+            ):
+                if processor.error is not None:
+                    raise processor.error
+                guide.took(token)
+                forced = guide.put_in()
+                written += [token, *forced]
+                if forced or self._is_over(written, prompt.stop, limit):
+                    break
+        return written[:limit]
+
+    def _is_over(self, written: Sequence[int], stop: Sequence[str], limit: int) -> bool:
+        if not written:
+            return False
+        tail = self._text(written[-TAIL:])
+        return len(written) >= limit or written[-1] in self._vocabulary.ends or any(mark in tail for mark in stop)
+
+    def _text(self, tokens: Sequence[int]) -> str:
+        return str(self._model.detokenize(list(tokens)).decode(errors="replace"))
 
 
-def _grammar(fields: Sequence[Field]) -> Any:
-    """What holds a reply to its form, None where it is of no known form."""
-    if not fields:
-        return None
-    import llama_cpp
+class _Processor:
+    """Leaves the scores of those tokens that a guide allows.
 
-    return llama_cpp.LlamaGrammar.from_string(grammar(fields), verbose=False)
+    Called from within llama.cpp, where what is raised is lost: it is kept in `error`.
+    """
+
+    def __init__(self, guide: Guide) -> None:
+        self._guide = guide
+        self.error: Exception | None = None
+
+    def __call__(self, _: Any, scores: Any) -> Any:
+        try:
+            allowed = self._guide.allowed(partial(likeliest, scores))
+        except Exception as error:  # noqa: BLE001 - it is raised where it is not lost
+            self.error = error
+            return scores
+        if allowed is None:
+            return scores
+        kept = np.full_like(scores, -np.inf)
+        kept[allowed] = scores[allowed]
+        return kept
 
 
 @contextmanager

@@ -11,14 +11,11 @@ from typing import Any
 from dspy.lm15 import ContextLengthError
 
 from lms.errors import ModelUnavailableError
-from lms.local.backend import Generated, Prompt, room_for_reply, until_stop
+from lms.local.backend import TAIL, Generated, Prompt, room_for_reply, until_stop
 from lms.local.config import LocalConfig
-from lms.local.guide import Guide
+from lms.local.guide import Guide, likeliest
 from lms.local.vocabulary import TokenizerVocabulary
 from lms.local.weights import Weights
-
-_TAIL = 24
-"""Tokens at the end of a reply in which a stop text is looked for after each step."""
 
 
 class TransformersBackend:
@@ -102,7 +99,7 @@ class TransformersBackend:
             for row, guide in enumerate(guides):
                 if input_ids.shape[1] > width:
                     guide.took(int(input_ids[row, -1]))
-                allowed = guide.allowed(partial(_best, scores[row]))
+                allowed = guide.allowed(partial(likeliest, scores[row]))
                 if allowed is not None:
                     kept = scores[row, allowed].clone()
                     scores[row] = -float("inf")
@@ -119,7 +116,7 @@ class TransformersBackend:
 
         def stopped(input_ids: Any, scores: Any, **_: Any) -> Any:
             written = input_ids.shape[1] - width
-            tails = self._tokenizer.batch_decode(input_ids[:, width:][:, -_TAIL:])
+            tails = self._tokenizer.batch_decode(input_ids[:, width:][:, -TAIL:])
             done = [
                 written >= limit or any(mark in tail for mark in stop)
                 for tail, limit in zip(tails, limits, strict=True)
@@ -188,11 +185,6 @@ def prompt_tokens(tokenizer: Any, messages: Sequence[tuple[str, str]]) -> list[i
 
 def _source(weights: Weights) -> dict[str, Any]:
     return {"gguf_file": weights.gguf} if weights.gguf else {}
-
-
-def _best(scores: Any, some: Sequence[int] | None) -> int:
-    """The likeliest of some tokens, or of all."""
-    return int(scores.argmax()) if some is None else some[int(scores[list(some)].argmax())]
 
 
 def _libraries(weights: Weights) -> tuple[Any, Any]:

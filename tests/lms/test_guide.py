@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from lms.adapter import TolerantAdapter
 from lms.local.form import Field, as_items, as_numbers, beginnings, fields_of, shown
-from lms.local.grammar import grammar
 from lms.local.guide import Guide, dictated
+from signatures.summarize import AnswerFromFacts
 
-ALPHABET = "\n ,.-0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ#[]_→"
+ALPHABET = "\n ,.-0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ#[]_→|"
 END = len(ALPHABET)
 HEADER = END + 1  # one token for "[[", as many tokenizers have it
 
@@ -174,6 +174,69 @@ def test_what_is_taught_is_what_the_guide_lets_a_model_write(keep: str, proof: s
     assert dictated(fields, ["4", proof], Letters(), 200, 40) is None
 
 
+FACTS = {
+    "question": "?",
+    "topics": ["oak"],
+    "facts": ["oak → part of → wood", "oak → has → leaf | root | ... 3 more", "elm ← kind ← tree", "all that is told"],
+}
+HELD = [{"oak", "wood"}, {"oak", "leaf", "root"}, {"elm", "tree"}, {"all that is told"}]
+
+
+def test_answers_are_copied_from_the_facts_that_are_cited() -> None:
+    answers = fields_of(asked(AnswerFromFacts, **FACTS))[-1]
+    assert (answers.kind, answers.source, answers.besides) == ("copies", "cited", ("yes", "no"))
+    assert [set(held) for held in answers.copied] == HELD
+    without = fields_of(asked(AnswerFromFacts, **{**FACTS, "facts": []}))[-1]
+    assert without == Field("answers", "lines"), "nothing to point at"
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whatever_is_preferred_nothing_is_answered_that_is_not_cited(seed: int) -> None:
+    rng = random.Random(seed)
+    tokens = [*range(len(ALPHABET)), END, HEADER]
+    fields = fields_of(asked(AnswerFromFacts, **FACTS))
+    reply = write(fields, [rng.sample(tokens, len(tokens)) for _ in range(37)])
+    parsed = TolerantAdapter().parse(AnswerFromFacts, as_numbers(fields, reply))
+    held = {text for number in parsed["cited"] for text in HELD[number - 1]}
+    assert set(parsed["answers"]) <= (held | {"yes", "no"} if held else set())
+    assert parsed["answers"] or not parsed["cited"] or parsed["operation"] != "none"
+
+
+@pytest.mark.parametrize(
+    ("cited", "operation", "answers", "lets"),
+    [
+        ("2", "none", "leaf\nroot", True),
+        ("1, 3", "none", "tree", True),
+        ("1", "none", "no", True),
+        ("2", "none", "wood", False),
+        ("2", "none", "none", False),
+        ("2", "count", "none", True),
+        ("2, 1", "common", "oak", True),
+        ("none", "none", "none", True),
+        ("none", "none", "yes", False),
+    ],
+)
+def test_what_is_taught_is_copied_from_what_is_cited(cited: str, operation: str, answers: str, lets: bool) -> None:
+    fields = fields_of(asked(AnswerFromFacts, **FACTS))
+    tokens = dictated(fields, ["so", cited, operation, answers], Letters(), 400, 40)
+    assert (tokens is not None) == lets
+    if tokens is not None:
+        assert f"[[ ## answers ## ]]\n{answers}\n" in Letters().decode(tokens)
+
+
+def test_what_a_guide_puts_in_needs_no_scores() -> None:
+    fields, words = [Field("keep", "choice", ("a", "b")), Field("why", "text")], Letters()
+    guide = Guide(fields, words, 100, 10)
+    assert words.decode(guide.put_in()) == "[[ ## keep ## ]]\n"
+    assert guide.put_in() == []
+    assert guide.allowed(lambda _: END) == [ALPHABET.index("a"), ALPHABET.index("b")]
+    guide.took(ALPHABET.index("b"))
+    frame = words.encode("\n\n[[ ## why ## ]]\n")
+    assert guide.allowed(lambda _: END) == frame[:1]
+    guide.took(frame[0])
+    assert guide.put_in() == frame[1:]
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_whatever_is_preferred_the_reply_can_be_read(seed: int) -> None:
     rng = random.Random(seed)
@@ -214,14 +277,3 @@ def test_a_model_that_never_ends_is_ended_in_time() -> None:
 
 def test_a_prompt_of_another_form_is_not_guided() -> None:
     assert Guide([], Letters(), 10, 10).allowed(lambda some: 0) is None
-
-
-def test_the_form_as_a_grammar_of_llama_cpp() -> None:
-    rules = grammar(fields_of(prompt())).splitlines()
-    assert rules[0] == (
-        r'root ::= "[[ ## reasoning ## ]]\n" lines "\n\n[[ ## cited ## ]]\n" numbers '
-        r'"\n\n[[ ## operation ## ]]\n" ("none" | "count" | "counts") "\n\n[[ ## sure ## ]]\n" ("True" | "False") '
-        r'"\n\n[[ ## score ## ]]\n" number "\n\n[[ ## answers ## ]]\n" lines "\n\n[[ ## completed ## ]]"'
-    )
-    assert ' ("none" | ("elm" | "ash") ("\\n" ("elm" | "ash")){0,1}) ' in grammar(fields_of(asked(Point, **LISTS)))
-    assert {rule.split(" ::= ")[0] for rule in rules[1:]} == {"line", "lines", "whole", "numbers", "number"}

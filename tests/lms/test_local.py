@@ -18,13 +18,16 @@ import pytest
 from dspy.lm15 import Config, ContextLengthError, Message, Request
 
 from lms import ModelUnavailableError, PromptTooLongError, RolePredict, language_model, session
+from lms.adapter import TolerantAdapter
 from lms.local import LocalConfig, LocalEngine, find_weights
 from lms.local import engine as engine_module
 from lms.local import weights as weights_module
 from lms.local.backend import Generated, Prompt, room_for_reply, until_stop
 from lms.local.batching import MicroBatcher
 from lms.local.engine import load_backend
+from lms.local.form import as_numbers, fields_of
 from lms.local.weights import Weights
+from signatures.summarize import AnswerFromFacts
 
 GREEDY = Prompt((("user", "hi"),), max_new_tokens=8, temperature=0.0, top_p=1.0, seed=None, stop=("END",))
 
@@ -301,3 +304,29 @@ def test_llama_cpp_writes_counts_and_stops() -> None:
         usage = ledger.usage()
     assert isinstance(text[0], str) and text[0].strip()
     assert 0 < usage.completion_tokens <= 8 < usage.prompt_tokens
+
+
+@pytest.mark.small_model
+@pytest.mark.skipif(importlib.util.find_spec("llama_cpp") is None, reason="llama-cpp-python is not installed")
+def test_both_backends_know_the_same_tokens_and_are_held_to_the_same_form() -> None:
+    weights = find_weights("local/smollm2")
+    one, other = (load_backend(weights, LocalConfig(backend=name)) for name in ("transformers", "llama.cpp"))
+    these: Any = one
+    those: Any = other
+    for kind in ("digits", "commas", "point", "minus", "ends"):
+        assert getattr(these._vocabulary, kind) == getattr(those._vocabulary, kind), kind
+    for text in ("\n\n[[ ## answers ## ]]\nGenève | 1,230.5 → é", "none", "\n"):
+        assert these._vocabulary.encode(text) == those._vocabulary.encode(text)
+
+    facts = ["Ada → born in → London | 1815", "Ada → field → mathematics"]
+    inputs = {"question": "Where was Ada born?", "topics": ["Ada"], "facts": facts}
+    chat = [(m["role"], m["content"]) for m in TolerantAdapter().format(AnswerFromFacts, [], inputs)]
+    fields = tuple(fields_of(chat))
+    for temperature in (0.0, 1.0):
+        prompt = Prompt(tuple(chat), 160, temperature, 1.0, 1, LocalConfig().stop, fields)
+        for backend in (one, other):
+            (written,) = backend.generate([prompt])
+            assert isinstance(written, Generated) and written.finish_reason == "stop"
+            reply = TolerantAdapter().parse(AnswerFromFacts, as_numbers(fields, written.text))
+            assert set(reply["answers"]) <= {"Ada", "London", "1815", "mathematics", "yes", "no"}
+            assert reply["answers"] or not reply["cited"] or reply["operation"] != "none"
