@@ -3,8 +3,8 @@
 Where numbers of listed items are asked for, a small model points at them in its own way: it writes how the items
 begin, as far as tells them apart, and what it writes is put back as numbers. To copy what fits the question is
 near to what such a model has learnt; to look up the number that stands before it is not. Where values are to be
-copied from the items that it has pointed at, nothing else can be written (decoding constrained by the graph, as in
-Graph-constrained Reasoning, Luo et al. 2024, here by the cited facts).
+copied from the items that it has pointed at, only these and what they lead to can be written (decoding constrained
+by the graph, as in Graph-constrained Reasoning, Luo et al. 2024, here by the facts that are cited).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Field:
     source: str = ""
     """Of copies, the field of items that says what is copied from."""
     copied: tuple[tuple[str, ...], ...] = ()
-    """Of copies, what each item in the options of `source` holds: the heads and tails of a fact."""
+    """Of copies, what each item in the options of `source` holds: head and tails of a fact, and what these lead to."""
     besides: tuple[str, ...] = ()
     """Of copies, what else may be written, such as yes and no."""
 
@@ -165,14 +165,26 @@ def _copying(field: Field, system: str, before: Sequence[Field], lists: Mapping[
     source = next((one for one in before if said and one.name == said["source"] and one.kind == "items"), None)
     if said is None or source is None or said["list"] != _pointed_at(source.name, system, list(lists)):
         return field
-    copied = tuple(_held(lists[said["list"]][number - 1]) for number in source.numbers)
+    copied = _held([lists[said["list"]][number - 1] for number in source.numbers])
     besides = tuple(word for word in (said["one"], said["other"]) if word)
     return replace(field, kind="copies", source=source.name, copied=copied, besides=besides)
 
 
-def _held(item: str) -> tuple[str, ...]:
-    """What can be copied from an item: what a fact leads from and to, or all of it."""
-    return next(((fact.anchor, *fact.values) for fact in parse_facts([item])), (item,))
+def _held(items: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """What can be copied from each item: head and tails of a fact, and where facts about these lead; else all of it.
+
+    A small model that is asked for the end of a path often cites no more than its beginning.
+    """
+    facts = {fact.number: fact for fact in parse_facts(items)}
+    leads_to: dict[str, list[str]] = {}
+    for fact in facts.values():
+        leads_to.setdefault(fact.anchor, []).extend(fact.values)
+    held = []
+    for number, item in enumerate(items, start=1):
+        near = (facts[number].anchor, *facts[number].values) if number in facts else (item,)
+        further = (value for name in near[1:] for value in leads_to.get(name, ()))
+        held.append(tuple(dict.fromkeys((*near, *further))))
+    return tuple(held)
 
 
 def _pointing(field: Field, items: Sequence[str]) -> Field:

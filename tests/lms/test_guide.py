@@ -177,12 +177,18 @@ def test_what_is_taught_is_what_the_guide_lets_a_model_write(keep: str, proof: s
 FACTS = {
     "question": "?",
     "topics": ["oak"],
-    "facts": ["oak → part of → wood", "oak → has → leaf | root | ... 3 more", "elm ← kind ← tree", "all that is told"],
+    "facts": [
+        "oak → part of → wood",
+        "oak → has → leaf | root | ... 3 more",
+        "elm ← kind ← tree",
+        "all that is told",
+        "wood → near → lake",
+    ],
 }
-HELD = [{"oak", "wood"}, {"oak", "leaf", "root"}, {"elm", "tree"}, {"all that is told"}]
+HELD = [{"oak", "wood", "lake"}, {"oak", "leaf", "root"}, {"elm", "tree"}, {"all that is told"}, {"wood", "lake"}]
 
 
-def test_answers_are_copied_from_the_facts_that_are_cited() -> None:
+def test_answers_are_copied_from_the_facts_that_are_cited_and_from_where_they_lead() -> None:
     answers = fields_of(asked(AnswerFromFacts, **FACTS))[-1]
     assert (answers.kind, answers.source, answers.besides) == ("copies", "cited", ("yes", "no"))
     assert [set(held) for held in answers.copied] == HELD
