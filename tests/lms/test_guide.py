@@ -68,6 +68,13 @@ def write(fields: list[Field], preferences: Sequence[Sequence[int]], limit: int 
     return words.decode(tokens)
 
 
+def written_at_random(fields: list[Field], seed: int) -> str:
+    """What a model writes that likes tokens in an order of chance at each step."""
+    rng = random.Random(seed)
+    tokens = [*range(len(ALPHABET)), END, HEADER]
+    return write(fields, [rng.sample(tokens, len(tokens)) for _ in range(37)])
+
+
 class Point(dspy.Signature):
     """Point at what there is."""
 
@@ -152,10 +159,8 @@ def test_a_beginning_belongs_to_one_text(texts: list[str]) -> None:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_whatever_is_preferred_items_are_written_whole_and_once(seed: int) -> None:
-    rng = random.Random(seed)
-    tokens = [*range(len(ALPHABET)), END, HEADER]
     fields = fields_of(asked(Point, **LISTS))
-    reply = write(fields, [rng.sample(tokens, len(tokens)) for _ in range(37)])
+    reply = written_at_random(fields, seed)
     assert reply.endswith("[[ ## completed ## ]]")
     for field in fields:
         lines = reply.split(f"[[ ## {field.name} ## ]]\n")[1].split("\n\n[[")[0].split("\n")
@@ -198,10 +203,8 @@ def test_answers_are_copied_from_the_facts_that_are_cited_and_from_where_they_le
 
 @pytest.mark.parametrize("seed", range(40))
 def test_whatever_is_preferred_nothing_is_answered_that_is_not_cited(seed: int) -> None:
-    rng = random.Random(seed)
-    tokens = [*range(len(ALPHABET)), END, HEADER]
     fields = fields_of(asked(AnswerFromFacts, **FACTS))
-    reply = write(fields, [rng.sample(tokens, len(tokens)) for _ in range(37)])
+    reply = written_at_random(fields, seed)
     parsed = TolerantAdapter().parse(AnswerFromFacts, as_numbers(fields, reply))
     held = {text for number in parsed["cited"] for text in HELD[number - 1]}
     assert set(parsed["answers"]) <= (held | {"yes", "no"} if held else set())
@@ -245,10 +248,7 @@ def test_what_a_guide_puts_in_needs_no_scores() -> None:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_whatever_is_preferred_the_reply_can_be_read(seed: int) -> None:
-    rng = random.Random(seed)
-    tokens = [*range(len(ALPHABET)), END, HEADER]
-    preferences = [rng.sample(tokens, len(tokens)) for _ in range(37)]
-    reply = write(fields_of(prompt()), preferences)
+    reply = written_at_random(fields_of(prompt()), seed)
     assert reply.endswith("[[ ## completed ## ]]")
     parsed = TolerantAdapter().parse(Steps, reply)
     assert parsed["operation"] in ("none", "count", "counts")
