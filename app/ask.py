@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app import options
-from app.console import print_json, stderr, stdout
+from triplecheck.app import options
+from triplecheck.app.console import print_json, stderr, stdout
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from programs.steps import Step
+    from triplecheck.programs.steps import Step
 
 
 def ask(
@@ -50,7 +50,7 @@ def ask(
 
         triplecheck ask "Who directed Alien?" --role answer=openai/gpt-4o --role prune=extractive --json
     """
-    from app import config
+    from triplecheck.app import config
 
     settings = config.load_settings(
         kb=kb,
@@ -69,7 +69,7 @@ def ask(
         # What a library prints on its way must not come between a script and its object.
         with contextlib.redirect_stdout(sys.stderr):
             result = answer(question, settings, None)
-        from programs import to_json
+        from triplecheck.programs import to_json
 
         plain = to_json(result)
         plain["usage"].setdefault("by_role", {})  # a program may have answered without any call
@@ -78,7 +78,7 @@ def ask(
     started = time.perf_counter()
     out = stdout()
     result = answer(question, settings, out)
-    from app import render
+    from triplecheck.app import render
 
     for line in render.answer_lines(result):
         out.print(line, soft_wrap=True)
@@ -98,12 +98,12 @@ def answer(question: str, settings: Any, steps_to: Console | None) -> Any:
         The program's prediction.
     """
     err = stderr()
-    from app.progress import reporting, waiting
+    from triplecheck.app.progress import reporting, waiting
 
     with waiting(err, "loading"):
-        from app import opening
-        from app.knowledge import open_knowledge_base
-        from lms import session
+        from triplecheck.app import opening
+        from triplecheck.app.knowledge import open_knowledge_base
+        from triplecheck.lms import session
 
         roles, budget = opening.roles(settings), opening.budget(settings)
     with reporting(err, "opening the knowledge base") as tell:
@@ -121,7 +121,7 @@ def thinking(err: Console, steps_to: Console | None) -> Iterator[Any]:
     def on_step(step: Step) -> None:
         if steps_to is None:
             return
-        from app import render
+        from triplecheck.app import render
 
         if status is not None:
             status.stop()

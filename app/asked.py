@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from app.config import Settings
-    from evals.questions import Question
+    from triplecheck.app.config import Settings
+    from triplecheck.evals.questions import Question
 
 
 class Half(StrEnum):
@@ -77,8 +77,8 @@ def asked_questions(
     Raises:
         UserError: the arguments exclude each other, or there are no questions.
     """
-    from evals.questions import check_limit, part_of, sampled
-    from kg import UserError
+    from triplecheck.evals.questions import check_limit, part_of, sampled
+    from triplecheck.kg import UserError
 
     check_limit(limit)
     if data is None and (split is not None or path is not None):
@@ -86,11 +86,11 @@ def asked_questions(
     if data is not None and questions is not None:
         raise UserError("--questions and --data exclude each other; keep one")
     if data is not None:
-        from evals.datasets import load_dataset
+        from triplecheck.evals.datasets import load_dataset
 
         found, source = load_dataset(data, split, path=path), "-".join(filter(None, (data, split)))
     elif questions is not None:
-        from evals import read_questions
+        from triplecheck.evals import read_questions
 
         found, source = read_questions(questions), questions.name.split(".")[0]
     else:
@@ -103,9 +103,9 @@ def asked_questions(
 
 
 def _bundled(settings: Settings, splits: tuple[str, ...]) -> tuple[list[Question], str]:
-    from app.knowledge import BUNDLED
-    from evals import bundled_questions, read_questions
-    from kg import UserError
+    from triplecheck.evals import bundled_questions, read_questions
+    from triplecheck.kg import UserError
+    from triplecheck.kg.knowledge_base import BUNDLED
 
     if settings.kb is not None and str(settings.kb) != BUNDLED:
         raise UserError(f"--questions is missing: there are none of {settings.kb} among the bundled ones")

@@ -1,4 +1,4 @@
-"""Writes `docs/cli.md` from the help texts: `python -m app.cli_docs`; with `--check` it only compares."""
+"""Writes `docs/cli.md` from the help texts: `python -m triplecheck.app.cli_docs`; with `--check` it only compares."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 
 import typer
 
-from app import config
-from app.main import app
+from triplecheck.app import config
+from triplecheck.app.main import app
 
 TARGET = Path(__file__).parent.parent / "docs" / "cli.md"
-_NOTE = "<!-- Written by `python -m app.cli_docs` from the help texts. Change those. -->"
+_NOTE = "<!-- Written by `python -m triplecheck.app.cli_docs` from the help texts. Change those. -->"
 
 
 def document() -> str:
@@ -85,7 +85,7 @@ def main(arguments: list[str]) -> int:
     if arguments == ["--check"]:
         if TARGET.is_file() and TARGET.read_text("utf-8") == text:
             return 0
-        sys.stderr.write(f"{TARGET.name} is not what the help texts say: run `python -m app.cli_docs`\n")
+        sys.stderr.write(f"{TARGET.name} is not what the help texts say: run `python -m triplecheck.app.cli_docs`\n")
         return 1
     TARGET.parent.mkdir(exist_ok=True)
     TARGET.write_text(text, "utf-8")

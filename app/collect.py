@@ -7,13 +7,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app import options
-from app.asked import DataOption, HalfOption, LimitOption, PathOption, SeedOption, SplitOption, asked_questions
-from app.console import print_json, printable, stderr, stdout
-from app.progress import reporting, waiting
+from triplecheck.app import options
+from triplecheck.app.asked import (
+    DataOption,
+    HalfOption,
+    LimitOption,
+    PathOption,
+    SeedOption,
+    SplitOption,
+    asked_questions,
+)
+from triplecheck.app.console import print_json, printable, stderr, stdout
+from triplecheck.app.progress import reporting, waiting
 
 if TYPE_CHECKING:
-    from optimize.traces import Manifest
+    from triplecheck.optimize.traces import Manifest
 
 
 def collect(
@@ -94,7 +102,7 @@ def collect(
 
         triplecheck collect kerag --kb kbs/films --questions films.jsonl --half train --out traces --export trl
     """
-    from app import config
+    from triplecheck.app import config
 
     settings = config.load_settings(
         kb=kb,
@@ -111,11 +119,11 @@ def collect(
     err = stderr()
     err.quiet = json
     with waiting(err, "loading"):
-        from app import opening, running
-        from app.knowledge import open_knowledge_base
-        from kg import UserError
-        from lms import Budget
-        from optimize import traces
+        from triplecheck.app import opening, running
+        from triplecheck.app.knowledge import open_knowledge_base
+        from triplecheck.kg import UserError
+        from triplecheck.lms import Budget
+        from triplecheck.optimize import traces
 
         unknown = sorted(set(export or ()) - set(traces.FORMS))
         if unknown:

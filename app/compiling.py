@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app import options
-from app.asked import DataOption, LimitOption, PathOption, SeedOption, SplitOption, asked_questions
-from app.console import print_json, printable, stderr, stdout
+from triplecheck.app import options
+from triplecheck.app.asked import DataOption, LimitOption, PathOption, SeedOption, SplitOption, asked_questions
+from triplecheck.app.console import print_json, printable, stderr, stdout
 
 if TYPE_CHECKING:
-    from evals import Scores
-    from optimize import Compiled, Estimate
+    from triplecheck.evals import Scores
+    from triplecheck.optimize import Compiled, Estimate
 
 RUNS = Path("runs")
 _TABLE = (
@@ -102,8 +102,8 @@ def compile_program(
 
         triplecheck compile kerag --optimizer COPRO --step select_paths --lm openai/gpt-4o-mini --budget-calls 500
     """
-    from app import config
-    from app.progress import reporting, waiting
+    from triplecheck.app import config
+    from triplecheck.app.progress import reporting, waiting
 
     settings = config.load_settings(
         kb=kb,
@@ -121,13 +121,13 @@ def compile_program(
     err = stderr()
     err.quiet = json
     with waiting(err, "loading"):
-        import optimize
-        from app import opening
-        from app.knowledge import open_knowledge_base
-        from evals import bundled_questions, read_questions
-        from lms import Budget
-        from optimize.pareto import check_objective
-        from optimize.quirks import quiet
+        from triplecheck import optimize
+        from triplecheck.app import opening
+        from triplecheck.app.knowledge import open_knowledge_base
+        from triplecheck.evals import bundled_questions, read_questions
+        from triplecheck.lms import Budget
+        from triplecheck.optimize.pareto import check_objective
+        from triplecheck.optimize.quirks import quiet
 
         spec = optimize.resolve_optimizer(optimizer)
         aim = check_objective(objective)
@@ -174,7 +174,7 @@ def compile_program(
 
 def list_optimizers(json: options.JsonOption = False) -> None:
     """List the optimizers that `triplecheck compile` knows."""
-    from optimize import optimizer_specs
+    from triplecheck.optimize import optimizer_specs
 
     if json:
         rows = {

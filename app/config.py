@@ -36,7 +36,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from kg.errors import UserError
+from triplecheck.kg.errors import UserError
 
 FILE = "triplecheck.toml"
 PREFIX = "TRIPLECHECK_"

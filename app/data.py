@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app import options
-from app.asked import LimitOption, PathOption, SplitOption
-from app.console import print_json, printable, stderr, stdout
-from app.progress import waiting
+from triplecheck.app import options
+from triplecheck.app.asked import LimitOption, PathOption, SplitOption
+from triplecheck.app.console import print_json, printable, stderr, stdout
+from triplecheck.app.progress import waiting
 
 if TYPE_CHECKING:
-    from evals.datasets import DataSet
+    from triplecheck.evals.datasets import DataSet
 
 commands = typer.Typer(
     help="Published data sets by name: from the Hugging Face hub, or from their official files.",
@@ -33,7 +33,7 @@ def list_(json: options.JsonOption = False) -> None:
     from rich.table import Table
 
     with waiting(stderr(), "loading"):
-        from evals.datasets import data_sets
+        from triplecheck.evals.datasets import data_sets
 
     known = data_sets()
     if json:
@@ -56,7 +56,7 @@ def show(name: NameArgument, json: options.JsonOption = False) -> None:
         triplecheck data show popqa
     """
     with waiting(stderr(), "loading"):
-        from evals.datasets import data_set, how_to_get
+        from triplecheck.evals.datasets import data_set, how_to_get
 
     spec = data_set(name)
     if json:
@@ -96,8 +96,8 @@ def convert(
         triplecheck data convert metaqa-1hop metaqa.jsonl --path MetaQA --split dev
     """
     with waiting(stderr(), "reading"):
-        from evals import write_questions
-        from evals.datasets import load_dataset
+        from triplecheck.evals import write_questions
+        from triplecheck.evals.datasets import load_dataset
 
         questions = load_dataset(name, split, path=path, limit=limit, seed=seed, revision=revision)
         count = write_questions(questions, out)

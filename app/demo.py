@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from app import options
-from app.console import stderr, stdout
-from app.progress import reporting, waiting
+from triplecheck.app import options
+from triplecheck.app.console import stderr, stdout
+from triplecheck.app.progress import reporting, waiting
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def demo(lm: options.LmOption = None, role: options.RoleOption = None) -> None:
         triplecheck demo --lm openai/gpt-4o-mini
     """
     started = time.perf_counter()
-    from app import config
+    from triplecheck.app import config
 
     settings = config.load_settings(lm=lm, roles=config.parse_pairs(role or (), "--role"))
     settings = settings.model_copy(update={"kb": None, "program": "kerag", "options": {}, "hops": None})
@@ -53,10 +53,10 @@ def demo(lm: options.LmOption = None, role: options.RoleOption = None) -> None:
     with waiting(err, "loading"):
         from rich.text import Text
 
-        from app import opening, render
-        from app.ask import thinking
-        from app.knowledge import open_knowledge_base
-        from lms import session
+        from triplecheck.app import opening, render
+        from triplecheck.app.ask import thinking
+        from triplecheck.app.knowledge import open_knowledge_base
+        from triplecheck.lms import session
     with reporting(err, "opening the bundled knowledge base") as tell:
         kb = open_knowledge_base(settings, tell)
         program = opening.open_program(settings, kb)

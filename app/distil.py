@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app import options
-from app.console import print_json, printable, stderr, stdout
-from app.progress import reporting, waiting
+from triplecheck.app import options
+from triplecheck.app.console import print_json, printable, stderr, stdout
+from triplecheck.app.progress import reporting, waiting
 
 if TYPE_CHECKING:
-    from optimize.distil import Distilled
+    from triplecheck.optimize.distil import Distilled
 
 
 def distil(
@@ -93,9 +93,9 @@ def distil(
     err = stderr()
     err.quiet = json
     with waiting(err, "loading"):
-        from optimize.distil import DistilOptions
-        from optimize.distil import distil as train
-        from optimize.distil.merge import check_free, write_gguf, write_merged
+        from triplecheck.optimize.distil import DistilOptions
+        from triplecheck.optimize.distil import distil as train
+        from triplecheck.optimize.distil.merge import check_free, write_gguf, write_merged
 
         if merge is not None:
             check_free(merge)

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from app import options
-from app.console import print_json, stderr, stdout
-from app.match import KbArgument
-from app.progress import reporting
+from triplecheck.app import options
+from triplecheck.app.console import print_json, stderr, stdout
+from triplecheck.app.match import KbArgument
+from triplecheck.app.progress import reporting
 
 
 def embed(
@@ -57,8 +57,8 @@ def embed(
     """
     from dataclasses import asdict
 
-    from app.kb import open_base
-    from kg.embedding import TrainingOptions
+    from triplecheck.app.kb import open_base
+    from triplecheck.kg.embedding import TrainingOptions
 
     asked = TrainingOptions(
         model=model,
@@ -78,7 +78,7 @@ def embed(
     )
     opened = open_base(kb)
     with reporting(stderr(), "loading PyKEEN") as tell:
-        from kg.embedding.install import train_into
+        from triplecheck.kg.embedding.install import train_into
 
         trained = train_into(opened, asked, tell)
     course, quality = trained.course, trained.quality

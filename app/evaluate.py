@@ -7,15 +7,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app import options, running
-from app.asked import DataOption, HalfOption, LimitOption, PathOption, SeedOption, SplitOption, asked_questions
-from app.console import print_json, printable, stderr, stdout
+from triplecheck.app import options, running
+from triplecheck.app.asked import (
+    DataOption,
+    HalfOption,
+    LimitOption,
+    PathOption,
+    SeedOption,
+    SplitOption,
+    asked_questions,
+)
+from triplecheck.app.console import print_json, printable, stderr, stdout
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from evals import Scores, Summary
-    from lms import Roles
+    from triplecheck.evals import Scores, Summary
+    from triplecheck.lms import Roles
 
 RUNS = Path("runs")
 _MEANS = (
@@ -100,8 +108,8 @@ def evaluate(
 
         triplecheck eval kerag --kb kbs/films --questions films.jsonl --workers 32 --executor ray --mlflow
     """
-    from app import config
-    from app.progress import reporting, waiting
+    from triplecheck.app import config
+    from triplecheck.app.progress import reporting, waiting
 
     settings = config.load_settings(
         kb=kb,
@@ -121,10 +129,10 @@ def evaluate(
     err.quiet = json
     executing, told = running.executor(executor, ray_address), running.trackers(mlflow)
     with waiting(err, "loading"):
-        import evals
-        from app import opening
-        from app.knowledge import open_knowledge_base
-        from lms import Budget
+        from triplecheck import evals
+        from triplecheck.app import opening
+        from triplecheck.app.knowledge import open_knowledge_base
+        from triplecheck.lms import Budget
 
         roles = opening.roles(settings)
         asked, source = asked_questions(
@@ -218,8 +226,8 @@ def _number(value: Any, digits: int) -> str:
 
 def _complain_if_stopped(summary: Summary, place: Path) -> None:
     """Raise what tells a run that did not come to its end from one that did."""
-    from kg import UnavailableError
-    from lms import BudgetExceededError
+    from triplecheck.kg import UnavailableError
+    from triplecheck.lms import BudgetExceededError
 
     scores = summary.scores
     out_of_reach = sum(count for kind, count in scores.errors.items() if kind.endswith("UnavailableError"))

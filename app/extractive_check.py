@@ -8,9 +8,9 @@ from typing import Any
 
 import dspy
 
-from lms import CheckReport, language_model, session
-from lms.check import Trial
-from signatures import AnswerFromFacts, NameTopics, SelectPaths
+from triplecheck.lms import CheckReport, language_model, session
+from triplecheck.lms.check import Trial
+from triplecheck.signatures import AnswerFromFacts, NameTopics, SelectPaths
 
 _QUESTION = "Where was Ada Lovelace born?"
 _STEPS: tuple[tuple[type[dspy.Signature], dict[str, Any]], ...] = (

@@ -7,12 +7,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app import options
-from app.asked import DataOption, HalfOption, LimitOption, PathOption, SeedOption, SplitOption, asked_questions
-from app.console import print_json, printable, stderr, stdout
+from triplecheck.app import options
+from triplecheck.app.asked import (
+    DataOption,
+    HalfOption,
+    LimitOption,
+    PathOption,
+    SeedOption,
+    SplitOption,
+    asked_questions,
+)
+from triplecheck.app.console import print_json, printable, stderr, stdout
 
 if TYPE_CHECKING:
-    from optimize.fit import Fitted
+    from triplecheck.optimize.fit import Fitted
 
 RUNS = Path("runs")
 
@@ -93,8 +101,8 @@ def fit(
 
         triplecheck ask "Who directed Alien?" --bundle runs/fit-kerag-bundled/bundle
     """
-    from app import config
-    from app.progress import reporting, waiting
+    from triplecheck.app import config
+    from triplecheck.app.progress import reporting, waiting
 
     settings = config.load_settings(
         kb=kb,
@@ -113,14 +121,14 @@ def fit(
     err = stderr()
     err.quiet = json
     with waiting(err, "loading"):
-        from app import opening, running
-        from app.knowledge import open_knowledge_base
-        from kg import UserError
-        from lms import Budget
-        from optimize import fit as fitting
-        from optimize import load_bundle
-        from optimize.pareto import check_objective
-        from programs import Sources, resolve_program
+        from triplecheck.app import opening, running
+        from triplecheck.app.knowledge import open_knowledge_base
+        from triplecheck.kg import UserError
+        from triplecheck.lms import Budget
+        from triplecheck.optimize import fit as fitting
+        from triplecheck.optimize import load_bundle
+        from triplecheck.optimize.pareto import check_objective
+        from triplecheck.programs import Sources, resolve_program
 
         if tried and threshold_only:
             raise UserError("--try names options to fit, and --threshold-only leaves all as they are; keep one")
@@ -166,7 +174,7 @@ def show_fitted(fitted: Fitted, place: Path) -> None:
     """Print the candidates, the promise, and where everything lies."""
     from rich.table import Table
 
-    from optimize.fit.space import label
+    from triplecheck.optimize.fit.space import label
 
     out = stdout()
     table = Table(box=None, pad_edge=False)

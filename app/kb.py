@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app import embed, match, options, plausibility
-from app.console import print_json, printable, stderr, stdout
-from app.progress import reporting, waiting
+from triplecheck.app import embed, match, options, plausibility
+from triplecheck.app.console import print_json, printable, stderr, stdout
+from triplecheck.app.progress import reporting, waiting
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from kg import KnowledgeBase
-    from kg.readers import BadLine
+    from triplecheck.kg import KnowledgeBase
+    from triplecheck.kg.readers import BadLine
 
 _BAD_LINES_SHOWN = 10
 
@@ -89,16 +89,16 @@ def build(
 
         triplecheck kb build kbs/shop --triples orders.csv --map head=customer relation=verb tail=product
     """
-    from kg.errors import UserError
+    from triplecheck.kg.errors import UserError
 
     if name_vectors and no_vectors:
         raise UserError("--name-vectors and --no-vectors exclude each other; keep one")
     with waiting(stderr(), "loading"):
-        from kg import build as build_knowledge_base
-        from kg.encode import DEFAULT_ENCODER
-        from kg.readers import RDF_SUFFIXES, parse_mapping, read_graph
-        from kg.readers.documents import read_documents
-        from kg.readers.tables import TABLE_SUFFIXES, suffix
+        from triplecheck.kg import build as build_knowledge_base
+        from triplecheck.kg.encode import DEFAULT_ENCODER
+        from triplecheck.kg.readers import RDF_SUFFIXES, parse_mapping, read_graph
+        from triplecheck.kg.readers.documents import read_documents
+        from triplecheck.kg.readers.tables import TABLE_SUFFIXES, suffix
 
     if suffix(out) in (*TABLE_SUFFIXES, *RDF_SUFFIXES):
         raise UserError(f"{out}: looks like a file of triples; name the directory to write, OUT, before --triples")
@@ -166,7 +166,7 @@ def search(
 
         triplecheck kb search bundled "Bernhard Heiden" --limit 3 --json
     """
-    from kg.errors import UserError
+    from triplecheck.kg.errors import UserError
 
     if not text.strip():
         raise UserError("the text to search for is empty")
@@ -231,8 +231,8 @@ def encode(
 
 
 def _encode_documents(base: KnowledgeBase) -> int:
-    from kg.encode import load_encoder
-    from kg.errors import UserError
+    from triplecheck.kg.encode import load_encoder
+    from triplecheck.kg.errors import UserError
 
     if base.documents is None:
         raise UserError(f"{base.path}: there are no documents; `triplecheck kb build --documents` reads some")
@@ -244,8 +244,8 @@ def _encode_documents(base: KnowledgeBase) -> int:
 def open_base(kb: str) -> KnowledgeBase:
     """The knowledge base of an argument, `bundled` among them."""
     with reporting(stderr(), "opening") as tell:
-        from app.config import load_settings
-        from app.knowledge import open_knowledge_base
+        from triplecheck.app.config import load_settings
+        from triplecheck.app.knowledge import open_knowledge_base
 
         return open_knowledge_base(load_settings(kb=kb), tell)
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.console import stderr, stdout
-from app.kb import table
-from app.progress import reporting, waiting
+from triplecheck.app.console import stderr, stdout
+from triplecheck.app.kb import table
+from triplecheck.app.progress import reporting, waiting
 
 if TYPE_CHECKING:
-    from kg.readers.control import Stanza
+    from triplecheck.kg.readers.control import Stanza
 
 OutArgument = Annotated[
     Path, typer.Argument(metavar="OUT", help="Directory to write. A knowledge base there is replaced.")
@@ -49,10 +49,10 @@ def build_debian(
         triplecheck kb build-debian kbs/debian --packages Packages.xz --translation Translation-en.xz
     """
     with waiting(stderr(), "loading"):
-        from kg import build
-        from kg.readers import apt
-        from kg.readers.control import read_stanzas
-        from kg.readers.debian import read_debian
+        from triplecheck.kg import build
+        from triplecheck.kg.readers import apt
+        from triplecheck.kg.readers.control import read_stanzas
+        from triplecheck.kg.readers.debian import read_debian
     with reporting(stderr(), "reading") as tell:
         known: list[Stanza] = []
         if translation is not None:
@@ -87,8 +87,8 @@ def build_stark(
         triplecheck kb build-stark data/mag kbs/mag --candidates paper
     """
     with waiting(stderr(), "loading"):
-        from kg import build
-        from kg.readers.stark import read_stark
+        from triplecheck.kg import build
+        from triplecheck.kg.readers.stark import read_stark
     with reporting(stderr(), "reading") as tell:
         raw, documents = read_stark(folder, candidates or ())
         kb = build(raw, out, documents=documents, sources=[str(folder)], progress=tell)

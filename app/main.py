@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from app import (
+from triplecheck.app import (
     ask,
     collect,
     compiling,
@@ -36,10 +36,10 @@ from app import (
     variants,
     verify,
 )
-from app.console import stderr
+from triplecheck.app.console import stderr
 
 if TYPE_CHECKING:
-    from kg.errors import TriplecheckError
+    from triplecheck.kg.errors import TriplecheckError
 
 OTHER, USER, UNAVAILABLE, BUDGET, INTERRUPTED = 1, 2, 3, 4, 130
 
@@ -60,7 +60,7 @@ class _Root(TyperGroup):
             raise typer.Exit(USER) from error
         except Exception as error:
             # Imported here, so that `--help` does not wait for it.
-            from kg.errors import TriplecheckError
+            from triplecheck.kg.errors import TriplecheckError
 
             if not isinstance(error, TriplecheckError):
                 raise
@@ -132,12 +132,12 @@ def root(
 
 def complain(error: TriplecheckError) -> int:
     """Print an error, and what had been done before it, to standard error; the exit code it means."""
-    from kg.errors import UnavailableError, UserError
+    from triplecheck.kg.errors import UnavailableError, UserError
 
     _complain(str(error))
     done = error.progress
     if isinstance(done, dict) and "usage" in done:
-        from app import render
+        from triplecheck.app import render
 
         usage = done["usage"]
         count = len(done.get("steps", ()))
@@ -148,7 +148,7 @@ def complain(error: TriplecheckError) -> int:
     if isinstance(error, UnavailableError):
         return UNAVAILABLE
     # lms stands on DSPy; where it was not needed, its error was not raised.
-    budget = getattr(sys.modules.get("lms.errors"), "BudgetExceededError", None)
+    budget = getattr(sys.modules.get("triplecheck.lms.errors"), "BudgetExceededError", None)
     return BUDGET if budget is not None and isinstance(error, budget) else OTHER
 
 

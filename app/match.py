@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app import options
-from app.console import print_json, printable, stderr, stdout
-from app.progress import reporting
+from triplecheck.app import options
+from triplecheck.app.console import print_json, printable, stderr, stdout
+from triplecheck.app.progress import reporting
 
 if TYPE_CHECKING:
-    from kg import Graph, KnowledgeBase
-    from kg.patterns import Match, Query
+    from triplecheck.kg import Graph, KnowledgeBase
+    from triplecheck.kg.patterns import Match, Query
 
 KbArgument = Annotated[str, typer.Argument(metavar="KB", help="Directory of a knowledge base, or `bundled`.")]
 
@@ -61,10 +61,10 @@ def match(
         triplecheck kb match bundled "?person bornIn ?city; ?city * 'Germany'" --json
     """
     with reporting(stderr(), "opening") as tell:
-        from app.config import load_settings
-        from app.knowledge import open_knowledge_base
-        from kg import UserError
-        from kg.patterns import Constants, SchemaNames, bind, parse_patterns
+        from triplecheck.app.config import load_settings
+        from triplecheck.app.knowledge import open_knowledge_base
+        from triplecheck.kg import UserError
+        from triplecheck.kg.patterns import Constants, SchemaNames, bind, parse_patterns
 
         parsed = parse_patterns(patterns)
         if greatest and smallest:
@@ -97,7 +97,7 @@ def match(
 
 
 def _variable(query: Query, answer: str | None) -> str:
-    from kg import UserError
+    from triplecheck.kg import UserError
 
     name = query.variables[0] if answer is None else answer.removeprefix("?")
     if name not in query.variables:
@@ -107,7 +107,7 @@ def _variable(query: Query, answer: str | None) -> str:
 
 
 def _solve(base: KnowledgeBase, query: Query, variable: str, exact: bool, relax: bool) -> tuple[Match, list[str]]:
-    from kg import patterns
+    from triplecheck.kg import patterns
 
     found = patterns.match(base.graph, query, exact=exact)
     if found.emptied_by is not None and relax:
@@ -134,8 +134,8 @@ def _extreme(graph: Graph, found: Match, variable: str, relation: str, schema: A
     """The report's nodes cut to those with the greatest or smallest value."""
     import numpy as np
 
-    from kg import UserError
-    from kg.patterns import extreme
+    from triplecheck.kg import UserError
+    from triplecheck.kg.patterns import extreme
 
     numbers = schema.relations(relation)
     if not numbers:
@@ -148,7 +148,7 @@ def _extreme(graph: Graph, found: Match, variable: str, relation: str, schema: A
 
 
 def _answer(base: KnowledgeBase, found: Match, variable: str, node: int) -> dict[str, Any]:
-    from kg.patterns import support
+    from triplecheck.kg.patterns import support
 
     graph = base.graph
     triples = support(graph, found, variable, node, per_pattern=1)

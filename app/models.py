@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app import options
-from app.console import print_json, printable, stderr, stdout
-from app.progress import waiting
+from triplecheck.app import options
+from triplecheck.app.console import print_json, printable, stderr, stdout
+from triplecheck.app.progress import waiting
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from lms.check import CheckReport
+    from triplecheck.lms.check import CheckReport
 
 commands = typer.Typer(help="Language models: what plays the roles of a program.", no_args_is_help=True)
 
@@ -41,10 +41,10 @@ def check(
         OPENAI_API_BASE=http://127.0.0.1:8080/v1 OPENAI_API_KEY=none triplecheck lm check openai/my-model
     """
     with waiting(stderr(), f"asking {printable(model)}"):
-        from app.extractive_check import check_extractive
-        from kg.errors import UnavailableError
-        from lms.check import check as check_model
-        from lms.resolve import EXTRACTIVE
+        from triplecheck.app.extractive_check import check_extractive
+        from triplecheck.kg.errors import UnavailableError
+        from triplecheck.lms.check import check as check_model
+        from triplecheck.lms.resolve import EXTRACTIVE
 
         report = check_extractive() if model.strip() == EXTRACTIVE else check_model(model)
     if json:
@@ -59,7 +59,7 @@ def _table(report: CheckReport) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from lms.resolve import EXTRACTIVE
+    from triplecheck.lms.resolve import EXTRACTIVE
 
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_column(style="bold", no_wrap=True)

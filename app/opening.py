@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.config import Settings
-from app.console import printable, stderr
-from kg import KnowledgeBase, UserError
-from lms import Budget, Roles
-from optimize.bundle import load_bundle
-from programs import Program, Sources, resolve_program
-from programs.options import make_program
+from triplecheck.app.config import Settings
+from triplecheck.app.console import printable, stderr
+from triplecheck.kg import KnowledgeBase, UserError
+from triplecheck.lms import Budget, Roles
+from triplecheck.optimize.bundle import load_bundle
+from triplecheck.programs import Program, Sources, resolve_program
+from triplecheck.programs.options import make_program
 
 
 def open_program(settings: Settings, kb: KnowledgeBase) -> Program:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app import options
-from app.console import print_json, printable, stderr, stdout
-from app.progress import waiting
+from triplecheck.app import options
+from triplecheck.app.console import print_json, printable, stderr, stdout
+from triplecheck.app.progress import waiting
 
 if TYPE_CHECKING:
-    from kg.plausibility import Roc
-    from kg.plausibility.report import Calibrated
+    from triplecheck.kg.plausibility import Roc
+    from triplecheck.kg.plausibility.report import Calibrated
 
 
 def plausibility(
@@ -39,12 +39,12 @@ def plausibility(
 
         triplecheck kb plausibility kbs/films kbs/shop --out reports/plausibility
     """
-    from app.kb import open_base
+    from triplecheck.app.kb import open_base
 
     opened = [open_base(name) for name in kb]
     with waiting(stderr(), "scoring"):
-        from kg.plausibility import Plausibility, calibrate
-        from kg.plausibility.report import Calibrated, write_report
+        from triplecheck.kg.plausibility import Plausibility, calibrate
+        from triplecheck.kg.plausibility.report import Calibrated, write_report
 
         found = [Calibrated(base, calibrate(Plausibility.of(base), limit=limit, seed=seed)) for base in opened]
         options_given = [*(["--limit", str(limit)] if limit != 2000 else []), *(["--seed", str(seed)] if seed else [])]

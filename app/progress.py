@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
-Tell = Callable[[str, int, int | None], None]
-"""Called as (what is being done, done so far, total or None): `kg.readers.raw.Progress`. Behind a colon
-`what` may say how it goes."""
+if TYPE_CHECKING:
+    from triplecheck.kg.progress import ProgressCallback
 
 
 @contextmanager
-def reporting(console: Console, first: str = "") -> Iterator[Tell]:
+def reporting(console: Console, first: str = "") -> Iterator[ProgressCallback]:
     """A function that long work tells how far it is; the bar vanishes at the end.
 
     Args:
@@ -22,7 +22,9 @@ def reporting(console: Console, first: str = "") -> Iterator[Tell]:
         first: what is being done until the work says something itself.
     """
     if not console.is_terminal:
-        yield lambda _what, _done, _total: None
+        from triplecheck.kg.progress import no_progress
+
+        yield no_progress
         return
     with Progress(
         SpinnerColumn(),

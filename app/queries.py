@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from app.console import stderr, stdout
-from app.kb import KbArgument, open_base
-from app.progress import reporting, waiting
+from triplecheck.app.console import stderr, stdout
+from triplecheck.app.kb import KbArgument, open_base
+from triplecheck.app.progress import reporting, waiting
 
 OutArgument = Annotated[Path, typer.Argument(metavar="OUT", help="File to write, .jsonl or .jsonl.gz.")]
 
@@ -42,9 +42,9 @@ def generate(
         triplecheck data generate kbs/films two_topics.jsonl --n 200 --shape two
     """
     with waiting(stderr(), "loading"):
-        from evals.questions_file import write_questions
-        from evals.retrieval import generate as make
-        from evals.retrieval.generate import SHAPES
+        from triplecheck.evals.questions_file import write_questions
+        from triplecheck.evals.retrieval import generate as make
+        from triplecheck.evals.retrieval.generate import SHAPES
     with reporting(stderr(), "making questions"):
         written = write_questions(make(open_base(kb), n, seed, most_answers, shape or SHAPES), out)
     stdout().print(f"{written} questions in {out}")
@@ -67,9 +67,9 @@ def answer(
         triplecheck data answer kbs/debian debian_by_hand.jsonl
     """
     with waiting(stderr(), "loading"):
-        from evals.questions_file import write_questions
-        from evals.retrieval import materialise, read_written
-        from evals.retrieval.written import bundled_path
+        from triplecheck.evals.questions_file import write_questions
+        from triplecheck.evals.retrieval import materialise, read_written
+        from triplecheck.evals.retrieval.written import bundled_path
     with reporting(stderr(), "computing answers"):
         found, without = materialise(open_base(kb), read_written(questions or bundled_path()))
         written = write_questions(found, out)

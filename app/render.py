@@ -7,10 +7,10 @@ from typing import Any
 
 from rich.text import Text
 
-from app.console import printable
-from lms import Usage
-from programs import steps
-from programs.steps import Step
+from triplecheck.app.console import printable
+from triplecheck.lms import Usage
+from triplecheck.programs import steps
+from triplecheck.programs.steps import Step
 
 _KIND_WIDTH = 10
 _LISTED = 3  # names of a list that are shown

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from app.console import printable, stderr, stdout
-from app.progress import reporting, waiting
+from triplecheck.app.console import printable, stderr, stdout
+from triplecheck.app.progress import reporting, waiting
 
 
 def report(
@@ -54,7 +54,7 @@ def report(
     with waiting(err, "loading"):
         import dspy
 
-        from evals.experiments import (
+        from triplecheck.evals.experiments import (
             Selection,
             SetOpener,
             experiment_names,
@@ -62,8 +62,8 @@ def report(
             run_experiment,
             write_report,
         )
-        from kg import UserError
-        from optimize import load_bundle
+        from triplecheck.kg import UserError
+        from triplecheck.optimize import load_bundle
     if experiment is None:
         for name in experiment_names():
             console.print(f"{name:16} {read_experiment(name).title}", soft_wrap=True, markup=False)

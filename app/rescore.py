@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from app import options
-from app.console import print_json, printable, stderr, stdout
+from triplecheck.app import options
+from triplecheck.app.console import print_json, printable, stderr, stdout
 
 
 def rescore(
@@ -49,7 +49,7 @@ def rescore(
     """Score released predictions again: strict scores, and the lenient one of ToG and PoG beside them.
 
     Fields may lie deeper (output.answer). Rows that cannot be scored are told with the reason, and the
-    empty predictions are counted. The same without the rest of Triplecheck: python -m evals rescore FILE.
+    empty predictions are counted.
 
     Examples:
 
@@ -59,12 +59,12 @@ def rescore(
     """
     from typing import get_args
 
-    from app.progress import waiting
-    from evals.metrics.text import ClosedRule
-    from evals.questions import read_questions
-    from evals.released import FORMATS, Fields
-    from evals.rescore import rescore as score
-    from evals.rescore_report import report
+    from triplecheck.app.progress import waiting
+    from triplecheck.evals.metrics.text import ClosedRule
+    from triplecheck.evals.questions import read_questions
+    from triplecheck.evals.released import FORMATS, Fields
+    from triplecheck.evals.rescore import rescore as score
+    from triplecheck.evals.rescore_report import report
 
     form: Any = _one_of(format, FORMATS, "--format")
     closed: Any = _one_of(yes_no, get_args(ClosedRule), "--yes-no")
@@ -86,7 +86,7 @@ def rescore(
 
 
 def _one_of(value: str | None, choices: tuple[str, ...], flag: str) -> str | None:
-    from kg import UserError
+    from triplecheck.kg import UserError
 
     if value is not None and value not in choices:
         raise UserError(f"{flag} is {printable(value)!r}; it is one of {', '.join(choices)}")

@@ -11,10 +11,10 @@ from typer.core import TyperCommand
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.progress import Tell
-    from evals import Progress
-    from evals.executors import Executor
-    from evals.trackers import Tracker
+    from triplecheck.evals import Progress
+    from triplecheck.evals.executors import Executor
+    from triplecheck.evals.trackers import Tracker
+    from triplecheck.kg.progress import ProgressCallback
 
 BESIDE_THE_ROWS = ""
 """What `--mlflow` without an address means."""
@@ -71,8 +71,8 @@ def executor(name: str | None, ray_address: str | None) -> Executor:
     Raises:
         UserError: there is none of this name, or it has no address.
     """
-    from evals.executors import RayProcesses, Threads
-    from kg import UserError
+    from triplecheck.evals.executors import RayProcesses, Threads
+    from triplecheck.kg import UserError
 
     if name not in (None, *_EXECUTORS):
         raise UserError(f"no executor {name!r}; there are: {', '.join(_EXECUTORS)}")
@@ -91,12 +91,12 @@ def trackers(mlflow: str | None) -> list[Tracker]:
     """
     if mlflow is None:
         return []
-    from evals.trackers import MlflowRuns
+    from triplecheck.evals.trackers import MlflowRuns
 
     return [MlflowRuns(mlflow or None)]
 
 
-def teller(tell: Tell) -> Callable[[Progress], None]:
+def teller(tell: ProgressCallback) -> Callable[[Progress], None]:
     """Shows the running score, errors, and the time to go."""
 
     def show(progress: Progress) -> None:

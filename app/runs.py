@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app import options
-from app.console import print_json, printable, stderr, stdout
+from triplecheck.app import options
+from triplecheck.app.console import print_json, printable, stderr, stdout
 
 if TYPE_CHECKING:
-    from evals.compare import Compared, Comparison
+    from triplecheck.evals.compare import Compared, Comparison
 
 commands = typer.Typer(help="Evaluations that were made: show one, compare two.", no_args_is_help=True)
 _NAMES = {"hits_at_1": "hits@1", "f1": "F1", "accuracy": "right"}
@@ -28,9 +28,9 @@ def show(
 
         triplecheck runs show runs/films
     """
-    from app.evaluate import show_summary
-    from evals import summarize
-    from evals.compare import read_run
+    from triplecheck.app.evaluate import show_summary
+    from triplecheck.evals import summarize
+    from triplecheck.evals.compare import read_run
 
     read = read_run(run)
     summary = summarize(read.rows, read.configuration)
@@ -56,8 +56,8 @@ def compare(
 
         triplecheck runs compare runs/films-one-hop runs/films
     """
-    from app.progress import waiting
-    from evals.compare import compare as compared
+    from triplecheck.app.progress import waiting
+    from triplecheck.evals.compare import compare as compared
 
     with waiting(stderr(), "comparing"):
         found = compared(a, b, seed=seed)

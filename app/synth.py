@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from app import options
-from app.console import printable, stderr, stdout
-from app.kb import KbArgument, open_base
-from app.progress import reporting, waiting
+from triplecheck.app import options
+from triplecheck.app.console import printable, stderr, stdout
+from triplecheck.app.kb import KbArgument, open_base
+from triplecheck.app.progress import reporting, waiting
 
 
 def synth(
@@ -56,14 +56,14 @@ def synth(
 
         triplecheck synth kbs/films films.jsonl --n 1000 --phrasings 3 --lm openai/gpt-4o-mini --workers 8
     """
-    from app import config
+    from triplecheck.app import config
 
     roles = None
     with waiting(stderr(), "loading"):
-        from evals import read_questions
-        from evals.questions_file import write_questions
-        from lms import Roles
-        from optimize.synth import KINDS, synthesise
+        from triplecheck.evals import read_questions
+        from triplecheck.evals.questions_file import write_questions
+        from triplecheck.lms import Roles
+        from triplecheck.optimize.synth import KINDS, synthesise
 
         by_role = config.parse_pairs(role or (), "--role")
         if lm is not None or by_role:

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from app.console import printable, stderr, stdout
-from app.kb import KbArgument, open_base
-from app.progress import reporting, waiting
+from triplecheck.app.console import printable, stderr, stdout
+from triplecheck.app.kb import KbArgument, open_base
+from triplecheck.app.progress import reporting, waiting
 
 
 def vary(
@@ -41,8 +41,8 @@ def vary(
         triplecheck data vary kbs/films films.jsonl unanswerable.jsonl --variant deleted
     """
     with waiting(stderr(), "loading"):
-        from evals import read_questions, write_questions
-        from evals.variants import make_variant
+        from triplecheck.evals import read_questions, write_questions
+        from triplecheck.evals.variants import make_variant
     base = open_base(kb)
     asked = read_questions(questions)
     with reporting(stderr(), f"making {variant}"):

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app import options
-from app.console import print_json, printable, stderr, stdout
+from triplecheck.app import options
+from triplecheck.app.console import print_json, printable, stderr, stdout
 
 if TYPE_CHECKING:
-    from programs import Sources
-    from programs.verify import Verified
+    from triplecheck.programs import Sources
+    from triplecheck.programs.verify import Verified
 
 _COLORS = {
     "in the graph": "bold green",
@@ -53,7 +53,7 @@ def verify(
 
         triplecheck verify - --kb kbs/films --lm openai/gpt-4o-mini --json < review.txt
     """
-    from app import config
+    from triplecheck.app import config
 
     settings = config.load_settings(
         kb=kb,
@@ -67,11 +67,11 @@ def verify(
     with contextlib.redirect_stdout(sys.stderr) if json else contextlib.nullcontext():
         sources, verified, usage = _verified(written, settings, plausible)
     if json:
-        from programs.verify import to_json
+        from triplecheck.programs.verify import to_json
 
         print_json(to_json(sources, verified) | {"usage": usage.to_json()})
         return
-    from app import render
+    from triplecheck.app import render
 
     for line in _lines(sources, verified):
         stdout().print(line, soft_wrap=True)
@@ -79,14 +79,14 @@ def verify(
 
 
 def _verified(text: str, settings: Any, plausible: float) -> tuple[Sources, Verified, Any]:
-    from app.progress import reporting, waiting
+    from triplecheck.app.progress import reporting, waiting
 
     with waiting(stderr(), "loading"):
-        from app import opening
-        from app.knowledge import open_knowledge_base
-        from lms import session
-        from programs import Sources
-        from programs.verify import Verifier
+        from triplecheck.app import opening
+        from triplecheck.app.knowledge import open_knowledge_base
+        from triplecheck.lms import session
+        from triplecheck.programs import Sources
+        from triplecheck.programs.verify import Verifier
 
         roles, budget = opening.roles(settings), opening.budget(settings)
     with reporting(stderr(), "opening the knowledge base") as tell:
@@ -98,8 +98,8 @@ def _verified(text: str, settings: Any, plausible: float) -> tuple[Sources, Veri
 def _lines(sources: Sources, verified: Verified) -> list[Any]:
     from rich.text import Text
 
-    from app import render
-    from programs.outcome import evidence_rows
+    from triplecheck.app import render
+    from triplecheck.programs.outcome import evidence_rows
 
     lines = []
     for claim in verified.claims:

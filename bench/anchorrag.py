@@ -11,16 +11,16 @@ from bench.evaluating import Replies
 from bench.questions import outside
 from bench.registry import Options, Row, figure
 from bench.timing import each, interleaved, percentile
-from evals.asked import asked_topics
-from evals.datasets import read_folder
-from evals.linking import misspelt
-from kg import Entity, KnowledgeBase, Triple, build
-from kg.export import raw_of
-from kg.readers import read_graph
-from lms import session
-from lms.testing import STAND_IN, stand_in_server
-from programs import AnchorRAG, Sources
-from programs.steps import Trace
+from triplecheck.evals.asked import asked_topics
+from triplecheck.evals.datasets import read_folder
+from triplecheck.evals.linking import misspelt
+from triplecheck.kg import Entity, KnowledgeBase, Triple, build
+from triplecheck.kg.export import raw_of
+from triplecheck.kg.readers import read_graph
+from triplecheck.lms import session
+from triplecheck.lms.testing import STAND_IN, stand_in_server
+from triplecheck.programs import AnchorRAG, Sources
+from triplecheck.programs.steps import Trace
 
 _FOLDER, _ASKED, _BOUND = "entityquestions_popqa", 100, 20
 _LATENCY, _SLOTS, _MOST_WALL = 0.25, 16, 1.3

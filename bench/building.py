@@ -9,17 +9,17 @@ from pathlib import Path
 from bench import fixtures, synthetic
 from bench.registry import Options, Row, figure
 from bench.timing import fresh_process, interleaved, percentile
-from kg import build
-from kg.encode import Encoder
-from kg.readers import read_graph
+from triplecheck.kg import build
+from triplecheck.kg.encode import Encoder
+from triplecheck.kg.readers import read_graph
 
 _BUILD = """
 import json, resource, sys, time
 from pathlib import Path
-import kg
-from kg.readers import read_graph
-from kg.encode import load_encoder
-from kg.errors import UnavailableError
+from triplecheck import kg
+from triplecheck.kg.readers import read_graph
+from triplecheck.kg.encode import load_encoder
+from triplecheck.kg.errors import UnavailableError
 stages = []
 def say(what, done, total):
     stages.append((time.perf_counter(), what))
@@ -44,8 +44,8 @@ print(json.dumps({
 _OPEN = """
 import json, sys, time
 from pathlib import Path
-import kg
-from kg.columnar import ColumnarGraph
+from triplecheck import kg
+from triplecheck.kg.columnar import ColumnarGraph
 start = time.perf_counter()
 folder = Path(sys.argv[1])
 graph = kg.KnowledgeBase.open(folder).graph if (folder / "manifest.json").is_file() else ColumnarGraph(folder)

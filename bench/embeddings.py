@@ -11,9 +11,9 @@ import numpy as np
 
 from bench.registry import Options, Row, figure
 from bench.timing import fresh_process, interleaved
-from kg.embedding import TrainingOptions
-from kg.embedding.models import make_model
-from kg.embedding.training import scorer_of
+from triplecheck.kg.embedding import TrainingOptions
+from triplecheck.kg.embedding.models import make_model
+from triplecheck.kg.embedding.training import scorer_of
 
 _TRIPLES, _PAIRS, _BEST, _DIMENSIONS = 1000, 20, 10, 128
 _ENTITIES, _RELATIONS = 15_000, 237
@@ -24,8 +24,8 @@ _SCORE = """
 import json, resource, sys, time
 from pathlib import Path
 import numpy as np
-from kg.embedding import ArrayScorer, _files
-from kg.embedding.interactions import interaction_of
+from triplecheck.kg.embedding import ArrayScorer, _files
+from triplecheck.kg.embedding.interactions import interaction_of
 arrays, _ = _files.open_mapped(Path(sys.argv[1]))
 scorer = ArrayScorer(interaction_of("ComplEx"), arrays["entities"], arrays["relations"])
 rng = np.random.default_rng(0)

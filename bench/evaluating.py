@@ -11,15 +11,15 @@ from pathlib import Path
 
 import dspy
 
-import kg
 from bench import fixtures
 from bench.registry import Options, Row, figure
-from evals import Question, bundled_questions, evaluate, read_questions
-from kg import KnowledgeBase, build
-from kg.readers import read_graph
-from lms.testing import STAND_IN, Asked, StandInServer, stand_in_server
-from programs import KERAG, Outcome, Program, Sources
-from programs.steps import Trace
+from triplecheck import kg
+from triplecheck.evals import Question, bundled_questions, evaluate, read_questions
+from triplecheck.kg import KnowledgeBase, build
+from triplecheck.kg.readers import read_graph
+from triplecheck.lms.testing import STAND_IN, Asked, StandInServer, stand_in_server
+from triplecheck.programs import KERAG, Outcome, Program, Sources
+from triplecheck.programs.steps import Trace
 
 _SLOTS, _WORKERS = 16, 32
 _LATENCIES = (1.0, 0.5, 0.1)
@@ -44,7 +44,7 @@ class Replies:
     def __call__(self, asked: Asked) -> str:
         key = "\n".join(str(message["content"]) for message in asked.messages)
         if key not in self._known:
-            from lms import language_model
+            from triplecheck.lms import language_model
 
             lm = language_model("extractive")
             self._known[key] = str(lm(messages=asked.messages)[0])

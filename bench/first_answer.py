@@ -10,14 +10,14 @@ from importlib.util import find_spec
 from bench import fixtures
 from bench.registry import Options, Row, figure
 from bench.timing import ROOT, fresh_process, percentile, timed
-from kg import build
-from kg.readers import read_graph
+from triplecheck.kg import build
+from triplecheck.kg.readers import read_graph
 
 _IMPORTS = ("kg", "spacy", "torch", "onnxruntime", "dspy")
 _LINK = """
 import json, sys, time
 start = time.perf_counter()
-import kg
+from triplecheck import kg
 imported = time.perf_counter()
 linker = kg.KnowledgeBase.open(sys.argv[1]).linker
 opened = time.perf_counter()

@@ -9,9 +9,9 @@ from pathlib import Path
 from bench import synthetic
 from bench.registry import Options
 from bench.timing import ROOT
-from kg import columnar_build
-from kg.encode import Encoder, load_encoder
-from kg.errors import UnavailableError
+from triplecheck.kg import columnar_build
+from triplecheck.kg.encode import Encoder, load_encoder
+from triplecheck.kg.errors import UnavailableError
 
 
 def graph(options: Options, size: str) -> Path:

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import dspy
 
-import kg
 from bench import fixtures
 from bench.registry import Options, Row, figure
 from bench.timing import interleaved
-from kg import build
-from kg.readers import read_graph
-from lms import session
-from lms.sections import COMPLETED, HEADER
-from lms.testing import STAND_IN, Asked, stand_in_server
-from programs import Know3RAG, Sources
+from triplecheck import kg
+from triplecheck.kg import build
+from triplecheck.kg.readers import read_graph
+from triplecheck.lms import session
+from triplecheck.lms.sections import COMPLETED, HEADER
+from triplecheck.lms.testing import STAND_IN, Asked, stand_in_server
+from triplecheck.programs import Know3RAG, Sources
 
 _LATENCY, _SLOTS, _KNOWLEDGE_MODELS = 0.5, 64, 4
 _MOST_CALLS, _MOST_WALL = 12, 1.3

@@ -13,10 +13,10 @@ import pyarrow as pa
 from bench import synthetic
 from bench.registry import Options, Row, figure
 from bench.timing import each, interleaved, percentile
-from kg import columnar_build, fuzzy, names
-from kg.columnar import ColumnarGraph
-from kg.linking import GraphLinker
-from kg.names import NameIndex, normalize
+from triplecheck.kg import columnar_build, fuzzy, names
+from triplecheck.kg.columnar import ColumnarGraph
+from triplecheck.kg.linking import GraphLinker
+from triplecheck.kg.names import NameIndex, normalize
 
 _QUESTION = "which films did {} appear in before they moved to the city?"
 _ASKED, _RAPIDFUZZ_ASKED = 200, 30

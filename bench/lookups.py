@@ -12,12 +12,11 @@ from bench import fixtures
 from bench.peers import Numpy, Ours, Oxigraph, Rdflib, Store, mapped
 from bench.registry import Options, Row, figure
 from bench.timing import interleaved
-from kg.columnar import ColumnarGraph
+from triplecheck.kg.columnar import ColumnarGraph
+from triplecheck.kg.types import Edge
 
 _DRAWN, _STARTS = 1000, 5
 _NEIGHBOURS = "neighbours of (entity, relation)"
-
-Edge = tuple[int, int, int]
 
 
 def drawn_by_edge(folder: Path) -> list[Edge]:

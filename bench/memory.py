@@ -13,7 +13,7 @@ _TOUCH = """
 import ctypes, json, re, sys
 from pathlib import Path
 import numpy as np
-from kg.columnar import ColumnarGraph
+from triplecheck.kg.columnar import ColumnarGraph
 folder = sys.argv[1]
 anonymous = lambda: 1024 * int(re.search(r"Anonymous: +(\\d+)", Path("/proc/self/smaps_rollup").read_text())[1])
 before = anonymous()

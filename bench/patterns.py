@@ -15,9 +15,9 @@ from bench import fixtures, synthetic
 from bench.peers import IRI
 from bench.registry import Options, Row, figure
 from bench.timing import each, fresh_process, timed
-from kg.columnar import ColumnarGraph
-from kg.patterns import BoundPattern, Link, Match, Query, match
-from kg.types import Direction
+from triplecheck.kg.columnar import ColumnarGraph
+from triplecheck.kg.patterns import BoundPattern, Link, Match, Query, match
+from triplecheck.kg.types import Direction
 
 _HUBS, _QUERIES = 50, 25
 _MOST_IN_SETS = 10_000_000  # triples; they take some 250 bytes each
@@ -182,8 +182,8 @@ _MEMORY = """
 import json, resource, sys
 from pathlib import Path
 from bench.patterns import SHAPES, queries
-from kg.columnar import ColumnarGraph
-from kg.patterns import match
+from triplecheck.kg.columnar import ColumnarGraph
+from triplecheck.kg.patterns import match
 graph = ColumnarGraph(Path(sys.argv[1]))
 for shape in SHAPES.values():
     for query in queries(graph, shape, 25):

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from kg.columnar import ColumnarGraph
-from kg.types import Direction
+from triplecheck.kg.columnar import ColumnarGraph
+from triplecheck.kg.types import Direction
 
 IRI = "http://example.org/"
 

@@ -12,9 +12,9 @@ import dspy
 from bench import fixtures
 from bench.registry import Options, Row, figure
 from bench.timing import each, percentile
-from kg import KnowledgeBase, build
-from kg.readers import read_graph
-from programs import KERAG, Sources
+from triplecheck.kg import KnowledgeBase, build
+from triplecheck.kg.readers import read_graph
+from triplecheck.programs import KERAG, Sources
 
 _FOLDER, _QUESTIONS, _ASKED = "fb15k237_freebaseqa", "questions_webqsp_train.jsonl.gz", 100
 

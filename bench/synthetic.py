@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kg.columnar_build import NumberedGraph
-from kg.types import Relation
+from triplecheck.kg.columnar_build import NumberedGraph
+from triplecheck.kg.types import Relation
 
 Int = npt.NDArray[Any]
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evals.gold import linker_names, resolve_gold
-from evals.questions import Question
-from kg import Graph, Linker, normalize
+from triplecheck.evals.gold import linker_names, resolve_gold
+from triplecheck.evals.questions import Question
+from triplecheck.kg import Graph, Linker, normalize
 
 _WORD = re.compile(r"\w+")
 

@@ -9,15 +9,15 @@ from typing import Any
 
 import dspy
 
-from evals._limited import Limited, StillRunningError
-from evals.gold import Names, linker_names
-from evals.judge import Judge
-from evals.questions import Question
-from evals.rows import error_row, scored_row
-from kg import KnowledgeBase, TriplecheckError, UnavailableError, normalize
-from lms import BudgetExceededError, Usage, session
-from programs import Program
-from programs.steps import Step
+from triplecheck.evals._limited import Limited, StillRunningError
+from triplecheck.evals.gold import Names, linker_names
+from triplecheck.evals.judge import Judge
+from triplecheck.evals.questions import Question
+from triplecheck.evals.rows import error_row, scored_row
+from triplecheck.kg import KnowledgeBase, TriplecheckError, UnavailableError, normalize
+from triplecheck.lms import BudgetExceededError, Usage, session
+from triplecheck.programs import Program
+from triplecheck.programs.steps import Step
 
 
 class QuestionTimeoutError(TriplecheckError):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import kg
-from kg import UserError
+from triplecheck import kg
+from triplecheck.kg import UserError
 
 SPLITS = ("train", "dev", "test")
 

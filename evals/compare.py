@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from evals.configuration import differences
-from evals.errors import read_rows
-from evals.metrics import mcnemar, paired_bootstrap, randomisation
-from evals.run_directory import FORMAT
-from kg import UserError
+from triplecheck.evals.configuration import differences
+from triplecheck.evals.errors import read_rows
+from triplecheck.evals.metrics import mcnemar, paired_bootstrap, randomisation
+from triplecheck.evals.run_directory import FORMAT
+from triplecheck.kg import UserError
 
 Row = Mapping[str, Any]
 

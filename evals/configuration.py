@@ -11,11 +11,11 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from evals.questions import Question
-from kg import Graph, KnowledgeBase
-from lms import Roles
-from lms.resolve import language_model
-from programs import Program
+from triplecheck.evals.questions import Question
+from triplecheck.kg import Graph, KnowledgeBase
+from triplecheck.lms import Roles
+from triplecheck.lms.resolve import language_model
+from triplecheck.programs import Program
 
 
 def describe(

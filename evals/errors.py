@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from kg import ReadError
+from triplecheck.kg import ReadError
 
 EXAMPLES = 2
 _SHOWN = 3

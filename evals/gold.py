@@ -24,10 +24,10 @@ from itertools import chain
 
 import dspy
 
-from evals.identifiers import spellings
-from evals.metrics import GoldAnswer, Predicted
-from evals.questions import Question
-from kg import Graph, Linker, normalize
+from triplecheck.evals.identifiers import spellings
+from triplecheck.evals.metrics import GoldAnswer, Predicted
+from triplecheck.evals.questions import Question
+from triplecheck.kg import Graph, Linker, normalize
 
 Names = Callable[[str], Iterable[int]]
 """The nodes that a text names exactly, after normalisation."""

@@ -8,11 +8,11 @@ from typing import Any
 
 import dspy
 
-from evals.configuration import digest
-from kg import UserError
-from lms import ModelReplyError, RolePredict, Roles, Usage, session
-from lms.resolve import EXTRACTIVE
-from signatures import JudgeAnswer
+from triplecheck.evals.configuration import digest
+from triplecheck.kg import UserError
+from triplecheck.lms import ModelReplyError, RolePredict, Roles, Usage, session
+from triplecheck.lms.resolve import EXTRACTIVE
+from triplecheck.signatures import JudgeAnswer
 
 ROLE = "judge"
 

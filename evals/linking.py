@@ -1,6 +1,6 @@
 """How well names are linked: misspelt, within a question, and where several nodes bear the same one.
 
-    python -m evals.linking [--data DIR] [--limit N] [--seed S] [--only NAME] [--out DIR]
+    python -m triplecheck.evals.linking [--data DIR] [--limit N] [--seed S] [--only NAME] [--out DIR]
 
 DIR holds folders of graphs and questions (`evals.datasets`); the bundled test questions are always asked.
 Looked for are the topics that a question writes by one of their names; for `1 typo` and `2 typos` that
@@ -22,13 +22,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from evals.asked import Asked, asked_topics
-from evals.datasets import Case, bundled_case, find_cases
-from evals.gold import linker_names
-from evals.questions import read_questions
-from evals.variants.typos import misspell
-from kg import Candidate, Graph, Linker
-from kg._atomic import write_text
+from triplecheck.evals.asked import Asked, asked_topics
+from triplecheck.evals.datasets import Case, bundled_case, find_cases
+from triplecheck.evals.gold import linker_names
+from triplecheck.evals.questions import read_questions
+from triplecheck.evals.variants.typos import misspell
+from triplecheck.kg import Candidate, Graph, Linker
+from triplecheck.kg._atomic import write_text
 
 _KS = (1, 3, 10)
 _HOMONYMS = 1_000
@@ -180,7 +180,7 @@ def main() -> None:
     options = parser.parse_args()
     cases = [bundled_case(), *(find_cases(options.data) if options.data else ())]
     chosen = [case for case in cases if case.triples and options.only in case.name]
-    command = " ".join(["python -m evals.linking", *sys.argv[1:]])
+    command = " ".join(["python -m triplecheck.evals.linking", *sys.argv[1:]])
     lines = [_HEAD.format(seed=options.seed, limit=options.limit, command=command)]
     print(lines[0])
     for line in _tables(chosen, options.limit, options.seed):

@@ -14,10 +14,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from evals.gold import linker_names, resolve_gold
-from evals.questions import Question
-from kg import Candidate, IntArray, KnowledgeBase, normalize
-from kg.patterns import BoundPattern, Constants, Query, SchemaNames, bind, match, parse_patterns
+from triplecheck.evals.gold import linker_names, resolve_gold
+from triplecheck.evals.questions import Question
+from triplecheck.kg import Candidate, IntArray, KnowledgeBase, normalize
+from triplecheck.kg.patterns import BoundPattern, Constants, Query, SchemaNames, bind, match, parse_patterns
 
 DEPTH = 20
 """How far down a ranking a right answer counts: a longer ranking must not have the advantage."""

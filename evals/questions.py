@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Literal, cast
 
-from kg import ReadError, UserError
+from triplecheck.kg import ReadError, UserError
 
 GOLD_FIELDS = ("gold_path", "gold_paths", "relations", "gold", "evidence")
 """Fields that say how the answer is reached; kept in `Question.gold` as they are."""

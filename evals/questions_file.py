@@ -9,9 +9,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from evals.questions import Question
-from kg import UserError
-from kg._atomic import write_bytes
+from triplecheck.evals.questions import Question
+from triplecheck.kg import UserError
+from triplecheck.kg._atomic import write_bytes
 
 _APART = {"id", "question", "answers", "answers_known", "gold", "extra"}
 

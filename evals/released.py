@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from kg import ReadError, UserError
+from triplecheck.kg import ReadError, UserError
 
 Format = Literal["json", "jsonl", "csv", "tsv"]
 FORMATS: tuple[Format, ...] = ("json", "jsonl", "csv", "tsv")

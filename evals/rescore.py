@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from evals.gold import comparable
-from evals.metrics import (
+from triplecheck.evals.gold import comparable
+from triplecheck.evals.metrics import (
     GoldAnswer,
     Predicted,
     bootstrap_interval,
@@ -24,10 +24,10 @@ from evals.metrics import (
     set_scores,
     token_f1,
 )
-from evals.metrics.text import ClosedRule
-from evals.questions import Question
-from evals.released import Fields, Format, Released, Unscored, read_released
-from kg import UserError, normalize
+from triplecheck.evals.metrics.text import ClosedRule
+from triplecheck.evals.questions import Question
+from triplecheck.evals.released import Fields, Format, Released, Unscored, read_released
+from triplecheck.kg import UserError, normalize
 
 STRICT = ("exact_match", "token_f1", "hits_at_1", "f1")
 LENIENT = "lenient_match"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from evals.released import Unscored
-from evals.rescore import LENIENT, STRICT, Rescored
+from triplecheck.evals.released import Unscored
+from triplecheck.evals.rescore import LENIENT, STRICT, Rescored
 
 _NAMES = {
     "exact_match": "exact match (SQuAD)",

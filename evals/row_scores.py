@@ -10,9 +10,9 @@ from typing import Any
 
 import dspy
 
-from evals.gold import Gold
-from evals.identifiers import spellings
-from evals.metrics import (
+from triplecheck.evals.gold import Gold
+from triplecheck.evals.identifiers import spellings
+from triplecheck.evals.metrics import (
     Predicted,
     citation_precision,
     exact_match,
@@ -25,8 +25,8 @@ from evals.metrics import (
     set_scores,
     token_f1,
 )
-from kg import Graph
-from programs.outcome import evidence_edges
+from triplecheck.kg import Graph
+from triplecheck.programs.outcome import evidence_edges
 
 ON_ANSWERS = ("hits_at_1", "hit", "precision", "recall", "f1", "exact_match", "token_f1", "lenient_match")
 ON_RANKING = ("hit_at_1_ranked", "hit_at_5", "recall_at_20", "mrr")

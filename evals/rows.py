@@ -25,17 +25,24 @@ from typing import Any
 
 import dspy
 
-from evals.gold import Gold, Names, resolve_gold, resolve_predicted
-from evals.judge import Judge, Verdict
-from evals.metrics import Outcome, anchor_accuracy, crag_outcome, link_recall, retrieval_recall
-from evals.questions import Question
-from evals.row_scores import ON_ANSWERS, ON_RANKING, answer_scores, citation_score, gold_names, ranking_scores
-from evals.scores import NOT_RUN
-from evals.stages import Stage, lost_at, within_hops
-from kg import Graph
-from lms import Usage
-from programs import Program, to_json
-from programs.steps import Linked, Step
+from triplecheck.evals.gold import Gold, Names, resolve_gold, resolve_predicted
+from triplecheck.evals.judge import Judge, Verdict
+from triplecheck.evals.metrics import Outcome, anchor_accuracy, crag_outcome, link_recall, retrieval_recall
+from triplecheck.evals.questions import Question
+from triplecheck.evals.row_scores import (
+    ON_ANSWERS,
+    ON_RANKING,
+    answer_scores,
+    citation_score,
+    gold_names,
+    ranking_scores,
+)
+from triplecheck.evals.scores import NOT_RUN
+from triplecheck.evals.stages import Stage, lost_at, within_hops
+from triplecheck.kg import Graph
+from triplecheck.lms import Usage
+from triplecheck.programs import Program, to_json
+from triplecheck.programs.steps import Linked, Step
 
 UNREADABLE = "unreadable_reply"
 """The reason with which a program abstains because a model's replies could not be read."""

@@ -15,9 +15,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import IO, Any, Self
 
-from evals.configuration import differences
-from kg import UserError
-from kg._atomic import write_text
+from triplecheck.evals.configuration import differences
+from triplecheck.kg import UserError
+from triplecheck.kg._atomic import write_text
 
 FORMAT = "triplecheck-evaluation"
 VERSION = 1

@@ -11,19 +11,19 @@ from typing import Any
 
 import dspy
 
-from evals.asking import Finished, OutOfBudget
-from evals.configuration import configuration_digest, describe, row_key
-from evals.executors import Executor, Job, Threads
-from evals.judge import checked_judge
-from evals.progress import Progress, Tally
-from evals.questions import Question
-from evals.rows import not_run
-from evals.run_directory import BULKY, RunDirectory
-from evals.summary import Summary, summarize
-from evals.trackers import Tracker, Trackers
-from kg import KnowledgeBase, UserError
-from lms import Budget, Roles, session
-from programs import Program
+from triplecheck.evals.asking import Finished, OutOfBudget
+from triplecheck.evals.configuration import configuration_digest, describe, row_key
+from triplecheck.evals.executors import Executor, Job, Threads
+from triplecheck.evals.judge import checked_judge
+from triplecheck.evals.progress import Progress, Tally
+from triplecheck.evals.questions import Question
+from triplecheck.evals.rows import not_run
+from triplecheck.evals.run_directory import BULKY, RunDirectory
+from triplecheck.evals.summary import Summary, summarize
+from triplecheck.evals.trackers import Tracker, Trackers
+from triplecheck.kg import KnowledgeBase, UserError
+from triplecheck.lms import Budget, Roles, session
+from triplecheck.programs import Program
 
 UNAVAILABLE_IN_A_ROW = 10
 """Rows one after the other that found a model or the graph out of reach, after which a run stops."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evals.metrics import (
+from triplecheck.evals.metrics import (
     area_under_risk_coverage,
     bootstrap_interval,
     expected_calibration_error,

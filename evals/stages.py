@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from kg import Graph
+from triplecheck.kg import Graph
 
 Stage = Literal[
     "linking",

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from evals.metrics import BANDS, bands
-from evals.scores import NOT_RUN, Row, Scores, score
+from triplecheck.evals.metrics import BANDS, bands
+from triplecheck.evals.scores import NOT_RUN, Row, Scores, score
 
 __all__ = ["NOT_RUN", "Row", "Scores", "Summary", "score", "summarize"]
 

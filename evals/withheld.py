@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kg import Direction, Graph, IntArray
-from kg.graph import Edges, RelationCount, RelationSchema
-from programs import Sources
+from triplecheck.kg import Direction, Graph, IntArray
+from triplecheck.kg.graph import Edges, RelationCount, RelationSchema
+from triplecheck.programs import Sources
 
 
 def withhold(sources: Sources) -> Sources:

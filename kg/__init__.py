@@ -1,6 +1,6 @@
 """The knowledge-graph library of Triplecheck. It knows no language model."""
 
-from kg.errors import (
+from triplecheck.kg.errors import (
     GraphUnavailableError,
     KnowledgeBaseError,
     ReadError,
@@ -8,12 +8,12 @@ from kg.errors import (
     UnavailableError,
     UserError,
 )
-from kg.graph import Edges, Graph, IntArray, RelationCount, RelationSchema
-from kg.knowledge_base import KnowledgeBase, build
-from kg.linking import Candidate, GraphLinker, Linker
-from kg.mentions import Mention
-from kg.names import normalize
-from kg.types import Direction, Entity, Literal, Name, Pattern, Relation, Triple, Variable
+from triplecheck.kg.graph import Edges, Graph, IntArray, RelationCount, RelationSchema
+from triplecheck.kg.knowledge_base import KnowledgeBase, build
+from triplecheck.kg.linking import Candidate, GraphLinker, Linker
+from triplecheck.kg.mentions import Mention
+from triplecheck.kg.names import normalize
+from triplecheck.kg.types import Direction, Entity, Literal, Name, Pattern, Relation, Triple, Variable
 
 __all__ = [
     "Candidate",

@@ -10,11 +10,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kg._ranges import distinct, used
-from kg.columnar_build import NumberedGraph
-from kg.readable import entity_label, relation_alias, relation_label
-from kg.readers.raw import ENTITY_SCHEMA, RELATION_SCHEMA, RawGraph
-from kg.types import XSD, Relation
+from triplecheck.kg._ranges import distinct, used
+from triplecheck.kg.columnar_build import NumberedGraph
+from triplecheck.kg.readable import entity_label, relation_alias, relation_label
+from triplecheck.kg.readers.raw import ENTITY_SCHEMA, RELATION_SCHEMA, RawGraph
+from triplecheck.kg.types import XSD, Relation
 
 # Stands for "the source does not say whether this tail is a literal".
 _UNKNOWN = "?"

@@ -19,10 +19,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kg._ranges import bisect_ranges, concat_ranges, positions_in_runs
-from kg.graph import Edges, IntArray, RelationCount, RelationSchema
-from kg.readable import entity_label
-from kg.types import Direction, Entity, Literal, Relation
+from triplecheck.kg._ranges import bisect_ranges, concat_ranges, positions_in_runs
+from triplecheck.kg.graph import Edges, IntArray, RelationCount, RelationSchema
+from triplecheck.kg.readable import entity_label
+from triplecheck.kg.types import Direction, Entity, Literal, Relation
 
 # What stands between the lexical form of a literal and its datatype in the id trie.
 _SEPARATOR = "\x1f"

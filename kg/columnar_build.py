@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kg._ranges import concat_ranges, smallest_unsigned
-from kg.columnar import id_key
-from kg.types import Relation
+from triplecheck.kg._ranges import concat_ranges, smallest_unsigned
+from triplecheck.kg.columnar import id_key
+from triplecheck.kg.types import Relation
 
 Int = npt.NDArray[Any]
 

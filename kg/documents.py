@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from kg.documents_build import (
+from triplecheck.kg.documents_build import (
     FORMAT,
     MANIFEST,
     NODE_ORDER,
@@ -33,12 +33,12 @@ from kg.documents_build import (
     write_json,
     write_store,
 )
-from kg.errors import KnowledgeBaseError
+from triplecheck.kg.errors import KnowledgeBaseError
 
 if TYPE_CHECKING:
-    from kg.encode import Encoder
-    from kg.readers.raw import Progress
-    from kg.vectors import VectorIndex
+    from triplecheck.kg.encode import Encoder
+    from triplecheck.kg.progress import ProgressCallback
+    from triplecheck.kg.vectors import VectorIndex
 
 RowArray = npt.NDArray[np.int64]
 
@@ -118,7 +118,7 @@ class DocumentStore:
         cls,
         records: Iterable[Document],
         out_dir: Path | str,
-        progress: Progress | None = None,
+        progress: ProgressCallback | None = None,
         *,
         language: str = "english",
     ) -> DocumentStore:
@@ -289,7 +289,7 @@ class DocumentStore:
             )
         vectors = self._vectors
         if encoder is None:
-            from kg.encode import load_encoder
+            from triplecheck.kg.encode import load_encoder
 
             encoder = load_encoder(vectors.metadata["encoder"])
         if encoder.fingerprint != vectors.metadata["fingerprint"]:
@@ -314,7 +314,7 @@ class DocumentStore:
 
     @cached_property
     def _vectors(self) -> VectorIndex:
-        from kg.vectors import VectorIndex
+        from triplecheck.kg.vectors import VectorIndex
 
         vectors = VectorIndex.open(self.directory / _VECTORS)
         if len(vectors) != len(self) or not {"encoder", "fingerprint"} <= vectors.metadata.keys():
@@ -323,7 +323,7 @@ class DocumentStore:
             )
         return vectors
 
-    def build_vectors(self, encoder: Encoder, progress: Progress | None = None) -> None:
+    def build_vectors(self, encoder: Encoder, progress: ProgressCallback | None = None) -> None:
         """Encode every document (title and text). After a kill, the next call goes on where this one was.
 
         Vectors are kept in half precision. Nothing is done where this encoder's vectors are there already;
@@ -333,7 +333,7 @@ class DocumentStore:
             encoder: whose vectors; about 40 paragraphs a second and core with the default one.
             progress: called as ("encoding documents", done, total).
         """
-        from kg.vectors import VectorIndex
+        from triplecheck.kg.vectors import VectorIndex
 
         with self._vectors_lock:
             if self.has_vectors and self._vectors.metadata["fingerprint"] == encoder.fingerprint:

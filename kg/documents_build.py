@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kg.errors import UserError
+from triplecheck.kg.errors import UserError
 
 if TYPE_CHECKING:
-    from kg.documents import Document
-    from kg.readers.raw import Progress
+    from triplecheck.kg.documents import Document
+    from triplecheck.kg.progress import ProgressCallback
 
 FORMAT = "triplecheck-documents"
 VERSION = 1
@@ -26,7 +26,7 @@ WORDS = "words"
 _BATCH = 4096  # documents per record batch
 
 
-def write_store(records: Iterable[Document], place: Path, progress: Progress | None, language: str) -> None:
+def write_store(records: Iterable[Document], place: Path, progress: ProgressCallback | None, language: str) -> None:
     """Write texts, word index and manifest into an empty folder; see `DocumentStore.build`."""
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from kg.errors import UnavailableError
+from triplecheck.kg.errors import UnavailableError
 
 if TYPE_CHECKING:
-    from kg.readers.raw import Progress
+    from triplecheck.kg.progress import ProgressCallback
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -51,7 +51,7 @@ class Encoder(Protocol):
     def dimensions(self) -> int:
         """Length of a vector."""
 
-    def encode(self, texts: Sequence[str], progress: Progress | None = None) -> FloatArray:
+    def encode(self, texts: Sequence[str], progress: ProgressCallback | None = None) -> FloatArray:
         """Vectors of the texts, float32 (n, dimensions), each of length 1. Too long a text is cut at the model's limit.
 
         Args:
@@ -83,7 +83,7 @@ def _loading() -> threading.Lock:
 
 @cache
 def _load(name: str, directory: str | None) -> Encoder:
-    from kg._encode_onnx import OnnxEncoder, bert_config
+    from triplecheck.kg._encode_onnx import OnnxEncoder, bert_config
 
     if directory is not None:
         config = bert_config(Path(directory))
@@ -185,7 +185,7 @@ class TextEncoder:
         """See `Encoder`; computed when first asked for, since it reads all weights (about 0.1 s)."""
         return self._compute_fingerprint()
 
-    def encode(self, texts: Sequence[str], progress: Progress | None = None) -> FloatArray:
+    def encode(self, texts: Sequence[str], progress: ProgressCallback | None = None) -> FloatArray:
         """See `Encoder`."""
         if isinstance(texts, str):
             raise TypeError("encode takes a sequence of texts; wrap a single one in a list")

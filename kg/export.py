@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pyarrow as pa
 
-from kg.columnar import ColumnarGraph
-from kg.graph import IntArray
-from kg.readers.raw import ENTITY_SCHEMA, RELATION_SCHEMA, RawGraph
-from kg.types import Direction, Entity, Literal, Triple
+from triplecheck.kg.columnar import ColumnarGraph
+from triplecheck.kg.graph import IntArray
+from triplecheck.kg.readers.raw import ENTITY_SCHEMA, RELATION_SCHEMA, RawGraph
+from triplecheck.kg.types import Direction, Entity, Literal, Triple
 
 
 def to_raw(graph: ColumnarGraph, without: Iterable[tuple[int, int, int]] = ()) -> RawGraph:

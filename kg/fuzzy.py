@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 from rapidfuzz.distance import OSA
 
-from kg._ranges import distinct
-from kg.names import NameIndex
+from triplecheck.kg._ranges import distinct
+from triplecheck.kg.names import NameIndex
 
 _BITS = 18
 # Names are read this many at a time, to bound the memory of a build.

@@ -17,7 +17,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from kg.types import Direction, Entity, Literal, Relation
+from triplecheck.kg.types import Direction, Entity, Literal, Relation
 
 IntArray = npt.NDArray[np.integer]
 

@@ -7,21 +7,28 @@ Everything is memory-mapped on first use; opening reads the manifest alone.
 from __future__ import annotations
 
 import functools
+import shutil
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from kg import columnar_build, fuzzy, manifest, names, relation_vectors
-from kg._atomic import replaced_directory
-from kg._numbering import concat, number
-from kg.columnar import ColumnarGraph
-from kg.documents import Document, DocumentStore
-from kg.embedding.embeddings import ABOUT, PART, Embeddings
-from kg.encode import Encoder, load_encoder
-from kg.errors import KnowledgeBaseError
-from kg.linking import GraphLinker
-from kg.readers.raw import Progress, RawGraph
-from kg.skb import NodeSearches, node_documents
-from kg.vectors import VectorIndex
+from triplecheck.kg import bundled_base, columnar_build, fuzzy, manifest, names, relation_vectors
+from triplecheck.kg._atomic import replaced_directory
+from triplecheck.kg._numbering import concat, number
+from triplecheck.kg.columnar import ColumnarGraph
+from triplecheck.kg.documents import Document, DocumentStore
+from triplecheck.kg.embedding.embeddings import ABOUT, PART, Embeddings
+from triplecheck.kg.encode import Encoder, load_encoder
+from triplecheck.kg.errors import KnowledgeBaseError, UserError
+from triplecheck.kg.linking import GraphLinker
+from triplecheck.kg.progress import ProgressCallback, no_progress
+from triplecheck.kg.readers import read_graph
+from triplecheck.kg.readers.raw import RawGraph
+from triplecheck.kg.skb import NodeSearches, node_documents
+from triplecheck.kg.vectors import VectorIndex
+
+BUNDLED = "bundled"
+"""The name that opens the bundled knowledge base."""
 
 
 class KnowledgeBase:
@@ -37,12 +44,19 @@ class KnowledgeBase:
         self.manifest = about
 
     @classmethod
-    def open(cls, path: Path | str) -> KnowledgeBase:
-        """Open a directory that `build` wrote.
+    def open(cls, path: Path | str, progress: ProgressCallback | None = None) -> KnowledgeBase:
+        """Open a directory that `build` wrote, or the bundled knowledge base.
+
+        Args:
+            path: the directory. The string `bundled` opens the bundled knowledge base; a directory of that name is
+                `./bundled`.
+            progress: told what is done where the bundled one has to be built first.
 
         Raises:
             KnowledgeBaseError: it is missing, foreign, damaged, or of another format version.
         """
+        if path == BUNDLED:
+            return open_bundled(progress=progress)
         folder = Path(path)
         return cls(folder, manifest.read(folder))
 
@@ -125,7 +139,7 @@ def build(
     encoder: Encoder | str | None = "all-MiniLM-L6-v2",
     name_vectors: bool = False,
     sources: Iterable[str] = (),
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
 ) -> KnowledgeBase:
     """Build a knowledge base and open it.
 
@@ -144,7 +158,7 @@ def build(
     out = Path(out)
     _refuse_foreign(out)
     graphs = [raw] if isinstance(raw, RawGraph) else list(raw)
-    say = progress or (lambda _what, _done, _total: None)
+    say = progress or no_progress
     whole = concat(graphs)
     model = load_encoder(encoder) if isinstance(encoder, str) else encoder
     with replaced_directory(out) as folder:
@@ -191,6 +205,54 @@ def build(
             skipped=len(whole.skipped) + len(getattr(documents, "skipped", ())),
         )
     return KnowledgeBase(out, about)
+
+
+def open_bundled(cache: Path | None = None, progress: ProgressCallback | None = None) -> KnowledgeBase:
+    """Open the bundled knowledge base. It is built first where the cache has none of this content and format.
+
+    Several processes may do so at once: each builds in a place of its own, and the first to finish wins.
+
+    Args:
+        cache: see `kg.bundled_base.cache_directory`.
+        progress: told what is being done.
+
+    Raises:
+        UserError: this installation has no bundled files, or the cache directory cannot be written.
+    """
+    target = bundled_base.bundled_path(cache)
+    try:
+        return KnowledgeBase.open(target)
+    except KnowledgeBaseError:
+        pass  # none yet, or a damaged one
+    sources = bundled_base.turtle_files()
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    except OSError as error:
+        raise UserError(
+            f"{target.parent}: cannot be written ({error.strerror}); set TRIPLECHECK_CACHE to a directory that can"
+        ) from error
+    try:
+        raw = read_graph(sources, progress=progress)
+        build(raw, draft / "kb", sources=[path.name for path in sources], progress=progress)
+        return _put(draft, target)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _put(draft: Path, target: Path) -> KnowledgeBase:
+    """Move a finished knowledge base into the cache, unless another process has put a sound one there meanwhile."""
+    try:
+        return KnowledgeBase.open(target)
+    except KnowledgeBaseError:
+        if target.exists():
+            target.rename(draft / "damaged")
+    try:
+        (draft / "kb").rename(target)
+    except OSError:
+        if not target.exists():
+            raise
+    return KnowledgeBase.open(target)
 
 
 def _refuse_foreign(out: Path) -> None:

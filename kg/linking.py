@@ -13,13 +13,13 @@ from typing import Protocol
 
 import numpy as np
 
-from kg.encode import Encoder
-from kg.fuzzy import TrigramIndex, similarity
-from kg.graph import Graph
-from kg.mentions import Mention, MentionDetector
-from kg.names import NamedNode, NameIndex, normalize
-from kg.relation_vectors import RelationVectors
-from kg.vectors import VectorIndex
+from triplecheck.kg.encode import Encoder
+from triplecheck.kg.fuzzy import TrigramIndex, similarity
+from triplecheck.kg.graph import Graph
+from triplecheck.kg.mentions import Mention, MentionDetector
+from triplecheck.kg.names import NamedNode, NameIndex, normalize
+from triplecheck.kg.relation_vectors import RelationVectors
+from triplecheck.kg.vectors import VectorIndex
 
 _DENSE_CANDIDATES, _LEAST_COSINE = 10, 0.6
 # For parts of names: the share of trigrams that a name must have in common with the text, and how

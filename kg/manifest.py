@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from kg._atomic import replaced_directory, write_text
-from kg.errors import KnowledgeBaseError
+from triplecheck.kg._atomic import replaced_directory, write_text
+from triplecheck.kg.errors import KnowledgeBaseError
 
 FORMAT = "triplecheck-knowledge-base"
 VERSION = 1

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from kg.fuzzy import TrigramIndex, similarity
-from kg.names import normalize
-from kg.words import common_words
+from triplecheck.kg.fuzzy import TrigramIndex, similarity
+from triplecheck.kg.names import normalize
+from triplecheck.kg.words import common_words
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc

@@ -15,7 +15,7 @@ from pathlib import Path
 import marisa_trie
 import numpy as np
 
-from kg.columnar import ColumnarGraph
+from triplecheck.kg.columnar import ColumnarGraph
 
 # Accents, Hebrew and Arabic vowel points, and halves of surrogate pairs, which no index can hold.
 _DROPPED = re.compile("[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u064b-\u065f\u0670\ud800-\udfff]")

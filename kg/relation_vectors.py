@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from kg.encode import Encoder
-from kg.types import Relation
+from triplecheck.kg.encode import Encoder
+from triplecheck.kg.types import Relation
 
 FloatArray = npt.NDArray[np.float32]
 

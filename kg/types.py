@@ -11,6 +11,9 @@ from enum import IntEnum
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
+Edge = tuple[int, int, int]
+"""(head, relation, tail) in a graph's integers."""
+
 
 class Direction(IntEnum):
     """Which way an edge is followed: from head to tail, or from tail to head."""

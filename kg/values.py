@@ -6,8 +6,8 @@ import datetime as dt
 import re
 from dataclasses import dataclass
 
-from kg.graph import Graph
-from kg.types import XSD, Literal
+from triplecheck.kg.graph import Graph
+from triplecheck.kg.types import XSD, Literal
 
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _DATE = re.compile(r"(-?\d{4,})(?:-(\d{2})(?:-(\d{2}))?)?")

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kg._half import as_float32
-from kg.errors import KnowledgeBaseError
+from triplecheck.kg._half import as_float32
+from triplecheck.kg.errors import KnowledgeBaseError
 
 FloatArray = npt.NDArray[np.float32]
 RowArray = npt.NDArray[np.int64]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 
-from kg.encode import default_vocabulary
+from triplecheck.kg.encode import default_vocabulary
 
 
 @functools.cache

@@ -18,10 +18,10 @@ from dspy.adapters.types.base_type import Type
 from dspy.adapters.utils import apply_output_field_defaults, format_field_value
 from dspy.utils.exceptions import AdapterParseError
 
-from kg.errors import UserError
-from lms.metering import reply_was_cut
-from lms.sections import COMPLETED, HEADER, is_completed, split_fields
-from lms.values import hint, is_list, read, render, render_numbered
+from triplecheck.kg.errors import UserError
+from triplecheck.lms.metering import reply_was_cut
+from triplecheck.lms.sections import COMPLETED, HEADER, is_completed, split_fields
+from triplecheck.lms.values import hint, is_list, read, render, render_numbered
 
 _LONGEST_REPEATED_REPLY = 2_000
 _OPENING = re.compile(r"\[\[(?=\s*##)")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from kg.errors import UserError
-from lms.errors import BudgetExceededError
-from lms.usage import Usage
+from triplecheck.kg.errors import UserError
+from triplecheck.lms.errors import BudgetExceededError
+from triplecheck.lms.usage import Usage
 
 LIMITS = ("calls", "tokens", "seconds", "dollars")
 

@@ -10,13 +10,13 @@ from typing import Any, Literal
 import dspy
 from dspy.utils.exceptions import AdapterParseError, LMError
 
-from kg.errors import TriplecheckError
-from lms.adapter import TolerantAdapter
-from lms.failures import explain
-from lms.ledger import Ledger
-from lms.metering import price_of
-from lms.predict import problem_of
-from lms.resolve import language_model
+from triplecheck.kg.errors import TriplecheckError
+from triplecheck.lms.adapter import TolerantAdapter
+from triplecheck.lms.failures import explain
+from triplecheck.lms.ledger import Ledger
+from triplecheck.lms.metering import price_of
+from triplecheck.lms.predict import problem_of
+from triplecheck.lms.resolve import language_model
 
 
 class _Name(dspy.Signature):

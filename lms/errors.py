@@ -6,7 +6,7 @@ from typing import Any
 
 from dspy.utils.exceptions import AdapterParseError
 
-from kg.errors import TriplecheckError, UnavailableError
+from triplecheck.kg.errors import TriplecheckError, UnavailableError
 
 
 class BudgetExceededError(TriplecheckError):

@@ -18,9 +18,9 @@ from dspy.utils.exceptions import (
     LMUnsupportedModelError,
 )
 
-from kg.errors import TriplecheckError
-from lms.errors import ModelUnavailableError, PromptTooLongError
-from lms.metering import is_free, model_name
+from triplecheck.kg.errors import TriplecheckError
+from triplecheck.lms.errors import ModelUnavailableError, PromptTooLongError
+from triplecheck.lms.metering import is_free, model_name
 
 
 def explain(error: LMError, lm: Any, role: str) -> TriplecheckError:

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from lms.budget import Budget
-from lms.usage import Usage, total
+from triplecheck.lms.budget import Budget
+from triplecheck.lms.usage import Usage, total
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from typing import Any
 import dspy
 from dspy.lm15 import Response
 
-from kg.errors import UserError
-from lms.ledger import Ledger, Spent
-from lms.prices import FREE, Price, price
+from triplecheck.kg.errors import UserError
+from triplecheck.lms.ledger import Ledger, Spent
+from triplecheck.lms.prices import FREE, Price, price
 
 OTHER = "other"
 """The role of calls that no `RolePredict` makes, such as those of an optimizer that rewrites prompts."""

@@ -10,12 +10,12 @@ from typing import Any
 import dspy
 from dspy.utils.exceptions import AdapterParseError, LMError
 
-from lms.adapter import TolerantAdapter
-from lms.errors import ModelReplyError
-from lms.failures import explain
-from lms.metering import MeteredLM, metered, model_name, watching
-from lms.resolve import language_model
-from lms.roles import Roles, check_role
+from triplecheck.lms.adapter import TolerantAdapter
+from triplecheck.lms.errors import ModelReplyError
+from triplecheck.lms.failures import explain
+from triplecheck.lms.metering import MeteredLM, metered, model_name, watching
+from triplecheck.lms.resolve import language_model
+from triplecheck.lms.roles import Roles, check_role
 
 
 class RolePredict(dspy.Predict):

@@ -7,12 +7,12 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from kg.errors import UserError
-from lms.engines import AsyncEngine, EmbeddedEngine
-from lms.metering import MeteredLM
+from triplecheck.kg.errors import UserError
+from triplecheck.lms.engines import AsyncEngine, EmbeddedEngine
+from triplecheck.lms.metering import MeteredLM
 
 if TYPE_CHECKING:
-    from lms.local.engine import LocalEngine
+    from triplecheck.lms.local.engine import LocalEngine
 
 EXTRACTIVE = "extractive"
 LOCAL, LLAMA_CPP = "local/", "llama.cpp/"
@@ -62,14 +62,14 @@ class Resolver:
 
     def _the_extractive(self) -> EmbeddedEngine:
         if self._extractive is None:
-            from lms.extractive.engine import ExtractiveEngine
+            from triplecheck.lms.extractive.engine import ExtractiveEngine
 
             self._extractive = ExtractiveEngine()
         return self._extractive
 
     def _local_model(self, model: str, options: dict[str, Any]) -> MeteredLM:
-        from lms.local.config import LocalConfig
-        from lms.local.engine import LocalEngine
+        from triplecheck.lms.local.config import LocalConfig
+        from triplecheck.lms.local.engine import LocalEngine
 
         backend, _, name = model.partition("/")
         if backend not in self._local:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from kg.errors import UserError
+from triplecheck.kg.errors import UserError
 
 ROLES = ("answer", "extract", "link", "prune", "judge", "query", "rerank")
 """The roles that programs use; besides them `knowledge.1`, `knowledge.2` ... (one per knowledge model)."""

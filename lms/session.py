@@ -8,11 +8,11 @@ from contextlib import contextmanager
 
 import dspy
 
-from lms.adapter import TolerantAdapter
-from lms.budget import Budget
-from lms.ledger import Ledger
-from lms.resolve import language_model
-from lms.roles import Roles
+from triplecheck.lms.adapter import TolerantAdapter
+from triplecheck.lms.budget import Budget
+from triplecheck.lms.ledger import Ledger
+from triplecheck.lms.resolve import language_model
+from triplecheck.lms.roles import Roles
 
 
 @contextmanager

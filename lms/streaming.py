@@ -6,7 +6,7 @@ from typing import Any
 
 from dspy.streaming import StreamListener as _StreamListener
 
-from lms.adapter import TolerantAdapter
+from triplecheck.lms.adapter import TolerantAdapter
 
 
 class StreamListener(_StreamListener):

@@ -18,10 +18,10 @@ from uuid import uuid4
 
 from dspy.lm15 import Request, Response
 
-from lms.engines import messages_of, reply
-from lms.resolve import register_engine, unregister_engine
-from lms.stand_in import MODEL as STAND_IN
-from lms.stand_in import Asked, StandInServer, stand_in_server
+from triplecheck.lms.engines import messages_of, reply
+from triplecheck.lms.resolve import register_engine, unregister_engine
+from triplecheck.lms.stand_in import MODEL as STAND_IN
+from triplecheck.lms.stand_in import Asked, StandInServer, stand_in_server
 
 __all__ = ["STAND_IN", "Asked", "QueueEngine", "Reply", "StandInServer", "scripted_model", "stand_in_server"]
 

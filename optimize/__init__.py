@@ -1,11 +1,11 @@
 """Compiling and distilling: optimizers by name, what they may spend, and bundles of what comes of them."""
 
-from optimize.bundle import Bundle, load_bundle, save_bundle
-from optimize.compile import Compiled, Plan, compile_program
-from optimize.preflight import Estimate
-from optimize.registry import optimizer_names, optimizer_specs, resolve_optimizer
-from optimize.spec import OptimizerSpec
-from optimize.split import Split, split
+from triplecheck.optimize.bundle import Bundle, load_bundle, save_bundle
+from triplecheck.optimize.compile import Compiled, Plan, compile_program
+from triplecheck.optimize.preflight import Estimate
+from triplecheck.optimize.registry import optimizer_names, optimizer_specs, resolve_optimizer
+from triplecheck.optimize.spec import OptimizerSpec
+from triplecheck.optimize.split import Split, split
 
 __all__ = [
     "Bundle",

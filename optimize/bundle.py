@@ -18,15 +18,15 @@ from typing import Any
 
 import dspy
 
-from evals.configuration import switches
-from kg import ReadError, UserError
-from kg._atomic import replaced_directory
-from lms import Roles, TolerantAdapter
-from lms.resolve import language_model
-from optimize.bundle_models import carried_models, carry, weights_of
-from optimize.state import asked_for, state_of, steps_of, text_of, with_state
-from programs import Program, Sources, resolve_program
-from programs.options import make_program
+from triplecheck.evals.configuration import switches
+from triplecheck.kg import ReadError, UserError
+from triplecheck.kg._atomic import replaced_directory
+from triplecheck.lms import Roles, TolerantAdapter
+from triplecheck.lms.resolve import language_model
+from triplecheck.optimize.bundle_models import carried_models, carry, weights_of
+from triplecheck.optimize.state import asked_for, state_of, steps_of, text_of, with_state
+from triplecheck.programs import Program, Sources, resolve_program
+from triplecheck.programs.options import make_program
 
 FORMAT, VERSION = "triplecheck-bundle", 1
 _LIBRARIES = ("triplecheck", "dspy")

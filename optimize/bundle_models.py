@@ -7,9 +7,9 @@ import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from kg import ReadError
-from lms.local.weights import PREFIX, adapter_files, find_weights
-from lms.resolve import LLAMA_CPP
+from triplecheck.kg import ReadError
+from triplecheck.lms.local.weights import PREFIX, adapter_files, find_weights
+from triplecheck.lms.resolve import LLAMA_CPP
 
 FOLDER = "models"
 

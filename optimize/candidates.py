@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kg._atomic import write_text
-from optimize.state import state_key
+from triplecheck.kg._atomic import write_text
+from triplecheck.optimize.state import state_key
 
 
 @dataclass(frozen=True)

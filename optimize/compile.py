@@ -15,37 +15,36 @@ from typing import Any
 
 import dspy
 
-from evals import Summary, evaluate
-from evals.configuration import describe, digest, plain, row_key
-from evals.questions import Question
-from kg import KnowledgeBase, TriplecheckError, UserError
-from lms import Budget, BudgetExceededError, Roles, Usage, session
-from lms.ledger import Ledger
-from lms.resolve import language_model
-from optimize import preflight
-from optimize.bundle import save_bundle
-from optimize.candidates import Candidate, Candidates
-from optimize.examples import pilot, step_examples, whole_examples
-from optimize.halting import Halted, Watch, remaining
-from optimize.metrics import Case
-from optimize.one_step import OneStep
-from optimize.pareto import Objective, choose, pareto_front
-from optimize.preflight import Estimate
-from optimize.quirks import calls_kept_in, logged_to, patient
-from optimize.registry import resolve_optimizer
-from optimize.run_directory import CompileDirectory
-from optimize.scoring import Metric, Tagging, inputs_key
-from optimize.spec import Job, OptimizerSpec, Size
-from optimize.split import Split
-from optimize.state import state_of, steps_of, with_state
-from optimize.traces.gold import gold_engine, uncomputable
-from programs import Program
+from triplecheck.evals import Summary, evaluate
+from triplecheck.evals.configuration import describe, digest, plain, row_key
+from triplecheck.evals.questions import Question
+from triplecheck.kg import KnowledgeBase, TriplecheckError, UserError
+from triplecheck.kg.progress import ProgressCallback, no_progress
+from triplecheck.lms import Budget, BudgetExceededError, Roles, Usage, session
+from triplecheck.lms.ledger import Ledger
+from triplecheck.lms.resolve import language_model
+from triplecheck.optimize import preflight
+from triplecheck.optimize.bundle import save_bundle
+from triplecheck.optimize.candidates import Candidate, Candidates
+from triplecheck.optimize.examples import pilot, step_examples, whole_examples
+from triplecheck.optimize.halting import Halted, Watch, remaining
+from triplecheck.optimize.metrics import Case
+from triplecheck.optimize.one_step import OneStep
+from triplecheck.optimize.pareto import Objective, choose, pareto_front
+from triplecheck.optimize.preflight import Estimate
+from triplecheck.optimize.quirks import calls_kept_in, logged_to, patient
+from triplecheck.optimize.registry import resolve_optimizer
+from triplecheck.optimize.run_directory import CompileDirectory
+from triplecheck.optimize.scoring import Metric, Tagging, inputs_key
+from triplecheck.optimize.spec import Job, OptimizerSpec, Size
+from triplecheck.optimize.split import Split
+from triplecheck.optimize.state import state_of, steps_of, with_state
+from triplecheck.optimize.traces.gold import gold_engine, uncomputable
+from triplecheck.programs import Program
 
 GOLD = "gold"
 """A teacher that knows the answers of the training questions (`optimize.traces`)."""
 _PILOTS = 3
-
-Tell = Callable[[str, int, int | None], None]
 
 
 @dataclass(frozen=True)
@@ -123,7 +122,7 @@ def compile_program(
     knowledge_base: KnowledgeBase | None = None,
     announce: Callable[[Estimate], None] | None = None,
     estimate_only: bool = False,
-    progress: Tell | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Compiled:
     """Compile a program.
 
@@ -155,7 +154,7 @@ def compile_program(
         train=len(plan.questions.train),
         parts=plan.parts,
     )
-    out, tell = Path(out), progress or (lambda _what, _done, _total: None)
+    out, tell = Path(out), progress or no_progress
     with session(plan.roles, plan.budget) as ledger, ExitStack() as stack:
         directory = stack.enter_context(CompileDirectory(out, _configuration(plan, spec, settings, knowledge_base)))
         stack.enter_context(calls_kept_in(out / "calls"))
@@ -196,7 +195,9 @@ def compile_program(
 class _Run:
     """The parts of a compile run, one after the other."""
 
-    def __init__(self, plan: Plan, spec: OptimizerSpec, settings: Any, out: Path, ledger: Ledger, tell: Tell) -> None:
+    def __init__(
+        self, plan: Plan, spec: OptimizerSpec, settings: Any, out: Path, ledger: Ledger, tell: ProgressCallback
+    ) -> None:
         self._plan, self._spec, self._settings, self._out, self._ledger = plan, spec, settings, out, ledger
         self._tell = tell
         self.watch = Watch()

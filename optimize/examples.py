@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 
 import dspy
 
-from evals.questions import Question
-from kg import TriplecheckError, UnavailableError, UserError
-from lms import BudgetExceededError, Usage, session
-from optimize.metrics import step_metric
-from optimize.scoring import CASE, inputs_key
-from optimize.state import steps_of
-from programs import Program
+from triplecheck.evals.questions import Question
+from triplecheck.kg import TriplecheckError, UnavailableError, UserError
+from triplecheck.lms import BudgetExceededError, Usage, session
+from triplecheck.optimize.metrics import step_metric
+from triplecheck.optimize.scoring import CASE, inputs_key
+from triplecheck.optimize.state import steps_of
+from triplecheck.programs import Program
 
 
 def whole_examples(questions: Iterable[Question]) -> list[dspy.Example]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kg import UnavailableError
-from lms import Budget, BudgetExceededError, Usage
+from triplecheck.kg import UnavailableError
+from triplecheck.lms import Budget, BudgetExceededError, Usage
 
 
 class Halted(BaseException):

@@ -6,7 +6,7 @@ from typing import Any
 
 import dspy
 
-from lms import session
+from triplecheck.lms import session
 
 
 class OneStep(dspy.Module):  # type: ignore[misc]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, get_args
 
-from kg import UserError
-from optimize.candidates import Candidate
+from triplecheck.kg import UserError
+from triplecheck.optimize.candidates import Candidate
 
 Objective = Literal["accuracy", "cost", "balanced"]
 WITHIN = 0.02

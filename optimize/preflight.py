@@ -9,15 +9,15 @@ from typing import Any
 
 import dspy
 
-from kg import UserError
-from lms import Budget, Roles, Usage
-from lms.metering import price_of
-from lms.resolve import EXTRACTIVE, language_model
-from optimize.distil.provider import is_trainable
-from optimize.optimizers.combined import strategy
-from optimize.spec import OptimizerSpec, Size, Value
-from optimize.state import steps_of
-from programs import Program
+from triplecheck.kg import UserError
+from triplecheck.lms import Budget, Roles, Usage
+from triplecheck.lms.metering import price_of
+from triplecheck.lms.resolve import EXTRACTIVE, language_model
+from triplecheck.optimize.distil.provider import is_trainable
+from triplecheck.optimize.optimizers.combined import strategy
+from triplecheck.optimize.spec import OptimizerSpec, Size, Value
+from triplecheck.optimize.state import steps_of
+from triplecheck.programs import Program
 
 WRITER_TOKENS = 2_000
 """Prompt and completion tokens of one call that writes instructions, where nothing better is known."""

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import difflib
 
-from kg import UserError
-from optimize.optimizers.combined import BETTER_TOGETHER, ENSEMBLE
-from optimize.optimizers.few_shot import (
+from triplecheck.kg import UserError
+from triplecheck.optimize.optimizers.combined import BETTER_TOGETHER, ENSEMBLE
+from triplecheck.optimize.optimizers.few_shot import (
     BOOTSTRAP_FEW_SHOT,
     KNN_FEW_SHOT,
     LABELED_FEW_SHOT,
     OPTUNA,
     RANDOM_SEARCH,
 )
-from optimize.optimizers.instructions import COPRO, INFER_RULES, MIPRO
-from optimize.optimizers.reflective import GEPA, SIMBA
-from optimize.optimizers.weights import BOOTSTRAP_FINETUNE
-from optimize.spec import OptimizerSpec
+from triplecheck.optimize.optimizers.instructions import COPRO, INFER_RULES, MIPRO
+from triplecheck.optimize.optimizers.reflective import GEPA, SIMBA
+from triplecheck.optimize.optimizers.weights import BOOTSTRAP_FINETUNE
+from triplecheck.optimize.spec import OptimizerSpec
 
 _SPECS = (
     LABELED_FEW_SHOT,

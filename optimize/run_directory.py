@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from evals.configuration import differences
-from kg import UserError
-from kg._atomic import write_text
+from triplecheck.evals.configuration import differences
+from triplecheck.kg import UserError
+from triplecheck.kg._atomic import write_text
 
 FORMAT, VERSION = "triplecheck-compile", 1
 

@@ -10,15 +10,15 @@ from typing import Any
 import dspy
 from dspy.utils.callback import BaseCallback
 
-from evals.configuration import digest
-from lms import Usage
-from optimize.candidates import Candidates
-from optimize.halting import Halted, Watch
-from optimize.metrics import Case, Scored, feedback, proved, score_call, whole
-from optimize.metrics.feedback import TraceRow
-from optimize.one_step import OneStep
-from optimize.state import state_of
-from programs import Program
+from triplecheck.evals.configuration import digest
+from triplecheck.lms import Usage
+from triplecheck.optimize.candidates import Candidates
+from triplecheck.optimize.halting import Halted, Watch
+from triplecheck.optimize.metrics import Case, Scored, feedback, proved, score_call, whole
+from triplecheck.optimize.metrics.feedback import TraceRow
+from triplecheck.optimize.one_step import OneStep
+from triplecheck.optimize.state import state_of
+from triplecheck.programs import Program
 
 CASE = "case_id"
 """Field of an example that names its question."""

@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 import dspy
 
-from kg import UserError
-from lms import Roles
-from optimize.scoring import Metric
+from triplecheck.kg import UserError
+from triplecheck.lms import Roles
+from triplecheck.optimize.scoring import Metric
 
 Need = Literal["validation", "writer", "optuna", "trainable", "parts", "whole"]
 """What an optimizer cannot do without: a validation set; a model that writes instructions; the package

@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evals.questions import Question, part_of
-from kg import UserError
+from triplecheck.evals.questions import Question, part_of
+from triplecheck.kg import UserError
 
 VALIDATION = 0.4
 """Share of the questions fitted to that choose among candidates."""

@@ -15,12 +15,12 @@ from typing import Any
 
 import dspy
 
-from evals.configuration import digest
-from kg import UserError
-from lms.metering import model_name
-from lms.resolve import language_model
-from optimize.optimizers.nearest import Neighbours, with_neighbours
-from optimize.optimizers.voting import Voting
+from triplecheck.evals.configuration import digest
+from triplecheck.kg import UserError
+from triplecheck.lms.metering import model_name
+from triplecheck.lms.resolve import language_model
+from triplecheck.optimize.optimizers.nearest import Neighbours, with_neighbours
+from triplecheck.optimize.optimizers.voting import Voting
 
 State = dict[str, dict[str, Any]]
 

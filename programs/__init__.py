@@ -1,12 +1,12 @@
 """The systems: each a DSPy program that reads like its paper, all behind one interface."""
 
-from programs.anchorrag import AnchorRAG
-from programs.base import Program, Sources
-from programs.fourstepfocus import FourStepFocus
-from programs.kerag import KERAG, Bounds
-from programs.know3rag import Know3RAG
-from programs.outcome import Outcome, replay, to_json
-from programs.registry import program_names, resolve_program
+from triplecheck.programs.anchorrag import AnchorRAG
+from triplecheck.programs.base import Program, Sources
+from triplecheck.programs.fourstepfocus import FourStepFocus
+from triplecheck.programs.kerag import KERAG, Bounds
+from triplecheck.programs.know3rag import Know3RAG
+from triplecheck.programs.outcome import Outcome, replay, to_json
+from triplecheck.programs.registry import program_names, resolve_program
 
 __all__ = [
     "AnchorRAG",

@@ -13,11 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from kg import Graph
-from kg.patterns import Measured, extremes, measure
-from programs.subgraph import Fact
-
-Edge = tuple[int, int, int]
+from triplecheck.kg import Graph
+from triplecheck.kg.patterns import Measured, extremes, measure
+from triplecheck.kg.types import Edge
+from triplecheck.programs.subgraph import Fact
 
 _DATE = re.compile(r"(-?\d+)(?:-(\d{2}))?(?:-(\d{2}))?")
 

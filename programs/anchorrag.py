@@ -21,21 +21,21 @@ from functools import partial
 from itertools import accumulate
 from typing import ClassVar
 
-from kg import TriplecheckError, UserError
-from lms import BudgetExceededError, RolePredict
-from programs.anchors import Anchor, choose_anchors, proofread_question
-from programs.base import Program, Sources, check_positive
-from programs.closed_book import recall_instead
-from programs.conclude import conclude
-from programs.concurrently import concurrently
-from programs.expansion import SCHEMA_RELATIONS, estimated_tokens, existing, within_tokens
-from programs.outcome import Outcome
-from programs.pooled import relevant_facts, shortened
-from programs.retriever import AgentSteps, Briefing, Exploring, Limits, Retriever
-from programs.steps import Checked, Stopped, Trace, Truncated
-from programs.subgraph import Fact, Path, RelationNames, Subgraph, node_names
-from programs.topics import TopicLinker
-from signatures import (
+from triplecheck.kg import TriplecheckError, UserError
+from triplecheck.lms import BudgetExceededError, RolePredict
+from triplecheck.programs.anchors import Anchor, choose_anchors, proofread_question
+from triplecheck.programs.base import Program, Sources, check_positive
+from triplecheck.programs.closed_book import recall_instead
+from triplecheck.programs.conclude import conclude
+from triplecheck.programs.concurrently import concurrently
+from triplecheck.programs.expansion import SCHEMA_RELATIONS, estimated_tokens, existing, within_tokens
+from triplecheck.programs.outcome import Outcome
+from triplecheck.programs.pooled import relevant_facts, shortened
+from triplecheck.programs.retriever import AgentSteps, Briefing, Exploring, Limits, Retriever
+from triplecheck.programs.steps import Checked, Stopped, Trace, Truncated
+from triplecheck.programs.subgraph import Fact, Path, RelationNames, Subgraph, node_names
+from triplecheck.programs.topics import TopicLinker
+from triplecheck.signatures import (
     AnswerFromFacts,
     AnswerFromMemory,
     ExtractKeywords,

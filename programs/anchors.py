@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from rapidfuzz.fuzz import ratio
 
-from kg import Candidate, Graph
-from programs.steps import Checked, Linked, Trace, Truncated
-from programs.subgraph import node_names
-from programs.topics import TopicLinker, as_written
+from triplecheck.kg import Candidate, Graph
+from triplecheck.programs.steps import Checked, Linked, Trace, Truncated
+from triplecheck.programs.subgraph import node_names
+from triplecheck.programs.topics import TopicLinker, as_written
 
 # A proofread question that is less like the question (percent) was answered or rewritten, not proofread.
 _LEAST_LIKENESS = 70.0

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from kg import normalize
-from programs.base import Sources
-from programs.closed_book import named_entity
-from programs.outcome import Outcome
-from programs.reliability import Reliability
-from programs.steps import Checked, Trace
-
-Edge = tuple[int, int, int]
+from triplecheck.kg import normalize
+from triplecheck.kg.types import Edge
+from triplecheck.programs.base import Sources
+from triplecheck.programs.closed_book import named_entity
+from triplecheck.programs.outcome import Outcome
+from triplecheck.programs.reliability import Reliability
+from triplecheck.programs.steps import Checked, Trace
 
 
 def supported(

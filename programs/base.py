@@ -10,14 +10,14 @@ from typing import Any, ClassVar, Self
 
 import dspy
 
-from kg import Graph, KnowledgeBase, Linker, TriplecheckError, UserError
-from kg.documents import DocumentStore
-from kg.patterns import SchemaNames
-from kg.relation_vectors import RelationVectors
-from lms import ModelReplyError, Roles, session
-from programs.confidence import proof_confidence
-from programs.outcome import Outcome, prediction
-from programs.steps import Answered, Step, Stopped, Trace, Wrote
+from triplecheck.kg import Graph, KnowledgeBase, Linker, TriplecheckError, UserError
+from triplecheck.kg.documents import DocumentStore
+from triplecheck.kg.patterns import SchemaNames
+from triplecheck.kg.relation_vectors import RelationVectors
+from triplecheck.lms import ModelReplyError, Roles, session
+from triplecheck.programs.confidence import proof_confidence
+from triplecheck.programs.outcome import Outcome, prediction
+from triplecheck.programs.steps import Answered, Step, Stopped, Trace, Wrote
 
 UNSURE = "low_confidence"
 """The reason with which a program abstains because it is less sure than `Program.abstain_below`."""

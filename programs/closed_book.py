@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kg import Graph, Linker
-from lms import RolePredict
-from programs.base import Program
-from programs.outcome import Outcome
-from programs.steps import Checked, Stopped, Trace
+from triplecheck.kg import Graph, Linker
+from triplecheck.lms import RolePredict
+from triplecheck.programs.base import Program
+from triplecheck.programs.outcome import Outcome
+from triplecheck.programs.steps import Checked, Stopped, Trace
 
 _EXACT = ("label", "alias")
 

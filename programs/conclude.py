@@ -7,14 +7,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kg import Graph, normalize
-from kg.values import quantity, value_of
-from programs.aggregate import NotComputableError, aggregate
-from programs.outcome import Outcome
-from programs.steps import Checked, Computed, Stopped, Trace
-from programs.subgraph import Fact, Subgraph
+from triplecheck.kg import Graph, normalize
+from triplecheck.kg.types import Edge
+from triplecheck.kg.values import quantity, value_of
+from triplecheck.programs.aggregate import NotComputableError, aggregate
+from triplecheck.programs.outcome import Outcome
+from triplecheck.programs.steps import Checked, Computed, Stopped, Trace
+from triplecheck.programs.subgraph import Fact, Subgraph
 
-Edge = tuple[int, int, int]
 _YES_NO = ("yes", "no")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?:\D|$)|\d{3},)")
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from kg import TriplecheckError
-from programs.steps import Trace
+from triplecheck.kg import TriplecheckError
+from triplecheck.programs.steps import Trace
 
 Result = TypeVar("Result")
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from kg import Graph, normalize
-from kg.encode import Encoder
-from programs.outcome import Outcome
-from programs.steps import Expanded, Step
+from triplecheck.kg import Graph, normalize
+from triplecheck.kg.encode import Encoder
+from triplecheck.programs.outcome import Outcome
+from triplecheck.programs.steps import Expanded, Step
 
 _SHOWN = 8  # triples of a proof that are compared with the question: a long one is no better described by its end
 _UNPROVED = 0.5

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from kg import Direction, Graph
-from programs.steps import Checked, Expanded, Trace, Truncated
-from programs.subgraph import Fact, Hop, Path, RelationTexts, Subgraph, render_fact
+from triplecheck.kg import Direction, Graph
+from triplecheck.programs.steps import Checked, Expanded, Trace, Truncated
+from triplecheck.programs.subgraph import Fact, Hop, Path, RelationTexts, Subgraph, render_fact
 
 SCHEMA_RELATIONS = (r"(^|/)type[./]object[./]", r"(^|/)common[./]", r"(^|[/#:])sameAs$", r"(^|[/#:])seeAlso$")
 """Regular expressions for ids of relations that say nothing about the world: those that AnchorRAG names, and alike."""

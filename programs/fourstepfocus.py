@@ -13,18 +13,19 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from kg import IntArray, normalize
-from kg.skb import NodeSearch, NodeSearches, described
-from lms import RolePredict
-from programs.base import Program, Sources
-from programs.outcome import Outcome
-from programs.rerank import Reranker, Reranking, Score
-from programs.steps import Checked, Ranked, Stopped, Trace, Truncated
-from programs.subgraph import OR, RelationNames, node_names, notation
-from programs.substitution import Edge, Matching, Substituted, recognised, substitute, supporting
-from programs.topics import TopicLinker
-from programs.triplets import Triplets, read_triplets, write_triplet
-from signatures import ReviseTriplets, TripletsFromQuery
+from triplecheck.kg import IntArray, normalize
+from triplecheck.kg.skb import NodeSearch, NodeSearches, described
+from triplecheck.kg.types import Edge
+from triplecheck.lms import RolePredict
+from triplecheck.programs.base import Program, Sources
+from triplecheck.programs.outcome import Outcome
+from triplecheck.programs.rerank import Reranker, Reranking, Score
+from triplecheck.programs.steps import Checked, Ranked, Stopped, Trace, Truncated
+from triplecheck.programs.subgraph import OR, RelationNames, node_names, notation
+from triplecheck.programs.substitution import Matching, Substituted, recognised, substitute, supporting
+from triplecheck.programs.topics import TopicLinker
+from triplecheck.programs.triplets import Triplets, read_triplets, write_triplet
+from triplecheck.signatures import ReviseTriplets, TripletsFromQuery
 
 Searching = Literal["auto", "dense", "multi", "bm25", "none"]
 

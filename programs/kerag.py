@@ -11,15 +11,15 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from lms import RolePredict
-from programs.base import Program, Sources
-from programs.conclude import conclude
-from programs.expansion import existing, fetch, further, note_at_end, within_tokens
-from programs.outcome import Outcome
-from programs.steps import Pruned, Stopped, Trace, Truncated
-from programs.subgraph import Path, RelationNames, Subgraph, node_names, render_path
-from programs.topics import TopicLinker, named_topics
-from signatures import AnswerFromFacts, NameTopics, SelectPaths
+from triplecheck.lms import RolePredict
+from triplecheck.programs.base import Program, Sources
+from triplecheck.programs.conclude import conclude
+from triplecheck.programs.expansion import existing, fetch, further, note_at_end, within_tokens
+from triplecheck.programs.outcome import Outcome
+from triplecheck.programs.steps import Pruned, Stopped, Trace, Truncated
+from triplecheck.programs.subgraph import Path, RelationNames, Subgraph, node_names, render_path
+from triplecheck.programs.topics import TopicLinker, named_topics
+from triplecheck.signatures import AnswerFromFacts, NameTopics, SelectPaths
 
 Filtering = Literal["schema", "instances", "none"]
 

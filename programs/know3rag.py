@@ -10,18 +10,18 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-from kg import UserError
-from lms import ModelReplyError, PromptTooLongError, RolePredict
-from programs.answer_support import supported
-from programs.base import Program, Sources
-from programs.outcome import Outcome
-from programs.reference_filter import ReferenceFilter, choose
-from programs.references import Corpus, CorpusSearch, KnowledgeModels, Query, Reference, said
-from programs.related import RelatedSizes, described, linked_entities, names_in, related_entities
-from programs.reliability import NO_EMBEDDINGS, Reliability, Supervisor, threshold
-from programs.steps import Checked, Consulted, Stopped, Trace, Truncated, Weighed
-from programs.triple_lines import triples_of
-from signatures import AnswerFromMemory, AnswerWithReferences, ExtractTriples, NextQuestion
+from triplecheck.kg import UserError
+from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
+from triplecheck.programs.answer_support import supported
+from triplecheck.programs.base import Program, Sources
+from triplecheck.programs.outcome import Outcome
+from triplecheck.programs.reference_filter import ReferenceFilter, choose
+from triplecheck.programs.references import Corpus, CorpusSearch, KnowledgeModels, Query, Reference, said
+from triplecheck.programs.related import RelatedSizes, described, linked_entities, names_in, related_entities
+from triplecheck.programs.reliability import NO_EMBEDDINGS, Reliability, Supervisor, threshold
+from triplecheck.programs.steps import Checked, Consulted, Stopped, Trace, Truncated, Weighed
+from triplecheck.programs.triple_lines import triples_of
+from triplecheck.signatures import AnswerFromMemory, AnswerWithReferences, ExtractTriples, NextQuestion
 
 Scoring = Literal["relative", "raw", "per_relation", "tail_rank"]
 Aggregate = Literal["sum", "mean"]

@@ -13,12 +13,12 @@ from typing import Any
 
 import dspy
 
-from lms import Usage
-from programs.know3rag import Know3RAG, Reply, Turn
-from programs.outcome import Outcome, prediction
-from programs.related import linked_entities
-from programs.reliability import Reliability
-from programs.steps import Answered, Stopped, Trace, Weighed, Wrote
+from triplecheck.lms import Usage
+from triplecheck.programs.know3rag import Know3RAG, Reply, Turn
+from triplecheck.programs.outcome import Outcome, prediction
+from triplecheck.programs.related import linked_entities
+from triplecheck.programs.reliability import Reliability
+from triplecheck.programs.steps import Answered, Stopped, Trace, Weighed, Wrote
 
 REPLAYED = ("theta_0", "turns")
 """Options whose every value can be replayed from a trace that was made with `adaptive` off and enough turns."""

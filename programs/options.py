@@ -10,8 +10,8 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from kg import UserError
-from programs.base import Program, Sources
+from triplecheck.kg import UserError
+from triplecheck.programs.base import Program, Sources
 
 _THRESHOLD = "abstain_below"
 

@@ -9,9 +9,9 @@ from typing import Any
 import dspy
 import numpy as np
 
-from kg import Graph, Triple
-from lms import Usage
-from programs.steps import Step
+from triplecheck.kg import Graph, Triple
+from triplecheck.lms import Usage
+from triplecheck.programs.steps import Step
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def replay(graph: Graph, evidence: Iterable[dict[str, str]]) -> list[Triple]:
 
 
 def _tail(row: dict[str, str]) -> Any:
-    from kg import Literal
+    from triplecheck.kg import Literal
 
     return Literal(row["tail"], row["tail_datatype"]) if "tail_datatype" in row else row["tail"]
 

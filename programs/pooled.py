@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from dataclasses import replace
 
-from programs.subgraph import Fact, PathKey
+from triplecheck.programs.subgraph import Fact, PathKey
 
 _VALUES_SHOWN = 8  # of a fact that is to be judged, where nothing follows from them
 

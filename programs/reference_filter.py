@@ -12,17 +12,17 @@ from functools import partial
 
 import dspy
 
-from kg import TriplecheckError
-from kg.plausibility import TextTriple
-from lms import ModelReplyError, PromptTooLongError, RolePredict
-from programs.concurrently import concurrently
-from programs.expansion import existing
-from programs.references import Reference
-from programs.reliability import Supervisor
-from programs.rerank import Wrote
-from programs.steps import Checked, Trace
-from programs.triple_lines import triples_of
-from signatures import CheckPassages, ExtractTriples, JudgePassage, SelectPassages
+from triplecheck.kg import TriplecheckError
+from triplecheck.kg.plausibility import TextTriple
+from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
+from triplecheck.programs.concurrently import concurrently
+from triplecheck.programs.expansion import existing
+from triplecheck.programs.references import Reference
+from triplecheck.programs.reliability import Supervisor
+from triplecheck.programs.rerank import Wrote
+from triplecheck.programs.steps import Checked, Trace
+from triplecheck.programs.triple_lines import triples_of
+from triplecheck.signatures import CheckPassages, ExtractTriples, JudgePassage, SelectPassages
 
 # Calls under way at a time: two for each reference of a turn.
 _AT_ONCE = 64

@@ -13,15 +13,15 @@ from typing import Literal
 
 import dspy
 
-from kg import TriplecheckError, UserError, normalize
-from kg.documents import DocumentStore
-from lms import ModelReplyError, ModelUnavailableError, PromptTooLongError, RolePredict
-from lms.values import NOTHING
-from programs.base import Sources
-from programs.concurrently import concurrently
-from programs.rerank import Wrote
-from programs.steps import Checked, Trace
-from signatures import WritePassage, WritePassages
+from triplecheck.kg import TriplecheckError, UserError, normalize
+from triplecheck.kg.documents import DocumentStore
+from triplecheck.lms import ModelReplyError, ModelUnavailableError, PromptTooLongError, RolePredict
+from triplecheck.lms.values import NOTHING
+from triplecheck.programs.base import Sources
+from triplecheck.programs.concurrently import concurrently
+from triplecheck.programs.rerank import Wrote
+from triplecheck.programs.steps import Checked, Trace
+from triplecheck.signatures import WritePassage, WritePassages
 
 CorpusSearch = Literal["bm25", "dense", "none"]
 

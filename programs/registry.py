@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kg import UserError
-from programs.anchorrag import AnchorRAG
-from programs.base import Program
-from programs.baselines import (
+from triplecheck.kg import UserError
+from triplecheck.programs.anchorrag import AnchorRAG
+from triplecheck.programs.base import Program
+from triplecheck.programs.baselines import (
     BM25,
     IO,
     SKR,
@@ -23,9 +23,9 @@ from programs.baselines import (
     ToG,
     VSSReranker,
 )
-from programs.fourstepfocus import FourStepFocus
-from programs.kerag import KERAG
-from programs.know3rag import Know3RAG
+from triplecheck.programs.fourstepfocus import FourStepFocus
+from triplecheck.programs.kerag import KERAG
+from triplecheck.programs.know3rag import Know3RAG
 
 _PROGRAMS: dict[str, type[Program]] = {
     program.name: program

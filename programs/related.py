@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kg import Direction, Linker
-from kg.graph import Graph, RelationCount
-from programs.base import Sources
-from programs.reliability import NameLinker
-from programs.steps import Linked, Trace, Truncated
+from triplecheck.kg import Direction, Linker
+from triplecheck.kg.graph import Graph, RelationCount
+from triplecheck.programs.base import Sources
+from triplecheck.programs.reliability import NameLinker
+from triplecheck.programs.steps import Linked, Trace, Truncated
 
 # Ordinary words that some name of the graph consists of are less salient.
 _LEAST_SALIENCE = 0.25

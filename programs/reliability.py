@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from kg import Linker, UserError
-from kg.linking import Candidate
-from kg.mentions import Mention
-from kg.plausibility import Grounded, Grounder, Plausibility, TextTriple
-from programs.base import Sources
+from triplecheck.kg import Linker, UserError
+from triplecheck.kg.linking import Candidate
+from triplecheck.kg.mentions import Mention
+from triplecheck.kg.plausibility import Grounded, Grounder, Plausibility, TextTriple
+from triplecheck.programs.base import Sources
 
 NO_EMBEDDINGS = "the knowledge base has no embeddings"
 

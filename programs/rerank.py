@@ -13,11 +13,11 @@ from typing import Any, Literal
 
 import dspy
 
-from kg import TriplecheckError
-from lms import ModelReplyError, PromptTooLongError, RolePredict
-from programs.concurrently import concurrently
-from programs.steps import Checked, Trace
-from signatures import ScoreCandidate, ScoreCandidates
+from triplecheck.kg import TriplecheckError
+from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
+from triplecheck.programs.concurrently import concurrently
+from triplecheck.programs.steps import Checked, Trace
+from triplecheck.signatures import ScoreCandidate, ScoreCandidates
 
 Reranking = Literal["listwise", "each", "none"]
 Wrote = Callable[[Trace, dspy.Predict, dspy.Prediction], None]

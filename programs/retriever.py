@@ -14,12 +14,12 @@ import dspy
 import numpy as np
 import numpy.typing as npt
 
-from kg import Graph
-from lms import RolePredict
-from programs.anchors import Anchor
-from programs.expansion import existing, fetch, further, is_schema, note_at_end, within_tokens
-from programs.steps import Pruned, Scored, Stopped, Trace, Truncated
-from programs.subgraph import Fact, Path, PathKey, RelationNames, Subgraph, node_names, render_path
+from triplecheck.kg import Graph
+from triplecheck.lms import RolePredict
+from triplecheck.programs.anchors import Anchor
+from triplecheck.programs.expansion import existing, fetch, further, is_schema, note_at_end, within_tokens
+from triplecheck.programs.steps import Pruned, Scored, Stopped, Trace, Truncated
+from triplecheck.programs.subgraph import Fact, Path, PathKey, RelationNames, Subgraph, node_names, render_path
 
 Wrote = Callable[[Trace, dspy.Predict, dspy.Prediction], None]
 Offer = tuple[Path, int]

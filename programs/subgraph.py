@@ -13,8 +13,8 @@ from typing import Protocol
 
 import numpy as np
 
-from kg import Direction, Graph, IntArray
-from kg.relation_vectors import RelationVectors
+from triplecheck.kg import Direction, Graph, IntArray
+from triplecheck.kg.relation_vectors import RelationVectors
 
 PathKey = tuple[int, "tuple[Hop, ...]"]
 """What tells paths apart: the topic, and the hops from it."""

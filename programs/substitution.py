@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kg import Candidate, IntArray, normalize
-from kg.patterns import Constants, Match, Query, bind, match, relax, support
-from programs.base import Sources
-from programs.steps import Checked, Linked, Matched, Trace, Truncated
-from programs.topics import TopicLinker
-from programs.triplets import Triplets
-
-Edge = tuple[int, int, int]
+from triplecheck.kg import Candidate, IntArray, normalize
+from triplecheck.kg.patterns import Constants, Match, Query, bind, match, relax, support
+from triplecheck.kg.types import Edge
+from triplecheck.programs.base import Sources
+from triplecheck.programs.steps import Checked, Linked, Matched, Trace, Truncated
+from triplecheck.programs.topics import TopicLinker
+from triplecheck.programs.triplets import Triplets
 
 _CANDIDATES_NOTED = 10
 _NO_NODES = np.empty(0, np.int64)

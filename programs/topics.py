@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from kg import Candidate, Graph, Linker, normalize
-from programs.steps import Linked, Trace, Truncated
-from programs.subgraph import WRITTEN_AS, node_names, notation
+from triplecheck.kg import Candidate, Graph, Linker, normalize
+from triplecheck.programs.steps import Linked, Trace, Truncated
+from triplecheck.programs.subgraph import WRITTEN_AS, node_names, notation
 
 _NAMES_SHOWN = 8
 _TYPES_SHOWN = 40

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from kg import normalize
-from kg.plausibility import TextTriple
-from programs.steps import Checked, Trace
+from triplecheck.kg import normalize
+from triplecheck.kg.plausibility import TextTriple
+from triplecheck.programs.steps import Checked, Trace
 
 _SEPARATOR = "|"
 _MARKS = " \t[]().*•-–—\"'`"

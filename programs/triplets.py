@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kg import Name, Pattern, Variable
-from kg.patterns import Dropped, SchemaNames
+from triplecheck.kg import Name, Pattern, Variable
+from triplecheck.kg.patterns import Dropped, SchemaNames
 
 _PARTS = re.compile(r"(?<!\\)((?:\\\\)*)\|")
 _ESCAPED = re.compile(r"\\([\\|?])")

@@ -10,19 +10,19 @@ from typing import Any
 
 import dspy
 
-from kg import TriplecheckError, UserError
-from kg.columnar import ColumnarGraph
-from kg.plausibility import Grounder, Plausibility, TextTriple
-from kg.plausibility.verdicts import Judge, Judged
-from lms import ModelReplyError, PromptTooLongError, RolePredict
-from programs.base import Sources
-from programs.concurrently import concurrently
-from programs.outcome import evidence_rows
-from programs.related import names_in
-from programs.reliability import NameLinker
-from programs.steps import Checked, Trace
-from programs.triple_lines import triples_of
-from signatures import ExtractTriples
+from triplecheck.kg import TriplecheckError, UserError
+from triplecheck.kg.columnar import ColumnarGraph
+from triplecheck.kg.plausibility import Grounder, Plausibility, TextTriple
+from triplecheck.kg.plausibility.verdicts import Judge, Judged
+from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
+from triplecheck.programs.base import Sources
+from triplecheck.programs.concurrently import concurrently
+from triplecheck.programs.outcome import evidence_rows
+from triplecheck.programs.related import names_in
+from triplecheck.programs.reliability import NameLinker
+from triplecheck.programs.steps import Checked, Trace
+from triplecheck.programs.triple_lines import triples_of
+from triplecheck.signatures import ExtractTriples
 
 _LONGEST_TEXT = 200_000  # characters
 _READ_AT_ONCE = 6_000  # characters in one prompt

@@ -3,8 +3,8 @@
 This is the only place where prompt text lives. Optimizers rewrite these; programs compose them.
 """
 
-from signatures.closed_book import AnswerDirectly, AnswerFromMemory
-from signatures.exploration import (
+from triplecheck.signatures.closed_book import AnswerDirectly, AnswerFromMemory
+from triplecheck.signatures.exploration import (
     ExtractKeywords,
     FilterTriples,
     JudgeAndGoOn,
@@ -15,10 +15,10 @@ from signatures.exploration import (
     ScoreRelations,
     UpdateMemory,
 )
-from signatures.judging import JudgeAnswer
-from signatures.patterns import ReviseTriplets, ScoreCandidate, ScoreCandidates, TripletsFromQuery
-from signatures.planning import NameTopics, SelectPaths
-from signatures.references import (
+from triplecheck.signatures.judging import JudgeAnswer
+from triplecheck.signatures.patterns import ReviseTriplets, ScoreCandidate, ScoreCandidates, TripletsFromQuery
+from triplecheck.signatures.planning import NameTopics, SelectPaths
+from triplecheck.signatures.references import (
     AnswerFromReferences,
     AnswerWithReferences,
     AnswerWithTriples,
@@ -31,8 +31,8 @@ from signatures.references import (
     WritePassage,
     WritePassages,
 )
-from signatures.summarize import AnswerFromFacts, Operation
-from signatures.synthesis import ParaphraseQuestion
+from triplecheck.signatures.summarize import AnswerFromFacts, Operation
+from triplecheck.signatures.synthesis import ParaphraseQuestion
 
 __all__ = [
     "AnswerDirectly",

@@ -11,9 +11,9 @@ import dspy
 import pytest
 from dspy.dsp.utils.settings import DEFAULT_CONFIG, main_thread_config
 
-import kg
-from kg import KnowledgeBase
-from kg.readers import read_graph
+from triplecheck import kg
+from triplecheck.kg import KnowledgeBase
+from triplecheck.kg.readers import read_graph
 
 
 @pytest.fixture(scope="session", autouse=True)

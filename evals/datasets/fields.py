@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from evals.datasets.spec import Row
-from evals.questions import Question, parse_question
+from triplecheck.evals.datasets.spec import Row
+from triplecheck.evals.questions import Question, parse_question
 
 
 def question(**fields: Any) -> Question:

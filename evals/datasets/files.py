@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
-from evals.datasets.spec import Row
-from kg import ReadError
+from triplecheck.evals.datasets.spec import Row
+from triplecheck.kg import ReadError
 
 _LONG_FIELD = 16 << 20
 

@@ -30,12 +30,12 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from evals.bundled import bundled_questions
-from evals.questions import Question, check_limit, read_questions, sampled
-from kg import KnowledgeBase, ReadError, UserError, build
-from kg.readers import RDF_SUFFIXES, read_graph
-from kg.readers.documents import read_documents
-from kg.readers.tables import TABLE_SUFFIXES, suffix
+from triplecheck.evals.bundled import bundled_questions
+from triplecheck.evals.questions import Question, check_limit, read_questions, sampled
+from triplecheck.kg import KnowledgeBase, ReadError, UserError, build
+from triplecheck.kg.readers import RDF_SUFFIXES, read_graph
+from triplecheck.kg.readers.documents import read_documents
+from triplecheck.kg.readers.tables import TABLE_SUFFIXES, suffix
 
 OPTIONS_FILE = "cases.toml"
 _DOCUMENTS = ("documents", "corpus")

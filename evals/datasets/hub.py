@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from evals.datasets.spec import Hub, Row
-from kg import UnavailableError, UserError
+from triplecheck.evals.datasets.spec import Hub, Row
+from triplecheck.kg import UnavailableError, UserError
 
 PATIENCE = 5.0
 """Seconds to wait for a sign of the hub. The hub's own client tries six times, half a minute in all."""

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from evals.datasets.hub import copied_rows, hub_rows, is_copy
-from evals.datasets.registry import data_set
-from evals.datasets.spec import Adapter, DataSet, Hub, Row
-from evals.questions import Question, check_limit, sampled
-from kg import ReadError, UnavailableError, UserError
+from triplecheck.evals.datasets.hub import copied_rows, hub_rows, is_copy
+from triplecheck.evals.datasets.registry import data_set
+from triplecheck.evals.datasets.spec import Adapter, DataSet, Hub, Row
+from triplecheck.evals.questions import Question, check_limit, sampled
+from triplecheck.kg import ReadError, UnavailableError, UserError
 
 
 def load_dataset(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
-from evals.datasets.sets import (
+from triplecheck.evals.datasets.sets import (
     crag,
     cwq,
     grailqa,
@@ -21,8 +21,8 @@ from evals.datasets.sets import (
     webqsp,
     webquestions,
 )
-from evals.datasets.spec import DataSet
-from kg import UserError
+from triplecheck.evals.datasets.spec import DataSet
+from triplecheck.kg import UserError
 
 
 def data_sets() -> dict[str, DataSet]:

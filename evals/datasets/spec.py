@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evals.questions import Question
+from triplecheck.evals.questions import Question
 
 Row = Mapping[str, Any]
 """A question as the data set's own file has it."""

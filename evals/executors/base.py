@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from evals.asking import Finished, OutOfBudget
-from evals.judge import Judge
-from evals.questions import Question
-from kg import KnowledgeBase
-from programs import Program
+from triplecheck.evals.asking import Finished, OutOfBudget
+from triplecheck.evals.judge import Judge
+from triplecheck.evals.questions import Question
+from triplecheck.kg import KnowledgeBase
+from triplecheck.programs import Program
 
 Result: TypeAlias = Finished | OutOfBudget
 

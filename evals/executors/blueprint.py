@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evals.asking import Asker
-from evals.configuration import describe, differences, plain
-from evals.executors.base import Job
-from evals.judge import Judge
-from kg import KnowledgeBase, UserError
-from lms import Roles
-from programs import Program, Sources
+from triplecheck.evals.asking import Asker
+from triplecheck.evals.configuration import describe, differences, plain
+from triplecheck.evals.executors.base import Job
+from triplecheck.evals.judge import Judge
+from triplecheck.kg import KnowledgeBase, UserError
+from triplecheck.lms import Roles
+from triplecheck.programs import Program, Sources
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lms import Budget, BudgetExceededError, Ledger, Usage
+from triplecheck.lms import Budget, BudgetExceededError, Ledger, Usage
 
 
 class Account:

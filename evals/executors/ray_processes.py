@@ -19,15 +19,15 @@ from typing import Any
 
 import dspy
 
-from evals.asking import Finished
-from evals.executors.base import Job, Result
-from evals.executors.blueprint import Blueprint
-from evals.executors.ray_account import Account
-from evals.executors.ray_worker import Worker
-from evals.questions import Question
-from evals.rows import error_row
-from kg import TriplecheckError, UserError
-from lms import Budget, Ledger, Usage
+from triplecheck.evals.asking import Finished
+from triplecheck.evals.executors.base import Job, Result
+from triplecheck.evals.executors.blueprint import Blueprint
+from triplecheck.evals.executors.ray_account import Account
+from triplecheck.evals.executors.ray_worker import Worker
+from triplecheck.evals.questions import Question
+from triplecheck.evals.rows import error_row
+from triplecheck.kg import TriplecheckError, UserError
+from triplecheck.lms import Budget, Ledger, Usage
 
 LOST_TWICE_MORE = 2
 """How often a question is asked again whose process died."""

@@ -7,12 +7,12 @@ from typing import Any
 
 import dspy
 
-from evals.asking import Asker, Finished, OutOfBudget
-from evals.executors.blueprint import Blueprint
-from evals.executors.ray_account import SharedLedger
-from evals.questions import Question
-from kg import TriplecheckError
-from lms import Budget, Ledger, Usage, session
+from triplecheck.evals.asking import Asker, Finished, OutOfBudget
+from triplecheck.evals.executors.blueprint import Blueprint
+from triplecheck.evals.executors.ray_account import SharedLedger
+from triplecheck.evals.questions import Question
+from triplecheck.kg import TriplecheckError
+from triplecheck.lms import Budget, Ledger, Usage, session
 
 
 class Worker:

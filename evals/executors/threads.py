@@ -12,9 +12,9 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from evals.asking import Asker
-from evals.executors.base import Job, Result
-from evals.questions import Question
+from triplecheck.evals.asking import Asker
+from triplecheck.evals.executors.base import Job, Result
+from triplecheck.evals.questions import Question
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")

@@ -1,9 +1,9 @@
 """Experiments as data: run, tabulated and drawn by one command."""
 
-from evals.experiments.config import Experiment, experiment_names, read_experiment
-from evals.experiments.report import write_report
-from evals.experiments.run import Cell, Selection, run_experiment
-from evals.experiments.sets import SetOpener
+from triplecheck.evals.experiments.config import Experiment, experiment_names, read_experiment
+from triplecheck.evals.experiments.report import write_report
+from triplecheck.evals.experiments.run import Cell, Selection, run_experiment
+from triplecheck.evals.experiments.sets import SetOpener
 
 __all__ = [
     "Cell",

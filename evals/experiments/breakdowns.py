@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evals.experiments.config import Experiment, ModelSpec
-from evals.experiments.run import Cell
-from evals.metrics.trace import BREAKDOWNS, Breakdown
-from lms import Roles
+from triplecheck.evals.experiments.config import Experiment, ModelSpec
+from triplecheck.evals.experiments.run import Cell
+from triplecheck.evals.metrics.trace import BREAKDOWNS, Breakdown
+from triplecheck.lms import Roles
 
 _KNOWLEDGE = "knowledge."
 

@@ -14,9 +14,9 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from evals.metrics.trace import BREAKDOWNS
-from evals.scores import Scores
-from kg import UserError
+from triplecheck.evals.metrics.trace import BREAKDOWNS
+from triplecheck.evals.scores import Scores
+from triplecheck.kg import UserError
 
 FOLDER = Path(__file__).parent.parent / "configs"
 

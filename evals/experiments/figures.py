@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from evals.experiments.breakdowns import breakdown, names
-from evals.experiments.config import Experiment, FigureSpec
-from evals.experiments.run import Cell
-from evals.experiments.tables import data_title, title
-from evals.metrics.trace import BREAKDOWNS
+from triplecheck.evals.experiments.breakdowns import breakdown, names
+from triplecheck.evals.experiments.config import Experiment, FigureSpec
+from triplecheck.evals.experiments.run import Cell
+from triplecheck.evals.experiments.tables import data_title, title
+from triplecheck.evals.metrics.trace import BREAKDOWNS
 
 _INCHES = (7.0, 4.0)
 _DOTS_PER_INCH = 150

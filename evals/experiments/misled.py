@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evals.errors import plain
-from evals.experiments.run import Cell
-from evals.prefilter import Prefiltered, prefiltered, relations_at_fault
+from triplecheck.evals.errors import plain
+from triplecheck.evals.experiments.run import Cell
+from triplecheck.evals.prefilter import Prefiltered, prefiltered, relations_at_fault
 
 EXAMPLES = 3
 HEADER = ("n", "helped", "same", "hurt", "patterns led to nodes", "of these none right")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from evals.errors import error_analysis
-from evals.experiments.config import Experiment
-from evals.experiments.figures import draw
-from evals.experiments.run import Cell
-from evals.experiments.tables import data_title, markdown, to_csv
-from kg._atomic import write_text
+from triplecheck.evals.errors import error_analysis
+from triplecheck.evals.experiments.config import Experiment
+from triplecheck.evals.experiments.figures import draw
+from triplecheck.evals.experiments.run import Cell
+from triplecheck.evals.experiments.tables import data_title, markdown, to_csv
+from triplecheck.kg._atomic import write_text
 
 
 def write_report(experiment: Experiment, cells: Sequence[Cell], out: Path, *, command: str = "") -> Path:

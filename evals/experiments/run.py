@@ -8,19 +8,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from evals.configuration import digest, plain
-from evals.errors import read_rows
-from evals.experiments.config import Experiment, ModelSpec, RowSpec, TableSpec
-from evals.experiments.sets import OpenedSet, SetOpener
-from evals.progress import Progress
-from evals.runner import evaluate
-from evals.summary import Summary
-from evals.withheld import withhold
-from kg import KnowledgeBase
-from kg.encode import TextEncoder
-from lms import ModelUnavailableError, Roles
-from programs import Program, Sources, resolve_program
-from programs.options import check_options
+from triplecheck.evals.configuration import digest, plain
+from triplecheck.evals.errors import read_rows
+from triplecheck.evals.experiments.config import Experiment, ModelSpec, RowSpec, TableSpec
+from triplecheck.evals.experiments.sets import OpenedSet, SetOpener
+from triplecheck.evals.progress import Progress
+from triplecheck.evals.runner import evaluate
+from triplecheck.evals.summary import Summary
+from triplecheck.evals.withheld import withhold
+from triplecheck.kg import KnowledgeBase
+from triplecheck.kg.encode import TextEncoder
+from triplecheck.lms import ModelUnavailableError, Roles
+from triplecheck.programs import Program, Sources, resolve_program
+from triplecheck.programs.options import check_options
 
 Tell = Callable[[str, Progress], None]
 

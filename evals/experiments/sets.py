@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from evals.datasets.folder import Case, CaseOptions, bundled_case, find_cases
-from evals.experiments.config import DataSpec
-from evals.questions import Question, part_of, sampled
-from evals.variants import make_variant
-from kg import KnowledgeBase, UserError
+from triplecheck.evals.datasets.folder import Case, CaseOptions, bundled_case, find_cases
+from triplecheck.evals.experiments.config import DataSpec
+from triplecheck.evals.questions import Question, part_of, sampled
+from triplecheck.evals.variants import make_variant
+from triplecheck.kg import KnowledgeBase, UserError
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 
-from evals.configuration import plain
-from evals.experiments import misled
-from evals.experiments.breakdowns import breakdown, names
-from evals.experiments.config import DataSpec, Experiment, Published, TableSpec
-from evals.experiments.run import Cell
-from evals.metrics.trace import BREAKDOWNS
-from evals.scores import Scores
+from triplecheck.evals.configuration import plain
+from triplecheck.evals.experiments import misled
+from triplecheck.evals.experiments.breakdowns import breakdown, names
+from triplecheck.evals.experiments.config import DataSpec, Experiment, Published, TableSpec
+from triplecheck.evals.experiments.run import Cell
+from triplecheck.evals.metrics.trace import BREAKDOWNS
+from triplecheck.evals.scores import Scores
 
 TITLES = {
     "hits_at_1": "Hits@1",

@@ -7,15 +7,26 @@ what a program found and cited; `calibration` at its confidence; `significance` 
 What is not strict is called `lenient_...` and stands only beside the rest.
 """
 
-from evals.metrics.answers import GoldAnswer, Predicted, SetScores, hit, hits_at_1, matches, set_scores
-from evals.metrics.calibration import RiskCoverage, area_under_risk_coverage, expected_calibration_error, risk_coverage
-from evals.metrics.citation import citation_precision
-from evals.metrics.crag import Outcome, crag_outcome, truthfulness
-from evals.metrics.popularity import BANDS, bands
-from evals.metrics.ranking import hit_at_k, recall_at_k, reciprocal_rank
-from evals.metrics.retrieval import anchor_accuracy, link_recall, retrieval_recall
-from evals.metrics.significance import PairedDifference, bootstrap_interval, mcnemar, paired_bootstrap, randomisation
-from evals.metrics.text import exact_match, lenient_match, squad_normalize, token_f1
+from triplecheck.evals.metrics.answers import GoldAnswer, Predicted, SetScores, hit, hits_at_1, matches, set_scores
+from triplecheck.evals.metrics.calibration import (
+    RiskCoverage,
+    area_under_risk_coverage,
+    expected_calibration_error,
+    risk_coverage,
+)
+from triplecheck.evals.metrics.citation import citation_precision
+from triplecheck.evals.metrics.crag import Outcome, crag_outcome, truthfulness
+from triplecheck.evals.metrics.popularity import BANDS, bands
+from triplecheck.evals.metrics.ranking import hit_at_k, recall_at_k, reciprocal_rank
+from triplecheck.evals.metrics.retrieval import anchor_accuracy, link_recall, retrieval_recall
+from triplecheck.evals.metrics.significance import (
+    PairedDifference,
+    bootstrap_interval,
+    mcnemar,
+    paired_bootstrap,
+    randomisation,
+)
+from triplecheck.evals.metrics.text import exact_match, lenient_match, squad_normalize, token_f1
 
 __all__ = [
     "BANDS",

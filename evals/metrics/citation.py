@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-Edge = tuple[int, int, int]
+from triplecheck.kg.types import Edge
 
 
 def citation_precision(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Literal
 
-from evals.metrics.answers import GoldAnswer, Predicted, hits_at_1
+from triplecheck.evals.metrics.answers import GoldAnswer, Predicted, hits_at_1
 
 Outcome = Literal["accurate", "hallucinated", "missing"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from evals.metrics.answers import GoldAnswer
+from triplecheck.evals.metrics.answers import GoldAnswer
 
 
 def hit_at_k(ranking: Sequence[int], gold: Iterable[GoldAnswer], k: int) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from evals.metrics.answers import GoldAnswer
+from triplecheck.evals.metrics.answers import GoldAnswer
 
 
 def retrieval_recall(retrieved: Collection[int] | None, gold: Sequence[GoldAnswer]) -> float | None:

@@ -1,7 +1,7 @@
 """Questions to rank nodes for: made from any knowledge base, or written by hand with a condition."""
 
-from evals.retrieval.conditions import Condition, answers
-from evals.retrieval.generate import generate
-from evals.retrieval.written import Written, materialise, read_written
+from triplecheck.evals.retrieval.conditions import Condition, answers
+from triplecheck.evals.retrieval.generate import generate
+from triplecheck.evals.retrieval.written import Written, materialise, read_written
 
 __all__ = ["Condition", "Written", "answers", "generate", "materialise", "read_written"]

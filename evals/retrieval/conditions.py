@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kg import KnowledgeBase, Pattern, UserError, Variable
-from kg.patterns import bind, match
-from kg.patterns.constants import Constants
-from kg.values import quantity
+from triplecheck.kg import KnowledgeBase, Pattern, UserError, Variable
+from triplecheck.kg.patterns import bind, match
+from triplecheck.kg.patterns.constants import Constants
+from triplecheck.kg.values import quantity
 
 TARGET = "x"
 """The variable that stands for the answer."""

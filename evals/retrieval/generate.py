@@ -11,11 +11,11 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from evals.questions import Question
-from evals.retrieval import phrases
-from evals.retrieval.conditions import TARGET, Condition, Row, answers
-from evals.retrieval.keywords import keywords, pattern
-from kg import Direction, KnowledgeBase, UserError, normalize
+from triplecheck.evals.questions import Question
+from triplecheck.evals.retrieval import phrases
+from triplecheck.evals.retrieval.conditions import TARGET, Condition, Row, answers
+from triplecheck.evals.retrieval.keywords import keywords, pattern
+from triplecheck.kg import Direction, KnowledgeBase, UserError, normalize
 
 SHAPES = ("one+words", "two", "path+words", "two+words", "path", "one+words")
 """What is asked: edges of the answer, or a path of two edges, without and with words of its text."""

@@ -7,7 +7,7 @@ import random
 import re
 from collections.abc import Iterator
 
-from kg.skb import NodeDocuments
+from triplecheck.kg.skb import NodeDocuments
 
 _RARE = 0.01  # share of the documents that have a word which is asked for, at most
 _USUAL = 0.05  # of one that stands beside a rare one

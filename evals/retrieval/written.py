@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from evals.questions import Question
-from evals.retrieval.conditions import Condition, answers
-from kg import KnowledgeBase, ReadError, UserError
+from triplecheck.evals.questions import Question
+from triplecheck.evals.retrieval.conditions import Condition, answers
+from triplecheck.kg import KnowledgeBase, ReadError, UserError
 
 DEBIAN = "debian"
 """Name of the questions about Debian's packages that come with Triplecheck."""
@@ -33,7 +33,7 @@ class Written:
 
 def bundled_path(name: str = DEBIAN) -> Path:
     """The file of a set of questions that comes with Triplecheck."""
-    return Path(str(files("evals.retrieval") / "queries" / f"{name}.jsonl"))
+    return Path(str(files("triplecheck.evals.retrieval") / "queries" / f"{name}.jsonl"))
 
 
 def read_written(path: Path | str) -> list[Written]:

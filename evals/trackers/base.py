@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, Self
 
-from evals.asking import Finished
-from evals.progress import Progress
-from evals.summary import Summary
+from triplecheck.evals.asking import Finished
+from triplecheck.evals.progress import Progress
+from triplecheck.evals.summary import Summary
 
 
 class Tracker(Protocol):

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from evals.asking import Finished
-from evals.progress import Progress
-from evals.summary import Summary
-from kg import UserError
+from triplecheck.evals.asking import Finished
+from triplecheck.evals.progress import Progress
+from triplecheck.evals.summary import Summary
+from triplecheck.kg import UserError
 
 _RUNNING = 100
 """A running score is logged every so many rows: each is a request to the server."""

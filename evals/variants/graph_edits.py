@@ -9,15 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from evals.gold import Gold
-from evals.questions import Question
-from kg import Direction, Entity, Literal, Triple
-from kg.columnar import ColumnarGraph
-from kg.documents import Document
-from kg.export import raw_of, to_raw
-from kg.readers.raw import RawGraph
-
-Edge = tuple[int, int, int]
+from triplecheck.evals.gold import Gold
+from triplecheck.evals.questions import Question
+from triplecheck.kg import Direction, Entity, Literal, Triple
+from triplecheck.kg.columnar import ColumnarGraph
+from triplecheck.kg.documents import Document
+from triplecheck.kg.export import raw_of, to_raw
+from triplecheck.kg.readers.raw import RawGraph
+from triplecheck.kg.types import Edge
 
 _HOPS = 2  # where a question does not say how far its answer lies
 _FACTS_OF_A_HOMONYM = 10

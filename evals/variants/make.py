@@ -12,14 +12,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from evals.asked import asked_topics
-from evals.bundled import bundled_questions
-from evals.configuration import digest, plain
-from evals.gold import linker_names, resolve_gold
-from evals.questions import Question, read_questions, sampled
-from evals.variants.graph_edits import GRAPH_EDITORS, GraphEdit
-from evals.variants.rewriting import REWRITERS
-from kg import KnowledgeBase, UserError, build
+from triplecheck.evals.asked import asked_topics
+from triplecheck.evals.bundled import bundled_questions
+from triplecheck.evals.configuration import digest, plain
+from triplecheck.evals.gold import linker_names, resolve_gold
+from triplecheck.evals.questions import Question, read_questions, sampled
+from triplecheck.evals.variants.graph_edits import GRAPH_EDITORS, GraphEdit
+from triplecheck.evals.variants.rewriting import REWRITERS
+from triplecheck.kg import KnowledgeBase, UserError, build
 
 FOREIGN = "foreign"
 OPEN_WORLD = "open-world"

@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from evals.asked import Asked
-from evals.variants.typos import misspell
-from kg import Graph, normalize
+from triplecheck.evals.asked import Asked
+from triplecheck.evals.variants.typos import misspell
+from triplecheck.kg import Graph, normalize
 
 Rewrite = tuple[str, dict[str, Any]]
 """How the name reads now, and what was done to it."""

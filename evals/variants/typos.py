@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from kg import normalize
+from triplecheck.kg import normalize
 
 Kind = Literal["keyboard", "swap", "drop", "double"]
 KINDS: tuple[Kind, ...] = get_args(Kind)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kg.errors import KnowledgeBaseError
+from triplecheck.kg.errors import KnowledgeBaseError
 
 Array = npt.NDArray[Any]
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from kg.embedding import _files
-from kg.embedding.options import TrainingOptions
-from kg.embedding.split import Split
-from kg.errors import KnowledgeBaseError
+from triplecheck.kg.embedding import _files
+from triplecheck.kg.embedding.options import TrainingOptions
+from triplecheck.kg.embedding.split import Split
+from triplecheck.kg.errors import KnowledgeBaseError
 
 State = dict[str, Any]
 """Tensors by name, as `state_dict` of a torch module."""

@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from kg._atomic import write_text
-from kg.embedding import _files
-from kg.embedding.interactions import FloatArray, interaction_of
-from kg.embedding.models import arrays_of, norm_of
-from kg.embedding.options import TrainingOptions
-from kg.embedding.ranking import Quality
-from kg.embedding.scorer import ArrayScorer, Scorer
-from kg.embedding.split import Triples
-from kg.embedding.training import Trained
-from kg.errors import KnowledgeBaseError
-from kg.graph import IntArray
+from triplecheck.kg._atomic import write_text
+from triplecheck.kg.embedding import _files
+from triplecheck.kg.embedding.interactions import FloatArray, interaction_of
+from triplecheck.kg.embedding.models import arrays_of, norm_of
+from triplecheck.kg.embedding.options import TrainingOptions
+from triplecheck.kg.embedding.ranking import Quality
+from triplecheck.kg.embedding.scorer import ArrayScorer, Scorer
+from triplecheck.kg.embedding.split import Triples
+from triplecheck.kg.embedding.training import Trained
+from triplecheck.kg.errors import KnowledgeBaseError
+from triplecheck.kg.graph import IntArray
 
 FORMAT, VERSION = "triplecheck-embeddings", 1
 PART, ABOUT = "embeddings", "embeddings.json"
@@ -86,7 +86,7 @@ class Embeddings:
         arrays, _ = _files.open_mapped(self._folder / _WEIGHTS)
         about = self.about
         if about.scored_on == "model":
-            from kg.embedding.torch_scorer import TorchScorer
+            from triplecheck.kg.embedding.torch_scorer import TorchScorer
 
             return TorchScorer.from_state(about.options, about.num_entities, about.num_relations, arrays)
         interaction = interaction_of(about.options.model, about.norm or 2)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from kg import manifest
-from kg.embedding import embeddings
-from kg.embedding.options import TrainingOptions
-from kg.embedding.split import split, triples_of
-from kg.embedding.training import Trained, train
-from kg.knowledge_base import KnowledgeBase
-from kg.readers.raw import Progress
+from triplecheck.kg import manifest
+from triplecheck.kg.embedding import embeddings
+from triplecheck.kg.embedding.options import TrainingOptions
+from triplecheck.kg.embedding.split import split, triples_of
+from triplecheck.kg.embedding.training import Trained, train
+from triplecheck.kg.knowledge_base import KnowledgeBase
+from triplecheck.kg.progress import ProgressCallback
 
 
-def train_into(kb: KnowledgeBase, options: TrainingOptions, progress: Progress | None = None) -> Trained:
+def train_into(kb: KnowledgeBase, options: TrainingOptions, progress: ProgressCallback | None = None) -> Trained:
     """Train on the graph of a knowledge base and put the embeddings in place of those it has.
 
     A training that was killed is gone on from when it is asked for again with the same options: its checkpoint lies

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from kg.embedding.interactions import InnerProduct, interaction_of
-from kg.embedding.options import TrainingOptions
-from kg.embedding.sampled import Pairs, pairs_of, sampled_epoch
-from kg.embedding.split import Split
-from kg.errors import UserError
+from triplecheck.kg.embedding.interactions import InnerProduct, interaction_of
+from triplecheck.kg.embedding.options import TrainingOptions
+from triplecheck.kg.embedding.sampled import Pairs, pairs_of, sampled_epoch
+from triplecheck.kg.embedding.split import Split
+from triplecheck.kg.errors import UserError
 
 # Up to so many entities PyKEEN's own loop, which compares with all of them, is quick enough.
 _ALL_TAILS_ENTITIES = 5_000

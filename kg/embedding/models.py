@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kg.embedding.interactions import interaction_of
-from kg.embedding.options import TrainingOptions
-from kg.errors import UserError
+from triplecheck.kg.embedding.interactions import interaction_of
+from triplecheck.kg.embedding.options import TrainingOptions
+from triplecheck.kg.errors import UserError
 
 # PyKEEN starts ComplEx from a standard normal distribution, from which it hardly learns.
 _FIRST_WEIGHTS_STD = 0.1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kg.errors import UserError
+from triplecheck.kg.errors import UserError
 
 LOOPS = ("auto", "pykeen", "sampled")
 

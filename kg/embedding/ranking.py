@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from kg._ranges import concat_ranges
-from kg.embedding.scorer import Scorer
-from kg.embedding.split import Split, Triples
-from kg.readers.raw import Progress
+from triplecheck.kg._ranges import concat_ranges
+from triplecheck.kg.embedding.scorer import Scorer
+from triplecheck.kg.embedding.split import Split, Triples
+from triplecheck.kg.progress import ProgressCallback
 
 _SCORES_AT_ONCE = 1 << 24
 
@@ -36,7 +36,7 @@ class Quality:
     triples: int
 
 
-def quality(scorer: Scorer, triples: Triples, split: Split, progress: Progress | None = None) -> Quality:
+def quality(scorer: Scorer, triples: Triples, split: Split, progress: ProgressCallback | None = None) -> Quality:
     """Predict tails and heads of triples, filtered by all parts of the split."""
     ranks = ranks_of(scorer, triples, split, progress)
     if len(ranks) == 0:
@@ -45,7 +45,7 @@ def quality(scorer: Scorer, triples: Triples, split: Split, progress: Progress |
 
 
 def ranks_of(
-    scorer: Scorer, triples: Triples, split: Split, progress: Progress | None = None
+    scorer: Scorer, triples: Triples, split: Split, progress: ProgressCallback | None = None
 ) -> npt.NDArray[np.float64]:
     """Realistic ranks, first of all tails, then of all heads, shape (2n,)."""
     known = np.concatenate([split.train, split.validation, split.test])

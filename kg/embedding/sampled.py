@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kg._ranges import concat_ranges
-from kg.embedding.options import TrainingOptions
-from kg.embedding.split import Split
+from triplecheck.kg._ranges import concat_ranges
+from triplecheck.kg.embedding.options import TrainingOptions
+from triplecheck.kg.embedding.split import Split
 
 SHARED_NEGATIVES = 1500
 """Tails that are drawn for a batch unless the options say otherwise."""

@@ -11,9 +11,9 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from kg._half import as_float32
-from kg.embedding.interactions import FloatArray, Interaction
-from kg.graph import IntArray
+from triplecheck.kg._half import as_float32
+from triplecheck.kg.embedding.interactions import FloatArray, Interaction
+from triplecheck.kg.graph import IntArray
 
 # Numbers of the entity matrix at a time: half precision is to stay in the processor's cache once converted.
 _HALF_BLOCK, _BLOCK = 1 << 18, 1 << 22

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from kg.columnar import ColumnarGraph
-from kg.errors import UserError
-from kg.types import Direction
+from triplecheck.kg.columnar import ColumnarGraph
+from triplecheck.kg.errors import UserError
+from triplecheck.kg.types import Direction
 
 Triples = npt.NDArray[np.int64]
 """Shape (n, 3): heads, relations, tails."""

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from kg.embedding.interactions import FloatArray
-from kg.embedding.models import make_model
-from kg.embedding.options import TrainingOptions
-from kg.graph import IntArray
+from triplecheck.kg.embedding.interactions import FloatArray
+from triplecheck.kg.embedding.models import make_model
+from triplecheck.kg.embedding.options import TrainingOptions
+from triplecheck.kg.graph import IntArray
 
 _BATCH = 256
 

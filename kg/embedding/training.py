@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kg.embedding import checkpoint
-from kg.embedding.checkpoint import Course
-from kg.embedding.interactions import interaction_of
-from kg.embedding.loops import Epochs
-from kg.embedding.models import arrays_of, make_model, norm_of
-from kg.embedding.options import TrainingOptions
-from kg.embedding.ranking import Quality, quality
-from kg.embedding.scorer import ArrayScorer, Scorer
-from kg.embedding.split import Split
-from kg.embedding.torch_scorer import TorchScorer
-from kg.errors import UserError
-from kg.readers.raw import Progress
+from triplecheck.kg.embedding import checkpoint
+from triplecheck.kg.embedding.checkpoint import Course
+from triplecheck.kg.embedding.interactions import interaction_of
+from triplecheck.kg.embedding.loops import Epochs
+from triplecheck.kg.embedding.models import arrays_of, make_model, norm_of
+from triplecheck.kg.embedding.options import TrainingOptions
+from triplecheck.kg.embedding.ranking import Quality, quality
+from triplecheck.kg.embedding.scorer import ArrayScorer, Scorer
+from triplecheck.kg.embedding.split import Split
+from triplecheck.kg.embedding.torch_scorer import TorchScorer
+from triplecheck.kg.errors import UserError
+from triplecheck.kg.progress import ProgressCallback, no_progress
 
 _SECONDS_BETWEEN_CHECKPOINTS = 30
 # A look while training needs no more triples than this to tell better from worse.
@@ -62,7 +62,10 @@ def scorer_of(model: Any) -> Scorer:
 
 
 def train(
-    split: Split, options: TrainingOptions, checkpoint_file: Path | None = None, progress: Progress | None = None
+    split: Split,
+    options: TrainingOptions,
+    checkpoint_file: Path | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Trained:
     """Train a model of PyKEEN on the triples of a split.
 
@@ -77,7 +80,7 @@ def train(
         UserError: no such model or optimizer, or the training diverged.
         KnowledgeBaseError: a damaged checkpoint.
     """
-    say = progress or (lambda _what, _done, _total: None)
+    say = progress or no_progress
     model = make_model(options, split.num_entities, split.num_relations)
     epochs = Epochs(model, split, options)
     course = None

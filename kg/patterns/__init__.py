@@ -7,15 +7,15 @@
 Source: 4StepFocus, Algorithms 2 and 3.
 """
 
-from kg.patterns.aggregate import Extreme, Measured, counts, extreme, extremes, measure
-from kg.patterns.bind import bind
-from kg.patterns.constants import Constant, Constants
-from kg.patterns.match import BUDGET, Match, match, solutions
-from kg.patterns.parse import parse_patterns, write_pattern
-from kg.patterns.query import BoundPattern, Domain, Dropped, Link, Query
-from kg.patterns.relax import Relaxed, relax
-from kg.patterns.schema_names import SchemaNames
-from kg.patterns.support import support
+from triplecheck.kg.patterns.aggregate import Extreme, Measured, counts, extreme, extremes, measure
+from triplecheck.kg.patterns.bind import bind
+from triplecheck.kg.patterns.constants import Constant, Constants
+from triplecheck.kg.patterns.match import BUDGET, Match, match, solutions
+from triplecheck.kg.patterns.parse import parse_patterns, write_pattern
+from triplecheck.kg.patterns.query import BoundPattern, Domain, Dropped, Link, Query
+from triplecheck.kg.patterns.relax import Relaxed, relax
+from triplecheck.kg.patterns.schema_names import SchemaNames
+from triplecheck.kg.patterns.support import support
 
 __all__ = [
     "BUDGET",

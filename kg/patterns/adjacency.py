@@ -10,10 +10,10 @@ from typing import Protocol
 
 import numpy as np
 
-from kg._ranges import distinct
-from kg.columnar import ColumnarGraph
-from kg.graph import Graph, IntArray
-from kg.patterns.query import Domain, Link
+from triplecheck.kg._ranges import distinct
+from triplecheck.kg.columnar import ColumnarGraph
+from triplecheck.kg.graph import Graph, IntArray
+from triplecheck.kg.patterns.query import Domain, Link
 
 COMPILED_FROM = 500_000
 """Edges from which compiled code pays for the second that it takes to load."""
@@ -120,7 +120,7 @@ def members(values: IntArray, domain: IntArray) -> np.ndarray[tuple[int], np.dty
 def adjacency(graph: Graph) -> Adjacency:
     """The quickest there is for a graph."""
     if isinstance(graph, ColumnarGraph) and graph.num_triples >= COMPILED_FROM:
-        from kg.patterns.compiled import CompiledAdjacency
+        from triplecheck.kg.patterns.compiled import CompiledAdjacency
 
         return CompiledAdjacency(graph)
     return GraphAdjacency(graph)

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kg.graph import Graph, IntArray
-from kg.patterns.match import BUDGET, Match, solutions
-from kg.types import Direction
-from kg.values import Quantity, quantity, value_of
-
-Edge = tuple[int, int, int]
+from triplecheck.kg.graph import Graph, IntArray
+from triplecheck.kg.patterns.match import BUDGET, Match, solutions
+from triplecheck.kg.types import Direction, Edge
+from triplecheck.kg.values import Quantity, quantity, value_of
 
 
 @dataclass(frozen=True, slots=True)

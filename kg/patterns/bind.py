@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kg.graph import Graph, IntArray
-from kg.patterns.constants import Constants
-from kg.patterns.parse import write_pattern
-from kg.patterns.query import BoundPattern, Dropped, Link, Query
-from kg.patterns.schema_names import SchemaNames
-from kg.types import Direction, Literal, Name, Pattern, Variable
+from triplecheck.kg.graph import Graph, IntArray
+from triplecheck.kg.patterns.constants import Constants
+from triplecheck.kg.patterns.parse import write_pattern
+from triplecheck.kg.patterns.query import BoundPattern, Dropped, Link, Query
+from triplecheck.kg.patterns.schema_names import SchemaNames
+from triplecheck.kg.types import Direction, Literal, Name, Pattern, Variable
 
 
 def bind(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from kg.columnar import ColumnarGraph
-from kg.graph import IntArray
-from kg.patterns._kernels import keep_linked, mark_links
-from kg.patterns.query import Domain, Link
-from kg.types import Direction
+from triplecheck.kg.columnar import ColumnarGraph
+from triplecheck.kg.graph import IntArray
+from triplecheck.kg.patterns._kernels import keep_linked, mark_links
+from triplecheck.kg.patterns.query import Domain, Link
+from triplecheck.kg.types import Direction
 
 Flags = npt.NDArray[np.bool_]
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kg.graph import Graph, IntArray
-from kg.linking import Candidate, Linker, spelling_fit
-from kg.names import normalize
-from kg.types import Name
+from triplecheck.kg.graph import Graph, IntArray
+from triplecheck.kg.linking import Candidate, Linker, spelling_fit
+from triplecheck.kg.names import normalize
+from triplecheck.kg.types import Name
 
 CUTOFF = 0.8
 """How alike a misspelt name must be (1 - edit distance / length)."""

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kg._ranges import concat_ranges, distinct
-from kg.graph import Graph, IntArray
-from kg.patterns.adjacency import members, pairs
-from kg.patterns.query import BoundPattern, Domain, Query
+from triplecheck.kg._ranges import concat_ranges, distinct
+from triplecheck.kg.graph import Graph, IntArray
+from triplecheck.kg.patterns.adjacency import members, pairs
+from triplecheck.kg.patterns.query import BoundPattern, Domain, Query
 
 _NODES_AT_ONCE = 1 << 12
 _BITS = 31  # of a node's number, where two of them are packed into one integer

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kg._ranges import distinct
-from kg.graph import Graph, IntArray
-from kg.patterns.adjacency import Adjacency, adjacency
-from kg.patterns.join import BudgetSpentError, Rows, join
-from kg.patterns.propagate import propagate
-from kg.patterns.query import BoundPattern, Domain, Query
+from triplecheck.kg._ranges import distinct
+from triplecheck.kg.graph import Graph, IntArray
+from triplecheck.kg.patterns.adjacency import Adjacency, adjacency
+from triplecheck.kg.patterns.join import BudgetSpentError, Rows, join
+from triplecheck.kg.patterns.propagate import propagate
+from triplecheck.kg.patterns.query import BoundPattern, Domain, Query
 
 BUDGET = 1_000_000
 """Rows that an exact join holds at most."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import re
 
-from kg.errors import UserError
-from kg.types import Name, Pattern, Variable
+from triplecheck.kg.errors import UserError
+from triplecheck.kg.types import Name, Pattern, Variable
 
 _TOKEN = re.compile(
     r"""(?P<space>[ \t]+)

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kg.graph import IntArray
-from kg.patterns.adjacency import Adjacency, UnboundedError
-from kg.patterns.query import BoundPattern, Domain, Query
+from triplecheck.kg.graph import IntArray
+from triplecheck.kg.patterns.adjacency import Adjacency, UnboundedError
+from triplecheck.kg.patterns.query import BoundPattern, Domain, Query
 
 _NOTHING = np.empty(0, np.int64)
 

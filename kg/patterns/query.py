@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from kg.graph import IntArray
-from kg.types import Direction
+from triplecheck.kg.graph import IntArray
+from triplecheck.kg.types import Direction
 
 Domain = IntArray | None
 """What a variable may stand for: nodes, shape (n,), int64, ascending, each once; None: any node."""

@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kg.patterns.match import Match
-from kg.patterns.query import BoundPattern, Query
+from triplecheck.kg.patterns.match import Match
+from triplecheck.kg.patterns.query import BoundPattern, Query
 
 TRIES = 256
 """Ways of leaving out patterns that are tried at most."""

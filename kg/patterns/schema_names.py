@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from rapidfuzz import process
 
-from kg.graph import Graph
-from kg.names import normalize
-from kg.readable import entity_label, local_name, relation_label
+from triplecheck.kg.graph import Graph
+from triplecheck.kg.names import normalize
+from triplecheck.kg.readable import entity_label, local_name, relation_label
 
 _SUGGESTED = 3
 

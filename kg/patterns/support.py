@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from kg.graph import Graph, IntArray
-from kg.patterns.adjacency import Adjacency, members
-from kg.patterns.match import Match, match
-from kg.patterns.query import BoundPattern, Domain
-from kg.types import Direction
-
-Edge = tuple[int, int, int]
+from triplecheck.kg.graph import Graph, IntArray
+from triplecheck.kg.patterns.adjacency import Adjacency, members
+from triplecheck.kg.patterns.match import Match, match
+from triplecheck.kg.patterns.query import BoundPattern, Domain
+from triplecheck.kg.types import Direction, Edge
 
 PER_PATTERN = 3
 """Triples that are given of one pattern."""

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from kg.columnar import ColumnarGraph
-from kg.embedding.split import Triples, triples_of
-from kg.errors import UserError
-from kg.plausibility.scores import METHODS, Plausibility
+from triplecheck.kg.columnar import ColumnarGraph
+from triplecheck.kg.embedding.split import Triples, triples_of
+from triplecheck.kg.errors import UserError
+from triplecheck.kg.plausibility.scores import METHODS, Plausibility
 
 CORRUPTIONS = ("random", "consistent")
 UNITS = ("triple", "sum", "mean")

@@ -11,12 +11,12 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from kg.graph import Graph
-from kg.linking import Linker
-from kg.names import normalize
-from kg.plausibility.reasons import Skip
-from kg.relation_vectors import RelationVectors, relation_texts
-from kg.types import Direction
+from triplecheck.kg.graph import Graph
+from triplecheck.kg.linking import Linker
+from triplecheck.kg.names import normalize
+from triplecheck.kg.plausibility.reasons import Skip
+from triplecheck.kg.relation_vectors import RelationVectors, relation_texts
+from triplecheck.kg.types import Direction
 
 TextTriple = tuple[str, str, str]
 """Head, predicate and tail as a text has them."""

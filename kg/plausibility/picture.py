@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from kg.plausibility.calibration import UNITS, Roc
+from triplecheck.kg.plausibility.calibration import UNITS, Roc
 
 
 def draw(curves: Sequence[Roc], corruption: str, name: str, out: Path) -> Path:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kg._atomic import write_text
-from kg.knowledge_base import KnowledgeBase
-from kg.plausibility.calibration import CORRUPTIONS, UNITS, Roc
-from kg.plausibility.picture import draw
-from kg.plausibility.scores import METHODS
+from triplecheck.kg._atomic import write_text
+from triplecheck.kg.knowledge_base import KnowledgeBase
+from triplecheck.kg.plausibility.calibration import CORRUPTIONS, UNITS, Roc
+from triplecheck.kg.plausibility.picture import draw
+from triplecheck.kg.plausibility.scores import METHODS
 
 PAPERS = "relative"
 """The score of Know³-RAG (arXiv 2505.12662, eq. 2), that the others are compared with."""

@@ -19,14 +19,14 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from kg.columnar import ColumnarGraph
-from kg.embedding.embeddings import Embeddings
-from kg.errors import UserError
-from kg.graph import Edges
-from kg.knowledge_base import KnowledgeBase
-from kg.plausibility.ground import Grounded
-from kg.plausibility.reasons import Skip
-from kg.types import Direction
+from triplecheck.kg.columnar import ColumnarGraph
+from triplecheck.kg.embedding.embeddings import Embeddings
+from triplecheck.kg.errors import UserError
+from triplecheck.kg.graph import Edges
+from triplecheck.kg.knowledge_base import KnowledgeBase
+from triplecheck.kg.plausibility.ground import Grounded
+from triplecheck.kg.plausibility.reasons import Skip
+from triplecheck.kg.types import Direction
 
 METHODS = ("relative", "raw", "per_relation", "tail_rank")
 AGGREGATES = ("sum", "mean")

@@ -13,13 +13,11 @@ from enum import StrEnum
 
 import numpy as np
 
-from kg.columnar import ColumnarGraph
-from kg.plausibility.ground import Grounded
-from kg.plausibility.scores import Plausibility
-from kg.plausibility.written import agrees
-from kg.types import Direction
-
-Edge = tuple[int, int, int]
+from triplecheck.kg.columnar import ColumnarGraph
+from triplecheck.kg.plausibility.ground import Grounded
+from triplecheck.kg.plausibility.scores import Plausibility
+from triplecheck.kg.plausibility.written import agrees
+from triplecheck.kg.types import Direction, Edge
 
 _SHOWN = 3  # edges of evidence
 

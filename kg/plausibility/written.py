@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from kg.types import Literal
-from kg.values import quantity
+from triplecheck.kg.types import Literal
+from triplecheck.kg.values import quantity
 
 _MONTHS = tuple("january february march april may june july august september october november december".split())
 _MONTH = rf"(?P<month>{'|'.join(_MONTHS)})"

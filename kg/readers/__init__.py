@@ -7,9 +7,17 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from kg.errors import UserError
-from kg.readers.raw import BadLine, Progress, RawGraph
-from kg.readers.tables import TABLE_SUFFIXES, parse_mapping, read_entities, read_relations, read_triples, suffix
+from triplecheck.kg.errors import UserError
+from triplecheck.kg.progress import ProgressCallback
+from triplecheck.kg.readers.raw import BadLine, RawGraph
+from triplecheck.kg.readers.tables import (
+    TABLE_SUFFIXES,
+    parse_mapping,
+    read_entities,
+    read_relations,
+    read_triples,
+    suffix,
+)
 
 RDF_SUFFIXES = (".nt", ".ttl", ".nq", ".trig", ".rdf", ".xml", ".owl", ".jsonld")
 
@@ -21,7 +29,7 @@ def read_graph(
     mapping: Mapping[str, str] | None = None,
     *,
     skip_bad: bool = False,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
 ) -> list[RawGraph]:
     """Read all files of one graph, each by its extension (`.gz` looked through).
 
@@ -40,7 +48,7 @@ def read_graph(
             known = " ".join((*TABLE_SUFFIXES, *RDF_SUFFIXES))
             raise UserError(f"{path}: no reader for {suffix(path) or 'a file without extension'!r}; known: {known}")
     if rdf:
-        from kg.readers.rdf import read_rdf
+        from triplecheck.kg.readers.rdf import read_rdf
 
         graphs.append(read_rdf(rdf, skip_bad=skip_bad, progress=progress))
     if not graphs:
@@ -58,7 +66,6 @@ def read_graph(
 
 __all__ = [
     "BadLine",
-    "Progress",
     "RawGraph",
     "parse_mapping",
     "read_entities",

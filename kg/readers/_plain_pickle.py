@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from kg.errors import ReadError
+from triplecheck.kg.errors import ReadError
 
 _MARK = object()
 _NOTHING = {"PROTO", "FRAME"}

@@ -13,8 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kg.readers.raw import ENTITY_SCHEMA, RELATION_SCHEMA
-from kg.vocabulary import Vocabulary
+from triplecheck.kg.readers.raw import ENTITY_SCHEMA, RELATION_SCHEMA
+from triplecheck.kg.vocabulary import Vocabulary
 
 Codes = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

@@ -15,10 +15,10 @@ from urllib.parse import quote
 
 import pyoxigraph as ox
 
-from kg.errors import ReadError
-from kg.readers._rdf_xml import check_prolog, error_line
-from kg.readers.raw import BadLine
-from kg.types import XSD
+from triplecheck.kg.errors import ReadError
+from triplecheck.kg.readers._rdf_xml import check_prolog, error_line
+from triplecheck.kg.readers.raw import BadLine
+from triplecheck.kg.types import XSD
 
 Statement = tuple[str, str, str, str | None, str | None]
 """(subject, predicate, object, datatype, language); both None where the object is an entity."""

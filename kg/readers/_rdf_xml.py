@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import IO
 from xml.parsers import expat
 
-from kg.errors import ReadError
+from triplecheck.kg.errors import ReadError
 
 # Ontologies abbreviate namespaces by entities; nothing longer than an IRI is needed for that.
 _LONGEST_ENTITY = 1000

@@ -6,8 +6,8 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 
-from kg.errors import UnavailableError
-from kg.readers.control import Stanza, parse_stanzas
+from triplecheck.kg.errors import UnavailableError
+from triplecheck.kg.readers.control import Stanza, parse_stanzas
 
 _CAT_FILE = "/usr/lib/apt/apt-helper"  # opens every compression that apt keeps its lists in
 

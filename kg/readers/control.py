@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, cast
 
-from kg.errors import ReadError
+from triplecheck.kg.errors import ReadError
 
 Stanza = dict[str, str]
 """Values by field name in lower case. Lines of a folded value are joined by newlines, less their first space."""

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from kg.documents import Document
-from kg.errors import UserError
-from kg.readers.control import Stanza
-from kg.readers.raw import ENTITY_SCHEMA, RELATION_SCHEMA, RawGraph
-from kg.types import XSD
+from triplecheck.kg.documents import Document
+from triplecheck.kg.errors import UserError
+from triplecheck.kg.readers.control import Stanza
+from triplecheck.kg.readers.raw import ENTITY_SCHEMA, RELATION_SCHEMA, RawGraph
+from triplecheck.kg.types import XSD
 
 PACKAGE, VIRTUAL, MISSING = "Package", "VirtualPackage", "MissingPackage"
 SOURCE, MAINTAINER, SECTION, TAG = "SourcePackage", "Maintainer", "Section", "Tag"

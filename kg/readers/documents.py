@@ -8,9 +8,9 @@ import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from kg.documents import Document
-from kg.errors import ReadError
-from kg.readers.raw import BadLine
+from triplecheck.kg.documents import Document
+from triplecheck.kg.errors import ReadError
+from triplecheck.kg.readers.raw import BadLine
 
 
 class DocumentFile:

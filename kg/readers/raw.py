@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -26,9 +25,6 @@ RELATION_SCHEMA = pa.schema(
         ("range", pa.string()),
     ]
 )
-
-Progress = Callable[[str, int, int | None], None]
-"""Called as (what is being done, done so far, total or None)."""
 
 
 @dataclass(frozen=True)

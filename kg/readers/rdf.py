@@ -11,17 +11,18 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from kg.readers._rdf_describe import Descriptions, describe
-from kg.readers._rdf_parse import Statement, statements
-from kg.readers.raw import BadLine, Progress, RawGraph
-from kg.vocabulary import Vocabulary
+from triplecheck.kg.progress import ProgressCallback
+from triplecheck.kg.readers._rdf_describe import Descriptions, describe
+from triplecheck.kg.readers._rdf_parse import Statement, statements
+from triplecheck.kg.readers.raw import BadLine, RawGraph
+from triplecheck.kg.vocabulary import Vocabulary
 
 
 def read_rdf(
     paths: Path | str | Iterable[Path | str],
     *,
     skip_bad: bool = False,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
     vocabulary: Vocabulary | None = None,
 ) -> RawGraph:
     """Read one or several RDF files as one graph.

@@ -19,10 +19,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kg.documents import Document
-from kg.errors import ReadError, UserError
-from kg.readers._plain_pickle import read_plain_pickle
-from kg.readers.raw import ENTITY_SCHEMA, RELATION_SCHEMA, RawGraph
+from triplecheck.kg.documents import Document
+from triplecheck.kg.errors import ReadError, UserError
+from triplecheck.kg.readers._plain_pickle import read_plain_pickle
+from triplecheck.kg.readers.raw import ENTITY_SCHEMA, RELATION_SCHEMA, RawGraph
 
 _NAMES = ("name", "title", "DisplayName", "brand_name", "category_name", "color_name")
 _NOT_TEXT = {"id", "type", "mag_id", "new_id", *_NAMES}

@@ -21,8 +21,9 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from kg.errors import ReadError, UserError
-from kg.readers.raw import ENTITY_SCHEMA, RELATION_SCHEMA, BadLine, Progress, RawGraph
+from triplecheck.kg.errors import ReadError, UserError
+from triplecheck.kg.progress import ProgressCallback
+from triplecheck.kg.readers.raw import ENTITY_SCHEMA, RELATION_SCHEMA, BadLine, RawGraph
 
 TRIPLE_COLUMNS = ("head", "relation", "tail")
 TABLE_SUFFIXES = (".tsv", ".txt", ".csv", ".parquet")
@@ -45,7 +46,7 @@ def read_triples(
     mapping: Mapping[str, str] | None = None,
     *,
     skip_bad: bool = False,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
 ) -> RawGraph:
     """Read triples from one file.
 

@@ -1,6 +1,6 @@
 """Semi-structured knowledge bases: nodes of a graph with documents, and search among them by words and by meaning."""
 
-from kg.skb.node_documents import NodeDocuments, described
-from kg.skb.search import BM25Search, NodeSearch, NodeSearches, Ranking, VectorSearch
+from triplecheck.kg.skb.node_documents import NodeDocuments, described
+from triplecheck.kg.skb.search import BM25Search, NodeSearch, NodeSearches, Ranking, VectorSearch
 
 __all__ = ["BM25Search", "NodeDocuments", "NodeSearch", "NodeSearches", "Ranking", "VectorSearch", "described"]

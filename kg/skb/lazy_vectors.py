@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from kg.encode import Encoder
-from kg.errors import KnowledgeBaseError
-from kg.readers.raw import Progress
+from triplecheck.kg.encode import Encoder
+from triplecheck.kg.errors import KnowledgeBaseError
+from triplecheck.kg.progress import ProgressCallback
 
 FloatArray = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.int64]
@@ -55,7 +55,7 @@ class LazyVectors:
         missing: Rows = rows[self._filled[rows] == 0]
         return missing
 
-    def fill(self, rows: Rows, progress: Progress | None = None) -> None:
+    def fill(self, rows: Rows, progress: ProgressCallback | None = None) -> None:
         """Make the vectors of these rows that are missing. What a kill leaves is gone on with by the next call.
 
         Args:

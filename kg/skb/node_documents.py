@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from kg._atomic import replaced_directory
-from kg._ranges import distinct
-from kg.columnar import ColumnarGraph
-from kg.documents import Document, DocumentStore
-from kg.graph import IntArray
-from kg.readers.raw import Progress
-from kg.skb.relation_text import relation_texts
+from triplecheck.kg._atomic import replaced_directory
+from triplecheck.kg._ranges import distinct
+from triplecheck.kg.columnar import ColumnarGraph
+from triplecheck.kg.documents import Document, DocumentStore
+from triplecheck.kg.graph import IntArray
+from triplecheck.kg.progress import ProgressCallback
+from triplecheck.kg.skb.relation_text import relation_texts
 
 Rows = npt.NDArray[np.int64]
 
@@ -84,7 +84,7 @@ def described(graph: ColumnarGraph, documented: Rows) -> Rows | None:
 
 
 def build(
-    graph: ColumnarGraph, documents: DocumentStore | None, folder: Path, progress: Progress | None = None
+    graph: ColumnarGraph, documents: DocumentStore | None, folder: Path, progress: ProgressCallback | None = None
 ) -> None:
     """Render and index the documents of all nodes that have some.
 
@@ -122,7 +122,11 @@ def _owners(graph: ColumnarGraph, documents: DocumentStore | None) -> Rows:
 
 
 def _records(
-    graph: ColumnarGraph, documents: DocumentStore | None, nodes: Rows, lengths: list[int], progress: Progress | None
+    graph: ColumnarGraph,
+    documents: DocumentStore | None,
+    nodes: Rows,
+    lengths: list[int],
+    progress: ProgressCallback | None,
 ) -> Iterator[Document]:
     for start in range(0, len(nodes), _BATCH):
         if progress is not None:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from kg._ranges import positions_in_runs
-from kg.graph import Graph
-from kg.types import Direction
+from triplecheck.kg._ranges import positions_in_runs
+from triplecheck.kg.graph import Graph
+from triplecheck.kg.types import Direction
 
 NAMES_PER_RELATION = 30
 """Neighbours named per node, relation and direction; the others are counted."""

@@ -21,13 +21,13 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from kg._ranges import distinct
-from kg.encode import Encoder
-from kg.errors import KnowledgeBaseError
-from kg.graph import IntArray
-from kg.readers.raw import Progress
-from kg.skb.lazy_vectors import LazyVectors
-from kg.skb.node_documents import NodeDocuments
+from triplecheck.kg._ranges import distinct
+from triplecheck.kg.encode import Encoder
+from triplecheck.kg.errors import KnowledgeBaseError
+from triplecheck.kg.graph import IntArray
+from triplecheck.kg.progress import ProgressCallback
+from triplecheck.kg.skb.lazy_vectors import LazyVectors
+from triplecheck.kg.skb.node_documents import NodeDocuments
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -127,7 +127,7 @@ class VectorSearch:
             self._complete = all(not len(field.missing(rows)) for field in self._fields)
         return self._complete
 
-    def encode_all(self, progress: Progress | None = None) -> None:
+    def encode_all(self, progress: ProgressCallback | None = None) -> None:
         """Make every vector. After a kill, the next call goes on where this one was."""
         for field in self._fields:
             field.fill(np.arange(len(self._documents)), progress)

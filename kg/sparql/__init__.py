@@ -1,10 +1,10 @@
-from kg.sparql.client import Limits, QueryRefusedError, SparqlClient
-from kg.sparql.endpoint import HttpClient
-from kg.sparql.graph import SparqlGraph
-from kg.sparql.in_process import OxigraphClient, RdflibClient
-from kg.sparql.linker import SparqlLinker
-from kg.sparql.terms import Kind, Term
-from kg.vocabulary import Vocabulary
+from triplecheck.kg.sparql.client import Limits, QueryRefusedError, SparqlClient
+from triplecheck.kg.sparql.endpoint import HttpClient
+from triplecheck.kg.sparql.graph import SparqlGraph
+from triplecheck.kg.sparql.in_process import OxigraphClient, RdflibClient
+from triplecheck.kg.sparql.linker import SparqlLinker
+from triplecheck.kg.sparql.terms import Kind, Term
+from triplecheck.kg.vocabulary import Vocabulary
 
 __all__ = [
     "HttpClient",

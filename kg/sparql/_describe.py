@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from kg.readable import entity_label, relation_alias, relation_label
-from kg.sparql._lookup import NODES_PER_QUERY, Lookup, chunks
-from kg.sparql.client import Row
-from kg.sparql.terms import Kind, Term, iri, is_iri
-from kg.types import Entity, Relation
-from kg.vocabulary import Vocabulary
+from triplecheck.kg.readable import entity_label, relation_alias, relation_label
+from triplecheck.kg.sparql._lookup import NODES_PER_QUERY, Lookup, chunks
+from triplecheck.kg.sparql.client import Row
+from triplecheck.kg.sparql.terms import Kind, Term, iri, is_iri
+from triplecheck.kg.types import Entity, Relation
+from triplecheck.kg.vocabulary import Vocabulary
 
 Said = dict[str, list[Term]]
 """Objects by predicate."""

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TypeVar
 
-from kg.errors import GraphUnavailableError
-from kg.sparql.client import Row, SparqlClient
-from kg.sparql.numbers import Numbering
-from kg.sparql.queries import Queries
-from kg.sparql.terms import STRING, Kind, Term, iri, literal, string_variants
-from kg.types import XSD, Direction
-from kg.vocabulary import Vocabulary
+from triplecheck.kg.errors import GraphUnavailableError
+from triplecheck.kg.sparql.client import Row, SparqlClient
+from triplecheck.kg.sparql.numbers import Numbering
+from triplecheck.kg.sparql.queries import Queries
+from triplecheck.kg.sparql.terms import STRING, Kind, Term, iri, literal, string_variants
+from triplecheck.kg.types import XSD, Direction
+from triplecheck.kg.vocabulary import Vocabulary
 
 _log = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from kg.errors import GraphUnavailableError
-from kg.sparql.terms import Term
+from triplecheck.kg.errors import GraphUnavailableError
+from triplecheck.kg.sparql.terms import Term
 
 Row = Mapping[str, Term]
 """One solution: a term per variable; unbound variables are absent."""

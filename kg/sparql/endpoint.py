@@ -9,9 +9,9 @@ import urllib.parse
 from collections.abc import Mapping
 from typing import Any
 
-from kg.errors import GraphUnavailableError, UserError
-from kg.sparql.client import Limits, Meter, QueryRefusedError, Row, too_slow
-from kg.sparql.terms import STRING, Kind, Term
+from triplecheck.kg.errors import GraphUnavailableError, UserError
+from triplecheck.kg.sparql.client import Limits, Meter, QueryRefusedError, Row, too_slow
+from triplecheck.kg.sparql.terms import STRING, Kind, Term
 
 # Longer queries go by POST: servers and proxies cut long addresses off.
 _LONGEST_GET = 1500

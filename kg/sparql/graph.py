@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import pyoxigraph
 
-from kg.graph import Edges, IntArray, RelationCount, RelationSchema
-from kg.sparql._describe import Describer
-from kg.sparql._lookup import Found, Lookup
-from kg.sparql.client import QueryRefusedError, SparqlClient
-from kg.sparql.terms import STRING, Kind, Term, is_iri, literal, string_variants
-from kg.types import Direction, Entity, Literal, Relation
-from kg.vocabulary import Vocabulary
+from triplecheck.kg.graph import Edges, IntArray, RelationCount, RelationSchema
+from triplecheck.kg.sparql._describe import Describer
+from triplecheck.kg.sparql._lookup import Found, Lookup
+from triplecheck.kg.sparql.client import QueryRefusedError, SparqlClient
+from triplecheck.kg.sparql.terms import STRING, Kind, Term, is_iri, literal, string_variants
+from triplecheck.kg.types import Direction, Entity, Literal, Relation
+from triplecheck.kg.vocabulary import Vocabulary
 
 _SCHEMA_TYPES = 1000
 

@@ -6,9 +6,9 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from kg.errors import GraphUnavailableError
-from kg.sparql.client import Limits, Meter, QueryRefusedError, Row
-from kg.sparql.terms import STRING, Kind, Term
+from triplecheck.kg.errors import GraphUnavailableError
+from triplecheck.kg.sparql.client import Limits, Meter, QueryRefusedError, Row
+from triplecheck.kg.sparql.terms import STRING, Kind, Term
 
 if TYPE_CHECKING:
     import pyoxigraph

@@ -9,14 +9,14 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from kg.linking import Candidate
-from kg.mentions import Mention, MentionDetector
-from kg.names import normalize
-from kg.sparql._lookup import chunks
-from kg.sparql.client import SparqlClient
-from kg.sparql.graph import SparqlGraph
-from kg.sparql.terms import Kind, iri, literal
-from kg.vocabulary import Vocabulary
+from triplecheck.kg.linking import Candidate
+from triplecheck.kg.mentions import Mention, MentionDetector
+from triplecheck.kg.names import normalize
+from triplecheck.kg.sparql._lookup import chunks
+from triplecheck.kg.sparql.client import SparqlClient
+from triplecheck.kg.sparql.graph import SparqlGraph
+from triplecheck.kg.sparql.terms import Kind, iri, literal
+from triplecheck.kg.vocabulary import Vocabulary
 
 _LONGEST_NAME = 8  # words
 _MOST_WORDS = 80  # of a question; names further on are not looked for

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from kg.sparql.terms import STRING, iri, literal
-from kg.types import Direction
-from kg.vocabulary import Vocabulary
+from triplecheck.kg.sparql.terms import STRING, iri, literal
+from triplecheck.kg.types import Direction
+from triplecheck.kg.vocabulary import Vocabulary
 
 _PATTERN = {Direction.OUT: "{x} {p} ?y", Direction.IN: "?y {p} {x}"}
 _PLAIN = f"IF(isLiteral(?y) && (LANG(?y) != '' || DATATYPE(?y) = <{STRING}>), STR(?y), ?y)"

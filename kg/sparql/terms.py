@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
-from kg.types import XSD
+from triplecheck.kg.types import XSD
 
 STRING = XSD + "string"
 

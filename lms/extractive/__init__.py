@@ -5,6 +5,6 @@ the values in the prompt: deterministic, in milliseconds, without weights of its
 where nothing is configured and the floor of every evaluation.
 """
 
-from lms.extractive.engine import ExtractiveEngine
+from triplecheck.lms.extractive.engine import ExtractiveEngine
 
 __all__ = ["ExtractiveEngine"]

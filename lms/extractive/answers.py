@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lms.extractive.facts import FactPath, follow, is_quantity, parse_facts
-from lms.extractive.question import Question, graph_name, plain, read_question, written
-from lms.extractive.reasons import NOTHING_TOLD, each, told
-from lms.extractive.relevance import LEAST_SUPPORT, Encode, Hops, PathRelevance, phrases
-from lms.prompt import Prompt
+from triplecheck.lms.extractive.facts import FactPath, follow, is_quantity, parse_facts
+from triplecheck.lms.extractive.question import Question, graph_name, plain, read_question, written
+from triplecheck.lms.extractive.reasons import NOTHING_TOLD, each, told
+from triplecheck.lms.extractive.relevance import LEAST_SUPPORT, Encode, Hops, PathRelevance, phrases
+from triplecheck.lms.prompt import Prompt
 
 # Of two conditions that share an answer, one may be named more faintly: that they share one speaks for it.
 _LEAST_CONDITION = 0.2

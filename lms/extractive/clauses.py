@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from lms.extractive.question import plain
+from triplecheck.lms.extractive.question import plain
 
 _WORD = re.compile(r"'s\b|[^\W_]+(?:\.[^\W_]+)*|[,;:]")
 _ENDING = re.compile(r"(?:ies|es|ed|s|e|d)$")

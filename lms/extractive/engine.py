@@ -10,11 +10,11 @@ from typing import Any
 
 from dspy.lm15 import InvalidRequestError, Request, Response
 
-from kg.encode import Encoder, load_encoder
-from lms.engines import code_hash, messages_of, reply
-from lms.extractive.answers import answer_from_facts
-from lms.extractive.closed_book import answer_directly, answer_from_memory
-from lms.extractive.exploration import (
+from triplecheck.kg.encode import Encoder, load_encoder
+from triplecheck.lms.engines import code_hash, messages_of, reply
+from triplecheck.lms.extractive.answers import answer_from_facts
+from triplecheck.lms.extractive.closed_book import answer_directly, answer_from_memory
+from triplecheck.lms.extractive.exploration import (
     extract_keywords,
     filter_triples,
     judge_and_go_on,
@@ -25,10 +25,10 @@ from lms.extractive.exploration import (
     score_relations,
     update_memory,
 )
-from lms.extractive.paths import select_paths
-from lms.extractive.patterns import revise_triplets, score_candidate, score_candidates, write_triplets
-from lms.extractive.reading import answer_from_references, answer_with_references, next_question
-from lms.extractive.references import (
+from triplecheck.lms.extractive.paths import select_paths
+from triplecheck.lms.extractive.patterns import revise_triplets, score_candidate, score_candidates, write_triplets
+from triplecheck.lms.extractive.reading import answer_from_references, answer_with_references, next_question
+from triplecheck.lms.extractive.references import (
     answer_with_triples,
     check_passages,
     judge_knowledge,
@@ -37,13 +37,13 @@ from lms.extractive.references import (
     write_passage,
     write_passages,
 )
-from lms.extractive.relevance import Encode
-from lms.extractive.statements import extract_triples
-from lms.extractive.synthesis import paraphrase
-from lms.extractive.topics import name_topics
-from lms.prompt import Prompt, read_request
-from lms.sections import COMPLETED, HEADER
-from lms.values import render
+from triplecheck.lms.extractive.relevance import Encode
+from triplecheck.lms.extractive.statements import extract_triples
+from triplecheck.lms.extractive.synthesis import paraphrase
+from triplecheck.lms.extractive.topics import name_topics
+from triplecheck.lms.prompt import Prompt, read_request
+from triplecheck.lms.sections import COMPLETED, HEADER
+from triplecheck.lms.values import render
 
 _CHARACTERS_PER_TOKEN = 4
 _MARKUP = re.compile(r"\[(?=\[)|<(?=/?think)", re.IGNORECASE)

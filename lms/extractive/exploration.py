@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 from rapidfuzz.fuzz import ratio
 
-from lms.extractive.answers import answer_from_facts
-from lms.extractive.facts import FactLine, FactPath, follow, parse_facts
-from lms.extractive.paths import parse_path, rank_paths
-from lms.extractive.question import STOP_WORDS, graph_name, plain, read_question
-from lms.extractive.relevance import Encode, PathRelevance, phrases
-from lms.extractive.topics import known_names, name_topics
-from lms.prompt import Prompt
+from triplecheck.lms.extractive.answers import answer_from_facts
+from triplecheck.lms.extractive.facts import FactLine, FactPath, follow, parse_facts
+from triplecheck.lms.extractive.paths import parse_path, rank_paths
+from triplecheck.lms.extractive.question import STOP_WORDS, graph_name, plain, read_question
+from triplecheck.lms.extractive.relevance import Encode, PathRelevance, phrases
+from triplecheck.lms.extractive.topics import known_names, name_topics
+from triplecheck.lms.prompt import Prompt
 
 _MARGIN = 0.45  # how much worse than the best a path may be that is still chosen
 _TEMPERATURE = 0.15  # of the softmax that makes scores sum to 1

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from lms.extractive.relevance import Hop, Hops
+from triplecheck.lms.extractive.relevance import Hop, Hops
 
 _STEP = re.compile(r" (→|←) ")
 _MORE = re.compile(r"^\.\.\. \d+ more$")

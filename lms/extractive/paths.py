@@ -6,9 +6,9 @@ import re
 
 import numpy as np
 
-from lms.extractive.question import read_question
-from lms.extractive.relevance import Encode, Hop, Hops, PathRelevance, phrases
-from lms.prompt import Prompt
+from triplecheck.lms.extractive.question import read_question
+from triplecheck.lms.extractive.relevance import Encode, Hop, Hops, PathRelevance, phrases
+from triplecheck.lms.prompt import Prompt
 
 _STEP = re.compile(r" (→|←) ")
 _NOTE = re.compile(r" \((?:\d+(?: × (?P<ends>.*))?)\)$")

@@ -8,11 +8,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lms.extractive.clauses import Clauses, read_clauses
-from lms.extractive.question import STOP_WORDS, graph_name, plain, read_question
-from lms.extractive.relevance import BACKWARD, LEAST_SUPPORT, Encode, Hop, Hops, PathRelevance, nearest, phrases
-from lms.extractive.topics import known_names, name_topics
-from lms.prompt import Prompt
+from triplecheck.lms.extractive.clauses import Clauses, read_clauses
+from triplecheck.lms.extractive.question import STOP_WORDS, graph_name, plain, read_question
+from triplecheck.lms.extractive.relevance import (
+    BACKWARD,
+    LEAST_SUPPORT,
+    Encode,
+    Hop,
+    Hops,
+    PathRelevance,
+    nearest,
+    phrases,
+)
+from triplecheck.lms.extractive.topics import known_names, name_topics
+from triplecheck.lms.prompt import Prompt
 
 _FORWARD = "→"
 # Relations that two hops are made of: pairs of all would be too many.

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lms.extractive.question import STOP_WORDS, Question, read_question
-from lms.extractive.relevance import Encode
-from lms.extractive.sentences import (
+from triplecheck.lms.extractive.question import STOP_WORDS, Question, read_question
+from triplecheck.lms.extractive.relevance import Encode
+from triplecheck.lms.extractive.sentences import (
     Sentence,
     Span,
     name_spans,
@@ -25,7 +25,7 @@ from lms.extractive.sentences import (
     stem,
     words_of,
 )
-from lms.prompt import Prompt
+from triplecheck.lms.prompt import Prompt
 
 # Set by hand: a span counts by its sentence first.
 _SHARED_WORDS, _KIND_FITS, _NEAR, _TITLED, _LEADS = 0.3, 0.8, 0.35, 0.15, 0.15

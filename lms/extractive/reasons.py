@@ -6,7 +6,7 @@ else weigh the one for nothing against each of the many beginnings of others alo
 
 from __future__ import annotations
 
-from lms.extractive.facts import FactPath
+from triplecheck.lms.extractive.facts import FactPath
 
 NOTHING_TOLD = "The facts do not tell it."
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from lms.extractive.relevance import Encode
-from lms.extractive.sentences import name_spans
-from lms.extractive.statements import triple_lines
-from lms.prompt import Prompt
+from triplecheck.lms.extractive.relevance import Encode
+from triplecheck.lms.extractive.sentences import name_spans
+from triplecheck.lms.extractive.statements import triple_lines
+from triplecheck.lms.prompt import Prompt
 
 # A passage helps from here on; a little earlier where it has a name of the question.
 _RELEVANT, _RELEVANT_NAMED = 0.4, 0.25

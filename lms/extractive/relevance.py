@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lms.extractive.question import STOP_WORDS, Question
+from triplecheck.lms.extractive.question import STOP_WORDS, Question
 
 FloatArray = npt.NDArray[np.floating[Any]]
 Encode = Callable[[Sequence[str]], FloatArray]

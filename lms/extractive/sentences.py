@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from lms.extractive.question import STOP_WORDS
+from triplecheck.lms.extractive.question import STOP_WORDS
 
 _TITLE = re.compile(r"^([^:.!?\n]{1,80}(?:\.[^:.!?\n]{1,40})*): (?=\S)")
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*(?:st|nd|rd|th)?|[^\W\d_](?:[\w’'&.-]*\w)?\.?|[^\w\s]")

@@ -10,8 +10,8 @@ from __future__ import annotations
 import itertools
 import re
 
-from lms.extractive.sentences import Span, passage_sentences, salient_spans
-from lms.prompt import Prompt
+from triplecheck.lms.extractive.sentences import Span, passage_sentences, salient_spans
+from triplecheck.lms.prompt import Prompt
 
 Statement = tuple[str, str, str]
 

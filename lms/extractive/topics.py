@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from lms.extractive.question import STOP_WORDS, find_span, plain
-from lms.prompt import Prompt
+from triplecheck.lms.extractive.question import STOP_WORDS, find_span, plain
+from triplecheck.lms.prompt import Prompt
 
 _KNOWN_NAME = re.compile(r"^(?:(?P<written>.*?) = )?(?P<name>.*?)(?: \((?P<types>[^()]*)\))?$")
 _WORD = re.compile(r"[^\W_]+(?:\.[^\W_]+)*|'s\b", re.UNICODE)

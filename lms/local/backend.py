@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from lms.local.form import Field
+from triplecheck.lms.local.form import Field
 
 TAIL = 24
 """Tokens at the end of a reply in which a stop text is looked for after each step."""

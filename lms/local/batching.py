@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
-from lms.local.backend import Generated, Prompt
+from triplecheck.lms.local.backend import Generated, Prompt
 
 Generate = Callable[[Sequence[Prompt]], "list[Generated | Exception]"]
 

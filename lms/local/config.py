@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-from lms.sections import COMPLETED
+from triplecheck.lms.sections import COMPLETED
 
 BackendName = Literal["transformers", "llama.cpp"]
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 from dspy.lm15 import Request, Response
 
-from lms.engines import code_hash, messages_of, reply
-from lms.local.backend import Backend, Prompt
-from lms.local.batching import MicroBatcher
-from lms.local.config import LocalConfig
-from lms.local.form import as_numbers, fields_of, shown
-from lms.local.weights import Weights, find_weights
+from triplecheck.lms.engines import code_hash, messages_of, reply
+from triplecheck.lms.local.backend import Backend, Prompt
+from triplecheck.lms.local.batching import MicroBatcher
+from triplecheck.lms.local.config import LocalConfig
+from triplecheck.lms.local.form import as_numbers, fields_of, shown
+from triplecheck.lms.local.weights import Weights, find_weights
 
 
 @dataclass(frozen=True)
@@ -105,9 +105,9 @@ def load_backend(weights: Weights, config: LocalConfig) -> Backend:
         ModelUnavailableError: the library is not installed, or cannot run these weights.
     """
     if config.backend == "llama.cpp":
-        from lms.local.llama_cpp_backend import LlamaCppBackend
+        from triplecheck.lms.local.llama_cpp_backend import LlamaCppBackend
 
         return LlamaCppBackend(weights, config)
-    from lms.local.transformers_backend import TransformersBackend
+    from triplecheck.lms.local.transformers_backend import TransformersBackend
 
     return TransformersBackend(weights, config)

@@ -15,9 +15,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from lms.extractive.facts import parse_facts
-from lms.prompt import read_request
-from lms.sections import HEADER
+from triplecheck.lms.extractive.facts import parse_facts
+from triplecheck.lms.prompt import read_request
+from triplecheck.lms.sections import HEADER
 
 Kind = Literal["text", "lines", "numbers", "items", "copies", "number", "choice"]
 

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from lms.errors import ModelUnavailableError
+from triplecheck.lms.errors import ModelUnavailableError
 
 _NAME = re.compile(r"model\.layers\.(?P<block>\d+)\.(?P<module>[\w.]+)\.lora_(?P<half>[AB])\.weight$")
 _MODULES = {

@@ -10,8 +10,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from lms.local.form import NONE, Field, as_items
-from lms.sections import COMPLETED, HEADER
+from triplecheck.lms.local.form import NONE, Field, as_items
+from triplecheck.lms.sections import COMPLETED, HEADER
 
 _RESERVED = 8
 """Tokens kept for the value of each field that is still to come."""

@@ -10,12 +10,12 @@ from typing import Any
 
 from dspy.lm15 import ContextLengthError
 
-from lms.errors import ModelUnavailableError
-from lms.local.backend import TAIL, Generated, Prompt, room_for_reply, until_stop
-from lms.local.config import LocalConfig
-from lms.local.guide import Guide, likeliest
-from lms.local.vocabulary import TokenizerVocabulary
-from lms.local.weights import Weights
+from triplecheck.lms.errors import ModelUnavailableError
+from triplecheck.lms.local.backend import TAIL, Generated, Prompt, room_for_reply, until_stop
+from triplecheck.lms.local.config import LocalConfig
+from triplecheck.lms.local.guide import Guide, likeliest
+from triplecheck.lms.local.vocabulary import TokenizerVocabulary
+from triplecheck.lms.local.weights import Weights
 
 
 class TransformersBackend:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from lms.errors import ModelUnavailableError
+from triplecheck.lms.errors import ModelUnavailableError
 
 PREFIX = "local/"
 SMOLLM2 = "local/smollm2"

@@ -4,7 +4,7 @@ made = distil(["traces"], "adapters", name="kerag")
 session(made.model)
 """
 
-from optimize.distil.options import DistilOptions
-from optimize.distil.run import Distilled, distil, distil_rows
+from triplecheck.optimize.distil.options import DistilOptions
+from triplecheck.optimize.distil.run import Distilled, distil, distil_rows
 
 __all__ = ["DistilOptions", "Distilled", "distil", "distil_rows"]

@@ -10,8 +10,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from kg import ReadError, UserError
-from lms.local.weights import PREFIX, SMOLLM2, Weights, find_weights
+from triplecheck.kg import ReadError, UserError
+from triplecheck.lms.local.weights import PREFIX, SMOLLM2, Weights, find_weights
 
 FORMAT, VERSION = "triplecheck-distilled", 3
 MANIFEST = "manifest.json"

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from kg import UserError
-from optimize.distil.options import DistilOptions
-from optimize.distil.tokens import Encoded, Encoder
-from optimize.traces import SOURCES, TraceRow, read_traces
-from optimize.traces.rows import Split
+from triplecheck.kg import UserError
+from triplecheck.optimize.distil.options import DistilOptions
+from triplecheck.optimize.distil.tokens import Encoded, Encoder
+from triplecheck.optimize.traces import SOURCES, TraceRow, read_traces
+from triplecheck.optimize.traces.rows import Split
 
 TOO_LONG, NOT_IN_FORM = "too_long", "not_in_form"
 EMPTY, NOT_MEASURED = "empty", "not_measured"

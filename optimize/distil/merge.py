@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kg import UserError
-from kg._atomic import replaced_directory
-from lms.local.gguf_lora import write_gguf_lora
-from lms.local.transformers_backend import load_model, load_tokenizer
-from lms.local.weights import find_weights
+from triplecheck.kg import UserError
+from triplecheck.kg._atomic import replaced_directory
+from triplecheck.lms.local.gguf_lora import write_gguf_lora
+from triplecheck.lms.local.transformers_backend import load_model, load_tokenizer
+from triplecheck.lms.local.weights import find_weights
 
 
 def write_merged(model: str, folder: Path) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
-from kg import UserError
+from triplecheck.kg import UserError
 
 Schedule = Literal["cosine", "constant"]
 Precision = Literal["auto", "float32", "bfloat16"]

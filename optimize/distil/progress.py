@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-Tell = Callable[[str, int, int | None], None]
-"""Called as (what is being done, done so far, total or None). Behind a colon `what` may say how it goes."""
-
 
 def minutes(seconds: float) -> str:
     """A time in the words that one would use for it."""

@@ -14,14 +14,14 @@ from typing import Any
 from dspy.clients.provider import Provider, TrainingJob
 from dspy.clients.utils_finetune import TrainDataFormat
 
-from kg import UserError
-from lms.local import LocalEngine
-from lms.local.weights import plain_name
-from lms.metering import MeteredLM
-from optimize.distil.data import chat_row
-from optimize.distil.options import DistilOptions
-from optimize.distil.progress import Tell
-from optimize.distil.run import distil_rows
+from triplecheck.kg import UserError
+from triplecheck.kg.progress import ProgressCallback
+from triplecheck.lms.local import LocalEngine
+from triplecheck.lms.local.weights import plain_name
+from triplecheck.lms.metering import MeteredLM
+from triplecheck.optimize.distil.data import chat_row
+from triplecheck.optimize.distil.options import DistilOptions
+from triplecheck.optimize.distil.run import distil_rows
 
 
 class LocalJob(TrainingJob):  # type: ignore[misc]
@@ -45,7 +45,7 @@ class LocalProvider(Provider):  # type: ignore[misc]
     """
 
     def __init__(
-        self, engine: LocalEngine, out: Path | str, *, device: str = "auto", progress: Tell | None = None
+        self, engine: LocalEngine, out: Path | str, *, device: str = "auto", progress: ProgressCallback | None = None
     ) -> None:
         super().__init__()
         self.finetunable = True
@@ -90,7 +90,7 @@ class LocalProvider(Provider):  # type: ignore[misc]
         return self._engine.model_id(made.model)
 
 
-def trainable(lm: Any, out: Path | str, *, device: str = "auto", progress: Tell | None = None) -> Any:
+def trainable(lm: Any, out: Path | str, *, device: str = "auto", progress: ProgressCallback | None = None) -> Any:
     """The same language model with a provider that trains it, where it is embedded; else as it is.
 
     A language model that was loaded again has lost its provider: call this anew.

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kg import UnavailableError, UserError
-from kg._atomic import replaced_directory, write_text
-from lms.local.weights import PREFIX, SMOLLM2, Weights
-from optimize.distil.address import (
+from triplecheck.kg import UnavailableError, UserError
+from triplecheck.kg._atomic import replaced_directory, write_text
+from triplecheck.kg.progress import ProgressCallback, no_progress
+from triplecheck.lms.local.weights import PREFIX, SMOLLM2, Weights
+from triplecheck.optimize.distil.address import (
     FORMAT,
     MANIFEST,
     VERSION,
@@ -27,10 +28,9 @@ from optimize.distil.address import (
     read_manifest,
     versions,
 )
-from optimize.distil.data import TrainingData, prepare, read_rows
-from optimize.distil.options import DistilOptions
-from optimize.distil.progress import Tell
-from optimize.traces import TraceRow
+from triplecheck.optimize.distil.data import TrainingData, prepare, read_rows
+from triplecheck.optimize.distil.options import DistilOptions
+from triplecheck.optimize.traces import TraceRow
 
 _NEEDED = {"torch": "torch", "transformers": "transformers", "peft": "peft", "trl": "trl", "accelerate": "accelerate"}
 
@@ -59,7 +59,7 @@ def distil(
     steps: Sequence[str] = (),
     name: str | None = None,
     device: str = "auto",
-    progress: Tell | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Distilled:
     """Train an adapter on collected traces; what is there already is not trained again, what was begun goes on.
 
@@ -92,7 +92,7 @@ def distil_rows(
     options: DistilOptions | None = None,
     name: str | None = None,
     device: str = "auto",
-    progress: Tell | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Distilled:
     """As `distil`, from rows."""
     check_libraries()
@@ -101,7 +101,7 @@ def distil_rows(
         raise UserError(f"{out}: is a file; distilled models are written into a directory")
     if name is not None:
         check_name(out, name)
-    tell = progress or (lambda _what, _done, _total: None)
+    tell = progress or no_progress
     tell("reading", 0, None)
     data = _prepared(rows, weights, options)
     made_from = {
@@ -134,8 +134,8 @@ def check_libraries() -> None:
 
 
 def _prepared(rows: Sequence[TraceRow], weights: Weights, options: DistilOptions) -> TrainingData:
-    from lms.local.transformers_backend import load_tokenizer
-    from optimize.distil.tokens import Encoder
+    from triplecheck.lms.local.transformers_backend import load_tokenizer
+    from triplecheck.optimize.distil.tokens import Encoder
 
     return prepare(rows, Encoder(load_tokenizer(weights)), options)
 
@@ -148,10 +148,10 @@ def _train(
     options: DistilOptions,
     made_from: dict[str, Any],
     device: str,
-    tell: Tell,
+    tell: ProgressCallback,
 ) -> None:
-    from optimize.distil.adapter import WEIGHTS, write_adapter
-    from optimize.distil.training import train
+    from triplecheck.optimize.distil.adapter import WEIGHTS, write_adapter
+    from triplecheck.optimize.distil.training import train
 
     tell("loading the model", 0, None)
     model, course = train(weights, data, options, work, device, tell)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
-from lms.local import LocalConfig
-from lms.local.form import LISTS, NONE, Field, fields_of, shown
-from lms.local.guide import dictated
-from lms.local.transformers_backend import prompt_tokens
-from lms.local.vocabulary import TokenizerVocabulary
-from lms.sections import split_fields
+from triplecheck.lms.local import LocalConfig
+from triplecheck.lms.local.form import LISTS, NONE, Field, fields_of, shown
+from triplecheck.lms.local.guide import dictated
+from triplecheck.lms.local.transformers_backend import prompt_tokens
+from triplecheck.lms.local.vocabulary import TokenizerVocabulary
+from triplecheck.lms.sections import split_fields
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from transformers import DynamicCache
 from transformers.trainer_utils import EvalLoopOutput
 from trl import SFTTrainer
 
-from optimize.distil.packs import EpochOrder, Pack, packs
-from optimize.distil.tokens import Encoded
+from triplecheck.optimize.distil.packs import EpochOrder, Pack, packs
+from triplecheck.optimize.distil.tokens import Encoded
 
 
 class PackCollator:

@@ -15,22 +15,27 @@ from peft.helpers import disable_input_dtype_casting
 from transformers import EarlyStoppingCallback, PrinterCallback, set_seed
 from trl import SFTConfig
 
-from kg import UserError
-from lms.local.transformers_backend import load_model, load_tokenizer
-from lms.local.weights import Weights
-from optimize.distil.adapter import linear_layers, lora_config
-from optimize.distil.data import TrainingData, TrainingRow
-from optimize.distil.options import DistilOptions
-from optimize.distil.packs import EpochOrder
-from optimize.distil.progress import Tell
-from optimize.distil.trainer import PackCollator, PackTrainer
-from optimize.distil.watching import Watch
+from triplecheck.kg import UserError
+from triplecheck.kg.progress import ProgressCallback
+from triplecheck.lms.local.transformers_backend import load_model, load_tokenizer
+from triplecheck.lms.local.weights import Weights
+from triplecheck.optimize.distil.adapter import linear_layers, lora_config
+from triplecheck.optimize.distil.data import TrainingData, TrainingRow
+from triplecheck.optimize.distil.options import DistilOptions
+from triplecheck.optimize.distil.packs import EpochOrder
+from triplecheck.optimize.distil.trainer import PackCollator, PackTrainer
+from triplecheck.optimize.distil.watching import Watch
 
 _LOGGED = 50  # points of the training loss, about
 
 
 def train(
-    weights: Weights, data: TrainingData, options: DistilOptions, work: Path, device: str, tell: Tell | None = None
+    weights: Weights,
+    data: TrainingData,
+    options: DistilOptions,
+    work: Path,
+    device: str,
+    tell: ProgressCallback | None = None,
 ) -> tuple[Any, dict[str, Any]]:
     """Train an adapter, from the last checkpoint in `work` where there is one.
 

@@ -9,8 +9,9 @@ from typing import Any
 
 from transformers import TrainerCallback
 
-from kg._atomic import write_text
-from optimize.distil.progress import Tell, minutes
+from triplecheck.kg._atomic import write_text
+from triplecheck.kg.progress import ProgressCallback
+from triplecheck.optimize.distil.progress import minutes
 
 SAVE_EVERY = 300.0
 """Seconds after which a checkpoint is written, besides those after each measurement."""
@@ -26,7 +27,7 @@ class Watch(TrainerCallback):  # type: ignore[misc]
         checkpoint: that the run goes on from.
     """
 
-    def __init__(self, trainer: Any, tell: Tell | None, checkpoint: Path | None) -> None:
+    def __init__(self, trainer: Any, tell: ProgressCallback | None, checkpoint: Path | None) -> None:
         self.seconds, self.tokens = _spent(checkpoint)
         self._trainer, self._tell = trainer, tell
         self._before = (self.seconds, self.tokens)

@@ -1,8 +1,8 @@
 """Fitting: a program's options chosen on one half of some questions, when to abstain on the other, with a guarantee."""
 
-from optimize.fit.fitting import Fitted, Plan, fit_program, halves
-from optimize.fit.promise import Choice, Point, Promise, Sample, check_promise, choose_threshold
-from optimize.fit.space import Option, read_space, space_of
+from triplecheck.optimize.fit.fitting import Fitted, Plan, fit_program, halves
+from triplecheck.optimize.fit.promise import Choice, Point, Promise, Sample, check_promise, choose_threshold
+from triplecheck.optimize.fit.space import Option, read_space, space_of
 
 __all__ = [
     "Choice",

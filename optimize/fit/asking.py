@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evals import evaluate
-from evals.configuration import digest
-from evals.progress import Progress
-from evals.questions import Question
-from kg import KnowledgeBase, UnavailableError
-from lms import BudgetExceededError, Usage
-from lms.budget import LIMITS
-from lms.ledger import Ledger
-from lms.usage import total
-from programs import Program
+from triplecheck.evals import evaluate
+from triplecheck.evals.configuration import digest
+from triplecheck.evals.progress import Progress
+from triplecheck.evals.questions import Question
+from triplecheck.kg import KnowledgeBase, UnavailableError
+from triplecheck.lms import BudgetExceededError, Usage
+from triplecheck.lms.budget import LIMITS
+from triplecheck.lms.ledger import Ledger
+from triplecheck.lms.usage import total
+from triplecheck.programs import Program
 
 Row = Mapping[str, Any]
 Make = Callable[[Mapping[str, Any]], Program]

@@ -13,22 +13,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evals.progress import Progress
-from evals.questions import Question
-from kg import KnowledgeBase, UserError
-from lms import Budget, Roles, Usage, session
-from optimize.bundle import Bundle, save_bundle
-from optimize.fit.asking import Asking
-from optimize.fit.observed import Observed, observe, sample
-from optimize.fit.picture import draw
-from optimize.fit.promise import Choice, Point, Promise, check_promise, choose_threshold, point_at
-from optimize.fit.report import notes, plain_report, sentence, write_report
-from optimize.fit.search import Search, Searched
-from optimize.fit.space import Option, nested
-from optimize.optimizers.voting import Voting
-from optimize.pareto import Objective
-from programs import Program, Sources
-from programs.options import make_program
+from triplecheck.evals.progress import Progress
+from triplecheck.evals.questions import Question
+from triplecheck.kg import KnowledgeBase, UserError
+from triplecheck.lms import Budget, Roles, Usage, session
+from triplecheck.optimize.bundle import Bundle, save_bundle
+from triplecheck.optimize.fit.asking import Asking
+from triplecheck.optimize.fit.observed import Observed, observe, sample
+from triplecheck.optimize.fit.picture import draw
+from triplecheck.optimize.fit.promise import Choice, Point, Promise, check_promise, choose_threshold, point_at
+from triplecheck.optimize.fit.report import notes, plain_report, sentence, write_report
+from triplecheck.optimize.fit.search import Search, Searched
+from triplecheck.optimize.fit.space import Option, nested
+from triplecheck.optimize.optimizers.voting import Voting
+from triplecheck.optimize.pareto import Objective
+from triplecheck.programs import Program, Sources
+from triplecheck.programs.options import make_program
 
 CALIBRATION = "calibration"
 """Names the half that the threshold is chosen on."""

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from optimize.candidates import Candidate
-from optimize.fit.promise import Sample, sample_of
+from triplecheck.optimize.candidates import Candidate
+from triplecheck.optimize.fit.promise import Sample, sample_of
 
 
 @dataclass(frozen=True)

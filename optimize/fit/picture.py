@@ -6,11 +6,11 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kg._atomic import write_bytes
-from optimize.fit.report import reliability
+from triplecheck.kg._atomic import write_bytes
+from triplecheck.optimize.fit.report import reliability
 
 if TYPE_CHECKING:
-    from optimize.fit.fitting import Fitted
+    from triplecheck.optimize.fit.fitting import Fitted
 
 _INCHES = (10.0, 4.4)
 _DOTS_PER_INCH = 120

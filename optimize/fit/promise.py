@@ -24,7 +24,7 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from kg import UserError
+from triplecheck.kg import UserError
 
 Promise = Literal["answered", "asked"]
 

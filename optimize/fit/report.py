@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evals.configuration import plain
-from evals.metrics import area_under_risk_coverage, expected_calibration_error
-from kg._atomic import write_text
-from optimize.fit.promise import Point, fewest_needed
-from optimize.fit.space import label
-from programs import Know3RAG
+from triplecheck.evals.configuration import plain
+from triplecheck.evals.metrics import area_under_risk_coverage, expected_calibration_error
+from triplecheck.kg._atomic import write_text
+from triplecheck.optimize.fit.promise import Point, fewest_needed
+from triplecheck.optimize.fit.space import label
+from triplecheck.programs import Know3RAG
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from optimize.fit.fitting import Fitted
-    from optimize.fit.observed import Observed
+    from triplecheck.optimize.fit.fitting import Fitted
+    from triplecheck.optimize.fit.observed import Observed
 
 FORMAT, VERSION = "triplecheck-fit", 1
 _BINS = 8

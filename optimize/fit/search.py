@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evals.asking import names_for
-from evals.questions import Question
-from evals.rows import scored_row
-from lms import BudgetExceededError
-from optimize.candidates import Candidate
-from optimize.fit.asking import Asking, Row
-from optimize.fit.observed import Observed, candidate, observe
-from optimize.fit.space import Option, held, label
-from optimize.pareto import Objective, choose
-from programs import Know3RAG, Program
-from programs.know3rag_replay import REPLAYED, Recorded, read_turns, replay_turns
+from triplecheck.evals.asking import names_for
+from triplecheck.evals.questions import Question
+from triplecheck.evals.rows import scored_row
+from triplecheck.lms import BudgetExceededError
+from triplecheck.optimize.candidates import Candidate
+from triplecheck.optimize.fit.asking import Asking, Row
+from triplecheck.optimize.fit.observed import Observed, candidate, observe
+from triplecheck.optimize.fit.space import Option, held, label
+from triplecheck.optimize.pareto import Objective, choose
+from triplecheck.programs import Know3RAG, Program
+from triplecheck.programs.know3rag_replay import REPLAYED, Recorded, read_turns, replay_turns
 
 FITTING = "fitting"
 """Names the half that options are chosen on."""

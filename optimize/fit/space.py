@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kg import UserError
-from programs import Program
+from triplecheck.kg import UserError
+from triplecheck.programs import Program
 
 _SPACES: dict[str, dict[str, tuple[Any, ...]]] = {
     "know3rag": {

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evals.gold import comparable
-from evals.metrics import Predicted, set_scores
-from optimize.metrics.case import Case
-from optimize.metrics.scored import Scored, StepCall, StepMetric, listed
+from triplecheck.evals.gold import comparable
+from triplecheck.evals.metrics import Predicted, set_scores
+from triplecheck.optimize.metrics.case import Case
+from triplecheck.optimize.metrics.scored import Scored, StepCall, StepMetric, listed
 
 _UNPROVED = 0.5
 """What a right answer is worth whose cited facts do not hold it."""

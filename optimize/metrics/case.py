@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Self
 
-from evals.gold import Gold, linker_names, resolve_gold
-from evals.questions import Question
-from kg import Direction, Graph, normalize
-from kg.plausibility import Grounder
-from optimize.metrics.gold_paths import Hops, gold_paths
-from programs import Sources
+from triplecheck.evals.gold import Gold, linker_names, resolve_gold
+from triplecheck.evals.questions import Question
+from triplecheck.kg import Direction, Graph, normalize
+from triplecheck.kg.plausibility import Grounder
+from triplecheck.optimize.metrics.gold_paths import Hops, gold_paths
+from triplecheck.programs import Sources
 
 _FURTHEST = 3
 _HITS = 5

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import dspy
 
-from optimize.metrics.case import Case
-from optimize.metrics.scored import Scored, StepCall
-from optimize.metrics.steps import step_metric
-from programs.steps import Checked, Stopped
+from triplecheck.evals.questions import Question, parse_question
+from triplecheck.kg import KnowledgeBase, UserError
+from triplecheck.optimize.metrics.case import Case
+from triplecheck.optimize.metrics.scored import Scored, StepCall
+from triplecheck.optimize.metrics.steps import step_metric
+from triplecheck.optimize.metrics.whole import proved, whole
+from triplecheck.programs import Sources
+from triplecheck.programs.steps import Checked, Stopped
 
 TraceRow = tuple[Any, Mapping[str, Any], Any]
 """A predictor, its inputs, its outputs: a row of DSPy's trace."""
@@ -42,3 +46,59 @@ def feedback(case: Case, found: Scored, prediction: Any, calls: Iterable[TraceRo
         elif isinstance(step, Checked) and not step.passed:
             parts.append(f"Check of {step.what} failed: {step.reason}. ")
     return "".join(dict.fromkeys(parts)).strip()
+
+
+FeedbackMetric = Callable[..., Any]
+"""`metric(example, prediction, trace=None, pred_name=None, pred_trace=None)`, as DSPy's optimizers call metrics."""
+
+
+def feedback_metric(knowledge_base: KnowledgeBase, questions: Iterable[Question | Mapping[str, Any]]) -> FeedbackMetric:
+    """A strict metric for any DSPy optimizer, with feedback in words for those that read it.
+
+    `BootstrapFewShot`, `MIPROv2`, `SIMBA` and `dspy.Evaluate` get a score from 0 to 1: the F1 of the answers. While
+    demonstrations are collected (`trace` is given) they get True for an answer that is right and proved by the
+    graph. `GEPA`, which passes `pred_name` by position or by name, gets `dspy.Prediction(score, feedback)`. The
+    feedback tells what the answer lacks and, for the step in view, what that step did wrong.
+
+    Args:
+        knowledge_base: the graph that answers are checked against.
+        questions: with their answers: `Question`s, or mappings with `question`, `answers` and, where there is one,
+            `id`. An example is recognised by the text of its field `question`.
+
+    Returns:
+        The metric. It raises `UserError` for an example whose question it was not given.
+
+    Raises:
+        UserError: a mapping is no question.
+    """
+    sources = Sources.of(knowledge_base)
+    cases = {question.question: Case(question, sources) for question in map(_as_question, questions)}
+
+    def metric(
+        example: Any,
+        prediction: Any,
+        trace: Any = None,
+        pred_name: str | None = None,
+        pred_trace: Sequence[TraceRow] | None = None,
+    ) -> Any:
+        case = cases.get(example["question"])
+        if case is None:
+            raise UserError(f"the metric was not given the question {example['question']!r}; pass it with its answers")
+        scored = Scored(0.0, "The program failed. ") if prediction is None else whole(case, prediction)
+        if pred_name is not None or pred_trace is not None:
+            told = feedback(case, scored, prediction, pred_trace or ())
+            return dspy.Prediction(score=scored.score, feedback=told)
+        if trace is not None:
+            return prediction is not None and proved(case, prediction)
+        return scored.score
+
+    return metric
+
+
+def _as_question(question: Question | Mapping[str, Any]) -> Question:
+    if isinstance(question, Question):
+        return question
+    try:
+        return parse_question({"id": str(question.get("question")), **question})
+    except ValueError as error:
+        raise UserError(f"question {dict(question)!r}: {error}") from error

@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
-from evals.questions import Question
-from kg import Direction, Graph, IntArray, normalize
-from optimize.traces.gold_paths import follow, found_paths, given_paths
-from programs.subgraph import Hop, notation
+from triplecheck.evals.questions import Question
+from triplecheck.kg import Direction, Graph, IntArray, normalize
+from triplecheck.optimize.traces.gold_paths import follow, found_paths, given_paths
+from triplecheck.programs.subgraph import Hop, notation
 
 Hops = tuple[Hop, ...]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from optimize.metrics.case import Case
-from optimize.metrics.scored import Scored, StepCall, StepMetric, listed
+from triplecheck.optimize.metrics.case import Case
+from triplecheck.optimize.metrics.scored import Scored, StepCall, StepMetric, listed
 
 _MEANT = 3
 """Nodes that one name may mean."""

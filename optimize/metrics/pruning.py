@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from optimize.metrics.case import Case
-from optimize.metrics.gold_paths import is_written, leads_on, written_hops
-from optimize.metrics.scored import Scored, StepCall, StepMetric, listed, overlap
+from triplecheck.optimize.metrics.case import Case
+from triplecheck.optimize.metrics.gold_paths import is_written, leads_on, written_hops
+from triplecheck.optimize.metrics.scored import Scored, StepCall, StepMetric, listed, overlap
 
 _BETA = 2.0
 """What is dropped cannot be had back; what is kept without need costs tokens."""

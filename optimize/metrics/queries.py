@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from optimize.metrics.case import Case
-from optimize.metrics.scored import Scored, StepCall, StepMetric
+from triplecheck.optimize.metrics.case import Case
+from triplecheck.optimize.metrics.scored import Scored, StepCall, StepMetric
 
 
 def asks_further(output: str) -> StepMetric:

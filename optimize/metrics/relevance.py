@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kg import normalize
-from optimize.metrics.case import Case
-from optimize.metrics.scored import Scored, StepCall, StepMetric, listed, overlap
-from programs.rerank import read_verdicts
+from triplecheck.kg import normalize
+from triplecheck.optimize.metrics.case import Case
+from triplecheck.optimize.metrics.scored import Scored, StepCall, StepMetric, listed, overlap
+from triplecheck.programs.rerank import read_verdicts
 
 _LEAST = 0.5
 """A score from which on a candidate is taken to be an answer."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from optimize.metrics.case import Case
+    from triplecheck.optimize.metrics.case import Case
 
 _SHOWN = 5
 

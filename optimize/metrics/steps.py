@@ -6,20 +6,20 @@ from collections.abc import Iterable
 
 import dspy
 
-import signatures as steps
-from optimize.metrics.answering import answers_from_facts, answers_in
-from optimize.metrics.linking import names_topics
-from optimize.metrics.pruning import keeps_facts, keeps_paths
-from optimize.metrics.queries import asks_further
-from optimize.metrics.relevance import (
+from triplecheck import signatures as steps
+from triplecheck.optimize.metrics.answering import answers_from_facts, answers_in
+from triplecheck.optimize.metrics.linking import names_topics
+from triplecheck.optimize.metrics.pruning import keeps_facts, keeps_paths
+from triplecheck.optimize.metrics.queries import asks_further
+from triplecheck.optimize.metrics.relevance import (
     judges_passage,
     judges_sufficiency,
     scores_candidate,
     scores_candidates,
     selects_passages,
 )
-from optimize.metrics.scored import StepMetric
-from optimize.metrics.triples import extracts_triples, writes_patterns
+from triplecheck.optimize.metrics.scored import StepMetric
+from triplecheck.optimize.metrics.triples import extracts_triples, writes_patterns
 
 _METRICS: dict[type[dspy.Signature], StepMetric] = {
     steps.NameTopics: names_topics("topics"),

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from kg import Direction, Variable
-from kg.plausibility import Grounded
-from optimize.metrics.case import Case
-from optimize.metrics.scored import Scored, StepCall, StepMetric, listed, overlap
-from programs.triple_lines import read_triples
-from programs.triplets import read_triplets
-
-Edge = tuple[int, int, int]
+from triplecheck.kg import Direction, Variable
+from triplecheck.kg.plausibility import Grounded
+from triplecheck.kg.types import Edge
+from triplecheck.optimize.metrics.case import Case
+from triplecheck.optimize.metrics.scored import Scored, StepCall, StepMetric, listed, overlap
+from triplecheck.programs.triple_lines import read_triples
+from triplecheck.programs.triplets import read_triplets
 
 _MENTIONED = 40
 _EDGES = 200

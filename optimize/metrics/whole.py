@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dspy
 
-from evals.gold import resolve_predicted
-from evals.metrics import set_scores
-from optimize.metrics.case import Case
-from optimize.metrics.scored import Scored, listed
-from programs import replay
+from triplecheck.evals.gold import resolve_predicted
+from triplecheck.evals.metrics import set_scores
+from triplecheck.optimize.metrics.case import Case
+from triplecheck.optimize.metrics.scored import Scored, listed
+from triplecheck.programs import replay
 
 
 def whole(case: Case, prediction: dspy.Prediction) -> Scored:

@@ -8,14 +8,14 @@ from typing import Any
 
 import dspy
 
-from kg import UserError
-from optimize.optimizers.few_shot import BOOTSTRAP_FEW_SHOT, LABELED_FEW_SHOT, OPTUNA, RANDOM_SEARCH
-from optimize.optimizers.instructions import COPRO, INFER_RULES, MIPRO
-from optimize.optimizers.reflective import GEPA, SIMBA
-from optimize.optimizers.voting import Voting
-from optimize.optimizers.weights import BOOTSTRAP_FINETUNE
-from optimize.spec import Job, OptimizerSpec, Runs, Size, Value
-from optimize.state import steps_of
+from triplecheck.kg import UserError
+from triplecheck.optimize.optimizers.few_shot import BOOTSTRAP_FEW_SHOT, LABELED_FEW_SHOT, OPTUNA, RANDOM_SEARCH
+from triplecheck.optimize.optimizers.instructions import COPRO, INFER_RULES, MIPRO
+from triplecheck.optimize.optimizers.reflective import GEPA, SIMBA
+from triplecheck.optimize.optimizers.voting import Voting
+from triplecheck.optimize.optimizers.weights import BOOTSTRAP_FINETUNE
+from triplecheck.optimize.spec import Job, OptimizerSpec, Runs, Size, Value
+from triplecheck.optimize.state import steps_of
 
 _PARTS = (
     LABELED_FEW_SHOT,

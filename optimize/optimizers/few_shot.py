@@ -13,10 +13,10 @@ from typing import Any
 
 import dspy
 
-from optimize.optimizers.nearest import nearest
-from optimize.optimizers.traces import right_runs
-from optimize.spec import Job, OptimizerSpec, Runs, Size, Value
-from optimize.state import steps_of
+from triplecheck.optimize.optimizers.nearest import nearest
+from triplecheck.optimize.optimizers.traces import right_runs
+from triplecheck.optimize.spec import Job, OptimizerSpec, Runs, Size, Value
+from triplecheck.optimize.state import steps_of
 
 
 def _labeled(job: Job) -> dspy.Module:

@@ -8,7 +8,7 @@ from typing import Any
 
 import dspy
 
-from optimize.spec import Job, OptimizerSpec, Runs, Size, Value
+from triplecheck.optimize.spec import Job, OptimizerSpec, Runs, Size, Value
 
 
 def _copro(job: Job) -> dspy.Module:

@@ -13,8 +13,8 @@ from typing import Any, Self
 import dspy
 import numpy as np
 
-from programs import Program
-from programs.steps import Step
+from triplecheck.programs import Program
+from triplecheck.programs.steps import Step
 
 Run = Mapping[str, Sequence[dspy.Example]]
 """The calls of one run, by step."""
@@ -36,13 +36,13 @@ class Neighbours:
 
     @functools.cached_property
     def _vectors(self) -> Any:
-        from kg.encode import load_encoder
+        from triplecheck.kg.encode import load_encoder
 
         return load_encoder().encode(self.questions)
 
     def of(self, question: str) -> dict[str, list[dspy.Example]]:
         """Demonstrations of each step, from the nearest question down; a question is no example of itself."""
-        from kg.encode import load_encoder
+        from triplecheck.kg.encode import load_encoder
 
         if not self.questions:
             return {}

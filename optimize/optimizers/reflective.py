@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import dspy
 
-from optimize.spec import Job, OptimizerSpec, Runs, Size, Value
+from triplecheck.optimize.spec import Job, OptimizerSpec, Runs, Size, Value
 
 
 def _simba(job: Job) -> dspy.Module:

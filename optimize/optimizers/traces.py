@@ -7,10 +7,10 @@ from typing import Any
 
 import dspy
 
-from kg import TriplecheckError
-from optimize.scoring import CASE
-from optimize.spec import Job
-from optimize.state import steps_of
+from triplecheck.kg import TriplecheckError
+from triplecheck.optimize.scoring import CASE
+from triplecheck.optimize.spec import Job
+from triplecheck.optimize.state import steps_of
 
 Demos = dict[str, list[dspy.Example]]
 

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import dspy
 
-from kg import normalize
-from lms import session
-from programs import Outcome, Program
-from programs.steps import Step, Trace
+from triplecheck.kg import normalize
+from triplecheck.lms import session
+from triplecheck.programs import Outcome, Program
+from triplecheck.programs.steps import Step, Trace
 
 
 class Voting(Program):

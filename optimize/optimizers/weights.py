@@ -6,11 +6,11 @@ from typing import Any
 
 import dspy
 
-from kg import UserError
-from lms import TolerantAdapter
-from optimize.distil.provider import trainable
-from optimize.optimizers.traces import right_runs
-from optimize.spec import Job, OptimizerSpec, Runs
+from triplecheck.kg import UserError
+from triplecheck.lms import TolerantAdapter
+from triplecheck.optimize.distil.provider import trainable
+from triplecheck.optimize.optimizers.traces import right_runs
+from triplecheck.optimize.spec import Job, OptimizerSpec, Runs
 
 
 def _finetune(job: Job) -> dspy.Module:

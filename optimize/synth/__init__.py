@@ -4,7 +4,7 @@ made = synthesise(KnowledgeBase.open("kbs/films"), 1_000, seed=0)
 write_questions(made.questions, "films.jsonl")
 """
 
-from optimize.synth.make import Synthesis, synthesise
-from optimize.synth.shapes import KINDS
+from triplecheck.optimize.synth.make import Synthesis, synthesise
+from triplecheck.optimize.synth.shapes import KINDS
 
 __all__ = ["KINDS", "Synthesis", "synthesise"]

@@ -6,9 +6,9 @@ stands for what is at the end of a path ("the director of Alien", "the film that
 
 from __future__ import annotations
 
-from kg import Direction
-from optimize.synth.english import article, base_form, is_participle, plural
-from optimize.synth.wordings import End, EndKind, Kind, Wording
+from triplecheck.kg import Direction
+from triplecheck.optimize.synth.english import article, base_form, is_participle, plural
+from triplecheck.optimize.synth.wordings import End, EndKind, Kind, Wording
 
 _STATES = frozenset("based known located married named situated spoken used".split())
 _LONG = 4  # words

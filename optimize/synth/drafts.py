@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evals.retrieval.conditions import TARGET, Row, solve
-from kg import Direction, IntArray, KnowledgeBase
-from optimize.traces.gold_paths import GoldPath
+from triplecheck.evals.retrieval.conditions import TARGET, Row, solve
+from triplecheck.kg import Direction, IntArray, KnowledgeBase
+from triplecheck.optimize.traces.gold_paths import GoldPath
 
 
 @dataclass(frozen=True)

@@ -8,16 +8,17 @@ from dataclasses import dataclass, replace
 
 from rapidfuzz import fuzz
 
-from evals.configuration import digest
-from evals.questions import Question, sampled
-from evals.variants import make_variant
-from kg import KnowledgeBase, UserError, normalize
-from lms import Roles, session
-from optimize.synth.drafts import Draft
-from optimize.synth.paraphrase import paraphrased
-from optimize.synth.shapes import KINDS, SHAPES, Drawing
-from optimize.synth.surroundings import Surroundings
-from optimize.traces.gold_paths import gold_row
+from triplecheck.evals.configuration import digest
+from triplecheck.evals.questions import Question, sampled
+from triplecheck.evals.variants import make_variant
+from triplecheck.kg import KnowledgeBase, UserError, normalize
+from triplecheck.kg.progress import no_progress
+from triplecheck.lms import Roles, session
+from triplecheck.optimize.synth.drafts import Draft
+from triplecheck.optimize.synth.paraphrase import paraphrased
+from triplecheck.optimize.synth.shapes import KINDS, SHAPES, Drawing
+from triplecheck.optimize.synth.surroundings import Surroundings
+from triplecheck.optimize.traces.gold_paths import gold_row
 
 MOST_ANSWERS = 10
 TEMPLATE = "template"
@@ -76,7 +77,7 @@ def synthesise(
         UserError: a bad argument, or the graph has not so many questions.
     """
     _check(count, kinds, phrasings, typos)
-    say = progress or (lambda _what, _done, _total: None)
+    say = progress or no_progress
     drafts = _Drafts(Drawing(Surroundings(kb, random.Random(seed)), most_answers), kinds)
     taken = set(map(_asks, avoid))
     questions: list[Question] = []

@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 
-from evals.executors.threads import spread
-from kg import normalize
-from lms import ModelReplyError, RolePredict
-from signatures.synthesis import ParaphraseQuestion
+from triplecheck.evals.executors.threads import spread
+from triplecheck.kg import normalize
+from triplecheck.lms import ModelReplyError, RolePredict
+from triplecheck.signatures.synthesis import ParaphraseQuestion
 
 _LONGEST = 3.0
 """A wording that is so many times as long as the question says something else besides."""

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kg import Direction, IntArray
-from kg.patterns import extreme
-from optimize.synth.clauses import noun_phrase, predicate
-from optimize.synth.drafts import Draft, holds
-from optimize.synth.english import plural
-from optimize.synth.surroundings import Surroundings
-from optimize.synth.wh import questions
-from optimize.synth.wordings import End, EndKind, Kind, end_of
-from optimize.traces.gold_paths import GoldPath
-from programs.subgraph import Hop
+from triplecheck.kg import Direction, IntArray
+from triplecheck.kg.patterns import extreme
+from triplecheck.optimize.synth.clauses import noun_phrase, predicate
+from triplecheck.optimize.synth.drafts import Draft, holds
+from triplecheck.optimize.synth.english import plural
+from triplecheck.optimize.synth.surroundings import Surroundings
+from triplecheck.optimize.synth.wh import questions
+from triplecheck.optimize.synth.wordings import End, EndKind, Kind, end_of
+from triplecheck.optimize.traces.gold_paths import GoldPath
+from triplecheck.programs.subgraph import Hop
 
 _MIDDLE = 5  # nodes between two hops that a singular noun phrase may stand for
 _COUNTED = (2, 60)

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kg import Direction, IntArray, KnowledgeBase, normalize
-from kg.types import XSD
-from optimize.synth.wordings import Wording, wordings_of
-from optimize.traces.gold_paths import follow
-from programs.subgraph import Hop
+from triplecheck.kg import Direction, IntArray, KnowledgeBase, normalize
+from triplecheck.kg.types import XSD
+from triplecheck.optimize.synth.wordings import Wording, wordings_of
+from triplecheck.optimize.traces.gold_paths import follow
+from triplecheck.programs.subgraph import Hop
 
 _NAME_LENGTH = 60  # characters
 _BARE_ID = re.compile(r"[/#:]|^[a-zA-Z]?\d+$")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kg import Direction
-from optimize.synth.clauses import be, is_short, noun_phrase, predicate, relative
-from optimize.synth.english import article, base_form, is_person, plural, possessive
-from optimize.synth.wordings import End, EndKind, Kind, Wording
+from triplecheck.kg import Direction
+from triplecheck.optimize.synth.clauses import be, is_short, noun_phrase, predicate, relative
+from triplecheck.optimize.synth.english import article, base_form, is_person, plural, possessive
+from triplecheck.optimize.synth.wordings import End, EndKind, Kind, Wording
 
 
 def questions(wording: Wording, direction: Direction, name: str, end: End, *, many: bool = False) -> list[str]:

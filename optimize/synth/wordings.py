@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from kg import Direction, Graph, IntArray
-from kg.types import XSD
-from kg.values import quantity
-from optimize.synth.english import (
+from triplecheck.kg import Direction, Graph, IntArray
+from triplecheck.kg.types import XSD
+from triplecheck.kg.values import quantity
+from triplecheck.optimize.synth.english import (
     PREPOSITIONS,
     base_form,
     is_gendered_kin,

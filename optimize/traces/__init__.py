@@ -6,9 +6,9 @@
 Source: KERAG (arXiv 2509.04716).
 """
 
-from optimize.traces.collect import GOLD, VERIFIED, collect
-from optimize.traces.export import FORMS, export
-from optimize.traces.manifest import Manifest, read_traces
-from optimize.traces.rows import SOURCES, Source, TraceRow
+from triplecheck.optimize.traces.collect import GOLD, VERIFIED, collect
+from triplecheck.optimize.traces.export import FORMS, export
+from triplecheck.optimize.traces.manifest import Manifest, read_traces
+from triplecheck.optimize.traces.rows import SOURCES, Source, TraceRow
 
 __all__ = ["FORMS", "GOLD", "SOURCES", "VERIFIED", "Manifest", "Source", "TraceRow", "collect", "export", "read_traces"]

@@ -12,20 +12,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from evals import Progress, Question, evaluate
-from evals.asking import Asker, Finished, OutOfBudget
-from evals.executors import Job, Result
-from evals.executors.threads import spread
-from kg import KnowledgeBase, UserError
-from lms import Budget, Roles
-from optimize.traces.gold import NAME, GoldEngine, check_computable, gold_engine, uncomputable
-from optimize.traces.gold.steps import ANSWERING, fields_of
-from optimize.traces.manifest import MANIFEST, Manifest, assemble
-from optimize.traces.recording import Call, Recorder, recording
-from optimize.traces.records import Record, Records
-from optimize.traces.rows import Source, TraceRow, trace_row
-from optimize.traces.verify import rejection
-from programs import Program
+from triplecheck.evals import Progress, Question, evaluate
+from triplecheck.evals.asking import Asker, Finished, OutOfBudget
+from triplecheck.evals.executors import Job, Result
+from triplecheck.evals.executors.threads import spread
+from triplecheck.kg import KnowledgeBase, UserError
+from triplecheck.lms import Budget, Roles
+from triplecheck.optimize.traces.gold import NAME, GoldEngine, check_computable, gold_engine, uncomputable
+from triplecheck.optimize.traces.gold.steps import ANSWERING, fields_of
+from triplecheck.optimize.traces.manifest import MANIFEST, Manifest, assemble
+from triplecheck.optimize.traces.recording import Call, Recorder, recording
+from triplecheck.optimize.traces.records import Record, Records
+from triplecheck.optimize.traces.rows import Source, TraceRow, trace_row
+from triplecheck.optimize.traces.verify import rejection
+from triplecheck.programs import Program
 
 VERIFIED: Source = "verified"
 GOLD: Source = "gold"

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from kg import UserError
-from kg._atomic import replaced_directory, write_text
-from optimize.traces.rows import Message, Split, TraceRow
+from triplecheck.kg import UserError
+from triplecheck.kg._atomic import replaced_directory, write_text
+from triplecheck.optimize.traces.rows import Message, Split, TraceRow
 
 _SPLITS: tuple[Split, ...] = get_args(Split)
 _ABOUT = ("key", "id", "program", "signature", "role", "source", "model")

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from kg import Direction, Graph, IntArray
-from programs.subgraph import Hop
+from triplecheck.kg import Direction, Graph, IntArray
+from triplecheck.programs.subgraph import Hop
 
 _WAYS = {"out": Direction.OUT, "in": Direction.IN}
 _FRONTIER = 300  # nodes from which a path is followed on

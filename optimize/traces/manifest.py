@@ -10,11 +10,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from evals.questions import Question
-from kg import ReadError, UserError
-from kg._atomic import write_bytes, write_text
-from optimize.traces.records import Record, read_records, rejections
-from optimize.traces.rows import SOURCES, TraceRow, split_of
+from triplecheck.evals.questions import Question
+from triplecheck.kg import ReadError, UserError
+from triplecheck.kg._atomic import write_bytes, write_text
+from triplecheck.optimize.traces.records import Record, read_records, rejections
+from triplecheck.optimize.traces.rows import SOURCES, TraceRow, split_of
 
 FORMAT, VERSION = "triplecheck-traces", 1
 TRACES, MANIFEST = "traces.jsonl", "manifest.json"

@@ -14,9 +14,9 @@ from typing import Any
 import dspy
 from dspy.utils.callback import BaseCallback, callback_context
 
-from lms import RolePredict
-from lms.metering import model_name, reply_was_cut
-from programs import Program
+from triplecheck.lms import RolePredict
+from triplecheck.lms.metering import model_name, reply_was_cut
+from triplecheck.programs import Program
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Self
 
-from optimize.traces.rows import TraceRow
+from triplecheck.optimize.traces.rows import TraceRow
 
 FILE = "records.jsonl"
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from evals.questions import Question
-from lms import TolerantAdapter
-from optimize.traces.recording import Call
+from triplecheck.evals.questions import Question
+from triplecheck.lms import TolerantAdapter
+from triplecheck.optimize.traces.recording import Call
 
 Source = Literal["verified", "gold", "base"]
 """Where the reply of a row is from:

@@ -7,11 +7,11 @@ from typing import Any, Literal, TypeGuard
 
 import dspy
 
-from evals.questions import Question
-from kg import Graph, normalize
-from optimize.traces.recording import Call
-from programs.outcome import evidence_edges
-from programs.steps import Consulted, Step
+from triplecheck.evals.questions import Question
+from triplecheck.kg import Graph, normalize
+from triplecheck.optimize.traces.recording import Call
+from triplecheck.programs.outcome import evidence_edges
+from triplecheck.programs.steps import Consulted, Step
 
 Rejection = Literal[
     "no_gold",

@@ -1,11 +1,11 @@
 """Simpler programs behind the same interface, to compare the systems with."""
 
-from programs.baselines.closed_book import IO, ChainOfThought, SelfConsistency
-from programs.baselines.exploring import Reach
-from programs.baselines.pog import PoG
-from programs.baselines.ranking import BM25, VSS, MultiVSS, VSSReranker
-from programs.baselines.tog import ToG
-from programs.baselines.with_references import (
+from triplecheck.programs.baselines.closed_book import IO, ChainOfThought, SelfConsistency
+from triplecheck.programs.baselines.exploring import Reach
+from triplecheck.programs.baselines.pog import PoG
+from triplecheck.programs.baselines.ranking import BM25, VSS, MultiVSS, VSSReranker
+from triplecheck.programs.baselines.tog import ToG
+from triplecheck.programs.baselines.with_references import (
     SKR,
     BlendFilter,
     ChainOfKnowledge,

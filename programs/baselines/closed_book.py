@@ -13,14 +13,14 @@ from dataclasses import replace
 from functools import partial
 from typing import ClassVar
 
-from kg import TriplecheckError, UserError, normalize
-from lms import ModelReplyError, RolePredict
-from programs.base import Program, Sources
-from programs.closed_book import from_memory, recall
-from programs.concurrently import concurrently
-from programs.outcome import Outcome
-from programs.steps import Scored, Stopped, Trace
-from signatures import AnswerDirectly, AnswerFromMemory
+from triplecheck.kg import TriplecheckError, UserError, normalize
+from triplecheck.lms import ModelReplyError, RolePredict
+from triplecheck.programs.base import Program, Sources
+from triplecheck.programs.closed_book import from_memory, recall
+from triplecheck.programs.concurrently import concurrently
+from triplecheck.programs.outcome import Outcome
+from triplecheck.programs.steps import Scored, Stopped, Trace
+from triplecheck.signatures import AnswerDirectly, AnswerFromMemory
 
 
 class ClosedBook(Program):

@@ -12,16 +12,24 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from lms import RolePredict
-from programs.base import Program, Sources, check_positive
-from programs.closed_book import recall_instead
-from programs.conclude import conclude
-from programs.expansion import SCHEMA_RELATIONS, existing, fetch, further, is_schema, note_at_end, within_tokens
-from programs.outcome import Outcome
-from programs.steps import Checked, Pruned, Scored, Trace, Truncated
-from programs.subgraph import Fact, Hop, Path, RelationNames, Subgraph, node_names, render_path
-from programs.topics import TopicLinker, named_topics
-from signatures import (
+from triplecheck.lms import RolePredict
+from triplecheck.programs.base import Program, Sources, check_positive
+from triplecheck.programs.closed_book import recall_instead
+from triplecheck.programs.conclude import conclude
+from triplecheck.programs.expansion import (
+    SCHEMA_RELATIONS,
+    existing,
+    fetch,
+    further,
+    is_schema,
+    note_at_end,
+    within_tokens,
+)
+from triplecheck.programs.outcome import Outcome
+from triplecheck.programs.steps import Checked, Pruned, Scored, Trace, Truncated
+from triplecheck.programs.subgraph import Fact, Hop, Path, RelationNames, Subgraph, node_names, render_path
+from triplecheck.programs.topics import TopicLinker, named_topics
+from triplecheck.signatures import (
     AnswerFromFacts,
     AnswerFromMemory,
     JudgeSufficiency,

@@ -13,14 +13,21 @@ from typing import ClassVar
 
 import numpy as np
 
-from lms import RolePredict
-from programs.base import Sources, check_positive
-from programs.baselines.exploring import Exploration, ExploringProgram, Reach, Route, Step, ranked_by_likeness
-from programs.expansion import existing
-from programs.outcome import Outcome
-from programs.steps import Checked, Stopped, Trace, Truncated
-from programs.subgraph import Path
-from signatures import NameSubGoals, Reflect, UpdateMemory
+from triplecheck.lms import RolePredict
+from triplecheck.programs.base import Sources, check_positive
+from triplecheck.programs.baselines.exploring import (
+    Exploration,
+    ExploringProgram,
+    Reach,
+    Route,
+    Step,
+    ranked_by_likeness,
+)
+from triplecheck.programs.expansion import existing
+from triplecheck.programs.outcome import Outcome
+from triplecheck.programs.steps import Checked, Stopped, Trace, Truncated
+from triplecheck.programs.subgraph import Path
+from triplecheck.signatures import NameSubGoals, Reflect, UpdateMemory
 
 _SET_ASIDE_SHOWN = 20
 _UNKNOWN = "unknown"

@@ -13,12 +13,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from kg import IntArray, KnowledgeBase, UserError
-from kg.skb import NodeSearch, NodeSearches, Ranking
-from programs.base import Program, Sources
-from programs.outcome import Outcome
-from programs.rerank import Reranker, Reranking
-from programs.steps import Scored, Stopped, Trace, Truncated
+from triplecheck.kg import IntArray, KnowledgeBase, UserError
+from triplecheck.kg.skb import NodeSearch, NodeSearches, Ranking
+from triplecheck.programs.base import Program, Sources
+from triplecheck.programs.outcome import Outcome
+from triplecheck.programs.rerank import Reranker, Reranking
+from triplecheck.programs.steps import Scored, Stopped, Trace, Truncated
 
 _IN_TRACE = 20  # nodes whose score the trace shows
 

@@ -12,10 +12,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from programs.baselines.exploring import Exploration, ExploringProgram, Route
-from programs.outcome import Outcome
-from programs.steps import Scored, Stopped, Trace, Truncated
-from programs.subgraph import Fact, Path
+from triplecheck.programs.baselines.exploring import Exploration, ExploringProgram, Route
+from triplecheck.programs.outcome import Outcome
+from triplecheck.programs.steps import Scored, Stopped, Trace, Truncated
+from triplecheck.programs.subgraph import Fact, Path
 
 
 class ToG(ExploringProgram):

@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from lms import ModelReplyError, RolePredict
-from programs.base import Sources
-from programs.baselines.closed_book import ClosedBook
-from programs.closed_book import from_memory
-from programs.outcome import Outcome
-from programs.reference_filter import ReferenceFilter
-from programs.references import Corpus, CorpusSearch, KnowledgeModels, Query, Reference, said
-from programs.related import described, linked_entities
-from programs.reliability import Supervisor
-from programs.steps import Checked, Consulted, Trace
-from signatures import (
+from triplecheck.lms import ModelReplyError, RolePredict
+from triplecheck.programs.base import Sources
+from triplecheck.programs.baselines.closed_book import ClosedBook
+from triplecheck.programs.closed_book import from_memory
+from triplecheck.programs.outcome import Outcome
+from triplecheck.programs.reference_filter import ReferenceFilter
+from triplecheck.programs.references import Corpus, CorpusSearch, KnowledgeModels, Query, Reference, said
+from triplecheck.programs.related import described, linked_entities
+from triplecheck.programs.reliability import Supervisor
+from triplecheck.programs.steps import Checked, Consulted, Trace
+from triplecheck.signatures import (
     AnswerFromMemory,
     AnswerFromReferences,
     AnswerWithReferences,

@@ -28,7 +28,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def kb(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A knowledge base of five triples and one document, built as a person builds one."""
-    from app.main import app
+    from triplecheck.app.main import app
 
     folder = tmp_path_factory.mktemp("small")
     (folder / "music.tsv").write_text(TRIPLES, "utf-8")
@@ -72,7 +72,7 @@ def fresh_dspy(tmp_path: Path) -> Iterator[None]:
 @pytest.fixture
 def run() -> Run:
     """Runs the command line inside this process."""
-    from app.main import app
+    from triplecheck.app.main import app
 
     def runs(*words: Any, **environment: str) -> Result:
         return CliRunner().invoke(app, [str(word) for word in words], env=environment)
@@ -86,8 +86,8 @@ def process() -> Process:
 
     def runs(*words: Any, **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-m", "app.main", *map(str, words)],
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), **environment},
+            [sys.executable, "-m", "triplecheck.app.main", *map(str, words)],
+            env={**os.environ, **environment},
             capture_output=True,
             text=True,
             encoding="utf-8",
@@ -101,7 +101,7 @@ def process() -> Process:
 @pytest.fixture
 def reader(fresh_dspy: None) -> Iterator[str]:
     """Name of a model that answers `QUESTION`, once."""
-    from lms.testing import scripted_model
+    from triplecheck.lms.testing import scripted_model
 
     with scripted_model(READS_THE_GRAPH, "reader") as engine:
         yield engine.name
@@ -110,7 +110,7 @@ def reader(fresh_dspy: None) -> Iterator[str]:
 @pytest.fixture
 def ignorant(fresh_dspy: None) -> Iterator[str]:
     """Name of a model that finds no answer in the facts."""
-    from lms.testing import scripted_model
+    from triplecheck.lms.testing import scripted_model
 
     nothing = fields(reasoning="none", cited="none", operation="none", answers="none")
     with scripted_model([*READS_THE_GRAPH[:-1], nothing], "ignorant") as engine:

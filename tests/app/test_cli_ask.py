@@ -134,7 +134,7 @@ def test_a_question_of_100_kilobytes_is_refused_in_a_process_too(process: Proces
 
 
 def test_bytes_that_are_no_text_do_no_harm(kb: Path) -> None:
-    command = [sys.executable, "-m", "app.main", "ask", b"who\xff\xfe?", "--kb", str(kb), "--json"]
+    command = [sys.executable, "-m", "triplecheck.app.main", "ask", b"who\xff\xfe?", "--kb", str(kb), "--json"]
     result = subprocess.run(command, capture_output=True, cwd=Path(__file__).parents[2], timeout=300, check=False)
     assert result.returncode == 0, result.stderr
     assert json.loads(result.stdout)["abstained"] is True
@@ -165,7 +165,7 @@ def test_an_interrupt_ends_quietly(kb: Path) -> None:
         silent.listen()
         base = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
         running = subprocess.Popen(
-            [sys.executable, "-m", "app.main", "ask", QUESTION, "--kb", str(kb), "--lm", "openai/x"],
+            [sys.executable, "-m", "triplecheck.app.main", "ask", QUESTION, "--kb", str(kb), "--lm", "openai/x"],
             env={**os.environ, "OPENAI_API_BASE": base, "OPENAI_API_KEY": "none"},
             cwd=Path(__file__).parents[2],
             stdout=subprocess.PIPE,

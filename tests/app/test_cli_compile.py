@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from cli_support import QUESTION, Run
 
-from evals import bundled_questions
+from triplecheck.evals import bundled_questions
 
 FEW = ("--optimizer", "BootstrapFewShot", "--teacher", "gold", "--limit", 8, "--hops", 1)
 

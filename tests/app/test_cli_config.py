@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from cli_support import Run
 
-from app.config import load_settings, parse_options
-from kg import UserError
+from triplecheck.app.config import load_settings, parse_options
+from triplecheck.kg import UserError
 
 
 def write(text: str) -> None:
@@ -109,9 +109,9 @@ def test_the_configured_knowledge_base_and_model_are_used(run: Run, kb: Path, ig
 
 
 def test_options_reach_the_program(kb: Path) -> None:
-    from app.opening import open_program
-    from kg import KnowledgeBase
-    from programs import KERAG
+    from triplecheck.app.opening import open_program
+    from triplecheck.kg import KnowledgeBase
+    from triplecheck.programs import KERAG
 
     settings = load_settings(hops=1, grounded_only=True, options={"filtering": "none", "bounds": {"values": 7}})
     program = open_program(settings, KnowledgeBase.open(kb))

@@ -12,7 +12,7 @@ GOOD = [fields(capital="Paris"), fields(keep="1", relevant="yes"), fields(cities
 
 
 def test_a_model_that_keeps_to_the_format(run: Run, fresh_dspy: None) -> None:
-    from lms.testing import scripted_model
+    from triplecheck.lms.testing import scripted_model
 
     with scripted_model(GOOD, "good"):
         result = run("lm", "check", "good")
@@ -24,7 +24,7 @@ def test_a_model_that_keeps_to_the_format(run: Run, fresh_dspy: None) -> None:
 
 
 def test_a_model_that_does_not_is_shown_with_its_reply(run: Run, fresh_dspy: None) -> None:
-    from lms.testing import scripted_model
+    from triplecheck.lms.testing import scripted_model
 
     with scripted_model([GOOD[0], "I'd rather\x1b[2J not [say].", GOOD[2]], "bad"):
         result = run("lm", "check", "bad")
@@ -35,7 +35,7 @@ def test_a_model_that_does_not_is_shown_with_its_reply(run: Run, fresh_dspy: Non
 
 
 def test_scripts_get_one_object(run: Run, fresh_dspy: None) -> None:
-    from lms.testing import scripted_model
+    from triplecheck.lms.testing import scripted_model
 
     with scripted_model(GOOD, "good"):
         report = json.loads(run("lm", "check", "good", "--json").stdout)

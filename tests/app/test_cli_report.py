@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from cli_support import Run
 
-from kg import KnowledgeBase
+from triplecheck.kg import KnowledgeBase
 
 
 @pytest.fixture

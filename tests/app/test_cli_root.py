@@ -22,7 +22,8 @@ def test_help_is_there_for_every_command(run: Run) -> None:
 
 def test_help_waits_for_no_library() -> None:
     heavy = (
-        "import sys; from app.main import app; print(sorted({'numpy','pyarrow','dspy','torch','kg'} & {*sys.modules}))"
+        "import sys; from triplecheck.app.main import app; "
+        "print(sorted({'numpy', 'pyarrow', 'dspy', 'torch', 'triplecheck.kg'} & {*sys.modules}))"
     )
     result = subprocess.run([sys.executable, "-c", heavy], capture_output=True, text=True, check=True, cwd=_ROOT)
     assert result.stdout.strip() == "[]"
@@ -49,19 +50,19 @@ def test_an_unknown_command_is_the_users_mistake(run: Run, words: list[str]) -> 
 
 
 def test_a_reader_that_hangs_up_is_no_error(elsewhere: object) -> None:
-    command = f"{sys.executable} -m app.main kb build --help | head -n 1"
+    command = f"{sys.executable} -m triplecheck.app.main kb build --help | head -n 1"
     result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=_ROOT, check=False)
     assert "Traceback" not in result.stderr
 
 
 def test_the_documentation_is_what_the_help_texts_say() -> None:
-    from app.cli_docs import main
+    from triplecheck.app.cli_docs import main
 
     assert main(["--check"]) == 0
 
 
 def test_the_documentation_names_every_flag() -> None:
-    from app.cli_docs import document
+    from triplecheck.app.cli_docs import document
 
     text = document()
     for flag in ("--skip-bad", "--grounded-only", "--budget-calls", "--questions", "--verify", "--limit"):

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from cli_support import QUESTION, Run
 
-from app.running import duration, teller, with_value
-from evals import Progress
+from triplecheck.app.running import duration, teller, with_value
+from triplecheck.evals import Progress
 
 
 @pytest.mark.parametrize(

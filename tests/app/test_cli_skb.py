@@ -14,7 +14,7 @@ sys.path.append(str(Path(__file__).parents[1] / "kg"))
 from skb_parts import PACKAGES, TRANSLATIONS
 from test_skb_stark import write
 
-from kg import KnowledgeBase
+from triplecheck.kg import KnowledgeBase
 
 CONDITION = {"patterns": [["?x:Package", "role", "role::program"]], "text": ["multiplexer"]}
 

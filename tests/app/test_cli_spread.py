@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.options import spread
+from triplecheck.app.options import spread
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import dspy
 import pytest
 from eval_parts import SILENT, SilentEngine, build_knowledge_base
 
-from kg import KnowledgeBase
-from lms import register_engine, unregister_engine
+from triplecheck.kg import KnowledgeBase
+from triplecheck.lms import register_engine, unregister_engine
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -13,13 +13,13 @@ from typing import Any, ClassVar
 import dspy
 from dspy.lm15 import Request, Response
 
-from evals import Question, Summary, evaluate, read_questions
-from kg import Direction, GraphUnavailableError, KnowledgeBase, build
-from kg.readers import read_graph
-from lms import ModelReplyError, RolePredict, register_engine
-from lms.engines import reply
-from programs import Outcome, Program, Sources
-from programs.steps import Expanded, Linked, Stopped, Trace
+from triplecheck.evals import Question, Summary, evaluate, read_questions
+from triplecheck.kg import Direction, GraphUnavailableError, KnowledgeBase, build
+from triplecheck.kg.readers import read_graph
+from triplecheck.lms import ModelReplyError, RolePredict, register_engine
+from triplecheck.lms.engines import reply
+from triplecheck.programs import Outcome, Program, Sources
+from triplecheck.programs.steps import Expanded, Linked, Stopped, Trace
 
 SILENT = "silent"
 

@@ -14,11 +14,11 @@ from typing import ClassVar
 
 from eval_parts import SILENT, OneHop, SilentEngine, run, sources
 
-from evals import read_questions
-from kg import KnowledgeBase
-from lms import register_engine
-from programs import Outcome
-from programs.steps import Trace
+from triplecheck.evals import read_questions
+from triplecheck.kg import KnowledgeBase
+from triplecheck.lms import register_engine
+from triplecheck.programs import Outcome
+from triplecheck.programs.steps import Trace
 
 
 class Logged(OneHop):

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 from eval_parts import Asking
 
-from programs import Outcome
-from programs.steps import Trace
+from triplecheck.programs import Outcome
+from triplecheck.programs.steps import Trace
 
 
 class Deadly(Asking):

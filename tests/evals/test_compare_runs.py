@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from eval_parts import OneHop, run, sources
 
-from evals import Question
-from evals.compare import compare, read_run
-from evals.metrics import mcnemar, randomisation
-from kg import KnowledgeBase, ReadError, UserError
+from triplecheck.evals import Question
+from triplecheck.evals.compare import compare, read_run
+from triplecheck.evals.metrics import mcnemar, randomisation
+from triplecheck.kg import KnowledgeBase, ReadError, UserError
 
 EASY = [Question(f"easy{i}", "capital of Q142", ("Q90",)) for i in range(8)]
 HARD = [Question(f"hard{i}", "wrong capital of Q142", ("Q90",)) for i in range(8)]

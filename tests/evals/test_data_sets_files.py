@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from official_files import OFFICIAL, Official
 
-from evals import Question, read_questions, write_questions
-from evals.datasets import data_set, data_sets, load_dataset
-from kg import ReadError, UserError
+from triplecheck.evals import Question, read_questions, write_questions
+from triplecheck.evals.datasets import data_set, data_sets, load_dataset
+from triplecheck.kg import ReadError, UserError
 
 
 def _by_id(name: str, folder: Path) -> dict[str, Question]:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from evals.datasets import bundled_case, find_cases, read_folder
-from kg import ReadError, UserError
+from triplecheck.evals.datasets import bundled_case, find_cases, read_folder
+from triplecheck.kg import ReadError, UserError
 
 
 def _questions(path: Path, *rows: dict[str, object]) -> None:

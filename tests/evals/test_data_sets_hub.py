@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from official_files import CRAG, GRAIL, HOTPOT, OFFICIAL, popqa_table
 
-from evals import Question
-from evals.datasets import data_set, load_dataset
-from kg import UnavailableError, UserError
+from triplecheck.evals import Question
+from triplecheck.evals.datasets import data_set, load_dataset
+from triplecheck.kg import UnavailableError, UserError
 
 HOTPOT_ROWS = [
     {

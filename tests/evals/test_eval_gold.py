@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evals.gold import comparable, linker_names, resolve_gold, resolve_predicted
-from evals.metrics import hits_at_1, set_scores
-from evals.questions import Question
-from kg import KnowledgeBase, build
-from kg.readers import read_graph
+from triplecheck.evals.gold import comparable, linker_names, resolve_gold, resolve_predicted
+from triplecheck.evals.metrics import hits_at_1, set_scores
+from triplecheck.evals.questions import Question
+from triplecheck.kg import KnowledgeBase, build
+from triplecheck.kg.readers import read_graph
 
 
 def _answered(answer: str = "", ids: tuple[str, ...] = (), labels: tuple[str, ...] = ()) -> dspy.Prediction:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from evals.asked import Asked, asked_topics
-from evals.linking import RANKINGS, ambiguous, first_by_ranking, misspelt, recall
-from evals.questions import Question
-from kg import KnowledgeBase, build
-from kg.readers import read_graph
+from triplecheck.evals.asked import Asked, asked_topics
+from triplecheck.evals.linking import RANKINGS, ambiguous, first_by_ranking, misspelt, recall
+from triplecheck.evals.questions import Question
+from triplecheck.kg import KnowledgeBase, build
+from triplecheck.kg.readers import read_graph
 
 TRIPLES = """\
 Bernhard Heiden\tstudent of\tPaul Hindemith

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evals.metrics import (
+from triplecheck.evals.metrics import (
     GoldAnswer,
     Predicted,
     crag_outcome,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from evals import bundled_questions, read_questions
-from kg import ReadError, UserError
+from triplecheck.evals import bundled_questions, read_questions
+from triplecheck.kg import ReadError, UserError
 
 
 def _write(folder: Path, *lines: str) -> Path:

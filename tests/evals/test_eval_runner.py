@@ -15,11 +15,11 @@ import eval_parts
 import pytest
 from eval_parts import Asking, OneHop, run, sources
 
-from evals import Progress, Question, evaluate
-from evals.run_directory import RunDirectory
-from kg import KnowledgeBase, UserError
-from lms import Budget, ModelUnavailableError, session
-from programs.steps import Expanded, Trace
+from triplecheck.evals import Progress, Question, evaluate
+from triplecheck.evals.run_directory import RunDirectory
+from triplecheck.kg import KnowledgeBase, UserError
+from triplecheck.lms import Budget, ModelUnavailableError, session
+from triplecheck.programs.steps import Expanded, Trace
 
 ASKED = [
     Question("capital", "capital of Q142", ("Paris",), ("France",), hops=1, kind="one"),
@@ -156,7 +156,7 @@ def test_a_killed_run_is_taken_up_where_it_was(knowledge_base: KnowledgeBase, tm
     root = Path(__file__).parents[2]
     process = subprocess.Popen(
         [sys.executable, eval_parts.__file__, str(knowledge_base.path), str(out), str(questions)],
-        env={**os.environ, "PYTHONPATH": str(root), "DSPY_CACHEDIR": str(tmp_path / "cache")},
+        env={**os.environ, "DSPY_CACHEDIR": str(tmp_path / "cache")},
     )
     try:
         rows, deadline = out / "rows.jsonl", time.monotonic() + 60

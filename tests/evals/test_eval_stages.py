@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from evals.stages import lost_at, within_hops
-from kg import KnowledgeBase
+from triplecheck.evals.stages import lost_at, within_hops
+from triplecheck.kg import KnowledgeBase
 
 
 @pytest.mark.parametrize(

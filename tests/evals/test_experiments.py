@@ -10,14 +10,21 @@ from typing import Any
 
 import pytest
 
-from evals.experiments import Selection, SetOpener, experiment_names, read_experiment, run_experiment, write_report
-from evals.experiments.config import FOLDER
-from evals.progress import Progress
-from kg import KnowledgeBase, UserError
-from lms import Roles
-from optimize import load_bundle, save_bundle
-from programs import KERAG, Sources, resolve_program
-from programs.options import check_options
+from triplecheck.evals.experiments import (
+    Selection,
+    SetOpener,
+    experiment_names,
+    read_experiment,
+    run_experiment,
+    write_report,
+)
+from triplecheck.evals.experiments.config import FOLDER
+from triplecheck.evals.progress import Progress
+from triplecheck.kg import KnowledgeBase, UserError
+from triplecheck.lms import Roles
+from triplecheck.optimize import load_bundle, save_bundle
+from triplecheck.programs import KERAG, Sources, resolve_program
+from triplecheck.programs.options import check_options
 
 SMALL = """
 title = "A small one"

@@ -16,7 +16,7 @@ from pathlib import Path
 import killed_runs
 import pytest
 
-from kg import KnowledgeBase
+from triplecheck.kg import KnowledgeBase
 
 QUESTIONS = [f"w{n} borders of Q142" for n in range(400)]
 KILLS = 6
@@ -33,7 +33,7 @@ def nursery(knowledge_base: KnowledgeBase, tmp_path: Path) -> Iterator[subproces
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(root), "DSPY_CACHEDIR": str(tmp_path / "cache")},
+        env={**os.environ, "DSPY_CACHEDIR": str(tmp_path / "cache")},
     ) as process:
         yield process
         process.kill()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evals.metrics import (
+from triplecheck.evals.metrics import (
     GoldAnswer,
     anchor_accuracy,
     bands,

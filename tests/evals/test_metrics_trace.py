@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from evals.metrics.trace import reference_sources, stopped_at
-from programs.steps import Consulted, Step, Weighed
+from triplecheck.evals.metrics.trace import reference_sources, stopped_at
+from triplecheck.programs.steps import Consulted, Step, Weighed
 
 
 def row(*steps: Step) -> dict[str, Any]:

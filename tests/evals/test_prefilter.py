@@ -12,15 +12,15 @@ sys.path.append(str(Path(__file__).parents[1] / "kg"))
 
 from skb_parts import debian
 
-from evals import Question, evaluate
-from evals.errors import read_rows
-from evals.experiments import Selection, SetOpener, read_experiment, run_experiment, write_report
-from evals.prefilter import DEPTH, Prefiltered, prefiltered, relations_at_fault
-from evals.questions_file import write_questions
-from kg import KnowledgeBase
-from lms import Roles
-from programs import FourStepFocus, Program, Sources
-from programs.baselines import BM25
+from triplecheck.evals import Question, evaluate
+from triplecheck.evals.errors import read_rows
+from triplecheck.evals.experiments import Selection, SetOpener, read_experiment, run_experiment, write_report
+from triplecheck.evals.prefilter import DEPTH, Prefiltered, prefiltered, relations_at_fault
+from triplecheck.evals.questions_file import write_questions
+from triplecheck.kg import KnowledgeBase
+from triplecheck.lms import Roles
+from triplecheck.programs import FourStepFocus, Program, Sources
+from triplecheck.programs.baselines import BM25
 
 # Of these terminal multiplexers tmux is in section admin, screen in misc.
 QUESTIONS = [

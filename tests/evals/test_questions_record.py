@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evals import Question, read_questions, write_questions
-from evals.gold import linker_names, resolve_gold, resolve_predicted
-from evals.identifiers import spellings
-from evals.metrics import hits_at_1, set_scores
-from evals.questions import parse_question
-from evals.questions_file import question_row
-from kg import KnowledgeBase, UserError
+from triplecheck.evals import Question, read_questions, write_questions
+from triplecheck.evals.gold import linker_names, resolve_gold, resolve_predicted
+from triplecheck.evals.identifiers import spellings
+from triplecheck.evals.metrics import hits_at_1, set_scores
+from triplecheck.evals.questions import parse_question
+from triplecheck.evals.questions_file import question_row
+from triplecheck.kg import KnowledgeBase, UserError
 
 ROW = {"id": "q", "question": "?", "answers": ["a", "b"]}
 

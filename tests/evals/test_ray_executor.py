@@ -13,12 +13,12 @@ import pytest
 from eval_parts import OneHop, sources
 from ray_parts import Deadly
 
-from evals import Question, evaluate
-from evals.executors import RayProcesses
-from kg import KnowledgeBase, UserError
-from lms import Budget, session
-from lms.testing import STAND_IN, stand_in_server
-from optimize.optimizers.voting import Voting
+from triplecheck.evals import Question, evaluate
+from triplecheck.evals.executors import RayProcesses
+from triplecheck.kg import KnowledgeBase, UserError
+from triplecheck.lms import Budget, session
+from triplecheck.lms.testing import STAND_IN, stand_in_server
+from triplecheck.optimize.optimizers.voting import Voting
 
 ray = pytest.importorskip("ray")
 

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import csv
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from evals.questions import Question
-from evals.released import Fields, Released, Unscored, read_released
-from evals.rescore import Rescored, braced, rescore
-from evals.rescore_report import report
-from kg import ReadError, UserError
+from triplecheck.evals.questions import Question
+from triplecheck.evals.released import Fields, Released, Unscored, read_released
+from triplecheck.evals.rescore import Rescored, braced, rescore
+from triplecheck.evals.rescore_report import report
+from triplecheck.kg import ReadError, UserError
 
 ROWS: list[dict[str, Any]] = [
     {"id": "1", "question": "Capital of France?", "prediction": "the Paris.", "gold": ["Paris"]},
@@ -227,19 +225,3 @@ class TestUnreadable:
         for name, said in (("p.jsonl", "UTF-8"), ("q.jsonl", "no such file")):
             with pytest.raises(ReadError, match=said):
                 rescore(tmp_path / name)
-
-
-def test_it_runs_without_the_command_line(tmp_path: Path) -> None:
-    path = as_jsonl(tmp_path / "p")
-
-    def run(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "evals", "rescore", *words]
-        return subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False)
-
-    done = run(str(path), "--json", "--yes-no", "never")
-    assert done.returncode == 0, done.stderr
-    # "yes it is" against "yes" is 2 * 1 / (3 + 1) now.
-    assert json.loads(done.stdout)["scores"]["token_f1"]["mean"] == pytest.approx(0.5)
-    failed = run(str(tmp_path / "none.jsonl"))
-    assert (failed.returncode, failed.stdout) == (2, "")
-    assert "no such file" in failed.stderr

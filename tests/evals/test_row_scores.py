@@ -10,16 +10,16 @@ from typing import Any, ClassVar
 import pytest
 from eval_parts import SILENT, OneHop, run, sources
 
-from evals import Question, evaluate, summarize
-from evals.gold import linker_names
-from evals.rows import scored_row
-from evals.summary import Scores
-from kg import KnowledgeBase, UserError
-from lms import Budget, Roles
-from lms.testing import scripted_model
-from programs import Outcome
-from programs.outcome import evidence_edges, evidence_rows
-from programs.steps import Linked, Trace
+from triplecheck.evals import Question, evaluate, summarize
+from triplecheck.evals.gold import linker_names
+from triplecheck.evals.rows import scored_row
+from triplecheck.evals.summary import Scores
+from triplecheck.kg import KnowledgeBase, UserError
+from triplecheck.lms import Budget, Roles
+from triplecheck.lms.testing import scripted_model
+from triplecheck.programs import Outcome
+from triplecheck.programs.outcome import evidence_edges, evidence_rows
+from triplecheck.programs.steps import Linked, Trace
 
 
 class Telling(OneHop):

@@ -15,14 +15,14 @@ sys.path.append(str(Path(__file__).parents[1] / "kg"))
 from kg_parts import built
 from skb_parts import debian
 
-from evals.questions import read_questions
-from evals.questions_file import write_questions
-from evals.retrieval import Condition, answers, generate, materialise, read_written
-from evals.retrieval.generate import SHAPES
-from evals.retrieval.keywords import keywords, pattern
-from evals.retrieval.phrases import by_way_of, clause
-from evals.retrieval.written import bundled_path
-from kg import KnowledgeBase, ReadError, UserError
+from triplecheck.evals.questions import read_questions
+from triplecheck.evals.questions_file import write_questions
+from triplecheck.evals.retrieval import Condition, answers, generate, materialise, read_written
+from triplecheck.evals.retrieval.generate import SHAPES
+from triplecheck.evals.retrieval.keywords import keywords, pattern
+from triplecheck.evals.retrieval.phrases import by_way_of, clause
+from triplecheck.evals.retrieval.written import bundled_path
+from triplecheck.kg import KnowledgeBase, ReadError, UserError
 
 
 @pytest.fixture(scope="module")

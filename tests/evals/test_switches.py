@@ -7,9 +7,9 @@ import json
 import pytest
 from eval_parts import sources
 
-from evals.configuration import switches
-from kg import KnowledgeBase
-from programs import program_names, resolve_program
+from triplecheck.evals.configuration import switches
+from triplecheck.kg import KnowledgeBase
+from triplecheck.programs import program_names, resolve_program
 
 
 @pytest.mark.parametrize("name", program_names())

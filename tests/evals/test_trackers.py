@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from eval_parts import OneHop, run, sources
 
-from evals import Progress, Question, Summary
-from evals.asking import Finished
-from evals.trackers import MlflowRuns
-from kg import KnowledgeBase
+from triplecheck.evals import Progress, Question, Summary
+from triplecheck.evals.asking import Finished
+from triplecheck.evals.trackers import MlflowRuns
+from triplecheck.kg import KnowledgeBase
 
 ASKED = [
     Question("capital", "capital of Q142", ("Paris",), ("France",)),

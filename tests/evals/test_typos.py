@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import OSA
 
-from evals.variants.typos import KINDS, Edit, Kind, apply, edits_of, key_neighbours, misspell
-from kg import normalize
+from triplecheck.evals.variants.typos import KINDS, Edit, Kind, apply, edits_of, key_neighbours, misspell
+from triplecheck.kg import normalize
 
 NAME = "Anna of Holstein-Gottorp"
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from evals import bundled_questions, read_questions
-from evals.gold import linker_names, resolve_gold
-from evals.questions import Question
-from evals.stages import within_hops
-from evals.variants import make_variant, variants
-from kg import KnowledgeBase, UserError, normalize
+from triplecheck.evals import bundled_questions, read_questions
+from triplecheck.evals.gold import linker_names, resolve_gold
+from triplecheck.evals.questions import Question
+from triplecheck.evals.stages import within_hops
+from triplecheck.evals.variants import make_variant, variants
+from triplecheck.kg import KnowledgeBase, UserError, normalize
 
 REWRITINGS = ("typo1", "typo2", "alias", "partial", "word-order")
 
@@ -122,8 +122,8 @@ def test_the_open_world_misspells_and_adds_what_cannot_be_answered(tmp_path: Pat
 
 @pytest.fixture
 def world_of_one(tmp_path: Path) -> KnowledgeBase:
-    from kg import Triple, build
-    from kg.export import raw_of
+    from triplecheck.kg import Triple, build
+    from triplecheck.kg.export import raw_of
 
     return build(raw_of([Triple("Glenn_Gould", "plays", "piano")]), tmp_path / "one", encoder=None)
 

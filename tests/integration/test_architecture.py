@@ -22,7 +22,9 @@ BELOW: dict[str, set[str]] = {
     "app": {"kg", "lms", "signatures", "programs", "evals", "optimize"},
 }
 # What language models may know of the library below them: errors, values as they are, and the sentence encoder.
-OF_KG_TO_LMS = {"kg.errors", "kg.encode", "kg.types", "kg.values", "kg.readers.raw"}
+OF_KG_TO_LMS = {f"triplecheck.kg.{name}" for name in ("errors", "encode", "types", "values", "readers.raw")}
+# What the rooms are called where they are installed.
+PACKAGE = "triplecheck"
 HEAVY = ("torch", "transformers", "spacy", "sentence_transformers", "peft", "faiss")
 
 
@@ -36,7 +38,17 @@ def imports(path: Path) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: a relative import"
-            yield node.module or ""
+            # `from triplecheck import kg` names the module in what is imported.
+            if node.module == PACKAGE:
+                yield from (f"{PACKAGE}.{alias.name}" for alias in node.names)
+            else:
+                yield node.module or ""
+
+
+def room(name: str) -> str | None:
+    """The room that an import leads to; None where it leads out of the house."""
+    parts = name.split(".")
+    return parts[1] if parts[0] == PACKAGE and len(parts) > 1 and parts[1] in FLOORS else None
 
 
 @pytest.mark.parametrize("floor", FLOORS)
@@ -47,9 +59,20 @@ def test_a_room_imports_only_from_rooms_below_it(floor: str) -> None:
         for path in modules()
         if path.is_relative_to(ROOT / floor)
         for name in imports(path)
-        if name.split(".")[0] in FLOORS and name.split(".")[0] not in allowed
+        if room(name) is not None and room(name) not in allowed
     ]
     assert wrong == []
+
+
+def test_rooms_are_imported_by_the_name_under_which_they_are_installed() -> None:
+    files = [*modules(), *(ROOT / "tests").rglob("*.py"), *(ROOT / "bench").rglob("*.py")]
+    wrong = [f"{path.relative_to(ROOT)} imports {name}" for path in files for name in imports(path) if flat(name)]
+    assert wrong == []
+
+
+def flat(name: str) -> bool:
+    """Whether a name works in the repository's own folder alone."""
+    return name.split(".")[0] in FLOORS
 
 
 def test_language_models_know_no_graph() -> None:
@@ -58,7 +81,7 @@ def test_language_models_know_no_graph() -> None:
         for path in modules()
         if path.is_relative_to(ROOT / "lms")
         for name in imports(path)
-        if name.split(".")[0] == "kg" and name not in OF_KG_TO_LMS
+        if room(name) == "kg" and name not in OF_KG_TO_LMS
     ]
     assert wrong == []
 
@@ -95,6 +118,6 @@ def test_no_module_reads_pickles() -> None:
 
 @pytest.mark.parametrize("floor", ["kg", "kg.sparql", "lms", "lms.extractive", "signatures", "programs"])
 def test_importing_loads_nothing_heavy(floor: str) -> None:
-    code = f"import sys, {floor}; print(*sorted(set(sys.modules) & {set(HEAVY)!r}))"
+    code = f"import sys, {PACKAGE}.{floor}; print(*sorted(set(sys.modules) & {set(HEAVY)!r}))"
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert run.stdout.strip() == ""

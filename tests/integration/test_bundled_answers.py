@@ -14,10 +14,10 @@ from typing import Any
 import dspy
 import pytest
 
-import kg
-from kg import KnowledgeBase
-from lms import session
-from programs import KERAG, Sources, replay, to_json
+from triplecheck import kg
+from triplecheck.kg import KnowledgeBase
+from triplecheck.lms import session
+from triplecheck.programs import KERAG, Sources, replay, to_json
 
 BUNDLED = Path(kg.__file__).parent / "bundled"
 FLOORS = {

@@ -25,9 +25,9 @@ from typing import Any
 import dspy
 import pytest
 
-from kg import KnowledgeBase, build
-from kg.readers import read_graph
-from lms import (
+from triplecheck.kg import KnowledgeBase, build
+from triplecheck.kg.readers import read_graph
+from triplecheck.lms import (
     ModelReplyError,
     ModelUnavailableError,
     RolePredict,
@@ -36,9 +36,9 @@ from lms import (
     language_model,
     session,
 )
-from lms.local import find_weights
-from lms.metering import MeteredLM
-from programs import KERAG, Sources, replay
+from triplecheck.lms.local import find_weights
+from triplecheck.lms.metering import MeteredLM
+from triplecheck.programs import KERAG, Sources, replay
 
 # One server for all tests, also where tests run in parallel with `--dist loadgroup`.
 pytestmark = [pytest.mark.small_model, pytest.mark.xdist_group("real_server")]
@@ -290,9 +290,9 @@ def test_a_server_that_dies_midway_is_told(
 
     before = server.requests
     command_line = subprocess.Popen(
-        [sys.executable, "-m", "app.main", "ask", QUESTION, "--kb", str(kb.path), "--lm", MODEL],
+        [sys.executable, "-m", "triplecheck.app.main", "ask", QUESTION, "--kb", str(kb.path), "--lm", MODEL],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "DSPY_CACHEDIR": str(tmp_path / "cache")},
+        env={**os.environ, "DSPY_CACHEDIR": str(tmp_path / "cache")},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from evals.datasets import find_cases
-from evals.runner import evaluate
-from lms import Roles
-from programs import KERAG, Sources, replay
+from triplecheck.evals.datasets import find_cases
+from triplecheck.evals.runner import evaluate
+from triplecheck.lms import Roles
+from triplecheck.programs import KERAG, Sources, replay
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 QUESTIONS = 40

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from evals import read_questions, write_questions
-from evals.datasets import find_cases
-from evals.gold import resolve_gold
-from kg import KnowledgeBase, build, normalize
-from kg.readers import read_graph
+from triplecheck.evals import read_questions, write_questions
+from triplecheck.evals.datasets import find_cases
+from triplecheck.evals.gold import resolve_gold
+from triplecheck.kg import KnowledgeBase, build, normalize
+from triplecheck.kg.readers import read_graph
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 

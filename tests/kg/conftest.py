@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from kg_parts import built
 
-from kg import KnowledgeBase
-from kg.encode import Encoder, load_encoder
+from triplecheck.kg import KnowledgeBase
+from triplecheck.kg.encode import Encoder, load_encoder
 
 TRIPLES = """\
 hindemith\tstudent\theiden

@@ -5,10 +5,10 @@ from __future__ import annotations
 from importlib.util import find_spec
 from pathlib import Path
 
-from kg import KnowledgeBase, build
-from kg.embedding import TrainingOptions
-from kg.embedding.split import Split, split, triples_of
-from kg.readers import read_graph
+from triplecheck.kg import KnowledgeBase, build
+from triplecheck.kg.embedding import TrainingOptions
+from triplecheck.kg.embedding.split import Split, split, triples_of
+from triplecheck.kg.readers import read_graph
 
 # PyKEEN's own loop takes half a second an epoch however small the graph: only tests of it use it.
 QUICK = TrainingOptions(dimensions=8, epochs=4, loop="sampled", batch_size=256, negatives=10, evaluate_every=2)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from kg import KnowledgeBase, build
-from kg.readers import RawGraph, read_graph
+from triplecheck.kg import KnowledgeBase, build
+from triplecheck.kg.readers import RawGraph, read_graph
 
 
 def write(path: Path, content: str | bytes) -> Path:

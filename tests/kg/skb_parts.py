@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kg import KnowledgeBase, build
-from kg.readers.control import parse_stanzas
-from kg.readers.debian import read_debian
+from triplecheck.kg import KnowledgeBase, build
+from triplecheck.kg.readers.control import parse_stanzas
+from triplecheck.kg.readers.debian import read_debian
 
 PACKAGES = """\
 Package: tmux

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kg._atomic import replaced_directory, write_text
+from triplecheck.kg._atomic import replaced_directory, write_text
 
 
 def replace(target: Path, content: str) -> None:

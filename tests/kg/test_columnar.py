@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kg_parts import built, raw_graph
 
-from kg import build, columnar_build
-from kg.columnar import ColumnarGraph
-from kg.types import XSD, Direction, Literal
+from triplecheck.kg import build, columnar_build
+from triplecheck.kg.columnar import ColumnarGraph
+from triplecheck.kg.types import XSD, Direction, Literal
 
 Edge = tuple[str, str, str]
 OUT, IN = Direction.OUT, Direction.IN

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kg.documents import Document, DocumentStore
-from kg.encode import Encoder, FloatArray, load_encoder
-from kg.errors import KnowledgeBaseError, ReadError, UserError
-from kg.readers.documents import read_documents
+from triplecheck.kg.documents import Document, DocumentStore
+from triplecheck.kg.encode import Encoder, FloatArray, load_encoder
+from triplecheck.kg.errors import KnowledgeBaseError, ReadError, UserError
+from triplecheck.kg.readers.documents import read_documents
 
 DOCUMENTS = [
     Document("d0", "Q1", "Marie Curie", "She discovered polonium and radium, and won two Nobel prizes."),
@@ -212,7 +212,7 @@ def test_without_vectors_the_way_out_is_named(tmp_path: Path) -> None:
 
 
 def test_encoding_goes_on_where_it_was_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kg.documents._CHUNK", 10)
+    monkeypatch.setattr("triplecheck.kg.documents._CHUNK", 10)
     documents = [Document(str(n), None, f"title {n}", "text " * n) for n in range(75)]
     store = DocumentStore.build(documents, tmp_path / "s")
     killed = InterruptedEncoder(3)
@@ -239,7 +239,7 @@ def test_encoding_goes_on_where_it_was_killed(tmp_path: Path, monkeypatch: pytes
 
 
 def test_another_encoder_starts_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kg.documents._CHUNK", 2)
+    monkeypatch.setattr("triplecheck.kg.documents._CHUNK", 2)
     store = DocumentStore.build(DOCUMENTS, tmp_path / "s")
     with pytest.raises(KeyboardInterrupt):
         store.build_vectors(InterruptedEncoder(1))

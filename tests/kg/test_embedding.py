@@ -13,16 +13,16 @@ from embedding_parts import QUICK, pykeen_graph, split_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg import KnowledgeBase
-from kg.embedding import ArrayScorer, _files
-from kg.embedding.interactions import interaction_of
-from kg.embedding.models import arrays_of, make_model
-from kg.embedding.ranking import quality
-from kg.embedding.scorer import Scorer
-from kg.embedding.split import Split, split
-from kg.embedding.torch_scorer import TorchScorer
-from kg.embedding.training import scorer_of
-from kg.errors import KnowledgeBaseError, UserError
+from triplecheck.kg import KnowledgeBase
+from triplecheck.kg.embedding import ArrayScorer, _files
+from triplecheck.kg.embedding.interactions import interaction_of
+from triplecheck.kg.embedding.models import arrays_of, make_model
+from triplecheck.kg.embedding.ranking import quality
+from triplecheck.kg.embedding.scorer import Scorer
+from triplecheck.kg.embedding.split import Split, split
+from triplecheck.kg.embedding.torch_scorer import TorchScorer
+from triplecheck.kg.embedding.training import scorer_of
+from triplecheck.kg.errors import KnowledgeBaseError, UserError
 
 ENTITIES, RELATIONS = 30, 4
 

@@ -11,12 +11,12 @@ import pytest
 from embedding_parts import QUICK, pykeen_graph, split_of
 from kg_parts import built
 
-from kg import KnowledgeBase
-from kg.embedding import TrainingOptions, loops, training
-from kg.embedding.install import checkpoint_folder, train_into
-from kg.embedding.models import arrays_of
-from kg.embedding.training import train
-from kg.errors import KnowledgeBaseError, UserError
+from triplecheck.kg import KnowledgeBase
+from triplecheck.kg.embedding import TrainingOptions, loops, training
+from triplecheck.kg.embedding.install import checkpoint_folder, train_into
+from triplecheck.kg.embedding.models import arrays_of
+from triplecheck.kg.embedding.training import train
+from triplecheck.kg.errors import KnowledgeBaseError, UserError
 
 
 class KilledError(Exception):

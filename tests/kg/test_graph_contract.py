@@ -12,11 +12,11 @@ import pytest
 import rdflib
 from sparql_endpoint import serve
 
-from kg import build
-from kg.graph import Graph
-from kg.readers.rdf import read_rdf
-from kg.sparql import HttpClient, OxigraphClient, RdflibClient, SparqlGraph
-from kg.types import XSD, Direction, Entity, Literal
+from triplecheck.kg import build
+from triplecheck.kg.graph import Graph
+from triplecheck.kg.readers.rdf import read_rdf
+from triplecheck.kg.sparql import HttpClient, OxigraphClient, RdflibClient, SparqlGraph
+from triplecheck.kg.types import XSD, Direction, Entity, Literal
 
 EX = "http://example.org/"
 OUT, IN = Direction.OUT, Direction.IN

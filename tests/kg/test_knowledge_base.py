@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 from kg_parts import built, raw_graph, write
 
-from kg import KnowledgeBase, KnowledgeBaseError, build, manifest
-from kg.documents import Document
-from kg.encode import Encoder
-from kg.manifest import FILE, VERSION
-from kg.readers import read_graph
-from kg.readers.documents import read_documents
+from triplecheck.kg import KnowledgeBase, KnowledgeBaseError, build, manifest
+from triplecheck.kg.documents import Document
+from triplecheck.kg.encode import Encoder
+from triplecheck.kg.manifest import FILE, VERSION
+from triplecheck.kg.readers import read_graph
+from triplecheck.kg.readers.documents import read_documents
 
 EDGES = [("ada", "knows", "charles"), ("charles", "born in", "London"), ("ada", "age", "36")]
 
@@ -149,7 +149,7 @@ class TestFailedBuild:
         before = listing(folder)
         code = (
             "import os, sys\n"
-            "from kg import build\n"
+            "from triplecheck.kg import build\n"
             "from kg_parts import raw_graph\n"
             "stop = lambda what, done, total: os._exit(9) if what == 'writing the manifest' else None\n"
             "build(raw_graph([('x', 'y', 'z')]), sys.argv[1], encoder=None, progress=stop)\n"
@@ -202,7 +202,7 @@ def test_two_processes_that_build_the_same_target_leave_one_whole(tmp_path: Path
     code = (
         "import sys, time\n"
         "from pathlib import Path\n"
-        "from kg import build\n"
+        "from triplecheck.kg import build\n"
         "from kg_parts import raw_graph\n"
         "mark, ready = sys.argv[2], Path(sys.argv[3])\n"
         "(ready / mark).touch()\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from kg_parts import built
 
-from kg import Candidate, GraphLinker, KnowledgeBase, Linker
+from triplecheck.kg import Candidate, GraphLinker, KnowledgeBase, Linker
 
 
 def candidates(kb: KnowledgeBase, text: str, question: str | None = None) -> list[Candidate]:

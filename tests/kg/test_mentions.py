@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from kg_parts import built
 
-from kg import KnowledgeBase, Mention
+from triplecheck.kg import KnowledgeBase, Mention
 
 
 def texts(kb: KnowledgeBase, question: str) -> list[str]:

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kg_parts import built
 
-from kg import KnowledgeBase
-from kg.names import normalize
+from triplecheck.kg import KnowledgeBase
+from triplecheck.kg.names import normalize
 
 
 class TestNormalize:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from kg_parts import built, raw_graph
 
-from kg import KnowledgeBase, build
-from kg.types import XSD, Direction, Literal, Relation
+from triplecheck.kg import KnowledgeBase, build
+from triplecheck.kg.types import XSD, Direction, Literal, Relation
 
 
 def tails(kb: KnowledgeBase, relation: str) -> list[str | Literal]:

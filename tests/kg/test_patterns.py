@@ -15,15 +15,26 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kg_parts import raw_graph
 
-from kg import Direction, Graph, KnowledgeBase, Name, Pattern, Relation, Variable, build
-from kg.columnar import ColumnarGraph
-from kg.columnar_build import NumberedGraph, write_graph
-from kg.patterns import BoundPattern, Constants, Link, Match, Query, bind, match, parse_patterns, relax, support
-from kg.patterns.adjacency import Adjacency, GraphAdjacency
-from kg.patterns.compiled import CompiledAdjacency
-from kg.sparql import OxigraphClient, SparqlGraph
+from triplecheck.kg import Direction, Graph, KnowledgeBase, Name, Pattern, Relation, Variable, build
+from triplecheck.kg.columnar import ColumnarGraph
+from triplecheck.kg.columnar_build import NumberedGraph, write_graph
+from triplecheck.kg.patterns import (
+    BoundPattern,
+    Constants,
+    Link,
+    Match,
+    Query,
+    bind,
+    match,
+    parse_patterns,
+    relax,
+    support,
+)
+from triplecheck.kg.patterns.adjacency import Adjacency, GraphAdjacency
+from triplecheck.kg.patterns.compiled import CompiledAdjacency
+from triplecheck.kg.sparql import OxigraphClient, SparqlGraph
+from triplecheck.kg.types import Edge
 
-Edge = tuple[int, int, int]
 NODES, RELATIONS, VARIABLES = 6, 2, "wxyz"
 
 edge_lists = st.lists(

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from kg_parts import built
 
-from kg import KnowledgeBase
-from kg.patterns import Constants, Match, bind, counts, extreme, match, parse_patterns
+from triplecheck.kg import KnowledgeBase
+from triplecheck.kg.patterns import Constants, Match, bind, counts, extreme, match, parse_patterns
 
 TRIPLES = """\
 nolan\tdirected\tinception

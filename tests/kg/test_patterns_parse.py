@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg import Name, Pattern, UserError, Variable
-from kg.patterns import parse_patterns, write_pattern
+from triplecheck.kg import Name, Pattern, UserError, Variable
+from triplecheck.kg.patterns import parse_patterns, write_pattern
 
 
 def test_variables_types_names_and_words() -> None:

@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kg_parts import built
 
-from kg import KnowledgeBase
-from kg.embedding.install import train_into
-from kg.errors import UserError
-from kg.plausibility import METHODS, Plausibility, Skip, calibrate
-from kg.plausibility.calibration import CORRUPTIONS, UNITS, corrupt
-from kg.plausibility.picture import draw
-from kg.types import Direction
+from triplecheck.kg import KnowledgeBase
+from triplecheck.kg.embedding.install import train_into
+from triplecheck.kg.errors import UserError
+from triplecheck.kg.plausibility import METHODS, Plausibility, Skip, calibrate
+from triplecheck.kg.plausibility.calibration import CORRUPTIONS, UNITS, corrupt
+from triplecheck.kg.plausibility.picture import draw
+from triplecheck.kg.types import Direction
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from kg_parts import built
 
-from kg import KnowledgeBase
-from kg.encode import Encoder
-from kg.plausibility import Grounded, Grounder, Skip
+from triplecheck.kg import KnowledgeBase
+from triplecheck.kg.encode import Encoder
+from triplecheck.kg.plausibility import Grounded, Grounder, Skip
 
 
 @pytest.fixture

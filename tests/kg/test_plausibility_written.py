@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kg.plausibility.written import agrees
-from kg.types import XSD, Literal
+from triplecheck.kg.plausibility.written import agrees
+from triplecheck.kg.types import XSD, Literal
 
 BIRTH = Literal("1899-08-13", XSD + "date")
 YEAR = Literal("1979", XSD + "gYear")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg.types import XSD, Literal
-from kg.values import Quantity, quantity
+from triplecheck.kg.types import XSD, Literal
+from triplecheck.kg.values import Quantity, quantity
 
 
 def typed(lexical: str, datatype: str) -> Quantity:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from kg.errors import ReadError
-from kg.readers.raw import ENTITY_SCHEMA, RELATION_SCHEMA, RawGraph
-from kg.readers.rdf import read_rdf
-from kg.sparql import Vocabulary
-from kg.types import XSD
+from triplecheck.kg.errors import ReadError
+from triplecheck.kg.readers.raw import ENTITY_SCHEMA, RELATION_SCHEMA, RawGraph
+from triplecheck.kg.readers.rdf import read_rdf
+from triplecheck.kg.sparql import Vocabulary
+from triplecheck.kg.types import XSD
 
 EX = "http://example.org/"
 PREFIXES = """@prefix ex: <http://example.org/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg.readable import entity_label, local_name, relation_alias, relation_label
+from triplecheck.kg.readable import entity_label, local_name, relation_alias, relation_label
 
 
 @pytest.mark.parametrize(

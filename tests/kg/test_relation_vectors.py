@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kg.encode import Encoder
-from kg.relation_vectors import RelationVectors, build, open_vectors, relation_texts
-from kg.types import Relation
+from triplecheck.kg.encode import Encoder
+from triplecheck.kg.relation_vectors import RelationVectors, build, open_vectors, relation_texts
+from triplecheck.kg.types import Relation
 
 RELATIONS = [
     Relation("r0", "born in", ("birthplace", "native city")),

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from skb_parts import PACKAGES, debian
 
-from kg import Direction, KnowledgeBase, ReadError, UserError
-from kg.readers.control import parse_stanzas, read_stanzas
-from kg.readers.debian import read_debian
+from triplecheck.kg import Direction, KnowledgeBase, ReadError, UserError
+from triplecheck.kg.readers.control import parse_stanzas, read_stanzas
+from triplecheck.kg.readers.debian import read_debian
 
 
 @pytest.fixture(scope="module")

@@ -11,14 +11,14 @@ import pytest
 from kg_parts import built
 from skb_parts import debian
 
-from kg import Entity, KnowledgeBase, KnowledgeBaseError, Triple, build
-from kg.documents import Document
-from kg.encode import Encoder
-from kg.export import raw_of
-from kg.skb import VectorSearch, described
-from kg.skb.lazy_vectors import LazyVectors
-from kg.skb.relation_text import NAMES_PER_RELATION, relation_texts
-from kg.skb.search import NodeSearches
+from triplecheck.kg import Entity, KnowledgeBase, KnowledgeBaseError, Triple, build
+from triplecheck.kg.documents import Document
+from triplecheck.kg.encode import Encoder
+from triplecheck.kg.export import raw_of
+from triplecheck.kg.skb import VectorSearch, described
+from triplecheck.kg.skb.lazy_vectors import LazyVectors
+from triplecheck.kg.skb.relation_text import NAMES_PER_RELATION, relation_texts
+from triplecheck.kg.skb.search import NodeSearches
 
 
 @pytest.fixture(scope="module")

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg import KnowledgeBase, ReadError, UserError, build
-from kg.readers._plain_pickle import read_plain_pickle
-from kg.readers.stark import read_stark
+from triplecheck.kg import KnowledgeBase, ReadError, UserError, build
+from triplecheck.kg.readers._plain_pickle import read_plain_pickle
+from triplecheck.kg.readers.stark import read_stark
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5) | st.just(())
 PLAIN = st.recursive(

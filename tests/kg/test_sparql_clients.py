@@ -11,9 +11,9 @@ import pytest
 import rdflib
 from sparql_endpoint import Endpoint, serve
 
-from kg.errors import GraphUnavailableError, UserError
-from kg.sparql import HttpClient, Kind, Limits, OxigraphClient, QueryRefusedError, RdflibClient, Term
-from kg.types import XSD
+from triplecheck.kg.errors import GraphUnavailableError, UserError
+from triplecheck.kg.sparql import HttpClient, Kind, Limits, OxigraphClient, QueryRefusedError, RdflibClient, Term
+from triplecheck.kg.types import XSD
 
 TURTLE = '<http://e/a> <http://e/p> <http://e/b>, "x"@en, 5, [] .'
 ALL = "SELECT ?y ?unbound WHERE { <http://e/a> <http://e/p> ?y }"

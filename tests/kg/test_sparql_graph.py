@@ -11,10 +11,10 @@ import pytest
 import rdflib
 from sparql_endpoint import serve
 
-from kg.errors import GraphUnavailableError
-from kg.sparql import HttpClient, OxigraphClient, RdflibClient, SparqlClient, SparqlGraph, Term, Vocabulary
-from kg.sparql.client import Row
-from kg.types import Direction, Literal
+from triplecheck.kg.errors import GraphUnavailableError
+from triplecheck.kg.sparql import HttpClient, OxigraphClient, RdflibClient, SparqlClient, SparqlGraph, Term, Vocabulary
+from triplecheck.kg.sparql.client import Row
+from triplecheck.kg.types import Direction, Literal
 
 EX = "http://example.org/"
 PREFIXES = "@prefix ex: <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n"

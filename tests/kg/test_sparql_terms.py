@@ -8,9 +8,9 @@ import rdflib
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kg.sparql import OxigraphClient, RdflibClient, SparqlClient
-from kg.sparql.terms import iri, is_iri, literal
-from kg.types import XSD
+from triplecheck.kg.sparql import OxigraphClient, RdflibClient, SparqlClient
+from triplecheck.kg.sparql.terms import iri, is_iri, literal
+from triplecheck.kg.types import XSD
 
 CLIENTS: list[SparqlClient] = [OxigraphClient(pyoxigraph.Store()), RdflibClient(rdflib.Graph())]
 AWKWARD = st.text(st.sampled_from("\\\"'uU0022<>{}|^`\n\r\t\b\f ?#@é東\U0001f600:/x"), max_size=12)

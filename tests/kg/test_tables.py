@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kg_parts import write
 
-from kg.errors import ReadError, UserError
-from kg.readers import RawGraph, parse_mapping, read_entities, read_graph, read_relations, read_triples
+from triplecheck.kg.errors import ReadError, UserError
+from triplecheck.kg.readers import RawGraph, parse_mapping, read_entities, read_graph, read_relations, read_triples
 
 Rows = list[tuple[str, ...]]
 TWO = "ada\tknows\tcharles\ncharles\tborn in\tLondon\n"

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kg._half import as_float32
-from kg.errors import KnowledgeBaseError
-from kg.vectors import VectorIndex
+from triplecheck.kg._half import as_float32
+from triplecheck.kg.errors import KnowledgeBaseError
+from triplecheck.kg.vectors import VectorIndex
 
 random = np.random.default_rng(7)
 

@@ -8,9 +8,9 @@ from dspy.utils.exceptions import AdapterParseError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg.errors import UserError
-from lms import TolerantAdapter
-from signatures import AnswerFromFacts, NameTopics, SelectPaths
+from triplecheck.kg.errors import UserError
+from triplecheck.lms import TolerantAdapter
+from triplecheck.signatures import AnswerFromFacts, NameTopics, SelectPaths
 
 Operation = Literal["none", "count", "max"]
 

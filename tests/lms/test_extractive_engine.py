@@ -13,11 +13,10 @@ import dspy
 import pytest
 from dspy.lm15 import InvalidRequestError, Message, Request
 
-import lms.extractive
-from kg.encode import load_encoder
-from lms import ModelUnavailableError, RolePredict, TolerantAdapter, language_model, session
-from lms.extractive import ExtractiveEngine, engine
-from signatures import AnswerFromFacts, NameTopics, SelectPaths
+from triplecheck.kg.encode import load_encoder
+from triplecheck.lms import ModelUnavailableError, RolePredict, TolerantAdapter, language_model, session
+from triplecheck.lms.extractive import ExtractiveEngine, engine
+from triplecheck.signatures import AnswerFromFacts, NameTopics, SelectPaths
 
 HEIDEN = [
     "Bernhard Heiden → student of / teacher → Paul Hindemith",
@@ -266,7 +265,7 @@ class TestEngine:
         assert fingerprint == ExtractiveEngine(load_encoder()).fingerprint
         assert ExtractiveEngine(Other()).fingerprint != fingerprint  # type: ignore[arg-type]
         folder = tmp_path / "lms" / "extractive"
-        shutil.copytree(Path(lms.extractive.__file__).parents[1], folder.parent)
+        shutil.copytree(Path(engine.__file__).parents[1], folder.parent)
         monkeypatch.setattr(engine, "__file__", str(folder / "engine.py"))
         assert ExtractiveEngine().fingerprint == fingerprint
         (folder / "answers.py").write_text("# changed")

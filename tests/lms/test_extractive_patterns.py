@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kg.encode import load_encoder
-from lms.extractive.exploration import extract_keywords
-from lms.extractive.patterns import score_candidates, write_triplets
-from lms.prompt import Prompt
+from triplecheck.kg.encode import load_encoder
+from triplecheck.lms.extractive.exploration import extract_keywords
+from triplecheck.lms.extractive.patterns import score_candidates, write_triplets
+from triplecheck.lms.prompt import Prompt
 
 ASKED = "who designed the Python programming language"
 KNOWN = "[1] Python (programming language)\n[2] Ruby (Language)"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lms.extractive.question import TOPIC, find_span, graph_name, mask, plain, read_question, written
+from triplecheck.lms.extractive.question import TOPIC, find_span, graph_name, mask, plain, read_question, written
 
 
 def segments(text: str, *topics: str) -> list[tuple[str, str]]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from kg.encode import load_encoder
-from lms.extractive.reading import Reader, next_question
-from lms.extractive.references import check_passages, judge_passage, select_passages
-from lms.extractive.sentences import name_spans, passage_sentences, salient_spans, split_sentences
-from lms.extractive.statements import statements
-from lms.prompt import Prompt
+from triplecheck.kg.encode import load_encoder
+from triplecheck.lms.extractive.reading import Reader, next_question
+from triplecheck.lms.extractive.references import check_passages, judge_passage, select_passages
+from triplecheck.lms.extractive.sentences import name_spans, passage_sentences, salient_spans, split_sentences
+from triplecheck.lms.extractive.statements import statements
+from triplecheck.lms.prompt import Prompt
 
 HEIDEN = (
     "Bernhard Heiden: Bernhard Heiden (born 24 August 1910 in Frankfurt) was a composer. "

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lms.adapter import TolerantAdapter
-from lms.local.form import Field, as_items, as_numbers, beginnings, fields_of, shown
-from lms.local.guide import Guide, dictated
-from signatures.summarize import AnswerFromFacts
+from triplecheck.lms.adapter import TolerantAdapter
+from triplecheck.lms.local.form import Field, as_items, as_numbers, beginnings, fields_of, shown
+from triplecheck.lms.local.guide import Guide, dictated
+from triplecheck.signatures.summarize import AnswerFromFacts
 
 ALPHABET = "\n ,.-0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ#[]_→|"
 END = len(ALPHABET)

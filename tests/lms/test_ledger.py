@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
-from kg.errors import UserError
-from lms import Budget, BudgetExceededError, Ledger, Usage
-from lms.ledger import Spent
+from triplecheck.kg.errors import UserError
+from triplecheck.lms import Budget, BudgetExceededError, Ledger, Usage
+from triplecheck.lms.ledger import Spent
 
 
 def _call(ledger: Ledger, role: str = "answer", model: str = "m", **spent: object) -> None:

@@ -4,8 +4,8 @@ import copy
 
 import pytest
 
-from kg.errors import UserError
-from lms import Roles
+from triplecheck.kg.errors import UserError
+from triplecheck.lms import Roles
 
 
 def test_a_role_without_a_model_of_its_own_has_the_default() -> None:

@@ -17,17 +17,17 @@ import dspy
 import pytest
 from dspy.lm15 import Config, ContextLengthError, Message, Request
 
-from lms import ModelUnavailableError, PromptTooLongError, RolePredict, language_model, session
-from lms.adapter import TolerantAdapter
-from lms.local import LocalConfig, LocalEngine, find_weights
-from lms.local import engine as engine_module
-from lms.local import weights as weights_module
-from lms.local.backend import Generated, Prompt, room_for_reply, until_stop
-from lms.local.batching import MicroBatcher
-from lms.local.engine import load_backend
-from lms.local.form import as_numbers, fields_of
-from lms.local.weights import Weights
-from signatures.summarize import AnswerFromFacts
+from triplecheck.lms import ModelUnavailableError, PromptTooLongError, RolePredict, language_model, session
+from triplecheck.lms.adapter import TolerantAdapter
+from triplecheck.lms.local import LocalConfig, LocalEngine, find_weights
+from triplecheck.lms.local import engine as engine_module
+from triplecheck.lms.local import weights as weights_module
+from triplecheck.lms.local.backend import Generated, Prompt, room_for_reply, until_stop
+from triplecheck.lms.local.batching import MicroBatcher
+from triplecheck.lms.local.engine import load_backend
+from triplecheck.lms.local.form import as_numbers, fields_of
+from triplecheck.lms.local.weights import Weights
+from triplecheck.signatures.summarize import AnswerFromFacts
 
 GREEDY = Prompt((("user", "hi"),), max_new_tokens=8, temperature=0.0, top_p=1.0, seed=None, stop=("END",))
 
@@ -117,7 +117,7 @@ def test_a_missing_library_is_told_with_the_command_that_installs_it(tmp_path: P
 
 
 def test_a_missing_part_of_transformers_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from lms.local import transformers_backend
+    from triplecheck.lms.local import transformers_backend
 
     monkeypatch.setattr(transformers_backend, "_installed", lambda module: module not in ("peft", "gguf"))
     weights = Weights("local/x", tmp_path, "model.gguf", tmp_path)

@@ -7,8 +7,8 @@ from typing import Any
 import dspy
 from dspy.teleprompt import BootstrapFewShot, LabeledFewShot
 
-from lms import RolePredict, Roles, session
-from lms.testing import scripted_model
+from triplecheck.lms import RolePredict, Roles, session
+from triplecheck.lms.testing import scripted_model
 
 PARIS = "[[ ## answer ## ]]\nParis\n\n[[ ## completed ## ]]"
 ROME = PARIS.replace("Paris", "Rome")

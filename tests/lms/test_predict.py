@@ -11,8 +11,8 @@ from dspy.lm15 import ContextLengthError, Message, RateLimitError, Response, Tex
 from dspy.utils.dummies import DummyLM
 from dspy.utils.exceptions import AdapterParseError
 
-from kg.errors import TriplecheckError, UserError
-from lms import (
+from triplecheck.kg.errors import TriplecheckError, UserError
+from triplecheck.lms import (
     Budget,
     BudgetExceededError,
     ModelReplyError,
@@ -22,8 +22,8 @@ from lms import (
     Roles,
     session,
 )
-from lms.engines import messages_of
-from lms.testing import scripted_model
+from triplecheck.lms.engines import messages_of
+from triplecheck.lms.testing import scripted_model
 
 PARIS = "[[ ## answer ## ]]\nParis\n\n[[ ## completed ## ]]"
 ROME = PARIS.replace("Paris", "Rome")

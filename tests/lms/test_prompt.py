@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lms import TolerantAdapter
-from lms.extractive.facts import FactLine, follow, is_quantity, parse_facts
-from lms.extractive.paths import parse_path
-from lms.extractive.relevance import Hop
-from lms.prompt import Prompt, read_prompt, read_request
-from signatures import AnswerFromFacts, NameTopics, SelectPaths
+from triplecheck.lms import TolerantAdapter
+from triplecheck.lms.extractive.facts import FactLine, follow, is_quantity, parse_facts
+from triplecheck.lms.extractive.paths import parse_path
+from triplecheck.lms.extractive.relevance import Hop
+from triplecheck.lms.prompt import Prompt, read_prompt, read_request
+from triplecheck.signatures import AnswerFromFacts, NameTopics, SelectPaths
 
 INPUTS: dict[str, Any] = {
     "question": "Who taught Heiden?",

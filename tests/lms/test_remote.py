@@ -11,8 +11,8 @@ import dspy
 import pytest
 from openai_server import OpenAIServer, fails, hangs, says, says_bytes
 
-from kg.errors import UserError
-from lms import Budget, ModelReplyError, ModelUnavailableError, RolePredict, check, language_model, session
+from triplecheck.kg.errors import UserError
+from triplecheck.lms import Budget, ModelReplyError, ModelUnavailableError, RolePredict, check, language_model, session
 
 PARIS = "[[ ## answer ## ]]\nParis\n\n[[ ## completed ## ]]"
 MODEL = "openai/gpt-4o-mini"

@@ -10,10 +10,10 @@ from pathlib import Path
 import dspy
 import pytest
 
-from kg.errors import UserError
-from lms import ModelUnavailableError, language_model, register_engine, session, unregister_engine
-from lms.metering import MeteredLM, price_of
-from lms.testing import QueueEngine, scripted_model
+from triplecheck.kg.errors import UserError
+from triplecheck.lms import ModelUnavailableError, language_model, register_engine, session, unregister_engine
+from triplecheck.lms.metering import MeteredLM, price_of
+from triplecheck.lms.testing import QueueEngine, scripted_model
 
 PARIS = "[[ ## answer ## ]]\nParis"
 
@@ -101,5 +101,5 @@ def test_the_default_model_is_extractive() -> None:
 
 
 def test_importing_lms_loads_no_heavy_library() -> None:
-    code = "import lms, sys; print([name for name in ('torch', 'transformers', 'litellm') if name in sys.modules])"
+    code = "import triplecheck.lms, sys; print([n for n in ('torch', 'transformers', 'litellm') if n in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -5,9 +5,9 @@ from pathlib import Path
 import dspy
 import pytest
 
-from lms import ModelUnavailableError, Roles, TolerantAdapter, session
-from lms.session import restrict_cache
-from lms.testing import scripted_model
+from triplecheck.lms import ModelUnavailableError, Roles, TolerantAdapter, session
+from triplecheck.lms.session import restrict_cache
+from triplecheck.lms.testing import scripted_model
 
 
 def test_a_session_sets_roles_ledger_adapter_and_model_and_takes_them_back() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lms.values import hint, read, render, render_numbered
+from triplecheck.lms.values import hint, read, render, render_numbered
 
 YesNo = Literal["yes", "no"]
 Operation = Literal["none", "count", "max"]

@@ -10,9 +10,9 @@ from typing import Any
 
 import dspy
 
-from lms import TolerantAdapter
-from optimize.distil.data import chat_row
-from optimize.traces import TraceRow
+from triplecheck.lms import TolerantAdapter
+from triplecheck.optimize.distil.data import chat_row
+from triplecheck.optimize.traces import TraceRow
 
 TEMPLATE = (
     "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' }}"

@@ -9,8 +9,8 @@ from pathlib import Path
 from dspy.lm15 import Request, Response
 from optimize_parts import WRITER, Pupil, Writer, engines, plan
 
-from kg import KnowledgeBase
-from optimize import compile_program
+from triplecheck.kg import KnowledgeBase
+from triplecheck.optimize import compile_program
 
 SETTINGS = {
     "BootstrapFewShotWithRandomSearch": {"candidates": 2, "demos": 1},

@@ -11,13 +11,13 @@ from typing import Any
 
 from dspy.lm15 import Request, Response
 
-from evals import Question, bundled_questions, read_questions
-from kg import KnowledgeBase
-from lms import register_engine, unregister_engine
-from lms.engines import messages_of, reply
-from lms.extractive.engine import ExtractiveEngine
-from optimize import Plan, Split
-from programs import KERAG, Sources
+from triplecheck.evals import Question, bundled_questions, read_questions
+from triplecheck.kg import KnowledgeBase
+from triplecheck.lms import register_engine, unregister_engine
+from triplecheck.lms.engines import messages_of, reply
+from triplecheck.lms.extractive.engine import ExtractiveEngine
+from triplecheck.optimize import Plan, Split
+from triplecheck.programs import KERAG, Sources
 
 PUPIL, WRITER = "pupil", "writer"
 CAREFULLY = "Look carefully at every fact."
@@ -101,7 +101,7 @@ def kerag(knowledge_base: KnowledgeBase) -> KERAG:
 
 
 def plan(knowledge_base: KnowledgeBase, optimizer: str, **given: Any) -> Plan:
-    from lms import Roles
+    from triplecheck.lms import Roles
 
     given.setdefault("questions", small_split())
     given.setdefault("roles", Roles(PUPIL))

@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from optimize_parts import kerag, questions
 
-import programs.kerag as module
-from kg import KnowledgeBase, ReadError, UserError
-from lms import RolePredict, Roles, session
-from optimize import load_bundle, save_bundle
-from optimize.state import state_key, state_of, with_state
-from programs import KERAG, Sources
+import triplecheck.programs.kerag as module
+from triplecheck.kg import KnowledgeBase, ReadError, UserError
+from triplecheck.lms import RolePredict, Roles, session
+from triplecheck.optimize import load_bundle, save_bundle
+from triplecheck.optimize.state import state_key, state_of, with_state
+from triplecheck.programs import KERAG, Sources
 
 EXTRACTIVE = Roles("extractive")
 
@@ -70,7 +70,7 @@ def test_another_process_answers_the_same(saved: Path, bundled: KnowledgeBase) -
     command = [
         sys.executable,
         "-m",
-        "app.main",
+        "triplecheck.app.main",
         "ask",
         asked,
         "--kb",

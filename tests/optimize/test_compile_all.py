@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from optimize_parts import CAREFULLY, PUPIL, WRITER, Pupil, Writer, engines, kerag, plan, questions, small_split
 
-import signatures
-from kg import KnowledgeBase, UserError
-from lms import Roles, session
-from optimize import compile_program, load_bundle
-from optimize.candidates import Candidates
-from optimize.state import state_of, steps_of, with_state
-from programs import Sources, resolve_program, to_json
+from triplecheck import signatures
+from triplecheck.kg import KnowledgeBase, UserError
+from triplecheck.lms import Roles, session
+from triplecheck.optimize import compile_program, load_bundle
+from triplecheck.optimize.candidates import Candidates
+from triplecheck.optimize.state import state_of, steps_of, with_state
+from triplecheck.programs import Sources, resolve_program, to_json
 
 TAUGHT = {"teacher": "extractive"}
 CASES: dict[str, dict[str, Any]] = {

@@ -13,7 +13,7 @@ from pathlib import Path
 import killed_compiles
 import pytest
 
-from kg import KnowledgeBase
+from triplecheck.kg import KnowledgeBase
 
 SECONDS = 120
 
@@ -24,7 +24,7 @@ def _start(bundled: KnowledgeBase, out: Path, optimizer: str, log: Path) -> subp
         [sys.executable, killed_compiles.__file__, str(bundled.path), str(out), optimizer, str(log)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": str(root), "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
+        env={**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
     )
 
 

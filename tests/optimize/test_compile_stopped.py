@@ -9,12 +9,12 @@ import pytest
 from dspy.lm15 import ServerError
 from optimize_parts import ANSWERING, WRITER, Pupil, Writer, engines, plan
 
-from kg import KnowledgeBase, UnavailableError, UserError
-from lms import Budget, BudgetExceededError
-from lms.engines import messages_of
-from optimize import compile_program
-from optimize.metrics import whole as whole_module
-from optimize.spec import OptimizerSpec, Runs
+from triplecheck.kg import KnowledgeBase, UnavailableError, UserError
+from triplecheck.lms import Budget, BudgetExceededError
+from triplecheck.lms.engines import messages_of
+from triplecheck.optimize import compile_program
+from triplecheck.optimize.metrics import whole as whole_module
+from triplecheck.optimize.spec import OptimizerSpec, Runs
 
 TAUGHT: dict[str, Any] = {"teacher": "extractive", "settings": {"candidates": 2, "demos": 1}}
 SEARCH = "BootstrapFewShotWithRandomSearch"
@@ -93,7 +93,7 @@ def test_a_mistake_in_a_metric_is_raised_as_it_is(
     def broken(*_: Any) -> None:
         raise ZeroDivisionError("a mistake")
 
-    monkeypatch.setattr("optimize.scoring.whole", broken)
+    monkeypatch.setattr("triplecheck.optimize.scoring.whole", broken)
     with engines(pupil=Pupil()), pytest.raises(ZeroDivisionError, match="a mistake"):
         compile_program(plan(bundled, SEARCH, **TAUGHT), tmp_path / "run")
     assert callable(whole_module)
@@ -123,7 +123,7 @@ def test_a_failed_part_of_a_strategy_is_not_passed_over(bundled: KnowledgeBase, 
     # COPRO's writer gives what cannot be read: DSPy would return the program so far as if nothing were.
     class Mute(Writer):
         def complete(self, request: Any) -> Any:
-            from lms.engines import reply
+            from triplecheck.lms.engines import reply
 
             return reply(request, "?", prompt_tokens=1, completion_tokens=1)
 
@@ -140,7 +140,7 @@ def test_whatever_an_optimizer_raises_names_it_and_the_log(
         raise RuntimeError("deep inside")
 
     spec = OptimizerSpec("Broken", "fails", run, lambda *_: Runs(), writes=("demonstrations",))
-    monkeypatch.setattr("optimize.compile.resolve_optimizer", lambda _: spec)
+    monkeypatch.setattr("triplecheck.optimize.compile.resolve_optimizer", lambda _: spec)
     with (
         engines(pupil=Pupil()),
         pytest.raises(UserError, match=r"Broken failed \(RuntimeError: deep inside\); .*optimizer.log"),

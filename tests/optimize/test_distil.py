@@ -13,15 +13,15 @@ from distil_parts import NameColour, PickNumbers, chat, colour_row, number_row, 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg import UserError
-from lms import RolePredict, Roles, language_model, session
-from lms.local.form import as_numbers, fields_of, shown
-from lms.local.weights import find_weights
-from optimize.distil import DistilOptions, distil, distil_rows
-from optimize.distil.data import chat_row, prepare, read_rows
-from optimize.distil.options import Precision
-from optimize.distil.packs import epoch_order, packs
-from optimize.distil.tokens import Encoded, Encoder, shared_length
+from triplecheck.kg import UserError
+from triplecheck.lms import RolePredict, Roles, language_model, session
+from triplecheck.lms.local.form import as_numbers, fields_of, shown
+from triplecheck.lms.local.weights import find_weights
+from triplecheck.optimize.distil import DistilOptions, distil, distil_rows
+from triplecheck.optimize.distil.data import chat_row, prepare, read_rows
+from triplecheck.optimize.distil.options import Precision
+from triplecheck.optimize.distil.packs import epoch_order, packs
+from triplecheck.optimize.distil.tokens import Encoded, Encoder, shared_length
 
 pytest.importorskip("trl")
 QUICK = DistilOptions(
@@ -146,7 +146,7 @@ def test_rows_side_by_side_have_the_losses_and_gradients_that_they_have_alone(ba
     import torch
     import transformers
 
-    from optimize.distil.trainer import token_losses
+    from triplecheck.optimize.distil.trainer import token_losses
 
     model = transformers.AutoModelForCausalLM.from_pretrained(base)
     encoded = [encoder.encode(row.messages) for row in rows(8, 0)[1::2]]

@@ -16,21 +16,21 @@ from dspy.clients.utils_finetune import TrainDataFormat
 from optimize_parts import kerag
 from typer.testing import CliRunner, Result
 
-from kg import KnowledgeBase, ReadError, UserError
-from lms import Roles, TolerantAdapter, language_model
-from lms.local import LocalConfig
-from lms.local.backend import Prompt
-from lms.local.config import BackendName
-from lms.local.engine import load_backend
-from lms.local.transformers_backend import load_model, load_tokenizer, prompt_tokens
-from lms.local.weights import find_weights
-from optimize import load_bundle, save_bundle
-from optimize.distil import Distilled, DistilOptions, distil_rows
-from optimize.distil.merge import write_gguf, write_merged
-from optimize.distil.provider import LocalProvider, is_trainable, trainable
-from optimize.optimizers.weights import BOOTSTRAP_FINETUNE
-from optimize.preflight import check
-from programs import Sources
+from triplecheck.kg import KnowledgeBase, ReadError, UserError
+from triplecheck.lms import Roles, TolerantAdapter, language_model
+from triplecheck.lms.local import LocalConfig
+from triplecheck.lms.local.backend import Prompt
+from triplecheck.lms.local.config import BackendName
+from triplecheck.lms.local.engine import load_backend
+from triplecheck.lms.local.transformers_backend import load_model, load_tokenizer, prompt_tokens
+from triplecheck.lms.local.weights import find_weights
+from triplecheck.optimize import load_bundle, save_bundle
+from triplecheck.optimize.distil import Distilled, DistilOptions, distil_rows
+from triplecheck.optimize.distil.merge import write_gguf, write_merged
+from triplecheck.optimize.distil.provider import LocalProvider, is_trainable, trainable
+from triplecheck.optimize.optimizers.weights import BOOTSTRAP_FINETUNE
+from triplecheck.optimize.preflight import check
+from triplecheck.programs import Sources
 
 pytest.importorskip("trl")
 ONE_STEP = {"rank": 2, "alpha": 4, "batch": 4, "max_steps": 1, "precision": "float32", "dev_rows": 0}
@@ -49,7 +49,7 @@ def made(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Distilled:
 
 
 def run(*words: object) -> Result:
-    from app.main import app
+    from triplecheck.app.main import app
 
     return CliRunner().invoke(app, [str(word) for word in words])
 

@@ -13,14 +13,14 @@ from dspy.clients.provider import Provider
 from dspy.lm15 import Request, Response
 from optimize_parts import PUPIL, Pupil, engines, kerag, plan, questions, small_split
 
-from kg import KnowledgeBase, UserError
-from lms import RolePredict, session
-from lms.extractive.engine import ExtractiveEngine
-from lms.resolve import language_model
-from lms.testing import scripted_model
-from optimize import compile_program, load_bundle
-from optimize.quirks import calls_kept_in, patient, quiet
-from programs import Sources
+from triplecheck.kg import KnowledgeBase, UserError
+from triplecheck.lms import RolePredict, session
+from triplecheck.lms.extractive.engine import ExtractiveEngine
+from triplecheck.lms.resolve import language_model
+from triplecheck.lms.testing import scripted_model
+from triplecheck.optimize import compile_program, load_bundle
+from triplecheck.optimize.quirks import calls_kept_in, patient, quiet
+from triplecheck.programs import Sources
 
 YES = "[[ ## answer ## ]]\nyes\n\n[[ ## completed ## ]]"
 

@@ -10,17 +10,17 @@ from typing import Any, ClassVar
 import pytest
 from dspy.lm15 import Request, Response
 
-from evals import Question
-from kg import KnowledgeBase, UserError
-from lms import Budget, BudgetExceededError, RolePredict, Roles, register_engine, session, unregister_engine
-from lms.engines import reply
-from optimize import load_bundle, save_bundle
-from optimize.fit import Option, Plan, fit_program, halves, read_space, space_of
-from optimize.fit.space import held, nested
-from optimize.optimizers.voting import Voting
-from programs import KERAG, Bounds, Outcome, Program, Sources, resolve_program
-from programs.options import make_program
-from programs.steps import Trace
+from triplecheck.evals import Question
+from triplecheck.kg import KnowledgeBase, UserError
+from triplecheck.lms import Budget, BudgetExceededError, RolePredict, Roles, register_engine, session, unregister_engine
+from triplecheck.lms.engines import reply
+from triplecheck.optimize import load_bundle, save_bundle
+from triplecheck.optimize.fit import Option, Plan, fit_program, halves, read_space, space_of
+from triplecheck.optimize.fit.space import held, nested
+from triplecheck.optimize.optimizers.voting import Voting
+from triplecheck.programs import KERAG, Bounds, Outcome, Program, Sources, resolve_program
+from triplecheck.programs.options import make_program
+from triplecheck.programs.steps import Trace
 
 COUNTER = "counter"
 SPACE = (Option("skill", (0.2, 0.9, 0.5)), Option("slow", (True,)))

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg import UserError
-from optimize.fit import Choice, Promise, Sample, check_promise, choose_threshold
-from optimize.fit.promise import ABSTAIN_ALWAYS, fewest_needed, most_wrong, sample_of, tail
+from triplecheck.kg import UserError
+from triplecheck.optimize.fit import Choice, Promise, Sample, check_promise, choose_threshold
+from triplecheck.optimize.fit.promise import ABSTAIN_ALWAYS, fewest_needed, most_wrong, sample_of, tail
 
 ALPHA, DELTA = 0.1, 0.1
 

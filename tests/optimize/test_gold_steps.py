@@ -14,23 +14,23 @@ sys.path.append(str(Path(__file__).parents[1] / "programs"))
 
 from program_parts import EX, WORLD, build_turtle, node
 
-import signatures
-from evals import Question
-from kg import Direction, KnowledgeBase, UserError
-from lms.local.form import as_numbers, fields_of
-from lms.local.guide import dictated
-from lms.prompt import Prompt
-from lms.sections import split_fields
-from optimize.traces import Manifest, TraceRow, collect, read_traces
-from optimize.traces.gold import GoldEngine, Reply, check_computable, uncomputable
-from optimize.traces.gold.sentences import edges_in, question_for, sentence, stated
-from optimize.traces.gold.steps import fields_of as fields_of_step
-from optimize.traces.gold.steps import why_not
-from optimize.traces.verify import rejection
-from programs import Sources, resolve_program
-from programs.outcome import evidence_rows
-from programs.steps import Consulted
-from programs.subgraph import Hop
+from triplecheck import signatures
+from triplecheck.evals import Question
+from triplecheck.kg import Direction, KnowledgeBase, UserError
+from triplecheck.lms.local.form import as_numbers, fields_of
+from triplecheck.lms.local.guide import dictated
+from triplecheck.lms.prompt import Prompt
+from triplecheck.lms.sections import split_fields
+from triplecheck.optimize.traces import Manifest, TraceRow, collect, read_traces
+from triplecheck.optimize.traces.gold import GoldEngine, Reply, check_computable, uncomputable
+from triplecheck.optimize.traces.gold.sentences import edges_in, question_for, sentence, stated
+from triplecheck.optimize.traces.gold.steps import fields_of as fields_of_step
+from triplecheck.optimize.traces.gold.steps import why_not
+from triplecheck.optimize.traces.verify import rejection
+from triplecheck.programs import Sources, resolve_program
+from triplecheck.programs.outcome import evidence_rows
+from triplecheck.programs.steps import Consulted
+from triplecheck.programs.subgraph import Hop
 
 Paths = Sequence[Sequence[tuple[str, str]]]
 

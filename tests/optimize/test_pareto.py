@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg import UserError
-from optimize.candidates import Candidate
-from optimize.pareto import check_objective, choose, pareto_front
+from triplecheck.kg import UserError
+from triplecheck.optimize.candidates import Candidate
+from triplecheck.optimize.pareto import check_objective, choose, pareto_front
 
 
 def candidate(key: str, score: float, calls: float, size: int = 100) -> Candidate:

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from optimize_parts import PUPIL, WRITER, Pupil, Writer, engines, kerag
 
-from evals import Question
-from kg import KnowledgeBase, UserError
-from lms import Roles
-from optimize import optimizer_names, optimizer_specs, resolve_optimizer, split
-from optimize.preflight import check
-from programs import Sources, resolve_program
+from triplecheck.evals import Question
+from triplecheck.kg import KnowledgeBase, UserError
+from triplecheck.lms import Roles
+from triplecheck.optimize import optimizer_names, optimizer_specs, resolve_optimizer, split
+from triplecheck.optimize.preflight import check
+from triplecheck.programs import Sources, resolve_program
 
 WORKING = """LabeledFewShot BootstrapFewShot BootstrapFewShotWithRandomSearch BootstrapFewShotWithOptuna KNNFewShot
 COPRO MIPROv2 InferRules SIMBA GEPA BetterTogether Ensemble BootstrapFinetune""".split()

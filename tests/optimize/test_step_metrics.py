@@ -8,12 +8,21 @@ import dspy
 import pytest
 from optimize_parts import kerag, questions
 
-import signatures
-from evals import Question
-from kg import KnowledgeBase
-from lms import session
-from optimize.metrics import Case, Scored, StepCall, feedback, proved, step_metric, whole
-from programs import KERAG, Sources
+from triplecheck import signatures
+from triplecheck.evals import Question
+from triplecheck.kg import KnowledgeBase, UserError
+from triplecheck.lms import session
+from triplecheck.optimize.metrics import (
+    Case,
+    Scored,
+    StepCall,
+    feedback,
+    feedback_metric,
+    proved,
+    step_metric,
+    whole,
+)
+from triplecheck.programs import KERAG, Sources
 
 ASKED = Question(
     "q",
@@ -186,3 +195,20 @@ def test_the_whole_is_right_only_if_all_answers_are_and_fit_to_be_shown_only_if_
     assert whole(unanswerable, silent).score == 1
     found = whole(case, silent)
     assert found.score == 0 and "No answer was given (not_in_facts)" in feedback(case, found, silent)
+
+
+def test_the_public_metric_answers_as_each_optimizer_asks(bundled: KnowledgeBase) -> None:
+    metric = feedback_metric(bundled, [{"question": ASKED.question, "answers": ["Mongolian"], "topic": "Ulaanbaatar"}])
+    example = dspy.Example(question=ASKED.question).with_inputs("question")
+    with session("extractive"):
+        right = KERAG(Sources.of(bundled))(question=ASKED.question)
+    wrong = dspy.Prediction(answer="Dublin", answers=[], evidence=[], abstained=False, reason="", steps=[])
+    assert (metric(example, right), metric(example, wrong)) == (1.0, 0.0)
+    assert (metric(example, right, []), metric(example, wrong, [])) == (True, False)
+    told = metric(example, wrong, None, "summarize", [])
+    assert told.score == 0 and "The right answer is: Mongolian" in told.feedback
+    assert metric(example, None, None, "summarize", []).score == 0
+    with pytest.raises(UserError, match="Who is it"):
+        metric(dspy.Example(question="Who is it?").with_inputs("question"), right)
+    with pytest.raises(UserError, match="has no question"):
+        feedback_metric(bundled, [{"answers": ["Mongolian"]}])

@@ -16,19 +16,19 @@ sys.path.append(str(Path(__file__).parents[1] / "programs"))
 
 from program_parts import build_rows, fields
 
-from evals import read_questions, write_questions
-from evals.questions import Question
-from kg import Direction, KnowledgeBase, UserError, normalize
-from lms.testing import scripted_model
-from optimize.synth import KINDS, synthesise
-from optimize.synth.clauses import noun_phrase, predicate
-from optimize.synth.drafts import solved
-from optimize.synth.english import base_form, is_person, plural, singular
-from optimize.synth.paraphrase import keeps
-from optimize.synth.wh import questions
-from optimize.synth.wordings import End, EndKind, Kind, read_wording, wordings_of
-from optimize.traces.gold_paths import given_paths
-from programs import KERAG, Sources
+from triplecheck.evals import read_questions, write_questions
+from triplecheck.evals.questions import Question
+from triplecheck.kg import Direction, KnowledgeBase, UserError, normalize
+from triplecheck.lms.testing import scripted_model
+from triplecheck.optimize.synth import KINDS, synthesise
+from triplecheck.optimize.synth.clauses import noun_phrase, predicate
+from triplecheck.optimize.synth.drafts import solved
+from triplecheck.optimize.synth.english import base_form, is_person, plural, singular
+from triplecheck.optimize.synth.paraphrase import keeps
+from triplecheck.optimize.synth.wh import questions
+from triplecheck.optimize.synth.wordings import End, EndKind, Kind, read_wording, wordings_of
+from triplecheck.optimize.traces.gold_paths import given_paths
+from triplecheck.programs import KERAG, Sources
 
 PERSON, CITY, FILM = (
     End(EndKind.PERSON, "composer"),
@@ -255,7 +255,7 @@ def test_a_wording_without_the_name_the_same_or_much_longer_is_not_taken(text: s
 def test_right_steps_can_be_computed_for_every_made_question(
     bundled: KnowledgeBase, made: Sequence[Question], tmp_path: Path
 ) -> None:
-    from optimize.traces import collect
+    from triplecheck.optimize.traces import collect
 
     asked = made[:24]
     manifest = collect(KERAG(Sources.of(bundled), hops=3), asked, tmp_path / "out", passes=["gold"])

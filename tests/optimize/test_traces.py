@@ -15,18 +15,18 @@ sys.path.append(str(Path(__file__).parents[1] / "programs"))
 
 from program_parts import EX, WORLD, build_turtle, conclude_with, fields, keep, kerag, topics
 
-from evals import Question
-from kg import KnowledgeBase, ReadError, UserError
-from lms import RolePredict, TolerantAdapter, session
-from lms.testing import Reply, scripted_model
-from optimize.traces import FORMS, Manifest, TraceRow, collect, export, read_traces
-from optimize.traces.recording import recording
-from optimize.traces.rows import split_of
-from programs import Sources
-from programs.baselines import IO
-from programs.concurrently import concurrently
-from programs.steps import Trace
-from signatures import AnswerFromFacts
+from triplecheck.evals import Question
+from triplecheck.kg import KnowledgeBase, ReadError, UserError
+from triplecheck.lms import RolePredict, TolerantAdapter, session
+from triplecheck.lms.testing import Reply, scripted_model
+from triplecheck.optimize.traces import FORMS, Manifest, TraceRow, collect, export, read_traces
+from triplecheck.optimize.traces.recording import recording
+from triplecheck.optimize.traces.rows import split_of
+from triplecheck.programs import Sources
+from triplecheck.programs.baselines import IO
+from triplecheck.programs.concurrently import concurrently
+from triplecheck.programs.steps import Trace
+from triplecheck.signatures import AnswerFromFacts
 
 TAUGHT = Question("taught", "Who taught Bernhard Heiden?", (EX + "hindemith",), topic=(EX + "heiden",))
 PLAYS = Question("plays", "What does Paul Hindemith play?", (EX + "viola", EX + "piano"), topic=(EX + "hindemith",))
@@ -177,7 +177,7 @@ def test_a_torn_line_costs_its_question_alone(world: KnowledgeBase, tmp_path: Pa
 
 
 def test_several_workers_collect_the_same(bundled: KnowledgeBase, tmp_path: Path) -> None:
-    from evals import bundled_questions, read_questions
+    from triplecheck.evals import bundled_questions, read_questions
 
     asked = read_questions(bundled_questions("train"), 12)
     program = kerag(bundled)

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from kg import KnowledgeBase
+from triplecheck.kg import KnowledgeBase
 
 
 def run(*words: object) -> Result:
-    from app.main import app
+    from triplecheck.app.main import app
 
     return CliRunner().invoke(app, [str(word) for word in words])
 

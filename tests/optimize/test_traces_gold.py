@@ -11,11 +11,11 @@ sys.path.append(str(Path(__file__).parents[1] / "programs"))
 
 from program_parts import EX, WORLD, build_turtle, kerag, node
 
-from evals import Question
-from kg import Direction, Graph, KnowledgeBase
-from optimize.traces import Manifest, collect, read_traces
-from optimize.traces.gold_paths import GoldPath, found_paths, given_paths, gold_row
-from programs.subgraph import Hop
+from triplecheck.evals import Question
+from triplecheck.kg import Direction, Graph, KnowledgeBase
+from triplecheck.optimize.traces import Manifest, collect, read_traces
+from triplecheck.optimize.traces.gold_paths import GoldPath, found_paths, given_paths, gold_row
+from triplecheck.programs.subgraph import Hop
 
 
 @pytest.fixture(scope="module")

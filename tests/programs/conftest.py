@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from program_parts import WORLD, Build, build_turtle
 
-from kg import KnowledgeBase
-from programs import Sources
+from triplecheck.kg import KnowledgeBase
+from triplecheck.programs import Sources
 
 sys.path.append(str(Path(__file__).parents[1] / "kg"))  # for the SPARQL endpoint
 

@@ -10,14 +10,14 @@ from typing import Any
 import dspy
 from dspy.lm15 import Request
 
-from kg import Graph, KnowledgeBase
-from kg import build as build_knowledge_base
-from kg.readers import read_graph
-from lms import session
-from lms.engines import messages_of
-from lms.testing import QueueEngine, Reply, scripted_model
-from programs import KERAG, Sources
-from programs.steps import Step
+from triplecheck.kg import Graph, KnowledgeBase
+from triplecheck.kg import build as build_knowledge_base
+from triplecheck.kg.readers import read_graph
+from triplecheck.lms import session
+from triplecheck.lms.engines import messages_of
+from triplecheck.lms.testing import QueueEngine, Reply, scripted_model
+from triplecheck.programs import KERAG, Sources
+from triplecheck.programs.steps import Step
 
 EX = "http://example.org/"
 PREFIXES = """

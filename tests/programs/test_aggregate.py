@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from program_parts import EX, build_turtle, node
 
-from kg import Direction, Graph, KnowledgeBase
-from programs.aggregate import Computed, NotComputableError, aggregate
-from programs.subgraph import Fact, Hop
+from triplecheck.kg import Direction, Graph, KnowledgeBase
+from triplecheck.programs.aggregate import Computed, NotComputableError, aggregate
+from triplecheck.programs.subgraph import Fact, Hop
 
 TURTLE = """
 :a :population 100 ; :founded "1200-05-01"^^xsd:date ; :height 1.5 ; :name "Aton" ; :born "1850"^^xsd:gYear .

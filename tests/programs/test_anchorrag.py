@@ -12,13 +12,13 @@ import pytest
 from dspy.lm15 import Request
 from program_parts import Build, ask, fields, numbers, sources_of, steps
 
-from kg import UserError
-from lms import Budget, BudgetExceededError, session
-from lms.engines import messages_of
-from lms.prompt import Prompt, read_request
-from lms.testing import STAND_IN, scripted_model, stand_in_server
-from programs import AnchorRAG, Sources, replay, resolve_program, to_json
-from programs.steps import Answered, Checked, Expanded, Linked, Pruned, Scored, Stopped, Truncated, Wrote
+from triplecheck.kg import UserError
+from triplecheck.lms import Budget, BudgetExceededError, session
+from triplecheck.lms.engines import messages_of
+from triplecheck.lms.prompt import Prompt, read_request
+from triplecheck.lms.testing import STAND_IN, scripted_model, stand_in_server
+from triplecheck.programs import AnchorRAG, Sources, replay, resolve_program, to_json
+from triplecheck.programs.steps import Answered, Checked, Expanded, Linked, Pruned, Scored, Stopped, Truncated, Wrote
 
 TEACHER = "What was the nationality of Bernhard Heiden's teacher?"
 JORDAN = "Who employs Michael Jordan?"

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from program_parts import EX, ask, fields, kinds, play, steps
 
-from kg import KnowledgeBase, UserError, normalize
-from lms import session
-from lms.testing import scripted_model
-from programs import Program, Sources, resolve_program
-from programs.baselines import IO, ChainOfThought, SelfConsistency
-from programs.baselines.closed_book import majority
-from programs.steps import Checked, Scored, Stopped, Wrote
+from triplecheck.kg import KnowledgeBase, UserError, normalize
+from triplecheck.lms import session
+from triplecheck.lms.testing import scripted_model
+from triplecheck.programs import Program, Sources, resolve_program
+from triplecheck.programs.baselines import IO, ChainOfThought, SelfConsistency
+from triplecheck.programs.baselines.closed_book import majority
+from triplecheck.programs.steps import Checked, Scored, Stopped, Wrote
 
 QUESTION = "Who taught Bernhard Heiden?"
 CLOSED_BOOK: list[type[Program]] = [IO, ChainOfThought, SelfConsistency]

@@ -8,10 +8,10 @@ import pytest
 from baseline_parts import findings, follow, go_back, go_to, goals, recall, sufficient
 from program_parts import EX, ask, conclude_with, items, play, steps, topics
 
-from kg import KnowledgeBase, UserError
-from programs import Sources, replay, resolve_program
-from programs.baselines import PoG
-from programs.steps import Checked, Stopped, Truncated
+from triplecheck.kg import KnowledgeBase, UserError
+from triplecheck.programs import Sources, replay, resolve_program
+from triplecheck.programs.baselines import PoG
+from triplecheck.programs.steps import Checked, Stopped, Truncated
 
 TEACHER = "What was the nationality of Bernhard Heiden's teacher?"
 GERMAN = conclude_with("German", cite=["student of", "nationality"])

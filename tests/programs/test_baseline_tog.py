@@ -8,10 +8,10 @@ import pytest
 from baseline_parts import follow, go_to, recall, sufficient
 from program_parts import EX, ask, conclude_with, items, kinds, play, steps, topics
 
-from kg import KnowledgeBase, UserError
-from programs import Sources, replay, resolve_program
-from programs.baselines import Reach, ToG
-from programs.steps import Scored, Stopped, Truncated
+from triplecheck.kg import KnowledgeBase, UserError
+from triplecheck.programs import Sources, replay, resolve_program
+from triplecheck.programs.baselines import Reach, ToG
+from triplecheck.programs.steps import Scored, Stopped, Truncated
 
 TEACHER = "What was the nationality of Bernhard Heiden's teacher?"
 TWO_HOPS = (

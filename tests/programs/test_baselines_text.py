@@ -6,10 +6,10 @@ import pytest
 from program_parts import EX, fields, steps
 from text_parts import QUESTION, asked, build_text_world, knows, section, step_of, talk
 
-from kg import UserError
-from lms import session
-from programs import Program, Sources, resolve_program
-from programs.baselines import (
+from triplecheck.kg import UserError
+from triplecheck.lms import session
+from triplecheck.programs import Program, Sources, resolve_program
+from triplecheck.programs.baselines import (
     SKR,
     BlendFilter,
     ChainOfKnowledge,
@@ -18,7 +18,7 @@ from programs.baselines import (
     RAGDirect,
     Recite,
 )
-from programs.steps import Checked, Consulted
+from triplecheck.programs.steps import Checked, Consulted
 
 ALL: list[type[Program]] = [RAGDirect, RAGChainOfThought, Recite, SKR, KnowledgeCard, ChainOfKnowledge, BlendFilter]
 BY_TRIPLES = fields(evidence="Heiden | student of | Hindemith", explanation="so it is", answer="German")

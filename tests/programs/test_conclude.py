@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from program_parts import Build, conclude_with, keep, kerag, node, play, steps, topics
 
-from kg import Graph, KnowledgeBase
-from programs import Sources, replay
-from programs.steps import Answered, Checked, Computed, Stopped
+from triplecheck.kg import Graph, KnowledgeBase
+from triplecheck.programs import Sources, replay
+from triplecheck.programs.steps import Answered, Checked, Computed, Stopped
 
 TEACHER = "What was the nationality of Bernhard Heiden's teacher?"
 

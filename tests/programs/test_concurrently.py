@@ -7,9 +7,9 @@ import threading
 import dspy
 import pytest
 
-from kg import GraphUnavailableError
-from programs.concurrently import concurrently
-from programs.steps import Checked, Trace
+from triplecheck.kg import GraphUnavailableError
+from triplecheck.programs.concurrently import concurrently
+from triplecheck.programs.steps import Checked, Trace
 
 
 def note(text: str) -> Checked:

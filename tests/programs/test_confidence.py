@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from program_parts import ask
 
-from kg import KnowledgeBase, UserError
-from programs import KERAG, Outcome, Sources
-from programs.confidence import proof_confidence
-from programs.options import make_program
-from programs.steps import Expanded, Step, Stopped
+from triplecheck.kg import KnowledgeBase, UserError
+from triplecheck.programs import KERAG, Outcome, Sources
+from triplecheck.programs.confidence import proof_confidence
+from triplecheck.programs.options import make_program
+from triplecheck.programs.steps import Expanded, Step, Stopped
 
 MONGOLIA = "What is the capital of Mongolia?"
 

@@ -11,17 +11,17 @@ import pytest
 from dspy.lm15 import Request
 from program_parts import EX, PREFIXES, WORLD, ask, build_turtle, fields, items, kinds, node, play, steps
 
-from kg import KnowledgeBase
-from kg import build as build_knowledge_base
-from kg.documents import Document
-from kg.readers import read_graph
-from kg.sparql import OxigraphClient, SparqlGraph, SparqlLinker
-from lms import Budget, BudgetExceededError, session
-from lms.engines import messages_of
-from programs import FourStepFocus, Sources, replay, resolve_program
-from programs.fourstepfocus import Shown
-from programs.steps import Checked, Matched, Ranked, Truncated, Wrote
-from programs.substitution import Matching
+from triplecheck.kg import KnowledgeBase
+from triplecheck.kg import build as build_knowledge_base
+from triplecheck.kg.documents import Document
+from triplecheck.kg.readers import read_graph
+from triplecheck.kg.sparql import OxigraphClient, SparqlGraph, SparqlLinker
+from triplecheck.lms import Budget, BudgetExceededError, session
+from triplecheck.lms.engines import messages_of
+from triplecheck.programs import FourStepFocus, Sources, replay, resolve_program
+from triplecheck.programs.fourstepfocus import Shown
+from triplecheck.programs.steps import Checked, Matched, Ranked, Truncated, Wrote
+from triplecheck.programs.substitution import Matching
 
 QUESTION = "Which pupils of Paul Hindemith played the piano?"
 PUPILS = "?pupil:Composer | student of | Paul Hindemith"

@@ -25,11 +25,11 @@ from program_parts import (
     topics,
 )
 
-from kg import KnowledgeBase, UserError
-from lms import Budget, BudgetExceededError, Roles, session
-from lms.testing import scripted_model
-from programs import KERAG, Sources, program_names, replay, resolve_program, to_json
-from programs.steps import Checked, Expanded, Linked, Pruned, Stopped, Wrote
+from triplecheck.kg import KnowledgeBase, UserError
+from triplecheck.lms import Budget, BudgetExceededError, Roles, session
+from triplecheck.lms.testing import scripted_model
+from triplecheck.programs import KERAG, Sources, program_names, replay, resolve_program, to_json
+from triplecheck.programs.steps import Checked, Expanded, Linked, Pruned, Stopped, Wrote
 
 TEACHER = "What was the nationality of Bernhard Heiden's teacher?"
 TALK = (

@@ -20,9 +20,9 @@ from program_parts import (
     topics,
 )
 
-from kg import KnowledgeBase
-from programs import Bounds, Sources, replay
-from programs.steps import Checked, Expanded, Pruned, Truncated
+from triplecheck.kg import KnowledgeBase
+from triplecheck.programs import Bounds, Sources, replay
+from triplecheck.programs.steps import Checked, Expanded, Pruned, Truncated
 
 HUB = "\n".join(
     [

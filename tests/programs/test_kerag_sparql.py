@@ -10,10 +10,10 @@ import pytest
 from program_parts import PREFIXES, WORLD, ask, conclude_with, items, keep, kerag, play, topics
 from sparql_endpoint import serve
 
-from kg.linking import Linker
-from kg.sparql import HttpClient, OxigraphClient, SparqlClient, SparqlGraph, SparqlLinker, Term
-from kg.sparql.client import Row
-from programs import Sources, replay
+from triplecheck.kg.linking import Linker
+from triplecheck.kg.sparql import HttpClient, OxigraphClient, SparqlClient, SparqlGraph, SparqlLinker, Term
+from triplecheck.kg.sparql.client import Row
+from triplecheck.programs import Sources, replay
 
 TEACHER = "What was the nationality of Bernhard Heiden's teacher?"
 

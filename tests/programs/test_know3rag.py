@@ -10,12 +10,12 @@ import pytest
 from program_parts import EX, fields, steps
 from text_parts import QUESTION, asked, build_text_world, knows, section, step_of, talk
 
-from kg import UserError
-from lms import ModelUnavailableError, Roles, session
-from lms.testing import STAND_IN, stand_in_server
-from programs import Know3RAG, Sources, replay, resolve_program
-from programs.options import check_options
-from programs.steps import Checked, Consulted, Weighed
+from triplecheck.kg import UserError
+from triplecheck.lms import ModelUnavailableError, Roles, session
+from triplecheck.lms.testing import STAND_IN, stand_in_server
+from triplecheck.programs import Know3RAG, Sources, replay, resolve_program
+from triplecheck.programs.options import check_options
+from triplecheck.programs.steps import Checked, Consulted, Weighed
 
 ABLATIONS = {
     "retrieve": "no references",

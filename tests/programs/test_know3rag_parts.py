@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from program_parts import WORLD, build_turtle
 from text_parts import build_text_world
 
-from kg import Direction, KnowledgeBase, UserError
-from programs import Sources
-from programs.answer_support import connected
-from programs.reference_filter import Verdict, choose
-from programs.references import said
-from programs.related import RelatedSizes, linked_entities, related_entities
-from programs.reliability import NameLinker, threshold
-from programs.steps import Linked, Trace, Truncated
-from programs.triple_lines import read_triples, write_triple
+from triplecheck.kg import Direction, KnowledgeBase, UserError
+from triplecheck.programs import Sources
+from triplecheck.programs.answer_support import connected
+from triplecheck.programs.reference_filter import Verdict, choose
+from triplecheck.programs.references import said
+from triplecheck.programs.related import RelatedSizes, linked_entities, related_entities
+from triplecheck.programs.reliability import NameLinker, threshold
+from triplecheck.programs.steps import Linked, Trace, Truncated
+from triplecheck.programs.triple_lines import read_triples, write_triple
 
 
 @pytest.fixture(scope="module")

@@ -11,13 +11,13 @@ import pytest
 from program_parts import fields, steps
 from text_parts import DEFAULTS, QUESTION, StepReply, build_text_world, knows, step_of, talk
 
-from evals import Question
-from lms import Roles
-from lms.testing import scripted_model
-from optimize.fit import Plan, fit_program, read_space
-from programs import Know3RAG, Sources
-from programs.know3rag_replay import Recorded, read_turns, replay_turns
-from programs.steps import Weighed
+from triplecheck.evals import Question
+from triplecheck.lms import Roles
+from triplecheck.lms.testing import scripted_model
+from triplecheck.optimize.fit import Plan, fit_program, read_space
+from triplecheck.programs import Know3RAG, Sources
+from triplecheck.programs.know3rag_replay import Recorded, read_turns, replay_turns
+from triplecheck.programs.steps import Weighed
 
 TOLD = ("answer", "answers", "evidence", "grounded", "abstained", "reason", "confidence")
 REPLIES: dict[str, Mapping[str, StepReply]] = {

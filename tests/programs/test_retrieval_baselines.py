@@ -13,10 +13,10 @@ sys.path.append(str(Path(__file__).parents[1] / "kg"))
 
 from skb_parts import debian
 
-from kg import KnowledgeBase, UserError
-from programs import Program, Sources, resolve_program
-from programs.baselines import BM25, VSS, MultiVSS, VSSReranker
-from programs.steps import Scored, Truncated
+from triplecheck.kg import KnowledgeBase, UserError
+from triplecheck.programs import Program, Sources, resolve_program
+from triplecheck.programs.baselines import BM25, VSS, MultiVSS, VSSReranker
+from triplecheck.programs.steps import Scored, Truncated
 
 ALL: list[type[Program]] = [BM25, VSS, MultiVSS, VSSReranker]
 QUESTION = "Which terminal multiplexer offers vim or Emacs key layouts?"

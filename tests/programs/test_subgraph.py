@@ -10,13 +10,22 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from program_parts import Build, build_turtle, node
 
-from kg import Direction, Graph, KnowledgeBase
-from lms.extractive.facts import parse_facts
-from lms.extractive.paths import parse_path
-from lms.extractive.question import graph_name, written
-from lms.values import render_numbered
-from programs.subgraph import Fact, Hop, RelationNames, Subgraph, node_names, notation, render_fact, render_path
-from programs.topics import as_written
+from triplecheck.kg import Direction, Graph, KnowledgeBase
+from triplecheck.lms.extractive.facts import parse_facts
+from triplecheck.lms.extractive.paths import parse_path
+from triplecheck.lms.extractive.question import graph_name, written
+from triplecheck.lms.values import render_numbered
+from triplecheck.programs.subgraph import (
+    Fact,
+    Hop,
+    RelationNames,
+    Subgraph,
+    node_names,
+    notation,
+    render_fact,
+    render_path,
+)
+from triplecheck.programs.topics import as_written
 
 ODD = [
     "a | b",

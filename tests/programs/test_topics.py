@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from program_parts import Build, build_rows, kerag, play, steps, topics
 
-from kg import Graph, KnowledgeBase
-from programs.steps import Linked, Trace, Truncated
-from programs.topics import TopicLinker, as_written
+from triplecheck.kg import Graph, KnowledgeBase
+from triplecheck.programs.steps import Linked, Trace, Truncated
+from triplecheck.programs.topics import TopicLinker, as_written
 
 
 def linker(base: KnowledgeBase, question: str) -> TopicLinker:

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg import Name, Pattern, Variable
-from kg.patterns import SchemaNames
-from lms import TolerantAdapter
-from programs.rerank import Score, read_verdicts
-from programs.triplets import read_triplets, write_triplet
-from signatures import TripletsFromQuery
+from triplecheck.kg import Name, Pattern, Variable
+from triplecheck.kg.patterns import SchemaNames
+from triplecheck.lms import TolerantAdapter
+from triplecheck.programs.rerank import Score, read_verdicts
+from triplecheck.programs.triplets import read_triplets, write_triplet
+from triplecheck.signatures import TripletsFromQuery
 
 
 @pytest.fixture(scope="module")

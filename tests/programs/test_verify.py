@@ -9,15 +9,15 @@ import pytest
 from program_parts import PREFIXES, WORLD, fields
 from text_parts import PUPILS, build_text_world
 
-from kg import KnowledgeBase, UserError, build
-from kg.plausibility import Grounder, Judge, Plausibility, Verdict
-from kg.readers import read_graph
-from lms import BudgetExceededError, session
-from lms.budget import Budget
-from lms.testing import scripted_model
-from programs import Sources
-from programs.reliability import NameLinker
-from programs.verify import Verified, Verifier, to_json
+from triplecheck.kg import KnowledgeBase, UserError, build
+from triplecheck.kg.plausibility import Grounder, Judge, Plausibility, Verdict
+from triplecheck.kg.readers import read_graph
+from triplecheck.lms import BudgetExceededError, session
+from triplecheck.lms.budget import Budget
+from triplecheck.lms.testing import scripted_model
+from triplecheck.programs import Sources
+from triplecheck.programs.reliability import NameLinker
+from triplecheck.programs.verify import Verified, Verifier, to_json
 
 STATEMENTS = {
     ("Bernhard Heiden", "student of", "Paul Hindemith"): Verdict.IN_GRAPH,
@@ -114,7 +114,7 @@ class TestText:
 
     def test_paragraphs_are_numbered_and_read_in_one_call(self, plain: Sources) -> None:
         def reply(request: Any) -> str:
-            from lms.engines import messages_of
+            from triplecheck.lms.engines import messages_of
 
             assert "[1] One.\n[2] Two." in messages_of(request)[-1]["content"]
             return fields(triples="2 | Lukas Foss | student of | Paul Hindemith")

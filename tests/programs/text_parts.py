@@ -12,14 +12,14 @@ import dspy
 from dspy.lm15 import Request
 from program_parts import PREFIXES, WORLD, fields
 
-from kg import KnowledgeBase, build
-from kg.documents import Document
-from kg.embedding import TrainingOptions
-from kg.embedding.install import train_into
-from kg.readers import read_graph
-from lms import Roles, session
-from lms.engines import messages_of
-from lms.testing import QueueEngine, scripted_model
+from triplecheck.kg import KnowledgeBase, build
+from triplecheck.kg.documents import Document
+from triplecheck.kg.embedding import TrainingOptions
+from triplecheck.kg.embedding.install import train_into
+from triplecheck.kg.readers import read_graph
+from triplecheck.lms import Roles, session
+from triplecheck.lms.engines import messages_of
+from triplecheck.lms.testing import QueueEngine, scripted_model
 
 PASSAGES = {
     "Bernhard Heiden": "Bernhard Heiden was a composer. He studied with Paul Hindemith.",

@@ -10,11 +10,10 @@ from typing import Any, Literal, get_args, get_origin
 import dspy
 import pytest
 
-import programs
-import signatures
-from lms import RolePredict, TolerantAdapter, session
-from programs.aggregate import NotComputableError, aggregate
-from signatures import Operation
+from triplecheck import programs, signatures
+from triplecheck.lms import RolePredict, TolerantAdapter, session
+from triplecheck.programs.aggregate import NotComputableError, aggregate
+from triplecheck.signatures import Operation
 
 
 def defined() -> list[Any]:

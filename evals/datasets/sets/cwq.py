@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from evals.datasets.fields import ids_in, question, records, required, text, texts
-from evals.datasets.files import json_rows
-from evals.datasets.sets import rog
-from evals.datasets.spec import DataSet, Hub, Row
-from evals.questions import Question
+from triplecheck.evals.datasets.fields import ids_in, question, records, required, text, texts
+from triplecheck.evals.datasets.files import json_rows
+from triplecheck.evals.datasets.sets import rog
+from triplecheck.evals.datasets.spec import DataSet, Hub, Row
+from triplecheck.evals.questions import Question
 
 _ENTITY = r"\bns:([mg]\.[0-9a-z_]+)"
 

@@ -3,10 +3,10 @@ Knowledge Bases"."""
 
 from __future__ import annotations
 
-from evals.datasets.fields import named, question, records, required, text
-from evals.datasets.files import json_rows
-from evals.datasets.spec import DataSet, Hub, Row
-from evals.questions import Question
+from triplecheck.evals.datasets.fields import named, question, records, required, text
+from triplecheck.evals.datasets.files import json_rows
+from triplecheck.evals.datasets.spec import DataSet, Hub, Row
+from triplecheck.evals.questions import Question
 
 
 def adapt(row: Row, id: str) -> Question:

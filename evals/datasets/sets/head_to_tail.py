@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from evals.datasets.fields import question, required, text, texts
-from evals.datasets.files import json_object
-from evals.datasets.spec import DataSet, Row
-from evals.metrics import BANDS
-from evals.questions import Question
-from kg import ReadError
+from triplecheck.evals.datasets.fields import question, required, text, texts
+from triplecheck.evals.datasets.files import json_object
+from triplecheck.evals.datasets.spec import DataSet, Row
+from triplecheck.evals.metrics import BANDS
+from triplecheck.evals.questions import Question
+from triplecheck.kg import ReadError
 
 
 def adapt(row: Row, id: str) -> Question:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from evals.datasets.fields import question, required, text, texts
-from evals.datasets.files import json_rows
-from evals.datasets.spec import DataSet, Hub, Row
-from evals.questions import Question
+from triplecheck.evals.datasets.fields import question, required, text, texts
+from triplecheck.evals.datasets.files import json_rows
+from triplecheck.evals.datasets.spec import DataSet, Hub, Row
+from triplecheck.evals.questions import Question
 
 
 def adapt(row: Row, id: str) -> Question:

@@ -3,10 +3,10 @@ DBpedia"."""
 
 from __future__ import annotations
 
-from evals.datasets.fields import ids_in, question, text, texts
-from evals.datasets.files import json_rows
-from evals.datasets.spec import DataSet, Hub, Row
-from evals.questions import Question
+from triplecheck.evals.datasets.fields import ids_in, question, text, texts
+from triplecheck.evals.datasets.files import json_rows
+from triplecheck.evals.datasets.spec import DataSet, Hub, Row
+from triplecheck.evals.questions import Question
 
 _ENTITY = r"\bwd:(Q[1-9][0-9]*)"
 _NOT_GIVEN = {"n/a", "na", "none"}

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from evals.datasets.fields import question, required, text, texts
-from evals.datasets.files import text_lines
-from evals.datasets.spec import DataSet, Row
-from evals.questions import Question
-from kg import ReadError
+from triplecheck.evals.datasets.fields import question, required, text, texts
+from triplecheck.evals.datasets.files import text_lines
+from triplecheck.evals.datasets.spec import DataSet, Row
+from triplecheck.evals.questions import Question
+from triplecheck.kg import ReadError
 
 _END = "<end>"
 

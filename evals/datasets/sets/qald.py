@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from evals.datasets.fields import ids_in, question, records, text, texts
-from evals.datasets.files import json_rows
-from evals.datasets.spec import DataSet, Row
-from evals.questions import Question
+from triplecheck.evals.datasets.fields import ids_in, question, records, text, texts
+from triplecheck.evals.datasets.files import json_rows
+from triplecheck.evals.datasets.spec import DataSet, Row
+from triplecheck.evals.questions import Question
 
 _LANGUAGE = "en"
 _ENTITY = r"\bwd:(Q[1-9][0-9]*)|<?http://www\.wikidata\.org/entity/(Q[1-9][0-9]*)>?"

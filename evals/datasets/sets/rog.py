@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from evals.datasets.fields import question, required, texts
-from evals.datasets.spec import Row
-from evals.questions import Question
+from triplecheck.evals.datasets.fields import question, required, texts
+from triplecheck.evals.datasets.spec import Row
+from triplecheck.evals.questions import Question
 
 
 def adapt(row: Row, id: str) -> Question:

@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from evals.datasets.fields import question, required, texts
-from evals.datasets.files import table_rows, text_lines
-from evals.datasets.spec import DataSet, Hub, Row
-from evals.questions import Question
-from kg import ReadError
+from triplecheck.evals.datasets.fields import question, required, texts
+from triplecheck.evals.datasets.files import table_rows, text_lines
+from triplecheck.evals.datasets.spec import DataSet, Hub, Row
+from triplecheck.evals.questions import Question
+from triplecheck.kg import ReadError
 
 _SYNTHESIZED, _HUMAN = "stark_qa.csv", "stark_qa_human_generated_eval.csv"
 _SPLITS = ("train", "val", "test", "test-0.1")

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from evals.datasets.fields import question, required, text, texts
-from evals.datasets.files import json_line_rows, json_rows
-from evals.datasets.sets.hotpotqa import titles
-from evals.datasets.spec import DataSet, Hub, Row
-from evals.questions import Question
+from triplecheck.evals.datasets.fields import question, required, text, texts
+from triplecheck.evals.datasets.files import json_line_rows, json_rows
+from triplecheck.evals.datasets.sets.hotpotqa import titles
+from triplecheck.evals.datasets.spec import DataSet, Hub, Row
+from triplecheck.evals.questions import Question
 
 _ALIASES = "id_aliases.json"
 

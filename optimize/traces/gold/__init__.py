@@ -7,7 +7,7 @@ Each reply is computed from its prompt, the graph and the right answer: one modu
 `steps` says which steps there are, and why others cannot be computed.
 """
 
-from optimize.traces.gold.engine import NAME, GoldEngine, check_computable, gold_engine, uncomputable
-from optimize.traces.gold.reply import Reply
+from triplecheck.optimize.traces.gold.engine import NAME, GoldEngine, check_computable, gold_engine, uncomputable
+from triplecheck.optimize.traces.gold.reply import Reply
 
 __all__ = ["NAME", "GoldEngine", "Reply", "check_computable", "gold_engine", "uncomputable"]

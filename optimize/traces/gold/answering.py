@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kg import Literal
-from kg.values import Quantity, quantity
-from lms.extractive.facts import FactPath, follow, parse_facts
-from lms.extractive.reasons import NOTHING_TOLD, each, told
-from lms.extractive.relevance import Hop, Hops
-from lms.prompt import Prompt
-from optimize.traces.gold.known import Known
-from optimize.traces.gold.reply import Reply
-from optimize.traces.gold_paths import GoldPath
-from programs.subgraph import ARROWS
+from triplecheck.kg import Literal
+from triplecheck.kg.values import Quantity, quantity
+from triplecheck.lms.extractive.facts import FactPath, follow, parse_facts
+from triplecheck.lms.extractive.reasons import NOTHING_TOLD, each, told
+from triplecheck.lms.extractive.relevance import Hop, Hops
+from triplecheck.lms.prompt import Prompt
+from triplecheck.optimize.traces.gold.known import Known
+from triplecheck.optimize.traces.gold.reply import Reply
+from triplecheck.optimize.traces.gold_paths import GoldPath
+from triplecheck.programs.subgraph import ARROWS
 
 Way = tuple[GoldPath, FactPath]
 """A gold path, and the facts that follow it."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import random
 
-from evals.configuration import digest
-from lms.prompt import Prompt
-from optimize.traces.gold.reply import Reply
+from triplecheck.evals.configuration import digest
+from triplecheck.lms.prompt import Prompt
+from triplecheck.optimize.traces.gold.reply import Reply
 
 _CHOOSES_FROM = {"keep": "paths", "relations": "paths", "follow": "paths", "relevant": "facts"}
 """The input list that the numbers in an output field are from."""

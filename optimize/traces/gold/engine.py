@@ -12,22 +12,22 @@ from contextlib import contextmanager
 
 from dspy.lm15 import InvalidRequestError, Request, Response
 
-from evals.configuration import digest
-from evals.gold import Names, linker_names, resolve_gold
-from evals.questions import Question
-from evals.questions_file import question_row
-from kg import UserError
-from lms import TolerantAdapter, register_engine, unregister_engine
-from lms.engines import code_hash, messages_of, reply
-from lms.prompt import Prompt, read_request
-from optimize.traces.gold.detours import with_detours
-from optimize.traces.gold.known import GoldQuestion, Known
-from optimize.traces.gold.planning import mended
-from optimize.traces.gold.reply import Reply
-from optimize.traces.gold.steps import by_graph, solver, why_not
-from optimize.traces.gold_paths import GoldPath, found_paths, given_paths
-from optimize.traces.recording import Call
-from programs import Program, Sources
+from triplecheck.evals.configuration import digest
+from triplecheck.evals.gold import Names, linker_names, resolve_gold
+from triplecheck.evals.questions import Question
+from triplecheck.evals.questions_file import question_row
+from triplecheck.kg import UserError
+from triplecheck.lms import TolerantAdapter, register_engine, unregister_engine
+from triplecheck.lms.engines import code_hash, messages_of, reply
+from triplecheck.lms.prompt import Prompt, read_request
+from triplecheck.optimize.traces.gold.detours import with_detours
+from triplecheck.optimize.traces.gold.known import GoldQuestion, Known
+from triplecheck.optimize.traces.gold.planning import mended
+from triplecheck.optimize.traces.gold.reply import Reply
+from triplecheck.optimize.traces.gold.steps import by_graph, solver, why_not
+from triplecheck.optimize.traces.gold_paths import GoldPath, found_paths, given_paths
+from triplecheck.optimize.traces.recording import Call
+from triplecheck.programs import Program, Sources
 
 NAME = "gold"
 _DEFAULT_HOPS = 2

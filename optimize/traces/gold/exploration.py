@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lms.prompt import Prompt
-from optimize.traces.gold.answering import NO_ANSWER, answer_from_facts, leading_facts
-from optimize.traces.gold.known import Known
-from optimize.traces.gold.planning import leading
-from optimize.traces.gold.reply import Reply
-from optimize.traces.gold_paths import GoldPath
+from triplecheck.lms.prompt import Prompt
+from triplecheck.optimize.traces.gold.answering import NO_ANSWER, answer_from_facts, leading_facts
+from triplecheck.optimize.traces.gold.known import Known
+from triplecheck.optimize.traces.gold.planning import leading
+from triplecheck.optimize.traces.gold.reply import Reply
+from triplecheck.optimize.traces.gold_paths import GoldPath
 
 _UNKNOWN = "unknown"
 _FOUND = 3  # names in a finding

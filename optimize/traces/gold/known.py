@@ -8,14 +8,14 @@ from functools import cached_property
 
 import numpy as np
 
-from kg import Direction, Graph, IntArray
-from kg.relation_vectors import RelationVectors
-from lms.extractive.question import graph_name
-from lms.prompt import Prompt
-from optimize.traces.gold_paths import GoldPath, follow
-from programs.subgraph import Hop, RelationNames, notation, render_path
+from triplecheck.kg import Direction, Graph, IntArray
+from triplecheck.kg.relation_vectors import RelationVectors
+from triplecheck.kg.types import Edge
+from triplecheck.lms.extractive.question import graph_name
+from triplecheck.lms.prompt import Prompt
+from triplecheck.optimize.traces.gold_paths import GoldPath, follow
+from triplecheck.programs.subgraph import Hop, RelationNames, notation, render_path
 
-Edge = tuple[int, int, int]
 _FETCHED = 2_000  # edges per (node, relation, direction)
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 

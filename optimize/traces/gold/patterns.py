@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from kg import Direction, Name, Pattern, Variable
-from lms.prompt import Prompt
-from optimize.traces.gold.known import Known
-from optimize.traces.gold.planning import named_topics
-from optimize.traces.gold.reply import Reply
-from optimize.traces.gold_paths import GoldPath
-from programs.subgraph import notation
-from programs.triplets import write_triplet
+from triplecheck.kg import Direction, Name, Pattern, Variable
+from triplecheck.lms.prompt import Prompt
+from triplecheck.optimize.traces.gold.known import Known
+from triplecheck.optimize.traces.gold.planning import named_topics
+from triplecheck.optimize.traces.gold.reply import Reply
+from triplecheck.optimize.traces.gold_paths import GoldPath
+from triplecheck.programs.subgraph import notation
+from triplecheck.programs.triplets import write_triplet
 
 _TARGET, _BETWEEN, _VALUE = "x", "y", "v"
 _RIGHT, _WRONG = "1 fits", "0 no"

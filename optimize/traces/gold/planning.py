@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from kg import Graph, normalize
-from lms.extractive.topics import known_names
-from lms.prompt import Prompt
-from optimize.traces.gold.known import Known
-from optimize.traces.gold.reply import Reply
+from triplecheck.kg import Graph, normalize
+from triplecheck.lms.extractive.topics import known_names
+from triplecheck.lms.prompt import Prompt
+from triplecheck.optimize.traces.gold.known import Known
+from triplecheck.optimize.traces.gold.reply import Reply
 
 
 def name_topics(known: Known, prompt: Prompt) -> Reply:

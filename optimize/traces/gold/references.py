@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from evals.configuration import digest
-from kg import Direction, Graph, normalize
-from lms.prompt import Prompt
-from optimize.traces.gold.known import Edge, Known
-from optimize.traces.gold.reply import Reply
-from optimize.traces.gold.sentences import edges_in, named_nodes, question_for, sentence, stated, triple
-from programs.subgraph import Hop, notation
-from programs.triple_lines import write_triple
+from triplecheck.evals.configuration import digest
+from triplecheck.kg import Direction, Graph, normalize
+from triplecheck.kg.types import Edge
+from triplecheck.lms.prompt import Prompt
+from triplecheck.optimize.traces.gold.known import Known
+from triplecheck.optimize.traces.gold.reply import Reply
+from triplecheck.optimize.traces.gold.sentences import edges_in, named_nodes, question_for, sentence, stated, triple
+from triplecheck.programs.subgraph import Hop, notation
+from triplecheck.programs.triple_lines import write_triple
 
 Names = Callable[[str], Iterable[int]]
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lms.prompt import Prompt
-from lms.sections import COMPLETED, HEADER
-from lms.values import render
-from optimize.traces.gold.known import Known
+from triplecheck.lms.prompt import Prompt
+from triplecheck.lms.sections import COMPLETED, HEADER
+from triplecheck.lms.values import render
+from triplecheck.optimize.traces.gold.known import Known
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from kg import Direction, Graph
-from optimize.synth.clauses import noun_phrase, predicate
-from optimize.synth.wh import questions
-from optimize.synth.wordings import End, EndKind, Kind, Wording, end_of, read_wording
-from optimize.traces.gold.known import Edge
-from programs.subgraph import Hop, notation
+from triplecheck.kg import Direction, Graph
+from triplecheck.kg.types import Edge
+from triplecheck.optimize.synth.clauses import noun_phrase, predicate
+from triplecheck.optimize.synth.wh import questions
+from triplecheck.optimize.synth.wordings import End, EndKind, Kind, Wording, end_of, read_wording
+from triplecheck.programs.subgraph import Hop, notation
 
 _THING = End(EndKind.UNKNOWN)
 _FETCHED = 200  # edges per (node, relation, direction) in which a sentence is looked for

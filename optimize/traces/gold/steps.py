@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 
 import dspy
 
-from kg import Graph
-from lms.prompt import Prompt
-from optimize.traces.gold import references
-from optimize.traces.gold.answering import answer_from_facts
-from optimize.traces.gold.exploration import (
+from triplecheck.kg import Graph
+from triplecheck.lms.prompt import Prompt
+from triplecheck.optimize.traces.gold import references
+from triplecheck.optimize.traces.gold.answering import answer_from_facts
+from triplecheck.optimize.traces.gold.exploration import (
     filter_triples,
     judge_and_go_on,
     judge_sufficiency,
@@ -20,10 +20,10 @@ from optimize.traces.gold.exploration import (
     score_relations,
     update_memory,
 )
-from optimize.traces.gold.patterns import revise_triplets, score_candidate, score_candidates, write_triplets
-from optimize.traces.gold.planning import extract_keywords, name_topics, select_paths
-from optimize.traces.gold.references import Names
-from optimize.traces.gold.reply import Reply, Solver
+from triplecheck.optimize.traces.gold.patterns import revise_triplets, score_candidate, score_candidates, write_triplets
+from triplecheck.optimize.traces.gold.planning import extract_keywords, name_topics, select_paths
+from triplecheck.optimize.traces.gold.references import Names
+from triplecheck.optimize.traces.gold.reply import Reply, Solver
 
 ANSWERING = "question, topics, facts -> reasoning, cited, operation, answers"
 _SOLVERS: Mapping[str, Solver] = {

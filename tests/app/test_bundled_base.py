@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from cli_support import Process, Run
 
-from app import bundled
-from kg import KnowledgeBase, UserError
+from triplecheck.kg import KnowledgeBase, UserError, bundled_base
+from triplecheck.kg.knowledge_base import open_bundled
 
 SMALL = """\
 @prefix : <http://example.org/> .
@@ -28,7 +28,7 @@ def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "turtle"
     folder.mkdir()
     (folder / "people.ttl").write_text(SMALL, "utf-8")
-    monkeypatch.setattr(bundled, "_folder", lambda: folder)
+    monkeypatch.setattr(bundled_base, "_folder", lambda: folder)
     return folder
 
 
@@ -38,28 +38,28 @@ def entries(cache: Path) -> list[str]:
 
 def test_it_is_built_once_and_leaves_nothing_else_behind(sources: Path, tmp_path: Path) -> None:
     cache, told = tmp_path / "c", []
-    first = bundled.bundled_knowledge_base(cache, lambda what, _done, _total: told.append(what))
+    first = open_bundled(cache, lambda what, _done, _total: told.append(what))
     assert first.manifest.counts["triples"] >= 1
     assert told
     told.clear()
-    second = bundled.bundled_knowledge_base(cache, lambda what, _done, _total: told.append(what))
+    second = open_bundled(cache, lambda what, _done, _total: told.append(what))
     assert second.path == first.path
     assert not told
     assert entries(cache) == [first.path.name]
 
 
 def test_changed_files_make_a_new_one(sources: Path, tmp_path: Path) -> None:
-    first = bundled.bundled_knowledge_base(tmp_path / "c")
+    first = open_bundled(tmp_path / "c")
     (sources / "people.ttl").write_text(SMALL + ":c rdfs:label 'Cy' ; :knows :a .\n", "utf-8")
-    second = bundled.bundled_knowledge_base(tmp_path / "c")
+    second = open_bundled(tmp_path / "c")
     assert second.path != first.path
     assert second.manifest.counts["triples"] == first.manifest.counts["triples"] + 1
 
 
 def test_a_damaged_one_is_built_again(sources: Path, tmp_path: Path) -> None:
-    first = bundled.bundled_knowledge_base(tmp_path / "c")
+    first = open_bundled(tmp_path / "c")
     (first.path / "manifest.json").unlink()
-    second = bundled.bundled_knowledge_base(tmp_path / "c")
+    second = open_bundled(tmp_path / "c")
     assert second.path == first.path
     second.verify()
     assert entries(tmp_path / "c") == [first.path.name]
@@ -67,7 +67,7 @@ def test_a_damaged_one_is_built_again(sources: Path, tmp_path: Path) -> None:
 
 def test_several_may_build_it_at_once(sources: Path, tmp_path: Path) -> None:
     with ThreadPoolExecutor(4) as pool:
-        built = list(pool.map(lambda _: bundled.bundled_knowledge_base(tmp_path / "c"), range(4)))
+        built = list(pool.map(lambda _: open_bundled(tmp_path / "c"), range(4)))
     assert len({kb.path for kb in built}) == 1
     for kb in built:
         kb.verify()
@@ -78,30 +78,30 @@ def test_several_may_build_it_at_once(sources: Path, tmp_path: Path) -> None:
 def test_a_failed_build_leaves_nothing(sources: Path, tmp_path: Path) -> None:
     (sources / "broken.ttl").write_text("this is no turtle", "utf-8")
     with pytest.raises(UserError, match=r"broken\.ttl"):
-        bundled.bundled_knowledge_base(tmp_path / "c")
+        open_bundled(tmp_path / "c")
     assert entries(tmp_path / "c") == []
 
 
 def test_a_cache_that_cannot_be_written_is_explained(sources: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x", "utf-8")
     with pytest.raises(UserError, match="TRIPLECHECK_CACHE"):
-        bundled.bundled_knowledge_base(tmp_path / "file" / "c")
+        open_bundled(tmp_path / "file" / "c")
 
 
 def test_an_installation_without_the_files_is_explained(sources: Path, tmp_path: Path) -> None:
     shutil.rmtree(sources)
     with pytest.raises(UserError, match="--kb"):
-        bundled.bundled_knowledge_base(tmp_path / "c")
+        open_bundled(tmp_path / "c")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the place is the platform's own")
 def test_the_place_is_the_platforms_unless_it_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert bundled.cache_directory() == tmp_path / "triplecheck"
+    assert bundled_base.cache_directory() == tmp_path / "triplecheck"
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert bundled.cache_directory() == tmp_path / ".cache" / "triplecheck"
-    assert bundled.cache_directory(Path("~/x")) == tmp_path / "x"
+    assert bundled_base.cache_directory() == tmp_path / ".cache" / "triplecheck"
+    assert bundled_base.cache_directory(Path("~/x")) == tmp_path / "x"
 
 
 def test_two_processes_at_once_find_the_real_one(process: Process, tmp_path: Path) -> None:
@@ -122,13 +122,13 @@ def test_it_is_asked_where_no_other_is_named(run: Run, fresh_dspy: None, cache: 
     found = json.loads(result.stdout)
     assert found["answers"][0]["id"].startswith("http://triplecheck.example/entity/")
     kb = KnowledgeBase.open(next(cache.glob("bundled-*")))
-    from programs import replay
+    from triplecheck.programs import replay
 
     assert not replay(kb.graph, found["evidence"])
 
 
 def test_the_demonstration_answers_and_abstains(run: Run, fresh_dspy: None) -> None:
-    from app.demo import EXAMPLES
+    from triplecheck.app.demo import EXAMPLES
 
     result = run("demo")
     assert result.exit_code == 0, result.output
