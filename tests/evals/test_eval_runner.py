@@ -153,7 +153,6 @@ def test_a_killed_run_is_taken_up_where_it_was(knowledge_base: KnowledgeBase, tm
     questions.write_text(
         "".join(json.dumps({"id": q.id, "question": q.question, "answers": q.answers}) + "\n" for q in RIGHT)
     )
-    root = Path(__file__).parents[2]
     process = subprocess.Popen(
         [sys.executable, eval_parts.__file__, str(knowledge_base.path), str(out), str(questions)],
         env={**os.environ, "DSPY_CACHEDIR": str(tmp_path / "cache")},

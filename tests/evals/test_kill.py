@@ -26,7 +26,6 @@ KILLS = 6
 def nursery(knowledge_base: KnowledgeBase, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     lines = (json.dumps({"id": f"q{n}", "question": q, "answers": ["Q183"]}) + "\n" for n, q in enumerate(QUESTIONS))
     (tmp_path / "questions.jsonl").write_text("".join(lines))
-    root = Path(__file__).parents[2]
     arguments = [str(knowledge_base.path), *(str(tmp_path / name) for name in ("out", "questions.jsonl", "log"))]
     with subprocess.Popen(
         [sys.executable, killed_runs.__file__, *arguments],

@@ -19,7 +19,6 @@ SECONDS = 120
 
 
 def _start(bundled: KnowledgeBase, out: Path, optimizer: str, log: Path) -> subprocess.Popen[bytes]:
-    root = Path(__file__).parents[2]
     return subprocess.Popen(
         [sys.executable, killed_compiles.__file__, str(bundled.path), str(out), optimizer, str(log)],
         stdout=subprocess.DEVNULL,
