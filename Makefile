@@ -91,7 +91,7 @@ llama-cpp: install
 
 distilled/questions.jsonl: install
 	mkdir -p distilled
-	test -f distilled/synth.jsonl || $(BIN)/triplecheck synth bundled distilled/synth.jsonl --n 500 --seed 1 --typos 0.1 \
+	test -f distilled/synth.jsonl || $(BIN)/triplecheck synthesize bundled distilled/synth.jsonl --limit 500 --seed 1 --typos 0.1 \
 	$(KINDS:%=--kind %) --avoid $(BUNDLED)_test.jsonl --avoid $(BUNDLED)_dev.jsonl
 	cat distilled/synth.jsonl $(BUNDLED)_train.jsonl > distilled/questions.jsonl
 
@@ -103,7 +103,7 @@ compiled: llama-cpp
 
 distil: llama-cpp distilled/questions.jsonl
 	$(BIN)/triplecheck collect kerag --questions distilled/questions.jsonl --out distilled/traces/kerag $(GOLD) $(SHORT)
-	$(BIN)/triplecheck distil distilled/traces/kerag --out distilled/adapters --name kerag --epochs 2 --max-steps 440 $(LEARN)
+	$(BIN)/triplecheck distill distilled/traces/kerag --out distilled/adapters --name kerag --epochs 2 --max-steps 440 $(LEARN)
 	$(MAKE) --no-print-directory compiled
 	$(BIN)/triplecheck report distil $(if $(DATA),--data $(DATA)) --out docs/reports/distil
 
@@ -113,11 +113,11 @@ distil-graphs: llama-cpp distilled/questions.jsonl
 	$(BIN)/triplecheck collect kerag --questions $(BUNDLED)_train.jsonl --out distilled/mixed/asked $(GOLD) $(SHORT)
 	for one in $(LEARNT); do graph=$${one%%/*}; questions=$${one%%:*}; entities=$$(ls $(DATA)/$$graph/entities.tsv.gz 2>/dev/null); \
 	test -d kbs/$$graph || $(BIN)/triplecheck kb build kbs/$$graph --triples $(DATA)/$$graph/triples.tsv.gz $${entities:+--entities $$entities} || exit 1; \
-	$(BIN)/triplecheck collect kerag --kb kbs/$$graph --questions $(DATA)/$$questions.jsonl.gz --half train --limit $${one##*:} \
+	$(BIN)/triplecheck collect kerag --kb kbs/$$graph --questions $(DATA)/$$questions.jsonl.gz --part train --limit $${one##*:} \
 	--out distilled/mixed/$$graph $(GOLD) $(SHORT) || exit 1; done
 	for program in anchorrag 4stepfocus know3rag; do \
 	$(BIN)/triplecheck collect $$program --questions distilled/questions.jsonl --limit 300 --out distilled/mixed/$$program $(GOLD) || exit 1; done
-	$(BIN)/triplecheck distil $(addprefix distilled/mixed/,bundled asked $(foreach one,$(LEARNT),$(firstword $(subst /, ,$(one)))) anchorrag 4stepfocus know3rag) \
+	$(BIN)/triplecheck distill $(addprefix distilled/mixed/,bundled asked $(foreach one,$(LEARNT),$(firstword $(subst /, ,$(one)))) anchorrag 4stepfocus know3rag) \
 	--out distilled/adapters --name graphs --epochs 1 --max-steps 320 $(LEARN) --dev-rows 128
 	$(BIN)/triplecheck report distil-graphs --data $(DATA) --out docs/reports/distil-graphs
 

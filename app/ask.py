@@ -1,4 +1,4 @@
-"""`triplecheck ask`: one question, its answer, and the triples that prove it."""
+"""`triplecheck ask` and `triplecheck demo`: questions, their answers, and the triples that prove them."""
 
 from __future__ import annotations
 
@@ -10,37 +10,43 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from triplecheck.app import options
-from triplecheck.app.console import print_json, stderr, stdout
+from triplecheck.app.console import is_quiet, is_verbose, print_json, stderr, stdout, waiting
+from triplecheck.app.opening import open_setup
+from triplecheck.app.options import LmOption, ModelOptions, RoleOption, RunOptions, flattened
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from triplecheck.app.config import Settings
     from triplecheck.programs.steps import Step
 
+EXAMPLES = (
+    ("two hops", "What was the nationality of Bernhard Heiden's teacher?"),
+    ("a misspelt name", "Where was Wolfgang Amadeus Mozzart born?"),
+    ("a comparison", "Who was born earlier, Johannes Brahms or Pyotr Ilyich Tchaikovsky?"),
+    ("a count", "How many pupils of Nadia Boulanger are listed?"),
+    ("yes or no", "Do Rear Window and Vertigo have the same director?"),
+    ("not in the graph", "Who were the siblings of Glenn Gould?"),
+)
+"""The questions of the demonstration, each with what it shows."""
 
+
+@flattened()
 def ask(
-    question: Annotated[str, typer.Argument(metavar="QUESTION", help="In natural language, in quotes.")],
-    kb: options.KbOption = None,
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question, in quotes.")],
+    run: RunOptions,
     program: Annotated[
-        str | None, typer.Option("--program", metavar="NAME", help="Program that answers. Default: kerag.")
+        str | None,
+        typer.Option(
+            "--program", metavar="NAME", help="Program that answers; see `triplecheck programs`. Default: kerag."
+        ),
     ] = None,
-    bundle: options.BundleOption = None,
-    lm: options.LmOption = None,
-    role: options.RoleOption = None,
-    grounded_only: options.GroundedOption = None,
-    hops: options.HopsOption = None,
-    option: options.ProgramOptions = None,
-    budget_calls: options.CallsOption = None,
-    budget_tokens: options.TokensOption = None,
-    budget_seconds: options.SecondsOption = None,
-    budget_dollars: options.DollarsOption = None,
-    json: options.JsonOption = False,
 ) -> None:
-    """Ask a question of a knowledge graph.
+    """Ask a question about a knowledge graph.
 
-    The steps are shown as they happen, then the answer and the triples that prove it, then what it
-    took and which model played. An abstention is an answer, too: the exit code is 0.
+    Prints each step as it happens, then the answer, the triples that prove it, the model and the cost.
+    With -q: the answer and its proof alone. With -v: every step in full, with all that models wrote.
+    An abstention is an answer, too: the exit code is 0.
 
     Examples:
 
@@ -50,73 +56,46 @@ def ask(
 
         triplecheck ask "Who directed Alien?" --role answer=openai/gpt-4o --role prune=extractive --json
     """
-    from triplecheck.app import config
-
-    settings = config.load_settings(
-        kb=kb,
-        program=program,
-        bundle=bundle,
-        lm=lm,
-        roles=config.parse_pairs(role or (), "--role"),
-        grounded_only=grounded_only,
-        hops=hops,
-        options=config.parse_options(option or ()),
-        budget=options.budget_flags(
-            calls=budget_calls, tokens=budget_tokens, seconds=budget_seconds, dollars=budget_dollars
-        ),
-    )
-    if json:
-        # What a library prints on its way must not come between a script and its object.
+    settings = run.settings(program=program)
+    if run.json:
+        # What libraries print must not mix with the JSON object.
         with contextlib.redirect_stdout(sys.stderr):
             result = answer(question, settings, None)
         from triplecheck.programs import to_json
 
         plain = to_json(result)
-        plain["usage"].setdefault("by_role", {})  # a program may have answered without any call
+        plain["usage"].setdefault("by_role", {})  # a program may answer without any call
         print_json(plain)
         return
     started = time.perf_counter()
     out = stdout()
-    result = answer(question, settings, out)
-    from triplecheck.app import render
-
-    for line in render.answer_lines(result):
-        out.print(line, soft_wrap=True)
-    out.print()
-    out.print(render.usage_line(result.usage, result.program, time.perf_counter() - started), soft_wrap=True)
+    result = answer(question, settings, None if is_quiet() else out)
+    show_answer(result, out, time.perf_counter() - started)
 
 
-def answer(question: str, settings: Any, steps_to: Console | None) -> Any:
+def answer(question: str, settings: Settings, steps_to: Console | None) -> Any:
     """Answer a question as configured.
 
     Args:
         question: in natural language.
-        settings: `app.config.Settings`.
+        settings: the configuration.
         steps_to: where steps are printed as they happen; None: nowhere.
 
     Returns:
         The program's prediction.
     """
     err = stderr()
-    from triplecheck.app.progress import reporting, waiting
+    setup = open_setup(settings, err)
+    from triplecheck.lms import session
 
-    with waiting(err, "loading"):
-        from triplecheck.app import opening
-        from triplecheck.app.knowledge import open_knowledge_base
-        from triplecheck.lms import session
-
-        roles, budget = opening.roles(settings), opening.budget(settings)
-    with reporting(err, "opening the knowledge base") as tell:
-        kb = open_knowledge_base(settings, tell)
-        program = opening.open_program(settings, kb)
-    with session(roles, budget=budget), thinking(err, steps_to) as on_step:
-        return program(question=question, on_step=on_step)
+    with session(setup.roles, budget=setup.budget), thinking(err, steps_to) as on_step:
+        return setup.program(question=question, on_step=on_step)
 
 
 @contextlib.contextmanager
 def thinking(err: Console, steps_to: Console | None) -> Iterator[Any]:
-    """A listener that prints steps, with a sign of life between them where somebody watches."""
-    status = err.status("thinking") if err.is_terminal else None
+    """A listener that prints steps, with a spinner between them if a person watches."""
+    status = err.status("thinking") if err.is_terminal and not err.quiet else None
 
     def on_step(step: Step) -> None:
         if steps_to is None:
@@ -125,9 +104,70 @@ def thinking(err: Console, steps_to: Console | None) -> Iterator[Any]:
 
         if status is not None:
             status.stop()
-        steps_to.print(render.step_line(step), soft_wrap=True)
+        for line in render.step_lines(step, full=is_verbose()):
+            steps_to.print(line, soft_wrap=True)
         if status is not None:
             status.start()
 
     with status or contextlib.nullcontext():
         yield on_step
+
+
+def show_answer(result: Any, out: Console, seconds: float) -> None:
+    """Print an answer, its proof, and what it cost."""
+    from triplecheck.app import render
+
+    quiet = is_quiet()
+    for line in render.answer_lines(result)[quiet:]:  # the first line is empty, below the steps
+        out.print(line, soft_wrap=True)
+    if not quiet:
+        out.print()
+        out.print(render.usage_line(result.usage, result.program, seconds), soft_wrap=True)
+    if is_verbose():
+        for line in render.role_lines(result.usage):
+            out.print(line, soft_wrap=True)
+
+
+def demo(lm: LmOption = None, role: RoleOption = None) -> None:
+    """Answer six questions from the bundled knowledge base; it cannot answer the last one.
+
+    Prints for each question the steps, the answer, the triples that prove it, the model, calls, tokens and seconds.
+
+    Examples:
+
+        triplecheck demo
+
+        triplecheck demo --lm openai/gpt-4o-mini
+    """
+    started = time.perf_counter()
+    settings = ModelOptions(lm=lm, role=role).settings()
+    settings = settings.model_copy(update={"kb": None, "program": "kerag", "options": {}, "hops": None})
+    out, err = stdout(), stderr()
+    with waiting(err, "loading"):
+        from rich.text import Text
+
+        from triplecheck.app import render
+        from triplecheck.lms import session
+    setup = open_setup(settings, err)
+    counts = setup.kb.manifest.counts
+    out.print(
+        f"The bundled knowledge base: {counts['entities']:,} entities, {counts['relations']:,} relations, "
+        f"{counts['triples']:,} triples."
+    )
+    with session(setup.roles) as ledger:
+        for number, (shows, question) in enumerate(EXAMPLES, 1):
+            out.print()
+            out.print(Text.assemble((f"{number}. {question}", "bold underline"), (f"  ({shows})", "dim")))
+            begun = time.perf_counter()
+            with session(budget=setup.budget), thinking(err, None if is_quiet() else out) as on_step:
+                result = setup.program(question=question, on_step=on_step)
+            for line in render.answer_lines(result)[is_quiet() :]:
+                out.print(line, soft_wrap=True)
+            if not is_quiet():
+                usage = render.usage_line(result.usage, setup.program.name, time.perf_counter() - begun)
+                out.print(usage.append(f"  {len(result.steps)} steps"), soft_wrap=True)
+    if not is_quiet():
+        out.print()
+        total = render.usage_line(ledger.usage(), setup.program.name)
+        out.print(Text.assemble(("Total  ", "bold"), total), soft_wrap=True)
+        out.print(f"{len(EXAMPLES)} questions, {time.perf_counter() - started:.1f} s with start-up.")

@@ -1,4 +1,4 @@
-"""Writes `docs/cli.md` from the help texts: `python -m triplecheck.app.cli_docs`; with `--check` it only compares."""
+"""Writes `docs/cli.md` from the help texts: `python -m triplecheck.app.cli_docs`; `--check` only compares."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from typing import Any
 import typer
 
 from triplecheck.app import config
+from triplecheck.app.command import COMMON
 from triplecheck.app.main import app
+from triplecheck.app.options import DATA, LIMITS, MODEL, OUTPUT
 
-TARGET = Path(__file__).parent.parent / "docs" / "cli.md"
+TARGET = Path(__file__).resolve().parent.parent / "docs" / "cli.md"
 _NOTE = "<!-- Written by `python -m triplecheck.app.cli_docs` from the help texts. Change those. -->"
 
 
@@ -27,8 +29,10 @@ def document() -> str:
 def _section(command: Any, path: tuple[str, ...]) -> Iterator[str]:
     """One command and those below it."""
     children: dict[str, Any] = getattr(command, "commands", {})
+    hidden = _COMPLETION if len(path) == 1 else (*_COMPLETION, *COMMON)
     arguments = [p for p in command.params if p.param_type_name == "argument"]
-    flags = [p for p in command.params if p.param_type_name == "option" and p.name not in _COMPLETION]
+    flags = [p for p in command.params if p.param_type_name == "option" and p.name not in hidden]
+    flags.sort(key=lambda flag: _PANELS.index(getattr(flag, "rich_help_panel", None) or ""))
     usage = " ".join([*path, *(a.metavar for a in arguments), *(["COMMAND"] if children else ["[OPTIONS]"])])
     yield from (f"{'#' * (len(path) + 1)} `{' '.join(path)}`", "", "```", usage, "```", "", *_help(command.help), "")
     if arguments:
@@ -39,7 +43,7 @@ def _section(command: Any, path: tuple[str, ...]) -> Iterator[str]:
         yield from ("| option | |", "|---|---|")
         yield from (f"| {_flag(o)} | {_cell(o.help)}{' Required.' if o.required else ''}{_default(o)} |" for o in flags)
         yield ""
-    for name in sorted(children):
+    for name in sorted(name for name, child in children.items() if not child.hidden):
         yield from _section(children[name], (*path, name))
 
 
@@ -55,10 +59,11 @@ def _keys() -> Iterator[str]:
 
 
 _COMPLETION = ("install_completion", "show_completion")
+_PANELS = ("", DATA, MODEL, LIMITS, OUTPUT)
 
 
 def _help(text: str | None) -> Iterator[str]:
-    """Help as it stands; what follows "Examples:" becomes one block of code."""
+    """The help text; what follows "Examples:" becomes one block of code."""
     prose, _, examples = inspect.cleandoc(text or "").partition("\n\nExamples:\n\n")
     yield from prose.splitlines()
     if examples:
@@ -80,12 +85,12 @@ def _cell(text: str | None) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the file, or with `--check` say whether it is what would be written."""
+    """Write the file; with `--check`, compare it and return 1 if it is out of date."""
     text = document().rstrip("\n") + "\n"
     if arguments == ["--check"]:
         if TARGET.is_file() and TARGET.read_text("utf-8") == text:
             return 0
-        sys.stderr.write(f"{TARGET.name} is not what the help texts say: run `python -m triplecheck.app.cli_docs`\n")
+        sys.stderr.write(f"{TARGET.name} is out of date: run `python -m triplecheck.app.cli_docs`\n")
         return 1
     TARGET.parent.mkdir(exist_ok=True)
     TARGET.write_text(text, "utf-8")

@@ -1,4 +1,4 @@
-"""`triplecheck collect`: fine-tuning data from the steps of a program whose answers come out right."""
+"""`triplecheck collect`: fine-tuning data from the verified steps of a program."""
 
 from __future__ import annotations
 
@@ -7,69 +7,48 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from triplecheck.app import options
-from triplecheck.app.asked import (
-    DataOption,
-    HalfOption,
-    LimitOption,
-    PathOption,
-    SeedOption,
-    SplitOption,
-    asked_questions,
-)
-from triplecheck.app.console import print_json, printable, stderr, stdout
-from triplecheck.app.progress import reporting, waiting
+from triplecheck.app.console import is_quiet, print_json, printable, reporting, show_scores, stderr, stdout, waiting
+from triplecheck.app.opening import open_batch
+from triplecheck.app.options import OUTPUT, BatchOptions, flattened
 
 if TYPE_CHECKING:
     from triplecheck.optimize.traces import Manifest
 
 
+@flattened("bundle", "grounded_only", "out", questions="Default: the bundled training questions.")
 def collect(
     program: Annotated[
-        str, typer.Argument(metavar="PROGRAM", help="Program whose steps are collected, such as kerag.")
+        str, typer.Argument(metavar="PROGRAM", help="Program whose steps are collected; see `triplecheck programs`.")
     ],
     out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Directory to write; one that is there is taken up again.")
-    ],
-    kb: options.KbOption = None,
-    questions: Annotated[
-        Path | None,
+        Path,
         typer.Option(
-            metavar="FILE",
-            help="JSON lines, as for `triplecheck eval`. Default: the bundled training questions.",
+            "--out", metavar="DIR", rich_help_panel=OUTPUT, help="Directory to write; an unfinished one is resumed."
         ),
-    ] = None,
-    data: DataOption = None,
-    split: SplitOption = None,
-    path: PathOption = None,
-    half: HalfOption = None,
-    limit: LimitOption = None,
-    seed: SeedOption = 0,
-    lm: options.LmOption = None,
-    role: options.RoleOption = None,
-    hops: options.HopsOption = None,
-    option: options.ProgramOptions = None,
+    ],
+    run: BatchOptions,
     passes: Annotated[
         list[str] | None,
         typer.Option(
             "--pass",
             metavar="NAME",
-            help="`verified`: the models answer, and what comes out right is kept; `gold`: right replies are computed "
-            "from the graph and the answers, and verified in the same way. Repeatable; default: both, or the first "
-            "where the right steps of a program cannot be computed.",
+            help="`verified`: models answer, and correct runs are kept. `gold`: correct replies are computed from the "
+            "graph and the known answers, and verified in the same way. Repeatable; default: both, or only the first "
+            "if the correct steps of the program cannot be computed.",
         ),
     ] = None,
-    cap: Annotated[int, typer.Option(metavar="N", min=1, help="Rows kept per question.")] = 12,
+    cap: Annotated[int, typer.Option(metavar="N", min=1, help="Maximum rows per question.")] = 12,
     dev_share: Annotated[
-        float, typer.Option("--dev-share", metavar="X", min=0, max=1, help="Share of the questions held out.")
+        float, typer.Option("--dev-share", metavar="X", min=0, max=1, help="Share of the questions to hold out.")
     ] = 0.1,
-    detours: Annotated[
+    distractors: Annotated[
         int,
         typer.Option(
+            "--distractors",
             metavar="N",
             min=0,
-            help="Paths and facts that the pass `gold` keeps beside the right ones, so that later steps see what they "
-            "do not need. The rows hold the right replies.",
+            help="Irrelevant paths and facts that the pass `gold` follows along with the relevant ones, so that "
+            "prompts look as they do at run time. Replies never contain them.",
         ),
     ] = 2,
     export: Annotated[
@@ -77,89 +56,71 @@ def collect(
         typer.Option(
             "--export",
             metavar="FORM",
+            rich_help_panel=OUTPUT,
             help="Also write the rows as `chat` (OpenAI's messages), `trl` (prompt and completion) or `datasets` "
-            "(Hugging Face), into DIR/FORM. Repeatable.",
+            "(Hugging Face) to DIR/FORM. Repeatable.",
         ),
     ] = None,
-    workers: options.WorkersOption = None,
-    timeout: options.TimeoutOption = None,
-    budget_calls: options.CallsOption = None,
-    budget_tokens: options.TokensOption = None,
-    budget_seconds: options.SecondsOption = None,
-    budget_dollars: options.DollarsOption = None,
-    json: options.JsonOption = False,
 ) -> None:
-    """Collect fine-tuning data: the steps of a program, from questions whose answers come out right and are proved.
+    """Collect fine-tuning data: the steps of a program on questions that it answers correctly, with proof.
 
-    A question's steps are kept where the answer is right and whole, every triple that it cites was
-    retrieved and is in the graph, and no reply was cut. What came out wrong falls back to the right
-    answer, computed, where the facts in the prompt hold it. Writes traces.jsonl and manifest.json, which
-    counts what was rejected and why. Interrupted, it is taken up again by the same command.
+    The steps of a question are kept if its answer is correct and complete, every triple that it cites was
+    retrieved and is in the graph, and no reply was cut off. If the answer is wrong and the facts in the
+    prompt contain the correct one, that is used instead. Writes traces.jsonl and manifest.json, which
+    counts rejected questions by reason. The same command resumes an interrupted run.
 
     Examples:
 
         triplecheck collect kerag --out traces
 
-        triplecheck collect kerag --kb kbs/films --questions films.jsonl --half train --out traces --export trl
+        triplecheck collect kerag --kb kbs/films --questions films.jsonl --part train --out traces --export trl
     """
-    from triplecheck.app import config
-
-    settings = config.load_settings(
-        kb=kb,
-        program=program,
-        lm=lm,
-        roles=config.parse_pairs(role or (), "--role"),
-        hops=hops,
-        options=config.parse_options(option or ()),
-        workers=workers,
-    )
-    limits = options.budget_flags(
-        calls=budget_calls, tokens=budget_tokens, seconds=budget_seconds, dollars=budget_dollars
-    )
-    err = stderr()
-    err.quiet = json
+    settings = run.settings(program=program)
+    err = stderr(quiet=run.json)
     with waiting(err, "loading"):
-        from triplecheck.app import opening, running
-        from triplecheck.app.knowledge import open_knowledge_base
         from triplecheck.kg import UserError
-        from triplecheck.lms import Budget
         from triplecheck.optimize import traces
 
         unknown = sorted(set(export or ()) - set(traces.FORMS))
         if unknown:
             raise UserError(f"--export {unknown[0]}: no such form; there are: {', '.join(traces.FORMS)}")
-        asked, _ = asked_questions(
-            settings, questions, ("train",), data=data, split=split, path=path, half=half, limit=limit, seed=seed
-        )
-    with reporting(err, "opening the knowledge base") as tell:
-        opened = open_knowledge_base(settings, tell)
-        runner = opening.open_program(settings, opened)
+    batch = open_batch(settings, run, ("train",), err)
     with reporting(err, "asking") as tell:
-        show = running.teller(tell)
+        show = show_scores(tell)
         manifest = traces.collect(
-            runner,
-            asked,
+            batch.program,
+            batch.questions,
             out,
-            roles=opening.roles(settings),
-            knowledge_base=opened,
+            roles=batch.roles,
+            knowledge_base=batch.kb,
             passes=passes or None,
             workers=settings.workers,
-            timeout=timeout,
-            budget=Budget(**limits),  # type: ignore[arg-type]
+            timeout=run.timeout,
+            budget=batch.budget,
             cap=cap,
             dev_share=dev_share,
-            detours=detours,
+            detours=distractors,
             progress=lambda _name, so_far: show(so_far),
         )
     rows = traces.read_traces(out)
     written = [path for form in export or () for path in traces.export(rows, form, out / form)]
-    if json:
+    if run.json:
         print_json(manifest.to_json() | {"out": str(out), "exported": [str(path) for path in written]})
         return
     _show(manifest, out, written)
 
 
 def _show(manifest: Manifest, out: Path, written: list[Path]) -> None:
+    to = stdout()
+    if not is_quiet():
+        _show_counts(manifest)
+    left_out = ", ".join(f"{reason} {count}" for reason, count in manifest.left_out.items())
+    to.print(f"{manifest.rows} rows in {printable(str(out))}" + (f"; left out: {left_out}" if left_out else ""))
+    for path in written:
+        to.print(printable(str(path)), soft_wrap=True)
+
+
+def _show_counts(manifest: Manifest) -> None:
     to = stdout()
     for name, about in manifest.passes.items():
         rejected = ", ".join(f"{reason} {count}" for reason, count in about["rejected"].items())
@@ -173,7 +134,3 @@ def _show(manifest: Manifest, out: Path, written: list[Path]) -> None:
         ("split", manifest.by_split),
     ):
         to.print(f"rows by {title}: " + ", ".join(f"{name} {count}" for name, count in counts.items()), soft_wrap=True)
-    left_out = ", ".join(f"{reason} {count}" for reason, count in manifest.left_out.items())
-    to.print(f"{manifest.rows} rows in {printable(str(out))}" + (f"; left out: {left_out}" if left_out else ""))
-    for path in written:
-        to.print(printable(str(path)), soft_wrap=True)

@@ -1,8 +1,8 @@
 """Configuration: `triplecheck.toml` in the working directory, overridden by the environment, overridden by flags.
 
-    kb = "kbs/films"            # a knowledge base; without it, or as "bundled", the bundled one
+    kb = "kbs/films"            # directory of a knowledge base, or "bundled" (default)
     program = "kerag"
-    lm = "openai/gpt-4o-mini"   # plays every role that [roles] does not name
+    lm = "openai/gpt-4o-mini"   # model of every role that is not in [roles]
     grounded_only = true
     hops = 2
 
@@ -12,7 +12,7 @@
     [budget]                    # per question of `ask` and `demo`; `eval` has flags for the whole run
     calls = 20
 
-    [options]                   # further arguments of the program
+    [options]                   # other options of the program
     filtering = "instances"
 
 In the environment: TRIPLECHECK_LM, TRIPLECHECK_BUDGET__CALLS, TRIPLECHECK_ROLES="prune=extractive,link=..." and so on.
@@ -43,20 +43,20 @@ PREFIX = "TRIPLECHECK_"
 
 
 class BudgetSettings(BaseModel, extra="forbid", frozen=True, use_attribute_docstrings=True):
-    """Limits on what may be spent; none where nothing is set."""
+    """Limits on model calls; None: no limit."""
 
     calls: int | None = Field(default=None, ge=0)
-    """Calls to language models."""
+    """Maximum model calls."""
     tokens: int | None = Field(default=None, ge=0)
-    """Prompt and completion tokens."""
+    """Maximum prompt and completion tokens."""
     seconds: float | None = Field(default=None, ge=0)
-    """Sum of the calls' durations."""
+    """Maximum seconds in model calls, summed over calls."""
     dollars: float | None = Field(default=None, ge=0)
-    """Money, for models whose price is known."""
+    """Maximum cost, of models with a known price."""
 
 
 class Settings(BaseSettings):
-    """Everything that can be configured. Made by `load_settings`."""
+    """The configuration. Made by `load_settings`."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX,
@@ -68,27 +68,27 @@ class Settings(BaseSettings):
     )
 
     kb: Path | None = None
-    """Knowledge base that questions are asked of; None or `bundled`: the bundled one."""
+    """Directory of the knowledge base; None or `bundled`: the bundled one."""
     program: str = "kerag"
     """Program that answers."""
     bundle: Path | None = None
-    """Compiled program that answers, in place of `program` as it comes."""
+    """Compiled program that answers instead of `program`."""
     lm: str | None = None
-    """Model of every role that `roles` does not name; None: `extractive`."""
+    """Model of every role that is not in `roles`; None: `extractive`."""
     roles: Annotated[dict[str, str], NoDecode] = Field(default_factory=dict)
     """Model by role. In the environment: `answer=MODEL,prune=MODEL`."""
     grounded_only: bool = False
-    """Abstain rather than answer from a model's own knowledge."""
+    """Abstain instead of answering from the model's own knowledge."""
     hops: int | None = Field(default=None, ge=1)
-    """How far from the topics a program looks; None: as far as the program does by itself."""
+    """Maximum distance from the topics; None: the program's default."""
     options: dict[str, Any] = Field(default_factory=dict)
-    """Further arguments of the program, by name."""
+    """Other options of the program, by name."""
     budget: BudgetSettings = BudgetSettings()
-    """What may be spent."""
+    """Limits on model calls."""
     workers: int = Field(default=1, ge=1)
-    """Questions that `triplecheck eval` asks at a time."""
+    """Questions that `triplecheck eval` runs in parallel."""
     cache: Path | None = None
-    """Where the bundled knowledge base is kept once built; None: the platform's place for caches."""
+    """Directory in which the bundled knowledge base is built; None: the platform's cache directory."""
 
     @field_validator("roles", mode="before")
     @classmethod
@@ -120,11 +120,11 @@ def load_settings(**flags: Any) -> Settings:
     """Read the configuration.
 
     Args:
-        **flags: values given on the command line, by the names of `Settings`; None: not given. A model
-            given as `lm` plays all roles but those in `roles` here, whatever the file says.
+        **flags: values of the command line, by the fields of `Settings`; None: not given. If `lm` is given,
+            only the `roles` given here differ from it, whatever the file says.
 
     Raises:
-        UserError: the file is no TOML, or a key or a value is wrong; the message says where it stands.
+        UserError: the file is not TOML, or a key or a value is wrong; the message names the place.
     """
     given = {name: value for name, value in flags.items() if value is not None and value != {}}
     try:
@@ -146,7 +146,7 @@ def parse_pairs(items: Iterable[str], where: str) -> dict[str, str]:
     """`["answer=openai/x"]` as a mapping.
 
     Raises:
-        UserError: an item is not NAME=VALUE, or a name stands twice.
+        UserError: an item is not NAME=VALUE, or a name is given twice.
     """
     pairs: dict[str, str] = {}
     for item in items:
@@ -160,7 +160,7 @@ def parse_pairs(items: Iterable[str], where: str) -> dict[str, str]:
 
 
 def parse_options(items: Iterable[str], where: str = "--option") -> dict[str, Any]:
-    """`["filtering=none", "bounds.values=50"]` as nested values; a value is TOML if it can be, else text.
+    """`["filtering=none", "bounds.values=50"]` as nested values: TOML if they can be parsed, else text.
 
     Raises:
         UserError: as `parse_pairs`.
@@ -182,7 +182,7 @@ def parse_options(items: Iterable[str], where: str = "--option") -> dict[str, An
 
 
 def _explain(detail: Any, flags: dict[str, Any]) -> str:
-    """One error of pydantic, said with the place where the value stands."""
+    """An error of pydantic, with the place of the value."""
     path = [str(part) for part in detail["loc"]]
     place = _place(path, flags)
     if detail["type"] == "extra_forbidden":

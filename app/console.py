@@ -1,24 +1,75 @@
-"""Where output goes: answers to standard output, everything else to standard error."""
+"""Where output goes: results to standard output, everything else to standard error; progress; how much is shown."""
 
 from __future__ import annotations
 
 import json
+import logging
 import sys
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+
+if TYPE_CHECKING:
+    from triplecheck.evals import Progress
+    from triplecheck.kg.progress import ProgressCallback
 
 _PIPE_WIDTH = 160  # columns where there is no terminal to ask
 
 
+class Verbosity(IntEnum):
+    """How much a command shows."""
+
+    QUIET = 0
+    """The result alone."""
+    NORMAL = 1
+    VERBOSE = 2
+    """Every detail, and logs."""
+
+
+_verbosity: ContextVar[Verbosity] = ContextVar("verbosity", default=Verbosity.NORMAL)
+
+
+@contextmanager
+def shown(*, quiet: bool, verbose: bool) -> Iterator[None]:
+    """Show less or more inside the block; neither flag changes nothing, both together show less."""
+    level = Verbosity.QUIET if quiet else Verbosity.VERBOSE if verbose else _verbosity.get()
+    if level is Verbosity.VERBOSE:
+        logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(name)s: %(message)s")
+    token = _verbosity.set(level)
+    try:
+        yield
+    finally:
+        _verbosity.reset(token)
+
+
+def is_quiet() -> bool:
+    """Whether only the result is to be shown."""
+    return _verbosity.get() is Verbosity.QUIET
+
+
+def is_verbose() -> bool:
+    """Whether every detail is to be shown."""
+    return _verbosity.get() is Verbosity.VERBOSE
+
+
 def stdout() -> Console:
-    """A console for what a command was asked for; colourless where that is no terminal or NO_COLOR is set."""
+    """A console for the result of a command; without colours if it is no terminal or NO_COLOR is set."""
     return _console(stderr=False)
 
 
-def stderr() -> Console:
-    """A console for progress, notes and errors."""
-    return _console(stderr=True)
+def stderr(*, quiet: bool = False) -> Console:
+    """A console for progress, notes and errors.
+
+    Args:
+        quiet: print nothing; `-q` does the same.
+    """
+    console = _console(stderr=True)
+    console.quiet = quiet or is_quiet()
+    return console
 
 
 def _console(*, stderr: bool) -> Console:
@@ -35,5 +86,76 @@ def print_json(value: dict[str, Any]) -> None:
 
 
 def printable(text: str) -> str:
-    """The text on one line, without characters that would steer the terminal."""
+    """The text on one line, without control characters."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in " ".join(text.split()))
+
+
+@contextmanager
+def reporting(console: Console, first: str = "") -> Iterator[ProgressCallback]:
+    """Hand out a progress callback that draws a bar; the bar vanishes at the end.
+
+    Args:
+        console: where to draw; nothing is drawn if it is no terminal.
+        first: what to show until the callback is first called.
+    """
+    if not console.is_terminal or console.quiet:
+        from triplecheck.kg.progress import no_progress
+
+        yield no_progress
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bars
+
+    with Bars(
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+    ) as bars:
+        current: tuple[str, TaskID] | None = None
+
+        def tell(what: str, done: int, total: int | None) -> None:
+            nonlocal current
+            work = what.partition(":")[0]
+            if current is None or current[0] != work:
+                if current is not None:
+                    bars.update(current[1], visible=False)
+                current = (work, bars.add_task(what, total=total))
+            bars.update(current[1], description=what, completed=done, total=total)
+
+        if first:
+            tell(first, 0, None)
+        yield tell
+
+
+@contextmanager
+def waiting(console: Console, what: str) -> Iterator[None]:
+    """Show a spinner during work of unknown length."""
+    if not console.is_terminal or console.quiet:
+        yield
+        return
+    with console.status(what):
+        yield
+
+
+def show_scores(tell: ProgressCallback) -> Callable[[Progress], None]:
+    """A listener of an evaluation that shows the running score, errors and the time left."""
+
+    def show(progress: Progress) -> None:
+        hits = "" if progress.hits_at_1 is None else f" hits@1 {progress.hits_at_1:.3f}"
+        errors = f" errors {progress.errors}" if progress.errors else ""
+        left = "" if progress.eta is None else f" {duration(progress.eta)} left"
+        tell(f"asking:{hits}{errors}{left}", progress.done, progress.total)
+
+    return show
+
+
+def duration(seconds: float) -> str:
+    """A time at a glance: `40 s`, `3 min`, `2 h 05 min`."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60:02} min"

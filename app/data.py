@@ -1,30 +1,31 @@
-"""`triplecheck data`: published data sets, what they are, and their questions as JSON lines."""
+"""`triplecheck data`: published data sets, and their questions as JSON lines."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from triplecheck.app import options
-from triplecheck.app.asked import LimitOption, PathOption, SplitOption
-from triplecheck.app.console import print_json, printable, stderr, stdout
-from triplecheck.app.progress import waiting
+from triplecheck.app import questions
+from triplecheck.app.command import Commands
+from triplecheck.app.console import print_json, printable, stderr, stdout, waiting
+from triplecheck.app.options import JsonOption, LimitOption, PathOption, QuestionsFile, SeedOption, SplitOption
 
 if TYPE_CHECKING:
     from triplecheck.evals.datasets import DataSet
 
-commands = typer.Typer(
-    help="Published data sets by name: from the Hugging Face hub, or from their official files.",
-    no_args_is_help=True,
+commands = Commands(
+    help="Data sets: published ones by name, and questions made from a knowledge base.", no_args_is_help=True
 )
+commands.command("generate")(questions.generate)
+commands.command("answer")(questions.answer)
+commands.command("vary")(questions.vary)
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of a data set: see `triplecheck data list`.")]
 
 
 @commands.command("list")
-def list_(json: options.JsonOption = False) -> None:
-    """List the data sets that are known by name.
+def list_(json: JsonOption = False) -> None:
+    """List the published data sets.
 
     Examples:
 
@@ -48,8 +49,8 @@ def list_(json: options.JsonOption = False) -> None:
 
 
 @commands.command()
-def show(name: NameArgument, json: options.JsonOption = False) -> None:
-    """Show what a data set is, how large, under which licence, and where to get it.
+def show(name: NameArgument, json: JsonOption = False) -> None:
+    """Show the size, licence, source and splits of a data set.
 
     Examples:
 
@@ -65,7 +66,7 @@ def show(name: NameArgument, json: options.JsonOption = False) -> None:
     out = stdout()
     out.print(f"{spec.title}. {spec.about}", soft_wrap=True)
     for split in spec.splits:
-        size = f"{spec.sizes[split]:,} questions" if split in spec.sizes else "size not known"
+        size = f"{spec.sizes[split]:,} questions" if split in spec.sizes else "unknown size"
         default = ", default" if split == spec.default_split and len(spec.splits) > 1 else ""
         out.print(f"split    {split}: {size}{default}", soft_wrap=True)
     out.print(f"licence  {spec.licence}", soft_wrap=True)
@@ -80,11 +81,11 @@ def show(name: NameArgument, json: options.JsonOption = False) -> None:
 @commands.command()
 def convert(
     name: NameArgument,
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="File to write: .jsonl or .jsonl.gz.")],
+    out: QuestionsFile,
     path: PathOption = None,
     split: SplitOption = None,
     limit: LimitOption = None,
-    seed: Annotated[int, typer.Option(metavar="S", help="Which sample.")] = 0,
+    seed: SeedOption = 0,
     revision: Annotated[
         str | None, typer.Option(metavar="REV", help="Commit, branch or tag of the hub's data set.")
     ] = None,
@@ -99,12 +100,12 @@ def convert(
         from triplecheck.evals import write_questions
         from triplecheck.evals.datasets import load_dataset
 
-        questions = load_dataset(name, split, path=path, limit=limit, seed=seed, revision=revision)
-        count = write_questions(questions, out)
+        found = load_dataset(name, split, path=path, limit=limit, seed=seed, revision=revision)
+        count = write_questions(found, out)
     stdout().print(f"{count:,} questions: {printable(str(out))}", soft_wrap=True)
-    unknown = sum(not question.answers_known for question in questions)
+    unknown = sum(not question.answers_known for question in found)
     if unknown:
-        stderr().print(f"{unknown:,} of them have answers that are not published: they cannot be scored")
+        stderr().print(f"{unknown:,} of them cannot be scored: their answers are not published")
 
 
 def _about(spec: DataSet) -> dict[str, object]:

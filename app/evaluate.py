@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from triplecheck.app import options, running
-from triplecheck.app.asked import (
-    DataOption,
-    HalfOption,
-    LimitOption,
-    PathOption,
-    SeedOption,
-    SplitOption,
-    asked_questions,
+from triplecheck.app.console import (
+    is_quiet,
+    is_verbose,
+    print_json,
+    printable,
+    reporting,
+    show_scores,
+    stderr,
+    stdout,
 )
-from triplecheck.app.console import print_json, printable, stderr, stdout
+from triplecheck.app.opening import open_batch
+from triplecheck.app.options import OUTPUT, RUNS, BatchOptions, flattened
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from triplecheck.evals import Scores, Summary
+    from triplecheck.evals.executors import Executor
+    from triplecheck.evals.trackers import Tracker
     from triplecheck.lms import Roles
 
-RUNS = Path("runs")
+_EXECUTORS = ("threads", "ray")
 _MEANS = (
     ("hits@1", "hits_at_1"),
     ("F1", "f1"),
@@ -35,7 +39,7 @@ _MEANS = (
     ("missing", "missing"),
     ("grounded", "grounded"),
 )
-_BESIDES = (
+_OTHERS = (
     ("hit@1 of the ranking", "hit_at_1_ranked"),
     ("hit@5", "hit_at_5"),
     ("recall@20", "recall_at_20"),
@@ -50,53 +54,50 @@ _BESIDES = (
 )
 
 
+@flattened(questions="Default: the bundled test questions.")
 def evaluate(
-    program: Annotated[str, typer.Argument(metavar="PROGRAM", help="Program to evaluate, such as kerag.")],
-    kb: options.KbOption = None,
-    questions: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="JSON lines, also .gz, with id, question, answers, and if you like topic, answer_labels, hops, kind. "
-            "Default: the test questions of the bundled knowledge base.",
-        ),
-    ] = None,
-    data: DataOption = None,
-    split: SplitOption = None,
-    path: PathOption = None,
-    half: HalfOption = None,
-    limit: LimitOption = None,
-    seed: SeedOption = 0,
-    bundle: options.BundleOption = None,
-    lm: options.LmOption = None,
-    role: options.RoleOption = None,
-    grounded_only: options.GroundedOption = None,
-    hops: options.HopsOption = None,
-    option: options.ProgramOptions = None,
-    out: options.RunOption = None,
-    workers: options.WorkersOption = None,
-    timeout: options.TimeoutOption = None,
+    program: Annotated[
+        str, typer.Argument(metavar="PROGRAM", help="Program to evaluate, such as kerag; see `triplecheck programs`.")
+    ],
+    run: BatchOptions,
     judge: Annotated[
         bool,
-        typer.Option(
-            "--judge", help="Have the model of the role judge decide where an answer is not right as written."
-        ),
+        typer.Option("--judge", help="Let the model of the role `judge` decide on answers that do not match exactly."),
     ] = False,
-    executor: running.ExecutorOption = None,
-    ray_address: running.RayAddressOption = None,
-    mlflow: running.MlflowOption = None,
-    budget_calls: options.CallsOption = None,
-    budget_tokens: options.TokensOption = None,
-    budget_seconds: options.SecondsOption = None,
-    budget_dollars: options.DollarsOption = None,
-    json: options.JsonOption = False,
+    executor: Annotated[
+        str | None,
+        typer.Option(
+            "--executor",
+            metavar="NAME",
+            help="Where questions run: in `threads` of this process (default), or in processes of a `ray` cluster.",
+        ),
+    ] = None,
+    ray_address: Annotated[
+        str | None,
+        typer.Option(
+            "--ray-address",
+            metavar="ADDRESS",
+            help="Cluster for --executor ray: `auto` or `ray://HOST:PORT`. Default: processes on this machine.",
+        ),
+    ] = None,
+    mlflow: Annotated[
+        str | None,
+        typer.Option(
+            "--mlflow",
+            metavar="[URI]",
+            rich_help_panel=OUTPUT,
+            help="Log the run to MLflow, with a trace per question: to the server or store at URI, or to `mlruns` in "
+            "the directory of the run.",
+        ),
+    ] = None,
 ) -> None:
-    """Evaluate a program over questions with known answers.
+    """Evaluate a program on questions with known answers.
 
     Writes rows.jsonl (one row per question, with its trace) and summary.json, and prints a table.
-    Interrupted, or stopped by its budget, a run is taken up again by the same command. The budget is
-    for the whole run. Exact is SQuAD's exact match; right, wrong and missing are CRAG's, over all
-    questions that could be asked; grounded is the share of answers that rest on the graph.
+    With -q: the table alone. With -v: also every question and its answer. The same command resumes a run
+    that was interrupted or that its budget stopped. The budget is for the whole run. `exact` is SQuAD's
+    exact match; `right`, `wrong` and `missing` are CRAG's accuracy, hallucination and missing rate over all
+    questions; `grounded` is the share of answers that the graph supports.
 
     Examples:
 
@@ -108,86 +109,118 @@ def evaluate(
 
         triplecheck eval kerag --kb kbs/films --questions films.jsonl --workers 32 --executor ray --mlflow
     """
-    from triplecheck.app import config
-    from triplecheck.app.progress import reporting, waiting
-
-    settings = config.load_settings(
-        kb=kb,
-        program=program,
-        bundle=bundle,
-        lm=lm,
-        roles=config.parse_pairs(role or (), "--role"),
-        grounded_only=grounded_only,
-        hops=hops,
-        options=config.parse_options(option or ()),
-        workers=workers,
-    )
-    limits = options.budget_flags(
-        calls=budget_calls, tokens=budget_tokens, seconds=budget_seconds, dollars=budget_dollars
-    )
-    err = stderr()
-    err.quiet = json
-    executing, told = running.executor(executor, ray_address), running.trackers(mlflow)
-    with waiting(err, "loading"):
-        from triplecheck import evals
-        from triplecheck.app import opening
-        from triplecheck.app.knowledge import open_knowledge_base
-        from triplecheck.lms import Budget
-
-        roles = opening.roles(settings)
-        asked, source = asked_questions(
-            settings, questions, ("test",), data=data, split=split, path=path, half=half, limit=limit, seed=seed
-        )
-    with reporting(err, "opening the knowledge base") as tell:
-        opened = open_knowledge_base(settings, tell)
-        runner = opening.open_program(settings, opened)
-    place = out or RUNS / _run_name(runner.name, source, roles)
+    settings = run.settings(program=program)
+    err = stderr(quiet=run.json)
+    executing, told = _executor(executor, ray_address), _trackers(mlflow)
+    batch = open_batch(settings, run, ("test",), err)
+    place = run.out or RUNS / _run_name(batch.program.name, batch.source, batch.roles)
     with reporting(err, "asking") as tell:
+        from triplecheck import evals
+
         summary = evals.evaluate(
-            runner,
-            asked,
+            batch.program,
+            batch.questions,
             place,
-            roles=roles,
-            knowledge_base=opened,
+            roles=batch.roles,
+            knowledge_base=batch.kb,
             workers=settings.workers,
-            timeout=timeout,
-            budget=Budget(**limits),  # type: ignore[arg-type]
-            progress=running.teller(tell),
+            timeout=run.timeout,
+            budget=batch.budget,
+            progress=show_scores(tell),
             executor=executing,
             trackers=told,
             judge=judge,
         )
-    if json:
+    if run.json:
         print_json(summary.to_json() | {"out": str(place)})
     else:
         show_summary(summary, place)
     _complain_if_stopped(summary, place)
 
 
+class _Printer:
+    """A tracker that prints every question and its answer to standard error."""
+
+    def begin(self, directory: Path, configuration: Mapping[str, Any]) -> None:
+        """See `evals.trackers.Tracker`."""
+
+    def row(self, result: Any, progress: Any) -> None:
+        """See `evals.trackers.Tracker`."""
+        row = result.row
+        score = "" if row.get("hits_at_1") is None else f" hits@1 {row['hits_at_1']:.0f}"
+        line = f"{row['id']}: {row['status']}{score}: {row.get('question')} -> {row.get('answer')}"
+        stderr().print(printable(line), soft_wrap=True)
+
+    def end(self, summary: Any) -> None:
+        """See `evals.trackers.Tracker`."""
+
+    def close(self) -> None:
+        """See `evals.trackers.Tracker`."""
+
+
+def _executor(name: str | None, ray_address: str | None) -> Executor:
+    """The executor of this name.
+
+    Raises:
+        UserError: there is none of this name, or it takes no address.
+    """
+    from triplecheck.evals.executors import RayProcesses, Threads
+    from triplecheck.kg import UserError
+
+    if name not in (None, *_EXECUTORS):
+        raise UserError(f"no executor {name!r}; there are: {', '.join(_EXECUTORS)}")
+    if name == "ray":
+        return RayProcesses(ray_address)
+    if ray_address is not None:
+        raise UserError("--ray-address names a cluster for --executor ray; give both")
+    return Threads()
+
+
+def _trackers(mlflow: str | None) -> list[Tracker]:
+    """Those that follow the run.
+
+    Raises:
+        UserError: MLflow is not installed.
+    """
+    found: list[Tracker] = [_Printer()] if is_verbose() else []
+    if mlflow is None:
+        return found
+    from triplecheck.evals.trackers import MlflowRuns
+
+    return [*found, MlflowRuns(mlflow or None)]
+
+
 def _run_name(program: str, questions: str, roles: Roles) -> str:
-    """A directory name that tells one run from another, at a glance."""
+    """A directory name that shows program, questions and models."""
     models = "+".join(dict.fromkeys(roles.models())).replace("/", "-")
     return f"{program}-{questions}-{models}"
 
 
 def show_summary(summary: Summary, place: Path) -> None:
-    """Print the table of an evaluation, and what else there is to say about it."""
+    """Print the table of an evaluation and, unless -q is given, everything else about it."""
     out, scores = stdout(), summary.scores
     out.print(_table(summary))
+    if is_quiet():
+        return
     out.print()
-    said = (("status", scores.status), ("lost at", scores.lost), ("errors", scores.errors), ("judged", scores.judged))
-    for name, counts in said:
+    counted = (
+        ("status", scores.status),
+        ("lost at", scores.lost),
+        ("errors", scores.errors),
+        ("judged", scores.judged),
+    )
+    for name, counts in counted:
         if counts:
             out.print(f"{name}: " + ", ".join(f"{key} {count}" for key, count in counts.items()), soft_wrap=True)
     _show_intervals(scores)
     roles = summary.configuration.get("roles", {})
-    played = ", ".join(f"{role}={model}" for role, model in roles.items())
-    out.print(f"models: {printable(played)}", soft_wrap=True)
+    models = ", ".join(f"{role}={model}" for role, model in roles.items())
+    out.print(f"models: {printable(models)}", soft_wrap=True)
     totals = scores.totals
     tokens = f"{totals['prompt_tokens']:,} + {totals['completion_tokens']:,} tokens"
     money = f", ${totals['dollars']:.4f}" if totals["dollars"] else ""
     clock = f"; this run {summary.wall_seconds:.1f} s" if summary.wall_seconds else ""
-    out.print(f"in all: {totals['calls']:,} calls, {tokens}{money}{clock}")
+    out.print(f"total: {totals['calls']:,} calls, {tokens}{money}{clock}")
     out.print(f"rows and summary: {printable(str(place))}", soft_wrap=True)
 
 
@@ -196,10 +229,10 @@ def _show_intervals(scores: Scores) -> None:
     ends = [f"{names[field]} {low:.3f} to {high:.3f}" for field, (low, high) in scores.intervals.items()]
     if ends:
         stdout().print(f"95% intervals: {', '.join(ends)}", soft_wrap=True)
-    besides = {name: getattr(scores, field) for name, field in _BESIDES}
-    told = [f"{name} {value:.3f}" for name, value in besides.items() if value is not None]
+    others = {name: getattr(scores, field) for name, field in _OTHERS}
+    told = [f"{name} {value:.3f}" for name, value in others.items() if value is not None]
     if told:
-        stdout().print(f"besides: {', '.join(told)}", soft_wrap=True)
+        stdout().print(f"other: {', '.join(told)}", soft_wrap=True)
 
 
 def _table(summary: Summary) -> Table:
@@ -225,14 +258,14 @@ def _number(value: Any, digits: int) -> str:
 
 
 def _complain_if_stopped(summary: Summary, place: Path) -> None:
-    """Raise what tells a run that did not come to its end from one that did."""
+    """Raise an error if the run stopped before its end, or no model could be reached."""
     from triplecheck.kg import UnavailableError
     from triplecheck.lms import BudgetExceededError
 
     scores = summary.scores
     out_of_reach = sum(count for kind, count in scores.errors.items() if kind.endswith("UnavailableError"))
     if summary.stopped is not None:
-        message = f"{summary.stopped}; the same command takes the run in {place} up again"
+        message = f"{summary.stopped}; run the same command again to resume the run in {place}"
         raise UnavailableError(message) if out_of_reach else BudgetExceededError(message)
     if out_of_reach and out_of_reach == scores.n:
-        raise UnavailableError(f"no question could be asked; {place / 'rows.jsonl'} says why")
+        raise UnavailableError(f"no question could be asked; see {place / 'rows.jsonl'}")

@@ -1,4 +1,4 @@
-"""`triplecheck fit`: fit thresholds and options of a program, so that it answers rightly or abstains."""
+"""`triplecheck fit`: fit the thresholds and options of a program, so that it answers correctly or abstains."""
 
 from __future__ import annotations
 
@@ -7,89 +7,62 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from triplecheck.app import options
-from triplecheck.app.asked import (
-    DataOption,
-    HalfOption,
-    LimitOption,
-    PathOption,
-    SeedOption,
-    SplitOption,
-    asked_questions,
-)
-from triplecheck.app.console import print_json, printable, stderr, stdout
+from triplecheck.app.console import is_quiet, print_json, printable, reporting, show_scores, stderr, stdout, waiting
+from triplecheck.app.opening import arguments, open_batch
+from triplecheck.app.options import RUNS, BatchOptions, flattened
 
 if TYPE_CHECKING:
     from triplecheck.optimize.fit import Fitted
 
-RUNS = Path("runs")
 
-
+@flattened(
+    "timeout",
+    questions="Measure on others than these. Default: the bundled training and dev questions; with --bundle, which "
+    "may have been compiled with the training questions, the dev questions.",
+)
 def fit(
-    program: Annotated[str, typer.Argument(metavar="PROGRAM", help="Program to fit, such as know3rag.")],
-    kb: options.KbOption = None,
-    questions: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Dev questions as for `triplecheck eval`; keep others to measure on. Default: the bundled training "
-            "and dev questions; of a --bundle, which may have seen the former, the dev questions.",
-        ),
-    ] = None,
-    data: DataOption = None,
-    split: SplitOption = None,
-    path: PathOption = None,
-    half: HalfOption = None,
-    limit: LimitOption = None,
-    seed: SeedOption = 0,
+    program: Annotated[
+        str, typer.Argument(metavar="PROGRAM", help="Program to fit, such as know3rag; see `triplecheck programs`.")
+    ],
+    run: BatchOptions,
     tried: Annotated[
         list[str] | None,
         typer.Option(
             "--try",
             metavar="NAME=VALUE,...",
-            help="Fit this option to the best of these values, and only those named so. Repeatable. Default: the "
-            "thresholds, floors and margins of the program.",
+            help="Set this option to the best of these values, and leave options that are not named as they are. "
+            "Repeatable. Default: the thresholds, floors and margins of the program.",
         ),
     ] = None,
     threshold_only: Annotated[
-        bool, typer.Option("--threshold-only", help="Leave all options as they are; only fit when to abstain.")
+        bool, typer.Option("--threshold-only", help="Fit only the threshold to abstain below, and no options.")
     ] = False,
     objective: Annotated[
-        str, typer.Option(metavar="NAME", help="Choose options by accuracy, cost, or balanced between the two.")
+        str, typer.Option(metavar="NAME", help="Choose options by accuracy, cost, or balanced between them.")
     ] = "accuracy",
     promise: Annotated[
         str,
         typer.Option(
             metavar="NAME",
-            help="`answered`: at most alpha of the answers are wrong, with probability 1 - delta. `asked`: at most "
-            "alpha of all questions are answered wrongly, on average.",
+            help="Guarantee to fit the threshold to. `answered`: at most alpha of the answers are wrong, with "
+            "probability 1 - delta. `asked`: at most alpha of all questions get a wrong answer, on average.",
         ),
     ] = "answered",
-    alpha: Annotated[float, typer.Option(metavar="X", help="Share of wrong ones that is allowed.")] = 0.1,
-    delta: Annotated[float, typer.Option(metavar="X", help="Probability with which `answered` may fail.")] = 0.05,
-    bundle: options.BundleOption = None,
-    lm: options.LmOption = None,
-    role: options.RoleOption = None,
-    grounded_only: options.GroundedOption = None,
-    hops: options.HopsOption = None,
-    option: options.ProgramOptions = None,
-    out: options.RunOption = None,
-    workers: options.WorkersOption = None,
-    budget_calls: options.CallsOption = None,
-    budget_tokens: options.TokensOption = None,
-    budget_seconds: options.SecondsOption = None,
-    budget_dollars: options.DollarsOption = None,
-    json: options.JsonOption = False,
+    alpha: Annotated[float, typer.Option(metavar="X", help="Maximum share of wrong answers.")] = 0.1,
+    delta: Annotated[
+        float, typer.Option(metavar="X", help="Maximum probability that the guarantee `answered` fails.")
+    ] = 0.05,
 ) -> None:
-    """Fit a program on dev questions: its thresholds on one half of them, when to abstain on the other.
+    """Fit a program on dev questions: its options on one half of them, the threshold to abstain below on the other.
 
-    Options are chosen by accuracy on the first half, one after the other. Then the program abstains where it is less
-    sure than a threshold, the lowest one that keeps a promise on the second half: by default that at least 90% of its
-    answers are right, with a probability of 95%. Where none keeps it, that is said, with the best that can be promised.
+    Options are chosen one after the other, by accuracy on the first half. The program then abstains if its
+    confidence is below a threshold: the lowest one that meets the guarantee on the second half. By default,
+    at least 90% of the answers are correct, with a probability of 95%. If no threshold meets the guarantee,
+    the best guarantee that can be met is printed.
 
     Writes fit.json, calibration.png (the calibration curve) and a bundle for --bundle of `ask` and `eval`. The budget
-    is for everything; settings that it does not allow are left out by name. Interrupted, or stopped by its budget, a
-    run is taken up again by the same command.
+    is for the whole run; settings that it does not cover are skipped, and listed. The same command resumes a run that
+    was interrupted or that its budget stopped.
 
     Examples:
 
@@ -101,54 +74,28 @@ def fit(
 
         triplecheck ask "Who directed Alien?" --bundle runs/fit-kerag-bundled/bundle
     """
-    from triplecheck.app import config
-    from triplecheck.app.progress import reporting, waiting
-
-    settings = config.load_settings(
-        kb=kb,
-        program=program,
-        bundle=bundle,
-        lm=lm,
-        roles=config.parse_pairs(role or (), "--role"),
-        grounded_only=grounded_only,
-        hops=hops,
-        options=config.parse_options(option or ()),
-        workers=workers,
-    )
-    limits = options.budget_flags(
-        calls=budget_calls, tokens=budget_tokens, seconds=budget_seconds, dollars=budget_dollars
-    )
-    err = stderr()
-    err.quiet = json
+    settings = run.settings(program=program)
+    err = stderr(quiet=run.json)
     with waiting(err, "loading"):
-        from triplecheck.app import opening, running
-        from triplecheck.app.knowledge import open_knowledge_base
         from triplecheck.kg import UserError
-        from triplecheck.lms import Budget
         from triplecheck.optimize import fit as fitting
         from triplecheck.optimize import load_bundle
         from triplecheck.optimize.pareto import check_objective
-        from triplecheck.programs import Sources, resolve_program
+        from triplecheck.programs import resolve_program
 
         if tried and threshold_only:
-            raise UserError("--try names options to fit, and --threshold-only leaves all as they are; keep one")
+            raise UserError("--try names options to fit, and --threshold-only fits none; keep one")
         kind = resolve_program(settings.program)
         space = () if threshold_only else fitting.read_space(tried) if tried else fitting.space_of(kind.name)
         aim, kept = check_objective(objective), fitting.check_promise(promise, alpha, delta)
-        splits = ("train", "dev") if settings.bundle is None else ("dev",)
-        asked, source = asked_questions(
-            settings, questions, splits, data=data, split=split, path=path, half=half, limit=limit, seed=seed
-        )
         compiled = None if settings.bundle is None else load_bundle(settings.bundle)
-    with reporting(err, "opening the knowledge base") as tell:
-        opened = open_knowledge_base(settings, tell)
-        opening.open_program(settings, opened)  # refuses what does not fit, and says what has changed
+    batch = open_batch(settings, run, ("train", "dev") if settings.bundle is None else ("dev",), err)
     plan = fitting.Plan(
         kind=kind,
-        sources=Sources.of(opened),
-        questions=asked,
-        roles=opening.roles(settings),
-        options=opening.arguments(settings),
+        sources=batch.program.sources,
+        questions=batch.questions,
+        roles=batch.roles,
+        options=arguments(settings),
         compiled=compiled,
         space=space,
         objective=aim,
@@ -156,27 +103,31 @@ def fit(
         alpha=alpha,
         delta=delta,
         workers=settings.workers,
-        budget=Budget(**limits),  # type: ignore[arg-type]
+        budget=batch.budget,
     )
-    place = out or RUNS / f"fit-{kind.name}-{source}"
+    place = run.out or RUNS / f"fit-{kind.name}-{batch.source}"
     with reporting(err, "asking") as tell:
-        show = running.teller(tell)
+        show = show_scores(tell)
         fitted = fitting.fit_program(
-            plan, place, knowledge_base=opened, progress=lambda _part, progress: show(progress)
+            plan, place, knowledge_base=batch.kb, progress=lambda _part, progress: show(progress)
         )
-    if json:
+    if run.json:
         print_json(fitted.to_json())
     else:
         show_fitted(fitted, place)
 
 
 def show_fitted(fitted: Fitted, place: Path) -> None:
-    """Print the candidates, the promise, and where everything lies."""
+    """Print the candidates, the guarantee, and the files."""
     from rich.table import Table
 
     from triplecheck.optimize.fit.space import label
 
     out = stdout()
+    if is_quiet():
+        out.print(printable(fitted.sentence), soft_wrap=True)
+        out.print(f"bundle: {printable(str(fitted.bundle))}", soft_wrap=True)
+        return
     table = Table(box=None, pad_edge=False)
     table.add_column("setting", overflow="fold")
     for name in ("right", "calls"):
@@ -194,7 +145,7 @@ def show_fitted(fitted: Fitted, place: Path) -> None:
     for note in fitted.notes:
         out.print(f"note: {printable(note)}", soft_wrap=True)
     usage = fitted.usage
-    out.print(f"in all: {usage.calls:,} calls, {usage.cached_calls:,} of them cached, {usage.tokens:,} tokens")
+    out.print(f"total: {usage.calls:,} calls, {usage.cached_calls:,} of them cached, {usage.tokens:,} tokens")
     out.print(
         f"bundle: {printable(str(fitted.bundle))} (fit.json and calibration.png in {printable(str(place))})",
         soft_wrap=True,

@@ -1,4 +1,4 @@
-"""`triplecheck kb`: build, inspect and search knowledge bases."""
+"""`triplecheck kb`: build, inspect, search and encode knowledge bases."""
 
 from __future__ import annotations
 
@@ -9,38 +9,40 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from triplecheck.app import embed, match, options, plausibility
-from triplecheck.app.console import print_json, printable, stderr, stdout
-from triplecheck.app.progress import reporting, waiting
+from triplecheck.app import embeddings, match
+from triplecheck.app.command import BuildCommand, Commands
+from triplecheck.app.console import print_json, printable, reporting, stderr, stdout, waiting
+from triplecheck.app.opening import open_base
+from triplecheck.app.options import LIMITS, JsonOption, KbArgument, KbDirectory
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from triplecheck.kg import KnowledgeBase
     from triplecheck.kg.readers import BadLine
+    from triplecheck.kg.readers.control import Stanza
 
 _BAD_LINES_SHOWN = 10
 
-commands = typer.Typer(
+commands = Commands(
     help="Knowledge bases: directories with a graph and its indices, built once, opened instantly.",
     no_args_is_help=True,
 )
-KbArgument = match.KbArgument
 commands.command("match")(match.match)
-commands.command("embed")(embed.embed)
-commands.command("plausibility")(plausibility.plausibility)
+commands.command("embed")(embeddings.embed)
+commands.command("plausibility")(embeddings.plausibility)
 
 
-@commands.command(cls=options.SpreadingCommand)
+@commands.command(cls=BuildCommand)
 def build(
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="Directory to write. A knowledge base there is replaced.")],
+    out: KbDirectory,
     triples: Annotated[
         list[Path],
         typer.Option(
             "--triples",
             metavar="FILE...",
             help="Files of triples: .tsv .txt .csv .parquet .nt .ttl .nq .trig .rdf .xml .owl .jsonld, also with .gz. "
-            "Several after one flag, or the flag repeated.",
+            "Several files after one flag, or the flag repeated.",
         ),
     ],
     entities: Annotated[
@@ -58,28 +60,24 @@ def build(
         ),
     ] = None,
     documents: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="JSON lines with text, and if you like id, title, node.")
+        Path | None, typer.Option(metavar="FILE", help="Documents as JSON lines with text; optional: id, title, node.")
     ] = None,
     mapping: Annotated[
         list[str] | None,
-        typer.Option(
-            "--map", metavar="NAME=COLUMN", help="Which column of the files holds what. Several, or repeated."
-        ),
+        typer.Option("--map", metavar="NAME=COLUMN", help="Columns of the files, such as head=customer. Repeatable."),
     ] = None,
-    skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="Leave out malformed lines and list them, instead of stopping.")
-    ] = False,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip malformed lines, and list them.")] = False,
     name_vectors: Annotated[
-        bool, typer.Option("--name-vectors", help="Encode every entity name, too (250 a second and core).")
+        bool, typer.Option("--name-vectors", help="Also encode entity names (250 per second and core).")
     ] = False,
     no_vectors: Annotated[
-        bool, typer.Option("--no-vectors", help="Encode nothing: no grounding of candidates by their relations.")
+        bool, typer.Option("--no-vectors", help="Encode nothing; candidates are not ranked by their relations.")
     ] = False,
 ) -> None:
     """Build a knowledge base from files.
 
-    In a table without header the first three columns are head, relation and tail. Nothing is written
-    where a file is missing or malformed; the message names the file and the line.
+    In a table without a header the first three columns are head, relation and tail. If a file is missing
+    or malformed, nothing is written, and the error names the file and the line.
 
     Examples:
 
@@ -116,18 +114,96 @@ def build(
             progress=tell,
         )
     _list_skipped([line for graph in raw for line in graph.skipped] + ([] if texts is None else texts.skipped))
-    stdout().print(table(kb))
+    stdout().print(_table(kb))
+
+
+@commands.command("build-debian")
+def build_debian(
+    out: KbDirectory,
+    packages: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A `Packages` file of a Debian mirror, or the output of `apt-cache dumpavail`, also as .xz .gz .bz2. "
+            "Default: the packages that apt knows on this machine.",
+        ),
+    ] = None,
+    translation: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A `Translation-en` file of the same release, with the long descriptions. Default: apt's own.",
+        ),
+    ] = None,
+) -> None:
+    """Build a knowledge base of Debian's packages: descriptions, dependencies, maintainers, sections, tags.
+
+    Every mirror has both files: dists/stable/main/binary-amd64/Packages.xz and
+    dists/stable/main/i18n/Translation-en.xz. Without long descriptions, each document is one line.
+
+    Examples:
+
+        triplecheck kb build-debian kbs/debian
+
+        triplecheck kb build-debian kbs/debian --packages Packages.xz --translation Translation-en.xz
+    """
+    with waiting(stderr(), "loading"):
+        from triplecheck.kg import build
+        from triplecheck.kg.readers import apt
+        from triplecheck.kg.readers.control import read_stanzas
+        from triplecheck.kg.readers.debian import read_debian
+    with reporting(stderr(), "reading") as tell:
+        known: list[Stanza] = []
+        if translation is not None:
+            known = list(read_stanzas(translation))
+        elif packages is None:
+            known = list(apt.translations())
+        raw, documents = read_debian(apt.available_packages() if packages is None else read_stanzas(packages), known)
+        sources = [str(path or default) for path, default in ((packages, "apt-cache dumpavail"), (translation, "apt"))]
+        kb = build(raw, out, documents=documents, sources=sources, progress=tell)
+    stdout().print(_table(kb))
+    if not known:
+        stderr().print(
+            "no long descriptions: apt has none on this machine; name a Translation-en file with --translation"
+        )
+
+
+@commands.command("build-stark")
+def build_stark(
+    folder: Annotated[
+        Path,
+        typer.Argument(metavar="FOLDER", help="Folder `processed` of a STaRK knowledge base, or its parent."),
+    ],
+    out: KbDirectory,
+    candidates: Annotated[
+        list[str] | None,
+        typer.Option("--candidates", metavar="TYPE", help="Node type that can be an answer. Repeatable; default: all."),
+    ] = None,
+) -> None:
+    """Build a knowledge base from one of STaRK, as the package stark-qa stores it.
+
+    Examples:
+
+        triplecheck kb build-stark data/prime/processed kbs/prime
+
+        triplecheck kb build-stark data/mag kbs/mag --candidates paper
+    """
+    with waiting(stderr(), "loading"):
+        from triplecheck.kg import build
+        from triplecheck.kg.readers.stark import read_stark
+    with reporting(stderr(), "reading") as tell:
+        raw, documents = read_stark(folder, candidates or ())
+        kb = build(raw, out, documents=documents, sources=[str(folder)], progress=tell)
+    stdout().print(_table(kb))
 
 
 @commands.command()
 def info(
     kb: KbArgument,
-    verify: Annotated[
-        bool, typer.Option("--verify", help="Check every file against its hash (reads all of them).")
-    ] = False,
-    json: options.JsonOption = False,
+    verify: Annotated[bool, typer.Option("--verify", help="Check the hash of every file (reads all of them).")] = False,
+    json: JsonOption = False,
 ) -> None:
-    """Tell what a knowledge base holds.
+    """Show what a knowledge base contains.
 
     Examples:
 
@@ -142,23 +218,25 @@ def info(
     if json:
         print_json(_about(opened) | {"verified": verify})
         return
-    stdout().print(table(opened))
+    stdout().print(_table(opened))
     if verify:
-        stdout().print("every file is as it was built")
+        stdout().print("all hashes match")
 
 
 @commands.command()
 def search(
     kb: KbArgument,
     text: Annotated[
-        str, typer.Argument(metavar="TEXT", help="A name, also misspelt or in part, or words of documents.")
+        str, typer.Argument(metavar="TEXT", help="A name, possibly misspelt or partial, or words of documents.")
     ],
-    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="How many at most, of each kind.")] = 10,
-    json: options.JsonOption = False,
+    limit: Annotated[
+        int, typer.Option("--limit", metavar="N", min=1, rich_help_panel=LIMITS, help="Maximum results of each kind.")
+    ] = 10,
+    json: JsonOption = False,
 ) -> None:
-    """Search names, and documents where there are any.
+    """Search names and documents.
 
-    The source says how a name was found: label, alias, value, typo, partial or dense.
+    The column `source` says how a name was matched: label, alias, value, typo, partial or dense.
 
     Examples:
 
@@ -200,17 +278,17 @@ def search(
 def encode(
     kb: KbArgument,
     multi: Annotated[
-        bool, typer.Option("--multi", help="Two vectors per node, of its text and of its relations, instead of one.")
+        bool, typer.Option("--multi", help="Two vectors per node, of its text and of its relations.")
     ] = False,
     documents: Annotated[
-        bool, typer.Option("--documents", help="Of the documents as they are, for programs that read a corpus.")
+        bool, typer.Option("--documents", help="Encode the documents instead, for programs that read a corpus.")
     ] = False,
 ) -> None:
-    """Make the vectors of all node documents now, so that a search compares every candidate.
+    """Encode the documents of all nodes, so that a dense search covers every node.
 
-    Without it they are made as questions need them, for the candidates whose words fit best. About 10 a
-    second and core; interrupted, the next call goes on where this one was. A dense search of the documents
-    themselves (`--option corpus=dense`) needs theirs made before.
+    Otherwise only the best lexical candidates of each question are encoded, when it is asked. About 10
+    documents per second and core; the same command resumes an interrupted run. A dense search of the
+    documents themselves (`--option corpus=dense`) needs --documents.
 
     Examples:
 
@@ -222,12 +300,12 @@ def encode(
     """
     base = open_base(kb)
     if documents:
-        stdout().print(f"{_encode_documents(base):,} documents can be compared with a question")
+        stdout().print(f"{_encode_documents(base):,} documents encoded")
         return
     searches = base.node_search
     with reporting(stderr(), "encoding documents") as tell:
         (searches.multi if multi else searches.dense).encode_all(tell)
-    stdout().print(f"{len(searches.documents):,} nodes can be compared with a question")
+    stdout().print(f"{len(searches.documents):,} nodes encoded")
 
 
 def _encode_documents(base: KnowledgeBase) -> int:
@@ -235,19 +313,10 @@ def _encode_documents(base: KnowledgeBase) -> int:
     from triplecheck.kg.errors import UserError
 
     if base.documents is None:
-        raise UserError(f"{base.path}: there are no documents; `triplecheck kb build --documents` reads some")
+        raise UserError(f"{base.path}: there are no documents; add them with `triplecheck kb build --documents`")
     with reporting(stderr(), "encoding documents") as tell:
         base.documents.build_vectors(load_encoder(), tell)
     return len(base.documents)
-
-
-def open_base(kb: str) -> KnowledgeBase:
-    """The knowledge base of an argument, `bundled` among them."""
-    with reporting(stderr(), "opening") as tell:
-        from triplecheck.app.config import load_settings
-        from triplecheck.app.knowledge import open_knowledge_base
-
-        return open_knowledge_base(load_settings(kb=kb), tell)
 
 
 def _about(kb: KnowledgeBase) -> dict[str, Any]:
@@ -266,8 +335,8 @@ def _about(kb: KnowledgeBase) -> dict[str, Any]:
     }
 
 
-def table(kb: KnowledgeBase) -> Table:
-    """What a knowledge base holds, to print."""
+def _table(kb: KnowledgeBase) -> Table:
+    """What a knowledge base contains, as a table."""
     from rich.table import Table
     from rich.text import Text
 
@@ -283,9 +352,9 @@ def table(kb: KnowledgeBase) -> Table:
     if about["embeddings"]:
         trained, quality = about["embeddings"]["options"], about["embeddings"]["quality"]
         rows.add_row("embeddings", f"{trained['model']}, {trained['dimensions']} dimensions, MRR {quality['mrr']:.3f}")
-    rows.add_row("sources", Text(printable(", ".join(about["sources"])) or "not noted"))
+    rows.add_row("sources", Text(printable(", ".join(about["sources"])) or "unknown"))
     if about["skipped"]:
-        rows.add_row("lines left out", f"{about['skipped']:,}")
+        rows.add_row("skipped lines", f"{about['skipped']:,}")
     rows.add_row("content hash", about["content_hash"])
     return rows
 
@@ -311,6 +380,6 @@ def _list_skipped(lines: list[BadLine]) -> None:
     err = stderr()
     for line in lines[:_BAD_LINES_SHOWN]:
         place = line.path if line.line is None else f"{line.path}:{line.line}"
-        err.print(f"left out {printable(place)}: {printable(line.reason)}", soft_wrap=True)
+        err.print(f"skipped {printable(place)}: {printable(line.reason)}", soft_wrap=True)
     if len(lines) > _BAD_LINES_SHOWN:
-        err.print(f"left out {len(lines) - _BAD_LINES_SHOWN:,} more")
+        err.print(f"skipped {len(lines) - _BAD_LINES_SHOWN:,} more")

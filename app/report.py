@@ -1,4 +1,4 @@
-"""`triplecheck report`: an experiment with its tables and figures, by one command."""
+"""`triplecheck report`: an experiment, with its tables and figures."""
 
 from __future__ import annotations
 
@@ -8,39 +8,63 @@ from typing import Annotated
 
 import typer
 
-from triplecheck.app.console import printable, stderr, stdout
-from triplecheck.app.progress import reporting, waiting
+from triplecheck.app.console import printable, reporting, stderr, stdout, waiting
+from triplecheck.app.options import DATA, LIMITS, MODEL, OUTPUT
 
 
 def report(
     experiment: Annotated[
-        str | None, typer.Argument(metavar="[EXPERIMENT]", help="Its name, or a TOML file. Without one: a list.")
+        str | None,
+        typer.Argument(metavar="[EXPERIMENT]", help="Name of an experiment, or a TOML file. Default: list them."),
     ] = None,
     data: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Folder of benchmarks: folders with triples.* and questions*.jsonl."),
+        typer.Option(
+            metavar="DIR",
+            rich_help_panel=DATA,
+            help="Folder of benchmarks: folders with triples.* and questions*.jsonl.",
+        ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where the report goes. Default: reports/NAME.")
+        Path | None,
+        typer.Option(metavar="DIR", rich_help_panel=OUTPUT, help="Directory of the report. Default: reports/NAME."),
     ] = None,
-    runs: Annotated[Path, typer.Option(metavar="DIR", help="Where the evaluations go, to be taken up again.")] = Path(
-        "runs"
-    ),
-    kbs: Annotated[Path, typer.Option(metavar="DIR", help="Where knowledge bases are built, once.")] = Path("kbs"),
+    runs: Annotated[
+        Path,
+        typer.Option(metavar="DIR", rich_help_panel=OUTPUT, help="Directory of the runs; unfinished ones are resumed."),
+    ] = Path("runs"),
+    kbs: Annotated[
+        Path,
+        typer.Option(
+            metavar="DIR", rich_help_panel=OUTPUT, help="Directory of knowledge bases; missing ones are built."
+        ),
+    ] = Path("kbs"),
     only: Annotated[
         list[str] | None,
-        typer.Option(metavar="TEXT", help="Only cells with this in TABLE/DATA/PROGRAM/MODEL. Repeatable: all of them."),
+        typer.Option(
+            metavar="TEXT",
+            rich_help_panel=DATA,
+            help="Only cells with this text in TABLE/DATA/PROGRAM/MODEL. Repeatable: cells with all of them.",
+        ),
     ] = None,
-    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="At most so many questions a set.")] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, rich_help_panel=DATA, help="Use a random sample of N questions per data set."),
+    ] = None,
     lm: Annotated[
-        str | None, typer.Option("--lm", metavar="MODEL", help="This model in place of the pinned ones.")
+        str | None,
+        typer.Option(
+            "--lm", metavar="MODEL", rich_help_panel=MODEL, help="Use this model instead of those of the experiment."
+        ),
     ] = None,
-    workers: Annotated[int, typer.Option(metavar="N", min=1, help="Questions under way at once.")] = 1,
+    workers: Annotated[
+        int, typer.Option(metavar="N", min=1, rich_help_panel=LIMITS, help="Questions to run in parallel.")
+    ] = 1,
 ) -> None:
-    """Run an experiment and write its report: tables beside the paper's, figures, errors by stage.
+    """Run an experiment and write its report: tables with the paper's figures, plots, errors by stage.
 
-    Every program, switch, model, seed and sample size is pinned in the experiment's TOML file. Data sets
-    and models that are not at hand are left out, and the report says so. What was run before is not run again.
+    The experiment's TOML file sets every program, option, model, seed and sample size. Data sets and models
+    that are not available are left out, and the report says so. Finished runs are not repeated.
 
     Examples:
 
@@ -70,7 +94,7 @@ def report(
         return
     chosen = read_experiment(experiment)
     left_out: list[str] = []
-    # A reply from a cache takes no time: seconds would not mean anything.
+    # Replies from a cache take no time, so that seconds would mean nothing.
     dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=False)
     with reporting(err, "opening") as tell:
         cells = run_experiment(
@@ -84,7 +108,7 @@ def report(
     for line in left_out:
         err.print(f"left out: {printable(line)}", soft_wrap=True)
     if not cells:
-        raise UserError("nothing was run: no cell fits --only, or none of the data (--data DIR) and models is at hand")
+        raise UserError("nothing was run: no cell matches --only, or its data (--data DIR) or model is not available")
     command = ["triplecheck", "report", experiment, *(("--data", "DIR") if data else ())]
     command += [part for text in only or () for part in ("--only", text)]
     command += [*(("--limit", str(limit)) if limit else ()), *(("--lm", lm) if lm else ())]

@@ -1,28 +1,108 @@
-"""`triplecheck runs`: finished evaluations, shown again or compared with each other."""
+"""`triplecheck runs` and `triplecheck rescore`: runs listed, shown and compared; predictions of others scored."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from triplecheck.app import options
-from triplecheck.app.console import print_json, printable, stderr, stdout
+from triplecheck.app.command import Commands
+from triplecheck.app.console import print_json, printable, stderr, stdout, waiting
+from triplecheck.app.options import RUNS, JsonOption
 
 if TYPE_CHECKING:
     from triplecheck.evals.compare import Compared, Comparison
 
-commands = typer.Typer(help="Evaluations that were made: show one, compare two.", no_args_is_help=True)
+commands = Commands(help="Runs: list them, show one, compare two.", no_args_is_help=True)
 _NAMES = {"hits_at_1": "hits@1", "f1": "F1", "accuracy": "right"}
+_KINDS = {"triplecheck-evaluation": "eval", "triplecheck-compile": "compile", "triplecheck-fit": "fit"}
+
+
+@commands.command("list")
+def list_(
+    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="Directory with runs. Default: runs.")] = RUNS,
+    json: JsonOption = False,
+) -> None:
+    """List the runs in a directory: program, number of questions, hits@1 and state.
+
+    A compiled program has the score on its held-out questions.
+
+    Examples:
+
+        triplecheck runs list
+
+        triplecheck runs list runs/comparison
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    from triplecheck.kg.errors import UserError
+
+    if not folder.is_dir():
+        raise UserError(f"{folder}: no such directory; name the directory that holds the runs")
+    rows = list(_runs(folder))
+    if json:
+        print_json({"runs": rows})
+        return
+    if not rows:
+        stdout().print(f"no runs in {printable(str(folder))}")
+        return
+    table = Table(box=None, pad_edge=False)
+    for name in rows[0]:
+        table.add_column(name.replace("hits_at_1", "hits@1"), overflow="fold", justify="left")
+    for row in rows:
+        cells = [
+            f"{value:.3f}" if isinstance(value, float) else "-" if value is None else value for value in row.values()
+        ]
+        table.add_row(*(Text(printable(str(cell))) for cell in cells))
+    stdout().print(table)
+
+
+def _runs(folder: Path) -> Iterator[dict[str, Any]]:
+    """The runs below a directory, without those that are parts of another run."""
+    for place, inner, files in os.walk(folder):
+        inner.sort()
+        path = Path(place)
+        about = _read(path / "run.json") if "run.json" in files else _read(path / "fit.json")
+        kind = _KINDS.get(about.get("format", ""))
+        if kind is not None:
+            inner.clear()
+            yield _described(path, kind, about)
+
+
+def _described(path: Path, kind: str, about: dict[str, Any]) -> dict[str, Any]:
+    done = _read(path / {"eval": "summary.json", "compile": "report.json", "fit": "fit.json"}[kind])
+    scores = done if kind == "eval" else done.get("after") or {}
+    state = f"stopped: {done['stopped']}" if done.get("stopped") else "finished" if done else "unfinished"
+    questions = scores.get("n")
+    if kind == "eval" and not done and (path / "rows.jsonl").is_file():
+        with (path / "rows.jsonl").open("rb") as rows:
+            questions = sum(1 for _ in rows)
+    program = about.get("configuration", about).get("program")
+    row = {"run": str(path), "command": kind, "program": program, "questions": questions}
+    return row | {"hits_at_1": scores.get("hits_at_1"), "state": state}
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """A file of JSON; empty if it is missing or damaged."""
+    import json
+
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 @commands.command()
 def show(
     run: Annotated[Path, typer.Argument(metavar="DIR", help="Directory of an evaluation.")],
-    json: options.JsonOption = False,
+    json: JsonOption = False,
 ) -> None:
-    """Show an evaluation again: the scores of all rows that it has.
+    """Show the scores of an evaluation, computed from its rows.
 
     Examples:
 
@@ -43,20 +123,19 @@ def show(
 @commands.command()
 def compare(
     a: Annotated[Path, typer.Argument(metavar="A", help="Directory of an evaluation, the baseline.")],
-    b: Annotated[Path, typer.Argument(metavar="B", help="Directory of another one, over the same questions.")],
-    seed: Annotated[int, typer.Option(metavar="S", help="Of the resampling.")] = 0,
-    json: options.JsonOption = False,
+    b: Annotated[Path, typer.Argument(metavar="B", help="Directory of another evaluation, on the same questions.")],
+    seed: Annotated[int, typer.Option(metavar="S", help="Seed of the resampling.")] = 0,
+    json: JsonOption = False,
 ) -> None:
-    """Compare two evaluations on the questions that both scored, and say whether chance could make the difference.
+    """Compare two evaluations on the questions that both scored, with significance tests.
 
-    The interval of the difference is a paired bootstrap's, of 95%. The p-values are two-sided: of the
-    paired bootstrap, of the paired randomisation test, and of McNemar's exact test where scores are 0 or 1.
+    The 95% interval of the difference comes from a paired bootstrap. The p-values are two-sided: paired
+    bootstrap, paired randomisation test, and McNemar's exact test for scores of 0 or 1.
 
     Examples:
 
         triplecheck runs compare runs/films-one-hop runs/films
     """
-    from triplecheck.app.progress import waiting
     from triplecheck.evals.compare import compare as compared
 
     with waiting(stderr(), "comparing"):
@@ -85,11 +164,11 @@ def _show(found: Comparison) -> None:
     left_out = {
         "only in A": found.only_a,
         "only in B": found.only_b,
-        "another question or other answers": found.changed,
-        "an error in place of a score": found.errors,
+        "different question or answers": found.changed,
+        "error": found.errors,
     }
-    told = ", ".join(f"{what} {count}" for what, count in left_out.items() if count)
-    out.print(f"left out: {told or 'none'}", soft_wrap=True)
+    reasons = ", ".join(f"{what} {count}" for what, count in left_out.items() if count)
+    out.print(f"left out: {reasons or 'none'}", soft_wrap=True)
     for line in found.configuration:
         out.print(f"configuration: {printable(line)}", soft_wrap=True)
 
@@ -107,3 +186,82 @@ def _cells(metric: Compared) -> list[str]:
         f"{metric.p_randomisation:.4f}",
         "-" if metric.p_mcnemar is None else f"{metric.p_mcnemar:.4f}",
     ]
+
+
+def rescore(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Predictions: JSON, JSON lines, CSV or TSV.")],
+    gold: Annotated[
+        Path | None,
+        typer.Option(metavar="QUESTIONS", help="Questions with answers (.jsonl), joined by id, or by text."),
+    ] = None,
+    id_field: Annotated[str, typer.Option(metavar="NAME", help="Field of the question id.")] = "id",
+    question_field: Annotated[str, typer.Option(metavar="NAME", help="Field of the question.")] = "question",
+    prediction_field: Annotated[str, typer.Option(metavar="NAME", help="Field of the prediction.")] = "prediction",
+    gold_field: Annotated[str, typer.Option(metavar="NAME", help="Field of the correct answers.")] = "gold",
+    records: Annotated[str, typer.Option(metavar="NAME", help="Field of a JSON file that holds the rows.")] = "",
+    separator: Annotated[
+        str, typer.Option(metavar="TEXT", help="Separator of several answers in one text; `json`: a JSON list.")
+    ] = "",
+    format: Annotated[
+        str | None, typer.Option(metavar="FORMAT", help="json, jsonl, csv or tsv. Default: by the file's suffix.")
+    ] = None,
+    one_answer: Annotated[
+        bool, typer.Option("--one-answer", help="The correct answers of a question are spellings of one answer.")
+    ] = False,
+    braces: Annotated[
+        bool, typer.Option("--braces", help="The answer is in braces, as in outputs of ToG and PoG.")
+    ] = False,
+    yes_no: Annotated[
+        str,
+        typer.Option(
+            metavar="WHERE",
+            help="When token F1 compares `yes`, `no`, `noanswer` as whole answers: gold (if a correct answer is such "
+            "a word), always (HotpotQA), never (SQuAD).",
+        ),
+    ] = "gold",
+    json: JsonOption = False,
+) -> None:
+    """Score published predictions: strict scores, and the lenient score of ToG and PoG for comparison.
+
+    Fields may be nested (output.answer). Rows that cannot be scored are listed with the reason; empty
+    predictions are counted.
+
+    Examples:
+
+        triplecheck rescore predictions.jsonl --prediction-field answer --gold-field answers
+
+        triplecheck rescore ToG_cwq.jsonl --prediction-field results --braces --gold cwq.jsonl
+    """
+    from typing import get_args
+
+    from triplecheck.evals.metrics.text import ClosedRule
+    from triplecheck.evals.questions import read_questions
+    from triplecheck.evals.released import FORMATS, Fields
+    from triplecheck.evals.rescore import rescore as score
+    from triplecheck.evals.rescore_report import report
+
+    form: Any = _one_of(format, FORMATS, "--format")
+    closed: Any = _one_of(yes_no, get_args(ClosedRule), "--yes-no")
+    with waiting(stderr(), "scoring"):
+        found = score(
+            file,
+            Fields(id_field, question_field, prediction_field, gold_field, records, separator),
+            form=form,
+            gold=None if gold is None else read_questions(gold),
+            one_answer=one_answer,
+            braces=braces,
+            closed=closed,
+        )
+    if json:
+        print_json(found.to_json())
+    else:
+        for line in report(found).splitlines():
+            stdout().print("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line), soft_wrap=True)
+
+
+def _one_of(value: str | None, choices: tuple[str, ...], flag: str) -> str | None:
+    from triplecheck.kg import UserError
+
+    if value is not None and value not in choices:
+        raise UserError(f"{flag} is {printable(value)!r}; choose one of {', '.join(choices)}")
+    return value

@@ -1,4 +1,4 @@
-"""`triplecheck verify`: what a text states, and what the graph says of each statement."""
+"""`triplecheck verify`: the statements of a text, each checked against the graph."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from triplecheck.app import options
-from triplecheck.app.console import print_json, printable, stderr, stdout
+from triplecheck.app.console import is_quiet, print_json, printable, reporting, stderr, stdout, waiting
+from triplecheck.app.options import ModelOptions, flattened
 
 if TYPE_CHECKING:
+    from triplecheck.app.config import Settings
+    from triplecheck.lms import Usage
     from triplecheck.programs import Sources
     from triplecheck.programs.verify import Verified
 
@@ -24,28 +26,22 @@ _COLORS = {
 }
 
 
+@flattened()
 def verify(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="Any text, in quotes; `-` reads standard input.")],
-    kb: options.KbOption = None,
-    lm: options.LmOption = None,
-    role: options.RoleOption = None,
+    run: ModelOptions,
     plausible: Annotated[
         float,
         typer.Option(
-            metavar="X", min=0.0, max=1.0, help="A tail is plausible up to this rank, a share of all entities."
+            metavar="X", min=0.0, max=1.0, help="Maximum rank of a plausible tail, as a share of all entities."
         ),
     ] = 0.05,
-    budget_calls: options.CallsOption = None,
-    budget_tokens: options.TokensOption = None,
-    budget_seconds: options.SecondsOption = None,
-    budget_dollars: options.DollarsOption = None,
-    json: options.JsonOption = False,
 ) -> None:
     """Check a text against a knowledge graph, statement by statement.
 
-    The role `extract` reads triples out of the text. Each is in the graph, contradicted (the graph has
-    another value of a relation that has one nearly always), plausible or implausible (by the embeddings of
-    the knowledge base, see `triplecheck kb embed`), or unknown. The evidence stands below it.
+    The role `extract` reads triples from the text. Each is in the graph, contradicted (the graph has
+    another value for a relation that nearly always has one), plausible or implausible (by the embeddings
+    of the knowledge base, see `triplecheck kb embed`), or unknown. Its evidence is listed below it.
 
     Examples:
 
@@ -53,20 +49,11 @@ def verify(
 
         triplecheck verify - --kb kbs/films --lm openai/gpt-4o-mini --json < review.txt
     """
-    from triplecheck.app import config
-
-    settings = config.load_settings(
-        kb=kb,
-        lm=lm,
-        roles=config.parse_pairs(role or (), "--role"),
-        budget=options.budget_flags(
-            calls=budget_calls, tokens=budget_tokens, seconds=budget_seconds, dollars=budget_dollars
-        ),
-    )
+    settings = run.settings()
     written = sys.stdin.read() if text == "-" else text
-    with contextlib.redirect_stdout(sys.stderr) if json else contextlib.nullcontext():
+    with contextlib.redirect_stdout(sys.stderr) if run.json else contextlib.nullcontext():
         sources, verified, usage = _verified(written, settings, plausible)
-    if json:
+    if run.json:
         from triplecheck.programs.verify import to_json
 
         print_json(to_json(sources, verified) | {"usage": usage.to_json()})
@@ -75,22 +62,20 @@ def verify(
 
     for line in _lines(sources, verified):
         stdout().print(line, soft_wrap=True)
-    stdout().print(render.usage_line(usage), soft_wrap=True)
+    if not is_quiet():
+        stdout().print(render.usage_line(usage), soft_wrap=True)
 
 
-def _verified(text: str, settings: Any, plausible: float) -> tuple[Sources, Verified, Any]:
-    from triplecheck.app.progress import reporting, waiting
-
+def _verified(text: str, settings: Settings, plausible: float) -> tuple[Sources, Verified, Usage]:
     with waiting(stderr(), "loading"):
         from triplecheck.app import opening
-        from triplecheck.app.knowledge import open_knowledge_base
-        from triplecheck.lms import session
+        from triplecheck.lms import Budget, session
         from triplecheck.programs import Sources
         from triplecheck.programs.verify import Verifier
 
-        roles, budget = opening.roles(settings), opening.budget(settings)
+        roles, budget = opening.roles(settings), Budget(**settings.budget.model_dump())
     with reporting(stderr(), "opening the knowledge base") as tell:
-        sources = Sources.of(open_knowledge_base(settings, tell))
+        sources = Sources.of(opening.open_knowledge_base(settings, tell))
     with session(roles, budget=budget) as ledger, waiting(stderr(), "reading"):
         return sources, Verifier(sources, plausible=plausible)(text=text), ledger.usage()
 

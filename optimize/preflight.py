@@ -86,7 +86,8 @@ def check(
     if "writer" in needs and writing == EXTRACTIVE:
         raise UserError(
             f"{spec.name} needs a model that writes instructions, and {EXTRACTIVE} writes none: name one with "
-            "--writer, or take an optimizer that only chooses demonstrations, such as BootstrapFewShotWithRandomSearch"
+            "--prompt-model, or take an optimizer that only chooses demonstrations, such as "
+            "BootstrapFewShotWithRandomSearch"
         )
     if "optuna" in needs and importlib.util.find_spec("optuna") is None:
         raise UserError(f"{spec.name} needs the package optuna: pip install 'triplecheck[optimizers]'")

@@ -58,7 +58,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     try:
         manifest = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
-        raise ReadError(path, None, "no such file; `triplecheck distil` writes it") from None
+        raise ReadError(path, None, "no such file; `triplecheck distill` writes it") from None
     except (OSError, ValueError) as error:
         raise ReadError(path, None, f"is damaged ({error}); remove {folder} and distil again") from error
     if not isinstance(manifest, dict) or (manifest.get("format"), manifest.get("version")) != (FORMAT, VERSION):

@@ -128,14 +128,14 @@ def test_it_is_asked_where_no_other_is_named(run: Run, fresh_dspy: None, cache: 
 
 
 def test_the_demonstration_answers_and_abstains(run: Run, fresh_dspy: None) -> None:
-    from triplecheck.app.demo import EXAMPLES
+    from triplecheck.app.ask import EXAMPLES
 
     result = run("demo")
     assert result.exit_code == 0, result.output
-    for example in EXAMPLES:
-        assert example.question in result.stdout
+    for _, question in EXAMPLES:
+        assert question in result.stdout
     assert result.stdout.count("Proof") == len(EXAMPLES) - 1
     assert result.stdout.count("No answer") == 1
     assert "German" in result.stdout
-    assert "played by extractive" in result.stdout
+    assert "model: extractive" in result.stdout
     assert result.stdout.rstrip().endswith("s with start-up.")

@@ -50,7 +50,7 @@ def test_json_is_one_object_with_every_field(run: Run, kb: Path, reader: str) ->
     assert {"prompt_tokens", "completion_tokens", "seconds"} <= found["usage"].keys()
 
 
-def test_people_see_steps_answer_proof_and_who_played(run: Run, kb: Path, reader: str) -> None:
+def test_people_see_steps_answer_proof_and_the_model(run: Run, kb: Path, reader: str) -> None:
     result = run("ask", QUESTION, "--kb", kb, "--lm", reader)
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
@@ -59,9 +59,30 @@ def test_people_see_steps_answer_proof_and_who_played(run: Run, kb: Path, reader
     assert any(line.split()[:1] == ["linked"] for line in lines[:answer])
     assert "  Bernhard Heiden —student of→ Paul Hindemith" in lines[answer:]
     assert "  Paul Hindemith —nationality→ Germany" in lines[answer:]
-    assert "played by reader" in lines[-1]
+    assert "model: reader" in lines[-1]
     assert "4 calls" in lines[-1]
     assert not result.stderr
+
+
+@pytest.mark.parametrize("words", [("-q", "ask", QUESTION), ("ask", QUESTION, "--quiet")])
+def test_quiet_shows_the_answer_and_its_proof_alone(run: Run, kb: Path, reader: str, words: tuple[str, ...]) -> None:
+    result = run(*words, "--kb", kb, "--lm", reader)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines() == [
+        "Answer  Germany",
+        "        Germany <Germany>",
+        "Proof",
+        "  Bernhard Heiden —student of→ Paul Hindemith",
+        "  Paul Hindemith —nationality→ Germany",
+    ]
+    assert not result.stderr
+
+
+def test_verbose_shows_what_models_wrote_and_the_cost_of_each_role(run: Run, kb: Path, reader: str) -> None:
+    lines = run("ask", "-v", QUESTION, "--kb", kb, "--lm", reader).stdout.splitlines()
+    for line in ("    signature: AnswerFromFacts", "      reasoning: as the fact says"):
+        assert line in lines
+    assert any(line.startswith("  prune: 2 calls") for line in lines)
 
 
 def test_an_abstention_is_an_answer(run: Run, kb: Path, ignorant: str) -> None:
@@ -87,7 +108,7 @@ def test_a_question_of_nothing_known_is_abstained_from(run: Run, kb: Path, fresh
 def test_the_extractive_engine_is_named_as_what_it_is(run: Run, kb: Path, fresh_dspy: None) -> None:
     result = run("ask", QUESTION, "--kb", kb)
     assert result.exit_code == 0
-    assert "played by extractive" in result.stdout
+    assert "model: extractive" in result.stdout
     assert "Germany" in result.stdout
 
 

@@ -59,7 +59,7 @@ def test_what_a_file_of_questions_is_called_changes_nothing(run: Run, elsewhere:
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (("compile", "kerag", "--optimizer", "GEPA"), 2, "name one with --writer"),
+        (("compile", "kerag", "--optimizer", "GEPA"), 2, "name one with --prompt-model"),
         (("compile", "kerag", "--optimizer", "Avatar-Optimizer"), 2, "does not run with this DSPy"),
         (("compile", "kerag", "--objective", "speed"), 2, "accuracy, cost, balanced"),
         (("compile", "kerag", "--set", "demos=many"), 2, "demos is 'many'"),
@@ -78,4 +78,4 @@ def test_a_bundle_of_another_program_is_refused(run: Run, elsewhere: Path, fresh
     assert run("compile", "kerag", *FEW, "--out", "run").exit_code == 0
     result = run("eval", "anchorrag", "--bundle", "run/bundle", "--limit", 1)
     assert result.exit_code == 2
-    assert "holds 'kerag', and 'anchorrag' is asked for" in result.stderr
+    assert "holds 'kerag', not 'anchorrag'" in result.stderr

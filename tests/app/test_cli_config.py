@@ -105,7 +105,7 @@ def test_the_configured_knowledge_base_and_model_are_used(run: Run, kb: Path, ig
     write(f'kb = "{kb.as_posix()}"\nlm = "{ignorant}"\n')
     result = run("ask", "What was the nationality of Bernhard Heiden's teacher?")
     assert result.exit_code == 0, result.output
-    assert "played by ignorant" in result.stdout
+    assert "model: ignorant" in result.stdout
 
 
 def test_options_reach_the_program(kb: Path) -> None:

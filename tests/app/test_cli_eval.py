@@ -1,4 +1,4 @@
-"""`triplecheck eval`: a table, rows and a summary, taken up again where they are there."""
+"""`triplecheck eval`: a table, rows and a summary; an unfinished run is resumed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_run_leaves_a_table_rows_and_a_summary(run: Run, kb: Path, questions: 
     assert not result.stderr
 
 
-def test_a_run_is_taken_up_again(run: Run, kb: Path, questions: Path, fresh_dspy: None) -> None:
+def test_an_unfinished_run_is_resumed(run: Run, kb: Path, questions: Path, fresh_dspy: None) -> None:
     words = ["eval", "kerag", "--kb", kb, "--questions", questions, "--workers", 2, "--json"]
     first = json.loads(run(*words, "--limit", 2).stdout)
     assert first["n"] == 2
@@ -46,28 +46,28 @@ def test_a_run_is_taken_up_again(run: Run, kb: Path, questions: Path, fresh_dspy
     assert Path(second["out"], "rows.jsonl").read_text("utf-8").startswith(before)
 
 
-def test_a_half_holds_what_the_other_does_not(run: Run, kb: Path, elsewhere: Path, fresh_dspy: None) -> None:
+def test_the_two_parts_share_no_question(run: Run, kb: Path, elsewhere: Path, fresh_dspy: None) -> None:
     asked = [QUESTIONS[0] | {"id": f"q{number}"} for number in range(8)]
     Path("questions.jsonl").write_text("\n".join(map(json.dumps, asked)), "utf-8")
-    halves = []
-    for half in ("train", "dev"):
-        words = ["eval", "kerag", "--kb", kb, "--questions", "questions.jsonl", "--half", half, "--json"]
+    parts = []
+    for part in ("train", "dev"):
+        words = ["eval", "kerag", "--kb", kb, "--questions", "questions.jsonl", "--part", part, "--json"]
         found = json.loads(run(*words).stdout)
-        assert found["out"] == str(Path(f"runs/kerag-questions-{half}-extractive"))
+        assert found["out"] == str(Path(f"runs/kerag-questions-{part}-extractive"))
         rows = Path(found["out"], "rows.jsonl").read_text("utf-8").splitlines()
-        halves.append({json.loads(row)["id"] for row in rows})
-    assert all(halves)
-    assert not halves[0] & halves[1]
-    assert halves[0] | halves[1] == {question["id"] for question in asked}
+        parts.append({json.loads(row)["id"] for row in rows})
+    assert all(parts)
+    assert not parts[0] & parts[1]
+    assert parts[0] | parts[1] == {question["id"] for question in asked}
 
 
-def test_an_empty_half_is_an_error(run: Run, kb: Path, elsewhere: Path) -> None:
+def test_an_empty_part_is_an_error(run: Run, kb: Path, elsewhere: Path) -> None:
     Path("one.jsonl").write_text(json.dumps(QUESTIONS[0]), "utf-8")
     results = [
-        run("eval", "kerag", "--kb", kb, "--questions", "one.jsonl", "--half", half) for half in ("train", "dev")
+        run("eval", "kerag", "--kb", kb, "--questions", "one.jsonl", "--part", part) for part in ("train", "dev")
     ]
     assert sorted(result.exit_code == 0 for result in results) == [False, True]
-    assert any("no question is in the half" in result.stderr for result in results)
+    assert any("no question is in the part" in result.stderr for result in results)
 
 
 def test_a_spent_budget_stops_the_run_and_says_how_to_go_on(

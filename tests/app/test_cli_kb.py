@@ -131,6 +131,14 @@ def test_search_finds_misspelt_names_and_documents(run: Run, kb: Path) -> None:
     assert "Paul Hindemith" in run("kb", "search", kb, "Paul Hindemit").stdout
 
 
+def test_the_knowledge_base_may_be_given_as_a_flag(run: Run, kb: Path, files: tuple[Path, Path]) -> None:
+    assert "Paul Hindemith" in run("kb", "search", "Paul Hindemit", "--kb", kb).stdout
+    assert run("kb", "info", "--kb", kb).stdout == run("kb", "info", kb).stdout
+    result = run("kb", "build", "--triples", *files, "--out", "out", "--no-vectors")
+    assert result.exit_code == 0, result.output
+    assert KnowledgeBase.open("out").manifest.counts["triples"] == 6
+
+
 def test_search_says_when_it_finds_nothing_and_keeps_to_its_limit(run: Run, kb: Path) -> None:
     assert "nothing found" in run("kb", "search", kb, "qqqqqq").stdout
     assert run("kb", "search", kb, "  ").exit_code == 2

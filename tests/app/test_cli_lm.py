@@ -1,4 +1,4 @@
-"""`triplecheck lm check`: one screen on one model."""
+"""`triplecheck lm`: the models that there are, and one screen on one model."""
 
 from __future__ import annotations
 
@@ -11,6 +11,15 @@ from cli_support import Run, fields
 GOOD = [fields(capital="Paris"), fields(keep="1", relevant="yes"), fields(cities="Berlin\nPrague")]
 
 
+def test_models_are_listed_with_what_they_need(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "x")
+    listed = json.loads(run("lm", "list", "--json").stdout)
+    assert listed["extractive"]["ready"] and listed["anthropic/MODEL"]["ready"]
+    assert listed["openai/MODEL"]["missing"] == "OPENAI_API_KEY"
+    shown = run("lm", "list").stdout
+    assert "needs OPENAI_API_KEY" in shown and "a rule-based baseline, not a language model" in shown
+
+
 def test_a_model_that_keeps_to_the_format(run: Run, fresh_dspy: None) -> None:
     from triplecheck.lms.testing import scripted_model
 
@@ -18,7 +27,7 @@ def test_a_model_that_keeps_to_the_format(run: Run, fresh_dspy: None) -> None:
         result = run("lm", "check", "good")
     assert result.exit_code == 0, result.output
     assert "3 of 3" in result.stdout
-    for said in ("reachable", "cost per call", "tokens per call", "latency", "keeps the format"):
+    for said in ("reachable", "cost per call", "tokens per call", "latency", "follows the format"):
         assert said in result.stdout
     assert len(result.stdout.splitlines()) <= 24
 
@@ -46,7 +55,7 @@ def test_scripts_get_one_object(run: Run, fresh_dspy: None) -> None:
 def test_the_extractive_engine_can_be_checked(run: Run, fresh_dspy: None) -> None:
     result = run("lm", "check", "extractive")
     assert result.exit_code == 0, result.output
-    assert "not a language model" in result.stdout
+    assert "a rule-based baseline, not a language model" in result.stdout
     assert "London" in result.stdout
 
 

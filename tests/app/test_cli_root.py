@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
@@ -36,6 +37,34 @@ def test_help_is_quick(process: Process) -> None:
         return time.perf_counter() - started
 
     assert min(seconds() for _ in range(3)) < 1
+
+
+@pytest.mark.parametrize("command", ["ask", "eval", "compile", "collect", "fit"])
+def test_the_options_of_a_run_stand_in_panels(run: Run, command: str) -> None:
+    shown = run(command, "--help").stdout
+    for panel in ("Data", "Model", "Limits", "Output"):
+        assert f"─ {panel} ─" in shown
+    for flag in ("--kb", "--lm", "--role", "--option", "--budget-calls", "--json", "--quiet", "--verbose"):
+        assert flag in shown
+
+
+@pytest.mark.parametrize(("former", "name"), [("distil", "distill"), ("synth", "synthesize")])
+def test_the_former_name_of_a_command_works_and_is_hidden(run: Run, former: str, name: str) -> None:
+    assert run(former, "--help").stdout.replace(f"{former} ", f"{name} ").split() == run(name, "--help").stdout.split()
+    assert f" {former} " not in run("--help").stdout
+
+
+def test_former_names_of_flags_work_and_are_hidden(run: Run) -> None:
+    assert "--writer" not in run("compile", "--help").stdout
+    result = run("compile", "kerag", "--optimizer", "none", "--writer", "openai/x", "--part", "nowhere")
+    assert result.exit_code == 2 and "no optimizer 'none'" in result.stderr
+
+
+def test_programs_are_listed_with_their_options(run: Run) -> None:
+    assert "kerag: Knowledge-enhanced RAG (hops=2, filtering=schema" in run("programs").stdout
+    listed = json.loads(run("programs", "--json").stdout)
+    assert listed["kerag"]["options"]["hops"] == 2
+    assert run("programs", "-q").stdout.split() == list(listed)
 
 
 def test_version_is_told(run: Run) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from cli_support import QUESTION, Run
 
-from triplecheck.app.running import duration, teller, with_value
+from triplecheck.app.command import with_value
+from triplecheck.app.console import duration, show_scores
 from triplecheck.evals import Progress
 
 
@@ -30,16 +31,16 @@ def test_mlflow_may_stand_without_an_address(words: str, meant: str) -> None:
 @pytest.mark.parametrize(
     ("seconds", "shown"), [(0, "0 s"), (42.4, "42 s"), (150, "2 min"), (5_000, "83 min"), (7_500, "2 h 05 min")]
 )
-def test_the_time_to_go_is_read_at_a_glance(seconds: float, shown: str) -> None:
+def test_a_duration_is_short(seconds: float, shown: str) -> None:
     assert duration(seconds) == shown
 
 
-def test_progress_shows_score_errors_and_the_time_to_go() -> None:
+def test_progress_shows_score_errors_and_the_time_left() -> None:
     shown: list[tuple[str, int, int | None]] = []
-    tell = teller(lambda what, done, total: shown.append((what, done, total)))
+    tell = show_scores(lambda what, done, total: shown.append((what, done, total)))
     tell(Progress(done=3, total=10, kept=1, hits_at_1=0.5, errors=1, seconds=2.0, eta=140.0))
     tell(Progress(done=0, total=10, kept=0, hits_at_1=None, errors=0, seconds=0.0, eta=None))
-    assert shown == [("asking: hits@1 0.500 errors 1 2 min to go", 3, 10), ("asking:", 0, 10)]
+    assert shown == [("asking: hits@1 0.500 errors 1 2 min left", 3, 10), ("asking:", 0, 10)]
 
 
 def test_a_run_is_logged_beside_its_rows(run: Run, kb: Path, elsewhere: Path, fresh_dspy: None) -> None:

@@ -36,6 +36,28 @@ def test_a_run_is_shown_again(run: Run, evaluations: tuple[Path, Path]) -> None:
     assert {k: v for k, v in again.items() if k not in clock} == {k: v for k, v in before.items() if k not in clock}
 
 
+def test_runs_are_listed_with_questions_score_and_state(run: Run, evaluations: tuple[Path, Path]) -> None:
+    listed = json.loads(run("runs", "list", ".", "--json").stdout)["runs"]
+    assert [row["run"] for row in listed] == ["one", "two"]
+    scores = json.loads((evaluations[1] / "summary.json").read_text("utf-8"))
+    expected = {"command": "eval", "program": "kerag", "questions": 2, "hits_at_1": scores["hits_at_1"]}
+    assert listed[1] == {"run": "two", **expected, "state": "finished"}
+    (evaluations[0] / "summary.json").unlink()
+    first = run("runs", "list", ".").stdout.splitlines()[1].split()
+    assert first == ["one", "eval", "kerag", "2", "-", "unfinished"]
+
+
+def test_a_folder_without_runs_says_so(run: Run, elsewhere: Path) -> None:
+    assert "no runs in ." in run("runs", "list", ".").stdout
+    result = run("runs", "list")
+    assert result.exit_code == 2 and "runs: no such directory" in result.stderr
+
+
+def test_quiet_shows_the_table_alone(run: Run, evaluations: tuple[Path, Path]) -> None:
+    shown = run("runs", "show", evaluations[1], "-q").stdout
+    assert "hits@1" in shown and "models:" not in shown
+
+
 def test_two_runs_are_compared(run: Run, evaluations: tuple[Path, Path]) -> None:
     shown = run("runs", "compare", *evaluations)
     assert shown.exit_code == 0, shown.output

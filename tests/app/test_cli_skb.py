@@ -78,7 +78,7 @@ def test_a_graph_without_documents_has_none_to_encode(run: Run) -> None:
 
 
 def test_questions_are_made_and_can_be_read(run: Run, debian: Path) -> None:
-    result = run("data", "generate", debian, "made.jsonl", "--n", "4", "--seed", "2")
+    result = run("data", "generate", debian, "made.jsonl", "--limit", "4", "--seed", "2")
     assert result.exit_code == 0, result.output
     rows = [json.loads(line) for line in Path("made.jsonl").read_text("utf-8").splitlines()]
     assert len(rows) == 4

@@ -142,7 +142,20 @@ def test_a_bundle_whose_adapter_is_not_the_one_that_was_saved_is_refused(
 
 def test_the_command_trains_exports_and_tells(base: Path, tmp_path: Path) -> None:
     place = traces(tmp_path / "traces", rows(8, 4))
-    words = ["distil", place, "--out", tmp_path / "out", "--base", base, "--name", "toy", "--max-steps", 2, "--rank", 2]
+    words = [
+        "distill",
+        place,
+        "--out",
+        tmp_path / "out",
+        "--base",
+        base,
+        "--name",
+        "toy",
+        "--max-steps",
+        2,
+        "--rank",
+        2,
+    ]
     words += ["--empty-share", 0.9]
     words += ["--precision", "float32", "--batch", 4]
     result = run(*words, "--json", "--merge", tmp_path / "whole")
@@ -177,10 +190,10 @@ def test_mistakes_are_told_before_anything_is_trained(base: Path, made: Distille
         ([place, "--merge", tmp_path / "mine"], "holds no model"),
         ([place, "--step", "Guess"], "no rows of step Guess"),
     ):
-        result = run("distil", *words, "--out", tmp_path / "out", "--base", base)
+        result = run("distill", *words, "--out", tmp_path / "out", "--base", base)
         assert result.exit_code == 2
         assert said in result.output
-    assert run("distil", place, "--out", tmp_path / "out", "--base", tmp_path / "none").exit_code == 3
+    assert run("distill", place, "--out", tmp_path / "out", "--base", tmp_path / "none").exit_code == 3
     assert not (tmp_path / "out").exists()
     with pytest.raises(UserError, match="is in no GGUF file"):
         write_gguf(made.model, tmp_path / "adapter.gguf")

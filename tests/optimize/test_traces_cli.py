@@ -1,4 +1,4 @@
-"""`triplecheck synth` and `triplecheck collect`, one after the other."""
+"""`triplecheck synthesize` and `triplecheck collect`, one after the other."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def run(*words: object) -> Result:
 @pytest.fixture
 def asked(bundled: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    result = run("synth", bundled.path, "made.jsonl", "--n", 8, "--seed", 1)
+    result = run("synthesize", bundled.path, "made.jsonl", "--limit", 8, "--seed", 1)
     assert result.exit_code == 0, result.output
     assert "8 questions in made.jsonl" in result.output
     return tmp_path / "made.jsonl"
@@ -55,6 +55,6 @@ def test_a_form_that_there_is_not_is_refused_before_anything_is_asked(bundled: K
 
 
 def test_a_kind_that_there_is_not_is_refused(bundled: KnowledgeBase, asked: Path) -> None:
-    result = run("synth", bundled.path, "more.jsonl", "--kind", "riddle")
+    result = run("synthesize", bundled.path, "more.jsonl", "--kind", "riddle")
     assert result.exit_code == 2
     assert "superlative" in result.output

@@ -1,0 +1,187 @@
+"""`triplecheck distill`: a small model is trained on the steps of programs, from collected traces."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from triplecheck.app.console import is_quiet, print_json, printable, reporting, stderr, stdout, waiting
+from triplecheck.app.options import DATA, LIMITS, OUTPUT, JsonOption
+
+if TYPE_CHECKING:
+    from triplecheck.optimize.distil import Distilled
+
+
+def distill(
+    traces: Annotated[
+        list[Path], typer.Argument(metavar="TRACES...", help="Directories that `triplecheck collect` wrote.")
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", metavar="DIR", rich_help_panel=OUTPUT, help="Directory of distilled models, one folder for each."
+        ),
+    ],
+    base: Annotated[
+        str, typer.Option(metavar="MODEL", help="Model to train: `local/smollm2`, or a transformers directory.")
+    ] = "local/smollm2",
+    name: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", rich_help_panel=OUTPUT, help="Name of the model in DIR; an existing name is reassigned."
+        ),
+    ] = None,
+    step: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--step", metavar="NAME", rich_help_panel=DATA, help="Train on this step alone (SelectPaths). Repeatable."
+        ),
+    ] = None,
+    epochs: Annotated[int, typer.Option(metavar="N", help="Epochs.")] = 2,
+    max_steps: Annotated[
+        int | None, typer.Option("--max-steps", metavar="N", rich_help_panel=LIMITS, help="Maximum training steps.")
+    ] = None,
+    batch: Annotated[int, typer.Option(metavar="N", help="Batch size.")] = 8,
+    rate: Annotated[float, typer.Option("--learning-rate", metavar="X", help="Peak learning rate.")] = 2e-4,
+    schedule: Annotated[
+        str, typer.Option(metavar="NAME", help="Learning rate schedule: cosine or constant.")
+    ] = "cosine",
+    rank: Annotated[int, typer.Option(metavar="N", help="Rank of the adapter.")] = 16,
+    max_length: Annotated[
+        int,
+        typer.Option(
+            "--max-length", metavar="N", rich_help_panel=DATA, help="Maximum tokens per row; longer rows are left out."
+        ),
+    ] = 2048,
+    empty_share: Annotated[
+        float,
+        typer.Option(
+            "--empty-share",
+            metavar="X",
+            rich_help_panel=DATA,
+            help="Maximum share of a step's rows whose reply is empty. With many of them, a small model replies "
+            "`nothing` whenever it is unsure.",
+        ),
+    ] = 0.2,
+    dev_rows: Annotated[
+        int, typer.Option(metavar="N", rich_help_panel=DATA, help="Maximum held-out rows to measure on.")
+    ] = 64,
+    patience: Annotated[
+        int,
+        typer.Option(
+            metavar="N", rich_help_panel=LIMITS, help="Stop after N evaluations without a lower held-out loss."
+        ),
+    ] = 3,
+    seed: Annotated[int, typer.Option(metavar="S", help="Seed; the same seed gives the same model.")] = 0,
+    device: Annotated[str, typer.Option(metavar="NAME", help="cpu, cuda, or auto: a GPU if there is one.")] = "auto",
+    precision: Annotated[
+        str, typer.Option(metavar="NAME", help="float32, bfloat16, or auto: the faster one.")
+    ] = "auto",
+    merge: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            rich_help_panel=OUTPUT,
+            help="Also write the model with the adapter merged into it. When asked for numbers of list items it writes "
+            "how the items begin: `local/DIR` converts these to numbers, other servers do not.",
+        ),
+    ] = None,
+    gguf: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            rich_help_panel=OUTPUT,
+            help="Also write the adapter for llama.cpp, to be used with the base model in GGUF format.",
+        ),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Distill: train a small model on verified steps of programs, as an adapter of about 10 MB.
+
+    The loss covers the replies, not the prompts. Loss is measured on the questions that `collect` held out, and the
+    weights with the lowest loss are kept. Writes the adapter and a manifest to DIR/HASH, where HASH is of the base
+    model, data, options and versions: an existing model is not trained again, and the same command resumes an
+    interrupted run. Use the model as `local/DIR/HASH` or `local/DIR/NAME`.
+
+    Examples:
+
+        triplecheck distill traces --out adapters
+
+        triplecheck distill traces/films traces/debian --out adapters --name kerag --epochs 3
+
+        triplecheck ask "Who directed Alien?" --lm local/adapters/kerag
+    """
+    err = stderr(quiet=json)
+    with waiting(err, "loading"):
+        from triplecheck.optimize.distil import DistilOptions
+        from triplecheck.optimize.distil import distil as train
+        from triplecheck.optimize.distil.merge import check_free, write_gguf, write_merged
+
+        if merge is not None:
+            check_free(merge)
+
+        settings = DistilOptions(
+            rank=rank,
+            alpha=2 * rank,
+            batch=batch,
+            learning_rate=rate,
+            schedule=schedule,  # type: ignore[arg-type]
+            epochs=epochs,
+            max_steps=max_steps,
+            max_length=max_length,
+            empty_share=empty_share,
+            dev_rows=dev_rows,
+            patience=patience,
+            precision=precision,  # type: ignore[arg-type]
+            seed=seed,
+        )
+    with reporting(err, "reading") as tell:
+        made = train(
+            traces, out, base=base, options=settings, steps=step or (), name=name, device=device, progress=tell
+        )
+    with waiting(err, "exporting"):
+        written = [write_merged(made.model, merge)] if merge else []
+        written += [write_gguf(made.model, gguf)] if gguf else []
+    model = f"local/{out / name}" if name else made.model
+    if json:
+        exported = [str(path) for path in written]
+        print_json(made.manifest | {"out": str(made.path), "model": model, "exported": exported})
+        return
+    _show(made, model)
+    for path in written:
+        stdout().print(printable(str(path)), soft_wrap=True)
+
+
+def _show(made: Distilled, model: str) -> None:
+    to = stdout()
+    size = made.manifest["adapter"]["bytes"] / 1e6
+    summary = f"{printable(model)} ({size:.1f} MB in {printable(str(made.path))})"
+    if is_quiet():
+        to.print(summary, soft_wrap=True)
+        return
+    data, training = made.manifest["data"], made.manifest["training"]
+    for title in ("step", "source"):
+        counts = ", ".join(f"{name} {count}" for name, count in data[f"by_{title}"].items())
+        to.print(f"rows by {title}: {counts}", soft_wrap=True)
+    left_out = ", ".join(f"{reason} {count}" for reason, count in data["left_out"].items())
+    to.print(
+        f"trained on {data['train']} rows, measured on {data['dev']}" + (f"; left out: {left_out}" if left_out else ""),
+        soft_wrap=True,
+    )
+    measured = [point for point in training["curve"] if "dev_loss" in point]
+    for point in measured:
+        mark = " (kept)" if point["step"] == training["best_step"] else ""
+        to.print(f"step {point['step']}: held-out loss {point['dev_loss']:.4f}, {point['dev_exact']:.0%} exact{mark}")
+    if training["dev_exact_by_step"]:
+        by_step = ", ".join(f"{name} {share:.0%}" for name, share in training["dev_exact_by_step"].items())
+        to.print(f"exact by step: {by_step}", soft_wrap=True)
+    early = ", stopped early" if training["stopped_early"] else ""
+    to.print(
+        f"{training['steps']} steps{early}, {training['seconds']:.0f} s on "
+        f"{training['device']} ({training['precision']}), "
+        f"{training['tokens_read'] / max(training['seconds'], 1e-9):.0f} tokens/s",
+        soft_wrap=True,
+    )
+    to.print(summary, soft_wrap=True)

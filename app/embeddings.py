@@ -1,0 +1,183 @@
+"""`triplecheck kb embed` and `kb plausibility`: embeddings of a graph, and how well they tell true triples apart."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from triplecheck.app.console import print_json, printable, reporting, stderr, stdout, waiting
+from triplecheck.app.opening import open_base
+from triplecheck.app.options import LIMITS, OUTPUT, JsonOption, KbArgument
+
+if TYPE_CHECKING:
+    from triplecheck.kg.plausibility import Roc
+    from triplecheck.kg.plausibility.report import Calibrated
+
+
+def embed(
+    kb: KbArgument,
+    model: Annotated[str, typer.Option(metavar="NAME", help="Embedding model of PyKEEN.")] = "ComplEx",
+    dimensions: Annotated[
+        int, typer.Option(metavar="N", help="Dimensions of a vector (complex numbers for ComplEx).")
+    ] = 128,
+    epochs: Annotated[int, typer.Option(metavar="N", rich_help_panel=LIMITS, help="Maximum epochs.")] = 100,
+    loop: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Training loop. `pykeen`: PyKEEN's own. `sampled`: the same model and loss, with a sample of all "
+            "tails as negatives (ComplEx, DistMult). `auto`: sampled above 5,000 entities.",
+        ),
+    ] = "auto",
+    batch_size: Annotated[
+        int, typer.Option("--batch-size", metavar="N", help="Batch size in (head, relation) pairs.")
+    ] = 1000,
+    optimizer: Annotated[str, typer.Option(metavar="NAME", help="Optimizer of torch.")] = "Adagrad",
+    learning_rate: Annotated[float, typer.Option("--learning-rate", metavar="X", help="Learning rate.")] = 0.1,
+    regularization: Annotated[
+        float, typer.Option(metavar="X", help="Weight of the N3 regularizer (ComplEx, DistMult).")
+    ] = 0.05,
+    held_out: Annotated[
+        float,
+        typer.Option(
+            "--held-out", metavar="X", help="Share of triples to hold out: half for early stopping, half to test."
+        ),
+    ] = 0.1,
+    evaluate_every: Annotated[
+        int, typer.Option("--evaluate-every", metavar="N", help="Epochs between evaluations.")
+    ] = 5,
+    patience: Annotated[
+        int,
+        typer.Option(metavar="N", rich_help_panel=LIMITS, help="Stop after N evaluations without a higher MRR."),
+    ] = 3,
+    values: Annotated[bool, typer.Option("--values", help="Embed literal values, not only entities.")] = False,
+    half: Annotated[
+        bool, typer.Option("--half", rich_help_panel=OUTPUT, help="Store vectors in half precision.")
+    ] = False,
+    seed: Annotated[int, typer.Option(metavar="S", help="Seed of the split and the initial weights.")] = 0,
+    json: JsonOption = False,
+) -> None:
+    """Train embeddings of a knowledge base with PyKEEN and add them to it.
+
+    The same command resumes an interrupted run. Link prediction is measured on held-out triples, for heads and
+    tails, with filtered, realistic ranks.
+
+    Examples:
+
+        triplecheck kb embed kbs/films
+
+        triplecheck kb embed kbs/films --model RotatE --dimensions 64 --learning-rate 0.05
+    """
+    from dataclasses import asdict
+
+    from triplecheck.kg.embedding import TrainingOptions
+
+    options = TrainingOptions(
+        model=model,
+        dimensions=dimensions,
+        epochs=epochs,
+        loop=loop,
+        batch_size=batch_size,
+        optimizer=optimizer,
+        learning_rate=learning_rate,
+        regularization=regularization,
+        held_out=held_out,
+        evaluate_every=evaluate_every,
+        patience=patience,
+        values=values,
+        half=half,
+        seed=seed,
+    )
+    opened = open_base(kb)
+    with reporting(stderr(), "loading PyKEEN") as tell:
+        from triplecheck.kg.embedding.install import train_into
+
+        trained = train_into(opened, options, tell)
+    course, quality = trained.course, trained.quality
+    if json:
+        about = {"loop": trained.loop, "epochs": course.epoch, "looks": course.looks, "seconds": course.seconds}
+        print_json({"options": asdict(options), "quality": asdict(quality)} | about)
+        return
+    best, validation = course.best_look
+    stdout().print(
+        f"{model}, {dimensions} dimensions, {trained.split.num_entities:,} vectors: {course.epoch} epochs by "
+        f"{trained.loop} in {course.seconds:,.0f} s, best at {best} (validation MRR {validation:.3f})"
+    )
+    stdout().print(
+        f"link prediction on {quality.triples:,} unseen triples: MRR {quality.mrr:.3f}, "
+        f"Hits@1 {quality.hits_at_1:.3f}, Hits@10 {quality.hits_at_10:.3f}"
+    )
+
+
+def plausibility(
+    kb: Annotated[list[str], typer.Argument(metavar="KB...", help="Directories of knowledge bases with embeddings.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", rich_help_panel=OUTPUT, help="Directory for a report with the ROC curves."),
+    ] = None,
+    limit: Annotated[
+        int, typer.Option(metavar="N", min=1, rich_help_panel=LIMITS, help="Maximum held-out triples to score.")
+    ] = 2000,
+    seed: Annotated[int, typer.Option(metavar="S", help="Seed of the sample and of its corruption.")] = 0,
+    json: JsonOption = False,
+) -> None:
+    """Measure how well each plausibility score tells true triples from corrupted ones.
+
+    AUROC on held-out triples, against the same triples with another tail: any entity (random), or one that the
+    relation has elsewhere (consistent). For single triples, and for answers of one to five triples by the sum and the
+    mean of their scores, where a corrupted answer has one corrupted triple. The scores are the values of know3rag's
+    option `scoring`; sum and mean are those of `aggregate`.
+
+    Examples:
+
+        triplecheck kb plausibility kbs/films
+
+        triplecheck kb plausibility kbs/films kbs/shop --out reports/plausibility
+    """
+    opened = [open_base(name) for name in kb]
+    with waiting(stderr(), "scoring"):
+        from triplecheck.kg.plausibility import Plausibility, calibrate
+        from triplecheck.kg.plausibility.report import Calibrated, write_report
+
+        found = [Calibrated(base, calibrate(Plausibility.of(base), limit=limit, seed=seed)) for base in opened]
+        flags = [*(["--limit", str(limit)] if limit != 2000 else []), *(["--seed", str(seed)] if seed else [])]
+        command = shlex.join(["triplecheck", "kb", "plausibility", *kb, "--out", str(out), *flags])
+        report = None if out is None else write_report(found, out, command)
+    if json:
+        graphs = [{"kb": str(one.kb.path), "curves": [_record(curve) for curve in one.curves]} for one in found]
+        print_json({"graphs": graphs})
+        return
+    for one in found:
+        stdout().print(_table(one))
+        unscored = sum(curve.unscored for curve in one.curves if (curve.method, curve.unit) == ("relative", "triple"))
+        if unscored:
+            stdout().print(f"relative: {unscored} triples without a reference are skipped")
+    if report is not None:
+        stdout().print(f"wrote {printable(str(report))}")
+
+
+def _record(curve: Roc) -> dict[str, Any]:
+    about = {name: getattr(curve, name) for name in ("method", "corruption", "unit", "unscored")}
+    # JSON has no NaN.
+    numbers = {
+        name: value if value == value else None for name in ("auroc", "threshold") for value in [getattr(curve, name)]
+    }
+    return about | numbers | {"true": curve.scored[0], "corrupted": curve.scored[1]}
+
+
+def _table(one: Calibrated) -> Any:
+    from rich.table import Table
+
+    columns = list(dict.fromkeys((curve.corruption, curve.unit) for curve in one.curves))
+    heading = f"{printable(one.name)}: AUROC of true against corrupted tails"
+    table = Table(title=heading, title_justify="left", box=None, pad_edge=False)
+    table.add_column("score")
+    for corruption, unit in columns:
+        table.add_column(f"{corruption}, {unit}", justify="right")
+    for method in dict.fromkeys(curve.method for curve in one.curves):
+        of = {(curve.corruption, curve.unit): curve.auroc for curve in one.curves if curve.method == method}
+        table.add_row(method, *(f"{of[column]:.3f}" for column in columns))
+    return table

@@ -1,0 +1,203 @@
+"""Questions from a knowledge base: `triplecheck synthesize`, `data generate`, `data answer` and `data vary`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from triplecheck.app.console import is_quiet, printable, reporting, stderr, stdout, waiting
+from triplecheck.app.opening import open_base
+from triplecheck.app.options import DATA, LIMITS, OUTPUT, KbArgument, LmOption, QuestionsFile, RoleOption, SeedOption
+
+
+def synthesize(
+    kb: KbArgument,
+    out: QuestionsFile,
+    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="Number of questions.")] = 1000,
+    seed: SeedOption = 0,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Kind of question: one, two or three (relations in a row), conjunction, count, comparison, "
+            "superlative or unanswerable. Repeatable; default: all, in turn.",
+        ),
+    ] = None,
+    max_answers: Annotated[
+        int, typer.Option("--max-answers", metavar="N", min=1, help="Maximum answers of a question.")
+    ] = 10,
+    phrasings: Annotated[int, typer.Option(metavar="N", min=1, help="Phrasings of each question.")] = 1,
+    typos: Annotated[
+        float, typer.Option(metavar="X", min=0, max=1, help="Share of the questions with a misspelt name.")
+    ] = 0.0,
+    avoid: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            rich_help_panel=DATA,
+            help="Skip questions that have the same topics and answers as one in this file. Repeatable.",
+        ),
+    ] = None,
+    lm: LmOption = None,
+    role: RoleOption = None,
+    workers: Annotated[
+        int, typer.Option(metavar="N", min=1, rich_help_panel=LIMITS, help="Questions to paraphrase in parallel.")
+    ] = 1,
+) -> None:
+    """Synthesize questions from a knowledge base: random paths, phrased by templates or by a model, with all answers.
+
+    Answers are found by walking the graph, and checked with the exact solver. With --lm (or --role query=MODEL)
+    the model paraphrases the questions; a paraphrase that changes a name is rejected. `extractive` cannot
+    paraphrase: it uses the templates.
+
+    Examples:
+
+        triplecheck synthesize kbs/films films.jsonl --limit 1000 --seed 0
+
+        triplecheck synthesize --kb kbs/films --out films.jsonl --phrasings 3 --lm openai/gpt-4o-mini --workers 8
+    """
+    roles = None
+    with waiting(stderr(), "loading"):
+        from triplecheck.app.config import parse_pairs
+        from triplecheck.evals import read_questions
+        from triplecheck.evals.questions_file import write_questions
+        from triplecheck.lms import Roles
+        from triplecheck.optimize.synth import KINDS, synthesise
+
+        by_role = parse_pairs(role or (), "--role")
+        if lm is not None or by_role:
+            roles = Roles(by_role=by_role) if lm is None else Roles(lm, by_role)
+    with reporting(stderr(), "drawing questions") as tell:
+        made = synthesise(
+            open_base(kb),
+            limit,
+            seed=seed,
+            kinds=kind or KINDS,
+            most_answers=max_answers,
+            phrasings=phrasings,
+            typos=typos,
+            avoid=[question for file in avoid or () for question in read_questions(file)],
+            roles=roles,
+            workers=workers,
+            progress=tell,
+        )
+    written = write_questions(made.questions, out)
+    counts = Counter(question.kind for question in made.questions)
+    stdout().print(f"{written} questions in {printable(str(out))}", soft_wrap=True)
+    if is_quiet():
+        return
+    stdout().print(", ".join(f"{kind} {count}" for kind, count in counts.items()), soft_wrap=True)
+    if roles is not None:
+        stdout().print(f"worded by {printable(roles.model('query'))}: {made.paraphrased}", soft_wrap=True)
+    if made.exhausted:
+        stderr().print(f"the graph gave no more of: {', '.join(made.exhausted)}", soft_wrap=True)
+
+
+def generate(
+    kb: KbArgument,
+    out: QuestionsFile,
+    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="Number of questions.")] = 500,
+    seed: SeedOption = 0,
+    max_answers: Annotated[
+        int, typer.Option("--max-answers", metavar="N", min=1, help="Maximum answers of a question.")
+    ] = 20,
+    shape: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SHAPE",
+            help="one, two (edges of the answer), path (two edges in a row); with +words, also words of the answer's "
+            "text. Repeatable, in turn. Default: a mixture.",
+        ),
+    ] = None,
+) -> None:
+    """Generate retrieval questions from a knowledge base: random edges and words of documents, phrased by templates.
+
+    Every node that satisfies a question is among its answers, which the exact solver finds.
+
+    Examples:
+
+        triplecheck data generate kbs/debian debian.jsonl --limit 500 --seed 0
+
+        triplecheck data generate kbs/films two_topics.jsonl --limit 200 --shape two
+    """
+    with waiting(stderr(), "loading"):
+        from triplecheck.evals.questions_file import write_questions
+        from triplecheck.evals.retrieval import generate as make
+        from triplecheck.evals.retrieval.generate import SHAPES
+    with reporting(stderr(), "making questions"):
+        written = write_questions(make(open_base(kb), limit, seed, max_answers, shape or SHAPES), out)
+    stdout().print(f"{written} questions in {out}")
+
+
+def answer(
+    kb: KbArgument,
+    out: QuestionsFile,
+    questions: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            rich_help_panel=DATA,
+            help="Questions with conditions. Default: the bundled ones about Debian packages.",
+        ),
+    ] = None,
+) -> None:
+    """Compute the answers of hand-written questions from the current version of a knowledge base.
+
+    Examples:
+
+        triplecheck data answer kbs/debian debian_by_hand.jsonl
+    """
+    with waiting(stderr(), "loading"):
+        from triplecheck.evals.questions_file import write_questions
+        from triplecheck.evals.retrieval import materialise, read_written
+        from triplecheck.evals.retrieval.written import bundled_path
+    with reporting(stderr(), "computing answers"):
+        found, without = materialise(open_base(kb), read_written(questions or bundled_path()))
+        written = write_questions(found, out)
+    stdout().print(f"{written} questions in {out}")
+    for id, reason in without.items():
+        stderr().print(f"left out {id}: {reason}", soft_wrap=True)
+
+
+def vary(
+    kb: KbArgument,
+    questions: Annotated[Path, typer.Argument(metavar="QUESTIONS", help="Questions, as for `triplecheck eval`.")],
+    out: QuestionsFile,
+    variant: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="typo1, typo2, alias, partial, word-order, deleted, homonym, injection, contradiction, foreign or "
+            "open-world.",
+        ),
+    ],
+    seed: SeedOption = 0,
+    kbs: Annotated[
+        Path, typer.Option(metavar="DIR", rich_help_panel=OUTPUT, help="Where changed knowledge bases are built.")
+    ] = Path("kbs/variants"),
+) -> None:
+    """Make questions harder: misspelt names, aliases, homonyms, missing edges, instructions among the facts ...
+
+    Each question keeps its id, and its field `variant` says what was changed. If the graph is changed, a new
+    knowledge base is built and its directory is printed.
+
+    Examples:
+
+        triplecheck data vary kbs/films films.jsonl misspelt.jsonl --variant typo1
+
+        triplecheck data vary kbs/films films.jsonl unanswerable.jsonl --variant deleted
+    """
+    with waiting(stderr(), "loading"):
+        from triplecheck.evals import read_questions, write_questions
+        from triplecheck.evals.variants import make_variant
+    base = open_base(kb)
+    asked = read_questions(questions)
+    with reporting(stderr(), f"making {variant}"):
+        changed, about = make_variant(variant, asked, base, kbs, seed)
+        count = write_questions(changed, out)
+    stdout().print(f"{count:,} of {len(asked):,} questions: {printable(str(out))}", soft_wrap=True)
+    if about.path != base.path:
+        stdout().print(f"their knowledge base: {printable(str(about.path))}", soft_wrap=True)
