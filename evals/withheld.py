@@ -1,18 +1,17 @@
 """The leak check: the same program with the facts withheld.
 
-What is answered rightly then comes from the model, from compiled prompts, or from the wording of the
+What is answered correctly then comes from the model, from compiled prompts, or from the wording of the
 question: none of it from the knowledge base. The names stay, so that linking goes on as before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from triplecheck.kg import Direction, Graph, IntArray
+from triplecheck.kg import Direction, Entity, Graph, IntArray, Literal, Relation
 from triplecheck.kg.graph import Edges, RelationCount, RelationSchema
 from triplecheck.programs import Sources
 
@@ -23,7 +22,7 @@ def withhold(sources: Sources) -> Sources:
 
 
 class FactlessGraph:
-    """A graph whose nodes and relations are known and that has no edge.
+    """Implements `kg.graph.Graph`: the nodes, relations, labels and types of a graph, without its edges.
 
     Args:
         graph: gives the nodes and relations.
@@ -32,14 +31,78 @@ class FactlessGraph:
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
 
-    def __getattr__(self, name: str) -> Any:
-        """Ids, labels, types: as in the graph."""
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return getattr(self._graph, name)
-
     num_triples = 0
 
+    # --- as in the graph -------------------------------------------------------------------------
+    @property
+    def num_nodes(self) -> int:
+        """As in the graph."""
+        return self._graph.num_nodes
+
+    @property
+    def num_relations(self) -> int:
+        """As in the graph."""
+        return self._graph.num_relations
+
+    @property
+    def has_types(self) -> bool:
+        """As in the graph."""
+        return self._graph.has_types
+
+    @property
+    def type_ids(self) -> tuple[str, ...]:
+        """As in the graph."""
+        return self._graph.type_ids
+
+    def nodes_of_type(self, type_id: str) -> IntArray:
+        """As in the graph."""
+        return self._graph.nodes_of_type(type_id)
+
+    def find(self, id: str | Literal) -> int | None:
+        """As in the graph."""
+        return self._graph.find(id)
+
+    def find_relation(self, id: str) -> int | None:
+        """As in the graph."""
+        return self._graph.find_relation(id)
+
+    def node_id(self, node: int) -> str:
+        """As in the graph."""
+        return self._graph.node_id(node)
+
+    def label(self, node: int) -> str:
+        """As in the graph."""
+        return self._graph.label(node)
+
+    def labels(self, nodes: IntArray | Sequence[int]) -> list[str]:
+        """As in the graph."""
+        return self._graph.labels(nodes)
+
+    def entity(self, node: int) -> Entity:
+        """As in the graph."""
+        return self._graph.entity(node)
+
+    def literal(self, node: int) -> Literal | None:
+        """As in the graph."""
+        return self._graph.literal(node)
+
+    def types(self, node: int) -> tuple[str, ...]:
+        """As in the graph."""
+        return self._graph.types(node)
+
+    def type_label(self, type_id: str) -> str:
+        """As in the graph."""
+        return self._graph.type_label(type_id)
+
+    def relation(self, relation: int) -> Relation:
+        """As in the graph."""
+        return self._graph.relation(relation)
+
+    def close(self) -> None:
+        """As in the graph."""
+        self._graph.close()
+
+    # --- edges: none -----------------------------------------------------------------------------
     def degree(self, node: int) -> int:
         """No edge."""
         return 0
@@ -78,5 +141,5 @@ class FactlessGraph:
         return np.zeros(len(heads), bool)
 
     def schema(self, relation: int) -> RelationSchema:
-        """Used nowhere."""
+        """No edge, no types."""
         return RelationSchema(relation, 0, (), ())

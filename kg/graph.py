@@ -170,7 +170,18 @@ class Graph(Protocol):
     # --- schema ------------------------------------------------------------------------------
     @property
     def has_types(self) -> bool:
-        """Whether entities have types, so that a schema can be read off."""
+        """Whether any entity has a type."""
+
+    @property
+    def type_ids(self) -> tuple[str, ...]:
+        """Types of entities, most frequent first, equally frequent ones by id. A remote store may return a part."""
+
+    def nodes_of_type(self, type_id: str) -> IntArray:
+        """Entities of a type, ascending, shape (n,); empty if the type is unknown.
+
+        Raises:
+            GraphUnavailableError: a remote store has too many of them to send.
+        """
 
     def schema(self, relation: int) -> RelationSchema:
         """How a relation is used: edges, and the types at both ends."""

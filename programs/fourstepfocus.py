@@ -199,8 +199,7 @@ class FourStepFocus(Program):
         """C; None: any node."""
         graph, base = self.graph, self.sources.knowledge_base
         if self._type_ids:
-            of_type = getattr(graph, "nodes_of_type", None)
-            return None if of_type is None else np.unique(np.concatenate([of_type(kind) for kind in self._type_ids]))
+            return np.unique(np.concatenate([graph.nodes_of_type(kind) for kind in self._type_ids]))
         if base is None or base.documents is None:
             return None
         return described(base.graph, base.node_search.documents.nodes)

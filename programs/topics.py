@@ -77,7 +77,7 @@ class TopicLinker:
 
     def types(self) -> list[str]:
         """The most frequent types of the graph, for a prompt."""
-        ids = getattr(self._graph, "type_ids", ())[:_TYPES_SHOWN]
+        ids = self._graph.type_ids[:_TYPES_SHOWN]
         return [self._graph.type_label(t) for t in ids]
 
     def link(self, name: str, domain: str, limit: int, trace: Trace) -> list[Topic]:

@@ -29,7 +29,7 @@ class SchemaNames:
             names = (relation.id, relation.label, *relation.aliases, relation_label(relation.id))
             for form in _forms(names):
                 self._relations.setdefault(form, set()).add(number)
-        for id in getattr(graph, "type_ids", ()):
+        for id in graph.type_ids:
             for form in _forms((id, graph.type_label(id), local_name(id), entity_label(id))):
                 self._types.setdefault(form, set()).add(id)
 

@@ -75,6 +75,19 @@ class Describer:
             self._type_labels[id] = label or entity_label(id)
         return self._type_labels[id]
 
+    def fetch_type_labels(self, ids: Sequence[str]) -> None:
+        """Ask for the labels of many types at once, so that `type_label` needs no query for them."""
+        look, words = self._look, self._words
+        for part in chunks([id for id in ids if is_iri(id)] if words.labels else [], NODES_PER_QUERY):
+            found: list[Said] = [defaultdict(list) for _ in part]
+            for row in look.client.select(
+                look.queries.described([(iri(id), i) for i, id in enumerate(part)], words.labels)
+            ):
+                if "v" in row:
+                    found[int(row["i"].value)][row["p"].value].append(row["v"])
+            for id, said in zip(part, found, strict=True):
+                self._type_labels[id] = self._names(said)[0] or entity_label(id)
+
     def relation(self, relation: int) -> Relation:
         """All of a relation, asked for once."""
         if relation not in self._relations:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
@@ -9,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyoxigraph
 
+from triplecheck.kg.errors import GraphUnavailableError
 from triplecheck.kg.graph import Edges, IntArray, RelationCount, RelationSchema
 from triplecheck.kg.sparql._describe import Describer
 from triplecheck.kg.sparql._lookup import Found, Lookup
@@ -17,7 +19,11 @@ from triplecheck.kg.sparql.terms import STRING, Kind, Term, is_iri, literal, str
 from triplecheck.kg.types import Direction, Entity, Literal, Relation
 from triplecheck.kg.vocabulary import Vocabulary
 
-_SCHEMA_TYPES = 1000
+_log = logging.getLogger(__name__)
+
+_MOST_TYPES = 1000
+_TYPE_SAMPLE = 100_000  # type statements, if the store is too slow to count all
+_MOST_NODES_OF_TYPE = 100_000
 
 
 class SparqlGraph:
@@ -32,6 +38,8 @@ class SparqlGraph:
     Args:
         client: who answers the queries; closed with the graph.
         vocabulary: which predicates describe nodes; they are no relations of the graph.
+        type_ids: types of entities, most frequent first; None: the store counts them when first needed, by a query
+            over all types. Give them (or none) for a large public endpoint.
         literal_kinds: (datatype IRI, language or "") of all values. They tell how a value may be
             written; None: asked for when first needed, by a query over the whole store. Give them
             for a large public endpoint.
@@ -42,12 +50,14 @@ class SparqlGraph:
         client: SparqlClient,
         vocabulary: Vocabulary | None = None,
         literal_kinds: Iterable[tuple[str, str]] | None = None,
+        type_ids: Iterable[str] | None = None,
     ) -> None:
         self._words = vocabulary or Vocabulary()
         self._client = client
         self._look = Lookup(client, self._words, None if literal_kinds is None else tuple(literal_kinds))
         self._queries = self._look.queries
         self._describe = Describer(self._look, self._words)
+        self._given_types = None if type_ids is None else tuple(type_ids)
         self._schemas: dict[int, RelationSchema] = {}
 
     # --- sizes: one query over the whole store each, then remembered -----------------------------
@@ -70,6 +80,35 @@ class SparqlGraph:
     def has_types(self) -> bool:
         """Whether anything has a type."""
         return bool(self._client.select(self._queries.typed()))
+
+    @cached_property
+    def type_ids(self) -> tuple[str, ...]:
+        """Types of entities, most frequent first, at most 1,000.
+
+        If the store is too slow to count all type statements, the first 100,000 that it returns are counted.
+        """
+        ids = self._given_types
+        if ids is None:
+            try:
+                found = self._types(self._queries.types(_MOST_TYPES))
+            except GraphUnavailableError as error:
+                _log.warning("Types are counted on a sample only; give type_ids to be exact. %s", error)
+                found = self._types(self._queries.types_of_sample(_TYPE_SAMPLE, _MOST_TYPES))
+            ids = tuple(id for id, _ in found)
+        self._describe.fetch_type_labels(ids)
+        return ids
+
+    def nodes_of_type(self, type_id: str) -> IntArray:
+        """Entities of a type, ascending by number, at most 100,000; more are a `GraphUnavailableError`."""
+        if not is_iri(type_id):
+            return np.empty(0, np.int64)
+        rows = self._client.select(self._queries.nodes_of_type(type_id, _MOST_NODES_OF_TYPE + 1))
+        if len(rows) > _MOST_NODES_OF_TYPE:
+            raise GraphUnavailableError(
+                f"{self._client.name}: more than {_MOST_NODES_OF_TYPE:,} nodes of the type {type_id}; "
+                "use a narrower type, or load the graph into a knowledge base (`triplecheck kb build`)"
+            )
+        return np.unique(np.array([self._look.number(row["x"]) for row in rows], np.int64))
 
     def _count(self, query: str) -> int:
         return int(self._client.select(query)[0]["count"].value)
@@ -267,12 +306,12 @@ class SparqlGraph:
 
     def _count_schema(self, relation: int) -> RelationSchema:
         id, queries = self._look.relations.key(relation), self._queries
-        ranges = self._types(queries.count_types(id, "?y", _SCHEMA_TYPES))
-        ranges += self._types(queries.count_datatypes(id, _SCHEMA_TYPES))
+        ranges = self._types(queries.count_types(id, "?y", _MOST_TYPES))
+        ranges += self._types(queries.count_datatypes(id, _MOST_TYPES))
         return RelationSchema(
             relation=relation,
             edges=self._count(queries.count_edges(id)),
-            domain=tuple(self._types(queries.count_types(id, "?x", _SCHEMA_TYPES))),
+            domain=tuple(self._types(queries.count_types(id, "?x", _MOST_TYPES))),
             range=tuple(sorted(ranges, key=lambda pair: (-pair[1], pair[0]))),
         )
 

@@ -133,6 +133,31 @@ class Queries:
         """One row if anything has a type."""
         return f"SELECT (1 AS ?found) WHERE {{ ?x {self._type} ?y FILTER(isIRI(?y)) }} LIMIT 1"
 
+    def types(self, limit: int) -> str:
+        """Rows (?t, ?n), most frequent first: types of entities."""
+        return _ranked(f"SELECT DISTINCT ?x ?t WHERE {{ {self._entity_types()} }}", limit)
+
+    def types_of_sample(self, sample: int, limit: int) -> str:
+        """The same over the first `sample` type statements that the store returns."""
+        return _ranked(f"SELECT ?x ?t WHERE {{ ?x {self._type} ?t FILTER(isIRI(?t)) }} LIMIT {sample}", limit)
+
+    def nodes_of_type(self, type_id: str, limit: int) -> str:
+        """Rows (?x): entities of a type."""
+        return f"SELECT DISTINCT ?x WHERE {{ VALUES ?t {{ {iri(type_id)} }} {self._entity_types()} }} LIMIT {limit}"
+
+    def _entity_types(self) -> str:
+        """?x is an entity of type ?t. Classes and relations are entities only if they have edges."""
+        schema = ", ".join(iri(c) for c in self._words.classes + self._words.properties)
+        visible = "" if not self._no_blank else " && !isBlank(?x)"
+        typed = f"?x {self._type} ?t FILTER(isIRI(?t){visible}"
+        if not schema:
+            return f"{typed})"
+        edges = (f"EXISTS {{ {_PATTERN[way].format(x='?x', p='?p')}{self._edge} }}" for way in Direction)
+        return (
+            f"{{ {typed} && ?t NOT IN ({schema})) }} UNION "
+            f"{{ {typed} && ?t IN ({schema})) FILTER({' || '.join(edges)}) }}"
+        )
+
     def count_entities(self) -> str:
         """One row (?count)."""
         said = _values("?p", [(iri(p),) for p in self._words.described])
@@ -170,8 +195,11 @@ class Queries:
 
     def _grouped(self, relation: str, condition: str, limit: int) -> str:
         where = f"{self._edges_at(Direction.OUT, relation)} . {condition}"
-        inner = f"SELECT DISTINCT ?x ({_PLAIN} AS ?k) ?t WHERE {{ {where} }}"
-        return f"SELECT ?t (COUNT(*) AS ?n) WHERE {{ {inner} }} GROUP BY ?t ORDER BY DESC(?n) ?t LIMIT {limit}"
+        return _ranked(f"SELECT DISTINCT ?x ({_PLAIN} AS ?k) ?t WHERE {{ {where} }}", limit)
+
+
+def _ranked(inner: str, limit: int) -> str:
+    return f"SELECT ?t (COUNT(*) AS ?n) WHERE {{ {{ {inner} }} }} GROUP BY ?t ORDER BY DESC(?n) ?t LIMIT {limit}"
 
 
 def _values(variables: str, rows: Iterable[tuple[str | int, ...]]) -> str:

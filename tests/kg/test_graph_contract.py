@@ -437,6 +437,23 @@ class TestSchema:
     def test_the_graph_has_types(self, graph: Graph) -> None:
         assert graph.has_types
 
+    def test_types_are_those_of_the_entities_most_frequent_first(self, graph: Graph) -> None:
+        entities = [at(graph, id) for id in NODES if not isinstance(id, Literal)]
+        counts = Counter(type_id for node in entities for type_id in graph.types(node))
+        assert counts[EX + "City"] == 4
+        assert list(graph.type_ids) == sorted(counts, key=lambda type_id: (-counts[type_id], type_id))
+
+    def test_the_nodes_of_a_type_are_the_entities_that_have_it(self, graph: Graph) -> None:
+        entities = [at(graph, id) for id in NODES if not isinstance(id, Literal)]
+        for type_id in graph.type_ids:
+            found = graph.nodes_of_type(type_id)
+            assert found.tolist() == sorted(node for node in entities if type_id in graph.types(node))
+
+    @pytest.mark.parametrize("type_id", [EX + "Nothing", INTEGER, "no iri", "", "x> . ?s ?p ?o } #"])
+    def test_an_unknown_type_has_no_nodes(self, graph: Graph, type_id: str) -> None:
+        found = graph.nodes_of_type(type_id)
+        assert (found.tolist(), np.issubdtype(found.dtype, np.integer)) == ([], True)
+
     def test_heads_and_tails_are_counted_by_type_most_frequent_first(self, graph: Graph) -> None:
         schema = graph.schema(rel(graph, "bornIn"))
         assert schema.relation == rel(graph, "bornIn")

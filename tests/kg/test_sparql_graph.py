@@ -141,6 +141,43 @@ class TestCost:
         assert seen[0] == seen[1]
 
 
+class TestTypes:
+    TURTLE = "ex:a a ex:T , ex:U ; ex:p ex:b . ex:b a ex:T . ex:T rdfs:label 'the T' ."
+
+    def test_types_and_their_labels_take_two_queries(self) -> None:
+        graph, client = counted(self.TURTLE)
+        assert graph.type_ids == (EX + "T", EX + "U")
+        assert [graph.type_label(type_id) for type_id in graph.type_ids] == ["the T", "U"]
+        assert len(client.asked) == 2
+
+    def test_they_may_be_given(self) -> None:
+        graph = graph_of(self.TURTLE, type_ids=[EX + "U"])
+        assert graph.type_ids == (EX + "U",)
+
+    def test_a_store_too_slow_to_count_them_gives_those_of_a_sample(self, caplog: pytest.LogCaptureFixture) -> None:
+        class Slow(CountingClient):
+            def select(self, query: str, bindings: Mapping[str, Term] | None = None) -> list[Row]:
+                if "ORDER BY" in query and "LIMIT 100000" not in query:
+                    raise GraphUnavailableError("too slow")
+                return super().select(query, bindings)
+
+        graph = SparqlGraph(Slow(OxigraphClient(oxigraph(self.TURTLE))))
+        assert graph.type_ids == (EX + "T", EX + "U")
+        assert "give type_ids to be exact" in caplog.text
+
+    def test_more_nodes_of_a_type_than_can_be_sent_are_an_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("triplecheck.kg.sparql.graph._MOST_NODES_OF_TYPE", 1)
+        graph = graph_of(self.TURTLE)
+        assert len(graph.nodes_of_type(EX + "U")) == 1
+        with pytest.raises(GraphUnavailableError, match="more than 1 nodes of the type"):
+            graph.nodes_of_type(EX + "T")
+
+    def test_a_type_of_blank_nodes_is_left_out_over_http(self) -> None:
+        with serve(oxigraph("ex:a a ex:T ; ex:p [ a ex:U ] .")) as endpoint:
+            graph = SparqlGraph(HttpClient(endpoint.address + "/sparql"))
+            assert graph.type_ids == (EX + "T",)
+
+
 class TestVocabulary:
     def test_predicates_are_configurable(self) -> None:
         words = Vocabulary(types=(EX + "isA",), labels=(EX + "title",), ignored=(EX + "link",))

@@ -376,6 +376,16 @@ class TestElsewhere:
         assert set(answers(result)) == {"heiden", "lukas"}
         assert replay(graph, result.evidence) == []
 
+    def test_over_sparql_types_are_shown_and_candidate_types_restrict_the_answers(self) -> None:
+        store = pyoxigraph.Store()
+        store.load((PREFIXES + WORLD).encode(), pyoxigraph.RdfFormat.TURTLE)
+        graph = SparqlGraph(OxigraphClient(store))
+        sources = Sources(graph, SparqlLinker(graph, OxigraphClient(store)))
+        asked = "?pupil | student of | Paul Hindemith"
+        result, engine = play(program(sources, rerank="none", candidate_types=["City"]), QUESTION, triplets(asked))
+        assert items(engine.requests[0], "types") != []
+        assert not set(answers(result)) & {"heiden", "lukas"}
+
     def test_a_graph_without_types_or_labels(self, tmp_path: Path) -> None:
         base = build_turtle(":a :r :b . :c :r :b .", tmp_path)
         result, _ = play(program(base, rerank="none"), "What r b?", triplets("?x | r | b", answer="?x"))
