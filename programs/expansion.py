@@ -10,6 +10,7 @@ import numpy as np
 from triplecheck.kg import Direction, Graph
 from triplecheck.programs.steps import Checked, Expanded, Trace, Truncated
 from triplecheck.programs.subgraph import Fact, Hop, Path, RelationTexts, Subgraph, render_fact
+from triplecheck.signatures.notation import write_end
 
 SCHEMA_RELATIONS = (r"(^|/)type[./]object[./]", r"(^|/)common[./]", r"(^|[/#:])sameAs$", r"(^|[/#:])seeAlso$")
 """Regular expressions for ids of relations that say nothing about the world: those that AnchorRAG names, and alike."""
@@ -39,8 +40,9 @@ def is_schema(graph: Graph, relation: int, patterns: Iterable[str | re.Pattern[s
 
 def note_at_end(graph: Graph, path: Path, edges: int, *, by_schema: bool) -> str:
     """What lies at the end of a path that is offered: how many edges, to what types or to which instances."""
-    what = types_at_end(graph, path) if by_schema else examples_at_end(graph, path)
-    return f"{edges} × {what}" if what else f"{edges}"
+    if by_schema:
+        return write_end(edges, types=types_at_end(graph, path))
+    return write_end(edges, examples=examples_at_end(graph, path))
 
 
 def types_at_end(graph: Graph, path: Path) -> str:
@@ -51,12 +53,12 @@ def types_at_end(graph: Graph, path: Path) -> str:
     return ", ".join(graph.type_label(t) for t, _ in side[:2])
 
 
-def examples_at_end(graph: Graph, path: Path) -> str:
+def examples_at_end(graph: Graph, path: Path) -> list[str]:
     """Some instances at the end of a path."""
     hop = path.hops[-1]
     sample = graph.expand(path.ends[:_EXAMPLES_SHOWN], hop.relation, hop.direction, _EXAMPLES_SHOWN)
     ends = sample.tails if hop.direction is Direction.OUT else sample.heads
-    return "e.g. " + ", ".join(graph.labels(ends[:_EXAMPLES_SHOWN]))
+    return graph.labels(ends[:_EXAMPLES_SHOWN])
 
 
 def fetch(

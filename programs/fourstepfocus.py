@@ -21,11 +21,23 @@ from triplecheck.programs.base import Program, Sources
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.rerank import Reranker, Reranking, Score
 from triplecheck.programs.steps import Checked, Ranked, Stopped, Trace, Truncated
-from triplecheck.programs.subgraph import OR, RelationNames, node_names, notation
+from triplecheck.programs.subgraph import RelationNames, node_names
 from triplecheck.programs.substitution import Matching, Substituted, recognised, substitute, supporting
 from triplecheck.programs.topics import TopicLinker
 from triplecheck.programs.triplets import Triplets, read_triplets, write_triplet
 from triplecheck.signatures import ReviseTriplets, TripletsFromQuery
+from triplecheck.signatures.notation import (
+    FORWARD,
+    WrittenFact,
+    WrittenHop,
+    WrittenRelation,
+    clean,
+    with_note,
+    wordings,
+    write_fact,
+    write_relation,
+    write_wordings,
+)
 
 Searching = Literal["auto", "dense", "multi", "bm25", "none"]
 
@@ -183,11 +195,11 @@ class FourStepFocus(Program):
         for number in numbers[: self.shown.relations]:
             schema = graph.schema(number) if graph.has_types else None
             ends = [graph.type_label(side[0][0]) for side in (schema.domain, schema.range) if side] if schema else []
-            types = f": {' to '.join(notation(end) for end in ends)}" if len(ends) == 2 else ""
-            wordings = names[number].split(OR)
+            head, tail = ends if len(ends) == 2 else ("", "")
             # An alias that the question itself uses says most.
-            own = [notation(a) for a in graph.relation(number).aliases if f" {normalize(a)} " in asked]
-            lines.append(OR.join(dict.fromkeys([*wordings, *own])) + types)
+            own = [clean(a) for a in graph.relation(number).aliases if f" {normalize(a)} " in asked]
+            label = write_wordings(dict.fromkeys([*wordings(names[number]), *own]))
+            lines.append(write_relation(WrittenRelation(label, clean(head), clean(tail))))
         return lines
 
     @cached_property
@@ -274,10 +286,10 @@ class FourStepFocus(Program):
         lines = []
         for candidate in candidates:
             node = candidate.node
-            kinds = ", ".join(notation(self.graph.type_label(t)) for t in self.graph.types(node)[:2])
-            text = notation(self._document(node))
+            kinds = ", ".join(clean(self.graph.type_label(t)) for t in self.graph.types(node)[:2])
+            text = clean(self._document(node))
             cut += len(text) > self.shown.characters
-            parts = [names[node] + (f" ({kinds})" if kinds else ""), text[: self.shown.characters]]
+            parts = [with_note(names[node], kinds), text[: self.shown.characters]]
             facts = "; ".join(self._edges(candidate.triples))
             lines.append(". ".join(part for part in (*parts, f"Facts: {facts}" if facts else "") if part))
         if cut:
@@ -293,8 +305,9 @@ class FourStepFocus(Program):
 
     def _edges(self, triples: Sequence[Edge]) -> list[str]:
         labels = self.graph.labels([end for head, _, tail in triples for end in (head, tail)]) if triples else []
-        ends = iter(notation(label) for label in labels)
-        return [f"{next(ends)} → {notation(self.graph.relation(r).label)} → {next(ends)}" for _, r, _ in triples]
+        ends = iter(clean(label) for label in labels)
+        hops = (WrittenHop(clean(self.graph.relation(relation).label), FORWARD) for _, relation, _ in triples)
+        return [write_fact(WrittenFact(next(ends), hop, (next(ends),))) for hop in hops]
 
     def _ranked(self, place: int, candidate: Candidate) -> Ranked:
         return Ranked(

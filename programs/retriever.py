@@ -20,6 +20,7 @@ from triplecheck.programs.anchors import Anchor
 from triplecheck.programs.expansion import existing, fetch, further, is_schema, note_at_end, within_tokens
 from triplecheck.programs.steps import Pruned, Scored, Stopped, Trace, Truncated
 from triplecheck.programs.subgraph import Fact, Path, PathKey, RelationNames, Subgraph, node_names, render_path
+from triplecheck.signatures.notation import write_reached
 
 Wrote = Callable[[Trace, dspy.Predict, dspy.Prediction], None]
 Offer = tuple[Path, int]
@@ -282,7 +283,9 @@ class Retriever:
             trace.add(Truncated(f"entities: {label}", len(shown), len(fact.values)))
         names = node_names(self._graph, shown)
         reply = self._steps.score_entities(
-            question=self._briefing.question, reached=[f"{label}: {names[node]}" for node in shown], most=how.width
+            question=self._briefing.question,
+            reached=[write_reached(label, names[node]) for node in shown],
+            most=how.width,
         )
         self._steps.wrote(trace, self._steps.score_entities, reply)
         chosen = existing("entity", reply.entities, len(shown), trace)[: how.width]

@@ -6,7 +6,6 @@ is how it stands in a prompt, is cited, and is taken apart again into triples.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -15,20 +14,23 @@ import numpy as np
 
 from triplecheck.kg import Direction, Graph, IntArray
 from triplecheck.kg.relation_vectors import RelationVectors
+from triplecheck.signatures.notation import (
+    BACKWARD,
+    FORWARD,
+    WrittenFact,
+    WrittenHop,
+    WrittenPath,
+    clean,
+    with_note,
+    write_fact,
+    write_path,
+    write_wordings,
+)
 
 PathKey = tuple[int, "tuple[Hop, ...]"]
 """What tells paths apart: the topic, and the hops from it."""
 
-ARROWS = {Direction.OUT: "→", Direction.IN: "←"}
-VALUE_SEPARATOR = " | "
-WRITTEN_AS = " = "
-OR = " / "
-"""Between the wordings of one relation."""
-
-_SEPARATORS = re.compile(r"[\x00-\x1f\x7f-\x9f|→←]")
-# What a model that copies it would write as a header, or as a thought, which is no part of a reply.
-_MARKUP = re.compile(r"\[(?=\[)|<(?=/?think)", re.IGNORECASE)
-_EQUALS = re.compile(r"(?:^|\s+)=(?:\s+|$)")
+ARROWS = {Direction.OUT: FORWARD, Direction.IN: BACKWARD}
 
 
 class RelationTexts(Protocol):
@@ -150,16 +152,18 @@ class Subgraph:
 
 def render_path(name: str, hops: Sequence[Hop], relations: RelationTexts, note: str = "") -> str:
     """A path as "Bernhard Heiden → student of → nationality", with a note on what lies at its end."""
-    steps = "".join(f" {ARROWS[h.direction]} {relations[h.relation]}" for h in hops)
-    return f"{name}{steps}{f' ({note})' if note else ''}"
+    return write_path(WrittenPath(name, tuple(_written(hop, relations) for hop in hops), note))
 
 
 def render_fact(fact: Fact, names: dict[int, str], relations: RelationTexts) -> str:
     """A fact as it stands in the prompt. `names` gives the text of each node, telling homonyms apart."""
-    arrow = ARROWS[fact.hop.direction]
-    values = VALUE_SEPARATOR.join(names[v] for v in fact.values)
-    more = f"{VALUE_SEPARATOR}... {fact.total - len(fact.values)} more" if fact.total > len(fact.values) else ""
-    return f"{names[fact.anchor]} {arrow} {relations[fact.hop.relation]} {arrow} {values}{more}"
+    values = tuple(names[value] for value in fact.values)
+    more = max(fact.total - len(values), 0)
+    return write_fact(WrittenFact(names[fact.anchor], _written(fact.hop, relations), values, more))
+
+
+def _written(hop: Hop, relations: RelationTexts) -> WrittenHop:
+    return WrittenHop(relations[hop.relation], ARROWS[hop.direction])
 
 
 class RelationNames:
@@ -182,7 +186,7 @@ class RelationNames:
         if relation not in self._names:
             about = self._graph.relation(relation)
             at = 0 if self._nearest is None else int(self._nearest[relation])
-            self._names[relation] = notation(about.label if at == 0 else f"{about.label}{OR}{about.aliases[at - 1]}")
+            self._names[relation] = clean(write_wordings([about.label, *([about.aliases[at - 1]] if at else ())]))
         return self._names[relation]
 
 
@@ -193,13 +197,13 @@ def node_names(graph: Graph, nodes: Iterable[int]) -> dict[int, str]:
     """
     order = list(dict.fromkeys(nodes))
     labels = graph.labels(order) if order else []
-    plain = {n: notation(label) or notation(graph.node_id(n)) or "?" for n, label in zip(order, labels, strict=True)}
+    plain = {n: clean(label) or clean(graph.node_id(n)) or "?" for n, label in zip(order, labels, strict=True)}
     names = dict(plain)
     for distinction in (_types, _description, _id, _number):
         for node in _alike(names):
             # Values that read alike are alike; an entity is told apart from them.
-            if graph.literal(node) is None and (what := notation(distinction(graph, node))):
-                names[node] = f"{plain[node]} ({what})"
+            if graph.literal(node) is None and (what := clean(distinction(graph, node))):
+                names[node] = with_note(plain[node], what)
     return names
 
 
@@ -224,9 +228,3 @@ def _id(graph: Graph, node: int) -> str:
 
 def _number(_graph: Graph, node: int) -> str:
     return f"no. {node}"
-
-
-def notation(text: str) -> str:
-    """A text without the marks that stand for something in prompts: separators, arrows, headers."""
-    text = _MARKUP.sub(r"\g<0> ", _SEPARATORS.sub(" ", text))
-    return " ".join(_EQUALS.sub("=", text).split())

@@ -8,7 +8,8 @@ from functools import partial
 
 from triplecheck.kg import Candidate, Graph, Linker, normalize
 from triplecheck.programs.steps import Linked, Trace, Truncated
-from triplecheck.programs.subgraph import WRITTEN_AS, node_names, notation
+from triplecheck.programs.subgraph import node_names
+from triplecheck.signatures.notation import names_in, with_note, write_topic
 
 _NAMES_SHOWN = 8
 _TYPES_SHOWN = 40
@@ -73,7 +74,7 @@ class TopicLinker:
 
     def known_names(self) -> list[str]:
         """The recognised names as they stand in a prompt: "written = name (types)"."""
-        return [f"{as_written(k.written, k.label)}{self._kinds(k.candidates[0].node)}" for k in self.known]
+        return [with_note(as_written(k.written, k.label), self._kinds(k.candidates[0].node)) for k in self.known]
 
     def types(self) -> list[str]:
         """The most frequent types of the graph, for a prompt."""
@@ -92,14 +93,13 @@ class TopicLinker:
         return [Topic(c.node, written) for c in chosen]
 
     def _kinds(self, node: int) -> str:
-        kinds = ", ".join(self._graph.type_label(t) for t in self._graph.types(node)[:2])
-        return f" ({kinds})" if kinds else ""
+        return ", ".join(self._graph.type_label(t) for t in self._graph.types(node)[:2])
 
     def candidates(self, name: str) -> tuple[str, Sequence[Candidate]]:
         """How the question writes a name, and what it may mean: one of the known names, or looked up anew."""
-        wanted = {normalize(part) for part in name.split(WRITTEN_AS)} | {normalize(name)}
+        wanted = {normalize(part) for part in names_in(name)}
         for known in self.known:
-            of_kind = [c for c in known.candidates if normalize(c.label + self._kinds(c.node)) in wanted]
+            of_kind = [c for c in known.candidates if normalize(with_note(c.label, self._kinds(c.node))) in wanted]
             if of_kind:
                 return known.written, of_kind
             if wanted & {normalize(known.written), *(normalize(c.label) for c in known.candidates)}:
@@ -128,5 +128,5 @@ def named_topics(graph: Graph, topics: Sequence[Topic]) -> tuple[dict[int, str],
 def as_written(written: str, name: str) -> str:
     """A name for a prompt, with how the question writes it where that differs: "Satchmo = Louis Armstrong"."""
     if normalize(written) == normalize(name):
-        return notation(name)
-    return f"{notation(written)}{WRITTEN_AS}{notation(name)}"
+        return write_topic(name)
+    return write_topic(name, written)

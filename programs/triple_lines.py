@@ -7,9 +7,7 @@ from collections.abc import Iterable, Sequence
 from triplecheck.kg import normalize
 from triplecheck.kg.plausibility import TextTriple
 from triplecheck.programs.steps import Checked, Trace
-
-_SEPARATOR = "|"
-_MARKS = " \t[]().*•-–—\"'`"
+from triplecheck.signatures import notation
 
 
 def read_triples(lines: Iterable[str], texts: Sequence[str]) -> tuple[list[list[TextTriple]], list[str]]:
@@ -24,19 +22,15 @@ def read_triples(lines: Iterable[str], texts: Sequence[str]) -> tuple[list[list[
     """
     found: list[dict[TextTriple, None]] = [{} for _ in texts]
     refused = []
-    for line in _whole(lines):
-        parts = [part.strip() for part in line.strip(_SEPARATOR + " ").split(_SEPARATOR)]
-        number = _number(parts[0]) if len(parts) == 4 else None
-        triple = (parts[-3], parts[-2], parts[-1]) if len(parts) == 3 or number is not None else None
-        if triple is None or not all(normalize(part) for part in triple):
-            refused.append(line)
+    for line in notation.read_triples(lines):
+        if line.triple is None or not all(normalize(part) for part in line.triple):
+            refused.append(line.text)
             continue
-        if number is None:
-            number = _text_of(triple, texts)
+        number = _text_of(line.triple, texts) if line.number is None else line.number
         if number is None or not 1 <= number <= len(texts):
-            refused.append(line)
+            refused.append(line.text)
         else:
-            found[number - 1][triple] = None
+            found[number - 1][line.triple] = None
     return [list(triples) for triples in found], refused
 
 
@@ -46,31 +40,6 @@ def triples_of(lines: Sequence[str], texts: Sequence[str], trace: Trace) -> list
     if refused:
         trace.add(Checked("triples", False, f"{len(refused)} of {len(lines)} lines are none: {'; '.join(refused)}"))
     return found
-
-
-def write_triple(triple: TextTriple, number: int | None = None) -> str:
-    """A triple on one line."""
-    parts = [part.replace(_SEPARATOR, " ") for part in triple]
-    return f" {_SEPARATOR} ".join([*([] if number is None else [str(number)]), *parts])
-
-
-def _whole(lines: Iterable[str]) -> list[str]:
-    """Lines, each with those that go on with it: one of the two has a separator where they meet."""
-    whole: list[str] = []
-    for line in lines:
-        if whole and (whole[-1].endswith(_SEPARATOR) or line.startswith(_SEPARATOR)):
-            whole[-1] = f"{whole[-1].rstrip(_SEPARATOR + ' ')} {_SEPARATOR} {line.lstrip(_SEPARATOR + ' ')}"
-        else:
-            whole.append(line)
-        # A closing separator after the last part opens nothing.
-        if whole[-1].strip(_SEPARATOR + " ").count(_SEPARATOR) >= 3:
-            whole[-1] = whole[-1].rstrip(_SEPARATOR + " ")
-    return whole
-
-
-def _number(text: str) -> int | None:
-    plain = text.strip(_MARKS)
-    return int(plain) if plain.isdecimal() else None
 
 
 def _text_of(triple: TextTriple, texts: Sequence[str]) -> int | None:

@@ -1,25 +1,21 @@
-"""Triple patterns as a language model writes them: one line each, `head | relation | tail`.
-
-Names keep their apostrophes, commas and arrows: only `|` parts a line, and is written `\\|` inside a
-name. A line may also be a JSON object with these three keys, or a list of the three.
-"""
+"""Triple patterns as a language model writes them, in terms of the graph's patterns."""
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from triplecheck.kg import Name, Pattern, Variable
 from triplecheck.kg.patterns import Dropped, SchemaNames
-
-_PARTS = re.compile(r"(?<!\\)((?:\\\\)*)\|")
-_ESCAPED = re.compile(r"\\([\\|?])")
-_VARIABLE = re.compile(r"\?\s*(\w+)\s*(?::\s*(\S.*))?")
-_KEYS = ("head", "relation", "tail")
-_ANY = frozenset({"*", "?", "any", ""})
+from triplecheck.signatures.notation import (
+    Unknown,
+    WrittenPattern,
+    possible_labels,
+    read_pattern,
+    read_unknown,
+    write_pattern,
+)
 
 
 @dataclass(frozen=True)
@@ -51,58 +47,35 @@ def read_triplets(
     patterns: list[Pattern] = []
     dropped: list[Dropped] = []
     for line in lines:
-        parts = _parts(line)
-        if parts is None or not all(part.strip() for part in (parts[0], parts[2])):
+        written = read_pattern(line)
+        if written is None:
             dropped.append(Dropped(line, "it is not of the form head | relation | tail"))
             continue
-        head, relation, tail = (part.strip() for part in parts)
-        patterns.append(Pattern(_end(head), _relation(relation, schema), _end(tail)))
+        patterns.append(Pattern(_end(written.head), _relation(written.relation, schema), _end(written.tail)))
     typed = _with_types(patterns)
     return Triplets(tuple(typed), _target(typed, answer, schema, candidate_types), tuple(dropped))
 
 
 def write_triplet(pattern: Pattern) -> str:
     """A pattern as one line, which `read_triplets` reads back."""
-    relation = "*" if isinstance(pattern.relation, Variable) else _escaped(pattern.relation)
-    return " | ".join((_written(pattern.head), relation, _written(pattern.tail)))
+    relation = None if isinstance(pattern.relation, Variable) else pattern.relation
+    return write_pattern(WrittenPattern(_written(pattern.head), relation, _written(pattern.tail)))
 
 
-def _parts(line: str) -> tuple[str, str, str] | None:
-    text = line.strip()
-    if text.startswith(("{", "[")):
-        try:
-            return _of_json(json.loads(text))
-        except ValueError:
-            pass  # a line that begins with a bracket
-    parts = _PARTS.sub("\\1\n", text).split("\n")
-    if len(parts) == 5 and not parts[0] and not parts[-1]:  # a row of a table
-        parts = parts[1:-1]
-    return (parts[0], parts[1], parts[2]) if len(parts) == 3 else None
+def _end(end: str | Unknown) -> Name | Variable:
+    return Variable(end.name, end.type) if isinstance(end, Unknown) else Name(end)
 
 
-def _of_json(value: Any) -> tuple[str, str, str] | None:
-    if isinstance(value, Mapping):
-        value = [value.get(key) for key in _KEYS]
-    if not isinstance(value, list) or len(value) != 3 or not all(isinstance(part, str) for part in value):
-        return None
-    return value[0], value[1], value[2]
-
-
-def _end(text: str) -> Name | Variable:
-    match = _VARIABLE.fullmatch(text)
-    if match is not None:
-        kind = match[2]
-        return Variable(match[1], kind.strip() if kind else None)
-    return Name(_ESCAPED.sub(r"\1", text))
-
-
-def _relation(text: str, schema: SchemaNames) -> str | Variable:
-    text = _ESCAPED.sub(r"\1", text)
-    if text.casefold() in _ANY or _VARIABLE.fullmatch(text):
+def _relation(text: str | None, schema: SchemaNames) -> str | Variable:
+    if text is None:
         return Variable("*")
-    # As in the prompt: with an alias, and with the types at both ends.
-    shorter = (text, text.rpartition(": ")[0], text.partition(" / ")[0])
-    return next((name for name in shorter if name and schema.relations(name)), text)
+    return next((name for name in possible_labels(text) if schema.relations(name)), text)
+
+
+def _written(end: object) -> str | Unknown:
+    if isinstance(end, Variable):
+        return Unknown(end.name, end.type)
+    return end.text if isinstance(end, Name) else str(getattr(end, "lexical", end))
 
 
 def _with_types(patterns: Sequence[Pattern]) -> list[Pattern]:
@@ -123,23 +96,12 @@ def _target(
 ) -> str | None:
     ends = (end for pattern in patterns for end in (pattern.head, pattern.tail))
     variables = {end.name: end for end in ends if isinstance(end, Variable)}
-    match = _VARIABLE.match(answer.strip()) or _VARIABLE.match(f"?{answer.strip()}")
-    if match is not None and match[1] in variables:
-        return match[1]
+    name = read_unknown(answer)
+    if name in variables:
+        return name
     may_be = [
         name
         for name, variable in variables.items()
         if not candidate_types or (variable.type is not None and schema.type_id(variable.type) in candidate_types)
     ]
     return may_be[0] if len(may_be) == 1 else None
-
-
-def _written(end: object) -> str:
-    if isinstance(end, Variable):
-        return f"?{end.name}" + (f":{end.type}" if end.type else "")
-    return _escaped(end.text if isinstance(end, Name) else str(getattr(end, "lexical", end)))
-
-
-def _escaped(text: str) -> str:
-    escaped = re.sub(r"([\\|])", r"\\\1", " ".join(text.split()))
-    return "\\" + escaped if escaped.startswith("?") else escaped

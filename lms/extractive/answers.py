@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from triplecheck.lms.extractive.facts import FactPath, follow, is_quantity, parse_facts
-from triplecheck.lms.extractive.question import Question, graph_name, plain, read_question, written
-from triplecheck.lms.extractive.reasons import NOTHING_TOLD, each, told
-from triplecheck.lms.extractive.relevance import LEAST_SUPPORT, Encode, Hops, PathRelevance, phrases
+from triplecheck.lms.extractive.facts import NOTHING_TOLD, FactPath, Hops, each, follow, is_quantity, told
+from triplecheck.lms.extractive.question import ParsedQuestion, plain, read_question
+from triplecheck.lms.extractive.relevance import LEAST_SUPPORT, Encode, PathRelevance, phrases
 from triplecheck.lms.prompt import Prompt
+from triplecheck.signatures.notation import read_facts, read_topic
 
 # Of two conditions that share an answer, one may be named more faintly: that they share one speaks for it.
 _LEAST_CONDITION = 0.2
@@ -49,14 +49,15 @@ class Conclusion:
 def answer_from_facts(prompt: Prompt, encode: Encode) -> dict[str, object]:
     """Answer a question from the facts in the prompt."""
     text, topics = prompt.text("question"), prompt.items("topics")
-    paths = follow(parse_facts(prompt.items("facts")), [graph_name(topic) for topic in topics])
+    read = [read_topic(topic) for topic in topics]
+    paths = follow(read_facts(prompt.items("facts")), [topic.name for topic in read])
     if not paths:
         return Conclusion().fields()
     question = read_question(text, topics, phrases(hop for path in paths for hop in path.hops))
     relevance = PathRelevance(question, encode)
     scores = relevance.paths([path.hops for path in paths])
     order = sorted(range(len(paths)), key=lambda i: -scores[i])
-    spelling = {graph_name(topic): written(topic) for topic in topics}
+    spelling = {topic.name: topic.spelling for topic in read}
     reader = _Reader(text, spelling, question, relevance, [_Scored(paths[i], float(scores[i])) for i in order])
     return reader.conclude().fields()
 
@@ -68,7 +69,7 @@ class _Reader:
         self,
         text: str,
         spelling: dict[str, str],
-        question: Question,
+        question: ParsedQuestion,
         relevance: PathRelevance,
         ranked: Sequence[_Scored],
     ) -> None:

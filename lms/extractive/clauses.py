@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from triplecheck.lms.extractive.question import plain
+from triplecheck.signatures.notation import wordings
 
 _WORD = re.compile(r"'s\b|[^\W_]+(?:\.[^\W_]+)*|[,;:]")
 _ENDING = re.compile(r"(?:ies|es|ed|s|e|d)$")
@@ -229,8 +230,8 @@ def _items(
             named.setdefault(tuple(_WORD.findall(plain(form))), _Item("name", name))
     related: dict[tuple[str, ...], _Item] = {}
     for relation in relations:
-        for wording in relation.split(" / "):
-            related.setdefault(_stems(wording), _Item("relation", relation.split(" / ")[0]))
+        for wording in wordings(relation):
+            related.setdefault(_stems(wording), _Item("relation", wordings(relation)[0]))
     typed = {(_ANYTHING,): _Item("type", "")} | {_stems(kind): _Item("type", kind) for kind in types}
     longest = max((len(words) for words in (*named, *related, *typed)), default=1)
     items: list[_Item] = []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -25,8 +24,8 @@ from triplecheck.lms.extractive.exploration import (
     score_relations,
     update_memory,
 )
-from triplecheck.lms.extractive.paths import select_paths
 from triplecheck.lms.extractive.patterns import revise_triplets, score_candidate, score_candidates, write_triplets
+from triplecheck.lms.extractive.planning import name_topics, select_paths
 from triplecheck.lms.extractive.reading import answer_from_references, answer_with_references, next_question
 from triplecheck.lms.extractive.references import (
     answer_with_triples,
@@ -40,13 +39,12 @@ from triplecheck.lms.extractive.references import (
 from triplecheck.lms.extractive.relevance import Encode
 from triplecheck.lms.extractive.statements import extract_triples
 from triplecheck.lms.extractive.synthesis import paraphrase
-from triplecheck.lms.extractive.topics import name_topics
 from triplecheck.lms.prompt import Prompt, read_request
 from triplecheck.lms.sections import COMPLETED, HEADER
 from triplecheck.lms.values import render
+from triplecheck.signatures.notation import without_markup
 
 _CHARACTERS_PER_TOKEN = 4
-_MARKUP = re.compile(r"\[(?=\[)|<(?=/?think)", re.IGNORECASE)
 
 Solver = Callable[[Prompt, Encode], dict[str, object]]
 _SOLVERS: dict[str, Solver] = {
@@ -143,4 +141,4 @@ def _written(value: object) -> str:
         kind: Any = list[int] if value and isinstance(value[0], int) else list[str]
         return render(kind, value)
     # Names from a graph stand in the text: they must not pass for a header or for the end of a thought.
-    return _MARKUP.sub(lambda mark: mark.group()[0] + " ", str(value))
+    return without_markup(str(value))

@@ -9,12 +9,12 @@ import numpy as np
 from rapidfuzz.fuzz import ratio
 
 from triplecheck.lms.extractive.answers import answer_from_facts
-from triplecheck.lms.extractive.facts import FactLine, FactPath, follow, parse_facts
-from triplecheck.lms.extractive.paths import parse_path, rank_paths
-from triplecheck.lms.extractive.question import STOP_WORDS, graph_name, plain, read_question
+from triplecheck.lms.extractive.facts import FactPath, follow
+from triplecheck.lms.extractive.planning import known_names, name_topics, rank_paths
+from triplecheck.lms.extractive.question import STOP_WORDS, plain, read_question
 from triplecheck.lms.extractive.relevance import Encode, PathRelevance, phrases
-from triplecheck.lms.extractive.topics import known_names, name_topics
 from triplecheck.lms.prompt import Prompt
+from triplecheck.signatures.notation import WrittenFact, read_facts, read_path, read_reached, read_topic
 
 _MARGIN = 0.45  # how much worse than the best a path may be that is still chosen
 _TEMPERATURE = 0.15  # of the softmax that makes scores sum to 1
@@ -33,9 +33,9 @@ def extract_keywords(prompt: Prompt) -> dict[str, object]:
     topics = name_topics(prompt)["topics"]
     assert isinstance(topics, list)
     proofread = question
-    for written, name, _ in known_names(prompt):
-        if name in topics and ratio(plain(written), plain(name)) >= _MISSPELT:
-            proofread = proofread.replace(written, name)
+    for known in known_names(prompt):
+        if known.name in topics and ratio(plain(known.spelling), plain(known.name)) >= _MISSPELT:
+            proofread = proofread.replace(known.spelling, known.name)
     if not topics:
         runs = (match[0] for match in _NAME_RUN.finditer(question))
         topics = [run for run in runs if plain(run) not in STOP_WORDS]
@@ -52,13 +52,13 @@ def score_relations(prompt: Prompt, encode: Encode) -> dict[str, object]:
 def score_entities(prompt: Prompt, encode: Encode) -> dict[str, object]:
     """The entities of each path that the question names, or whose names are most similar to it."""
     question = prompt.text("question")
-    items = [item.rpartition(": ") for item in prompt.items("reached")]
+    items = [read_reached(item) for item in prompt.items("reached")]
     if not items:
         return {"entities": [], "scores": []}
     words = set(re.findall(r"\w+", plain(question))) - STOP_WORDS
-    vectors = encode([question, *(entity for _, _, entity in items)])
+    vectors = encode([question, *(entity for _, entity in items)])
     scores = vectors[1:] @ vectors[0]
-    for i, (_, _, entity) in enumerate(items):
+    for i, (_, entity) in enumerate(items):
         scores[i] += len(words & set(re.findall(r"\w+", plain(entity))))
     order = np.argsort(-scores, kind="stable").tolist()
     most = _most(prompt)
@@ -93,7 +93,7 @@ def judge_sufficiency(prompt: Prompt, encode: Encode) -> dict[str, object]:
     """Whether an answer can be read off the facts whose relations are named by every part of the question."""
     cited = answer_from_facts(prompt, encode)["cited"]
     assert isinstance(cited, list)
-    facts = [fact for fact in parse_facts(prompt.items("facts")) if fact.number in cited]
+    facts = [fact for fact in read_facts(prompt.items("facts")) if fact.number in cited]
     if not facts:
         return {"sufficient": False}
     paths = _paths(prompt)
@@ -123,7 +123,7 @@ def name_sub_goals(prompt: Prompt) -> dict[str, object]:
 def update_memory(prompt: Prompt, encode: Encode) -> dict[str, object]:
     """For each goal the values of the fact whose relation is most similar to it."""
     goals = prompt.items("goals")
-    facts = parse_facts(prompt.items("facts"))
+    facts = read_facts(prompt.items("facts"))
     if not goals or not facts:
         return {"findings": ["unknown"] * len(goals)}
     cosines = encode(goals) @ encode([fact.hop.label for fact in facts]).T
@@ -134,7 +134,7 @@ def reflect(prompt: Prompt, encode: Encode) -> dict[str, object]:
     """The set-aside paths that fit the question about as well as the best of those that are followed."""
     offered = prompt.items("paths")
     followed = prompt.items("followed")
-    parsed = [parse_path(line)[1] for line in [*offered, *followed]]
+    parsed = [read_path(line).hops for line in [*offered, *followed]]
     question = read_question(
         prompt.text("question"), prompt.items("topics"), phrases(hop for hops in parsed for hop in hops)
     )
@@ -148,7 +148,7 @@ def reflect(prompt: Prompt, encode: Encode) -> dict[str, object]:
 
 
 def _paths(prompt: Prompt) -> list[FactPath]:
-    return follow(parse_facts(prompt.items("facts")), [graph_name(topic) for topic in prompt.items("topics")])
+    return follow(read_facts(prompt.items("facts")), [read_topic(topic).name for topic in prompt.items("topics")])
 
 
 def _relevance(prompt: Prompt, paths: Sequence[FactPath], encode: Encode) -> PathRelevance:
@@ -156,7 +156,7 @@ def _relevance(prompt: Prompt, paths: Sequence[FactPath], encode: Encode) -> Pat
     return PathRelevance(read_question(prompt.text("question"), prompt.items("topics"), names), encode)
 
 
-def _finding(facts: Sequence[FactLine], cosines: np.ndarray) -> str:
+def _finding(facts: Sequence[WrittenFact], cosines: np.ndarray) -> str:
     best = int(cosines.argmax())
     return ", ".join(facts[best].values[:3]) if cosines[best] >= _LEAST_FINDING else "unknown"
 

@@ -1,4 +1,4 @@
-"""Reading facts back from a prompt, and the paths that they form."""
+"""The paths that facts form, and a sentence for what they say."""
 
 from __future__ import annotations
 
@@ -6,23 +6,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from triplecheck.lms.extractive.relevance import Hop, Hops
+from triplecheck.signatures.notation import WrittenFact, WrittenHop, WrittenPath, write_path
 
-_STEP = re.compile(r" (→|←) ")
-_MORE = re.compile(r"^\.\.\. \d+ more$")
+Hops = tuple[WrittenHop, ...]
+
+NOTHING_TOLD = "The facts do not tell it."
 _NUMBER = re.compile(r"^[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?$")
 _DATE = re.compile(r"^-?\d{3,4}-\d{2}(?:-\d{2})?$")
 _MOST_HOPS = 3
-
-
-@dataclass(frozen=True)
-class FactLine:
-    """One line of facts: [number] anchor → relation → value | value."""
-
-    number: int
-    anchor: str
-    hop: Hop
-    values: tuple[str, ...]
 
 
 @dataclass
@@ -38,13 +29,13 @@ class FactPath:
 
     topic: str
     hops: Hops
-    facts: list[FactLine] = field(default_factory=list)
+    facts: list[WrittenFact] = field(default_factory=list)
     before: FactPath | None = None
 
     @property
     def written(self) -> str:
         """As facts write it: topic → relation ← relation."""
-        return self.topic + "".join(f" {hop.arrow} {hop.label}" for hop in self.hops)
+        return write_path(WrittenPath(self.topic, self.hops))
 
     @property
     def ends(self) -> list[str]:
@@ -68,20 +59,9 @@ def is_quantity(value: str) -> bool:
     return bool(_NUMBER.match(value) or _DATE.match(value))
 
 
-def parse_facts(lines: Sequence[str]) -> list[FactLine]:
-    """Facts of a numbered list; a line of another form is passed over."""
-    facts = []
-    for number, line in enumerate(lines, 1):
-        parts = _STEP.split(line, maxsplit=2)
-        if len(parts) == 5:
-            values = tuple(v for v in (p.strip() for p in parts[4].split(" | ")) if v and not _MORE.match(v))
-            facts.append(FactLine(number, parts[0].strip(), Hop(parts[2].strip(), parts[1]), values))
-    return facts
-
-
-def follow(facts: Sequence[FactLine], topics: Sequence[str]) -> list[FactPath]:
+def follow(facts: Sequence[WrittenFact], topics: Sequence[str]) -> list[FactPath]:
     """All paths of up to three hops that the facts form from the topics."""
-    by_anchor: dict[str, list[FactLine]] = {}
+    by_anchor: dict[str, list[WrittenFact]] = {}
     for fact in facts:
         by_anchor.setdefault(fact.anchor, []).append(fact)
     found: list[FactPath] = []
@@ -98,9 +78,9 @@ def follow(facts: Sequence[FactLine], topics: Sequence[str]) -> list[FactPath]:
 
 
 def _extend(
-    topic: str, before: FactPath | None, nodes: Sequence[str], by_anchor: dict[str, list[FactLine]]
+    topic: str, before: FactPath | None, nodes: Sequence[str], by_anchor: dict[str, list[WrittenFact]]
 ) -> list[FactPath]:
-    paths: dict[Hop, FactPath] = {}
+    paths: dict[WrittenHop, FactPath] = {}
     for node in nodes:
         for fact in by_anchor.get(node, ()):
             if before is not None and _turns_back(before, fact):
@@ -110,10 +90,27 @@ def _extend(
     return list(paths.values())
 
 
-def _turns_back(before: FactPath, fact: FactLine) -> bool:
+def _turns_back(before: FactPath, fact: WrittenFact) -> bool:
     """Whether a fact only says again what led to it."""
     last = before.hops[-1]
     if last.label != fact.hop.label or last.arrow == fact.hop.arrow:
         return False
     sources = {f.anchor for f in before.facts if fact.anchor in f.values}
     return set(fact.values) <= sources
+
+
+def told(*paths: FactPath, then: str = "") -> str:
+    """A reasoning: what the facts tell, and what is done with it.
+
+    All of these sentences begin alike, so that a student decides at one word whether the facts tell anything.
+    """
+    return _reasoning(" and ".join(path.written for path in paths), then)
+
+
+def each(measure: str, then: str) -> str:
+    """A reasoning: the facts tell a number or date of several entities, and what is done with these."""
+    return _reasoning(f"each {measure}", then)
+
+
+def _reasoning(what: str, then: str) -> str:
+    return f"The facts tell {what}: {then}." if then else f"The facts tell {what}."

@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from triplecheck.lms.extractive.clauses import Clauses, read_clauses
-from triplecheck.lms.extractive.question import STOP_WORDS, graph_name, plain, read_question
-from triplecheck.lms.extractive.relevance import (
-    BACKWARD,
-    LEAST_SUPPORT,
-    Encode,
-    Hop,
-    Hops,
-    PathRelevance,
-    nearest,
-    phrases,
-)
-from triplecheck.lms.extractive.topics import known_names, name_topics
+from triplecheck.lms.extractive.facts import Hops
+from triplecheck.lms.extractive.planning import known_names, name_topics
+from triplecheck.lms.extractive.question import STOP_WORDS, plain, read_question
+from triplecheck.lms.extractive.relevance import LEAST_SUPPORT, Encode, PathRelevance, nearest, phrases
 from triplecheck.lms.prompt import Prompt
+from triplecheck.signatures.notation import (
+    BACKWARD,
+    FORWARD,
+    Unknown,
+    WrittenHop,
+    WrittenPattern,
+    WrittenRelation,
+    names_in,
+    read_pattern,
+    read_relation,
+    wordings,
+    write_pattern,
+    write_topic,
+)
 
-_FORWARD = "→"
+_TARGET = Unknown("x")
 # Relations that two hops are made of: pairs of all would be too many.
 _MOST_PAIRED = 12
 # Of the types at the ends of a relation only the most frequent is known, so another is no proof against it.
@@ -35,19 +40,6 @@ _WORD = re.compile(r"\w+")
 _ENDING = re.compile(r"(?:ies|es|s)$")
 
 
-@dataclass(frozen=True)
-class Relation:
-    """A relation of a prompt: "directed by / director: Film to Person"."""
-
-    label: str
-    head: str
-    tail: str
-
-    def hops(self) -> tuple[tuple[Hop, str, str], ...]:
-        """Both ways to follow it, each with the types at its start and its end."""
-        return (Hop(self.label, _FORWARD), self.head, self.tail), (Hop(self.label, BACKWARD), self.tail, self.head)
-
-
 def write_triplets(prompt: Prompt, encode: Encode) -> dict[str, object]:
     """What the clauses say that name relations of the graph; where none does, what is likely.
 
@@ -55,28 +47,28 @@ def write_triplets(prompt: Prompt, encode: Encode) -> dict[str, object]:
     """
     named = name_topics(prompt)["topics"]
     assert isinstance(named, list)
-    relations = [_relation(item) for item in prompt.items("relations")]
+    relations = [read_relation(item) for item in prompt.items("relations")]
     if not named or not relations:
         return {"triplets": [], "answer": "?x"}
     known = known_names(prompt)
     asked = _asked_type(prompt, named)
-    written_names = [(as_written, name) for as_written, name, _ in known]
+    written_names = [(one.spelling, one.name) for one in known]
     clauses = read_clauses(
         prompt.text("question"), written_names, [relation.label for relation in relations], prompt.items("types")
     )
     if clauses.patterns:
         return {"triplets": _lines(clauses), "answer": "?x"}
-    types = {name: kinds for _, name, kinds in known}
-    written = {name: as_written for as_written, name, _ in known}
-    topics = [f"{written[name]} = {name}" for name in named]
-    hops = [hop for relation in relations for hop, _, _ in relation.hops()]
+    types = {one.name: one.types for one in known}
+    written = {one.name: one.spelling for one in known}
+    topics = [write_topic(name, written[name]) for name in named]
+    hops = [hop for relation in relations for hop, _, _ in _both_ways(relation)]
     question = read_question(prompt.text("question"), topics, phrases(hops))
     relevance = PathRelevance(question, encode)
     if len(named) == 1:
         lines = _leading_from(named[0], types[named[0]], relations, relevance, asked)
     else:
         hops_of = {name: _nearest(prompt, written[name], types[name], relations, relevance, encode) for name in named}
-        lines = [_line(name, hop, "?x", asked) for name, hop in hops_of.items() if hop is not None]
+        lines = [_line(name, hop, _TARGET, asked) for name, hop in hops_of.items() if hop is not None]
     return {"triplets": lines, "answer": "?x"}
 
 
@@ -100,22 +92,24 @@ def score_candidate(prompt: Prompt) -> dict[str, object]:
 
 
 def _lines(clauses: Clauses) -> list[str]:
-    def typed(end: str) -> str:
-        return f"{end}:{clauses.types[end]}" if end in clauses.types else end
+    def typed(end: str) -> str | Unknown:
+        return Unknown(end[1:], clauses.types.get(end)) if end.startswith("?") else end
 
-    return [f"{typed(one.head)} | {one.relation} | {typed(one.tail)}" for one in clauses.patterns]
+    patterns = (WrittenPattern(typed(one.head), one.relation, typed(one.tail)) for one in clauses.patterns)
+    return [write_pattern(pattern) for pattern in patterns]
 
 
-def _relation(item: str) -> Relation:
-    label, _, ends = item.rpartition(": ")
-    head, _, tail = ends.partition(" to ")
-    return Relation(label, head, tail) if label else Relation(item, "", "")
+def _both_ways(relation: WrittenRelation) -> tuple[tuple[WrittenHop, str, str], ...]:
+    """Both ways to follow a relation, each with the types at its start and its end."""
+    forward, backward = WrittenHop(relation.label, FORWARD), WrittenHop(relation.label, BACKWARD)
+    return (forward, relation.head, relation.tail), (backward, relation.tail, relation.head)
 
 
 def _leading_from(
-    name: str, types: str, relations: Sequence[Relation], relevance: PathRelevance, asked: str
+    name: str, kinds: Sequence[str], relations: Sequence[WrittenRelation], relevance: PathRelevance, asked: str
 ) -> list[str]:
-    single = [((hop,), start, end) for relation in relations for hop, start, end in relation.hops()]
+    types = ", ".join(kinds)
+    single = [((hop,), start, end) for relation in relations for hop, start, end in _both_ways(relation)]
     first = relevance.first_hops([hops[0] for hops, _, _ in single])
     best = [single[i] for i in np.argsort(-first, kind="stable")[:_MOST_PAIRED]]
     double = [
@@ -131,23 +125,25 @@ def _leading_from(
     hops, _, _ = offered[int(scores.argmax())]
     if relevance.support(hops) < LEAST_SUPPORT:
         return []  # a wrong pattern leaves out what a search would find
-    ends = [name, *(f"?y{i}" for i in range(1, len(hops))), "?x"]
+    starts: list[str | Unknown] = [name]
+    ends = [*(Unknown(f"y{i}") for i in range(1, len(hops))), _TARGET]
     return [
-        _line(start, hop, end, asked if end == "?x" else "")
-        for start, hop, end in zip(ends, hops, ends[1:], strict=False)
+        _line(start, hop, end, asked if end == _TARGET else "")
+        for start, hop, end in zip([*starts, *ends], hops, ends, strict=False)
     ]
 
 
 def _nearest(
     prompt: Prompt,
     written: str,
-    types: str,
-    relations: Sequence[Relation],
+    kinds: Sequence[str],
+    relations: Sequence[WrittenRelation],
     relevance: PathRelevance,
     encode: Encode,
-) -> Hop | None:
+) -> WrittenHop | None:
     """The relation that fits the words beside a name, and the question; None where none is named there."""
-    offered = [entry for relation in relations for entry in relation.hops()]
+    types = ", ".join(kinds)
+    offered = [entry for relation in relations for entry in _both_ways(relation)]
     scores = relevance.first_hops([hop for hop, _, _ in offered])
     words = _WORD.findall(plain(prompt.text("question")))
     name = _WORD.findall(plain(written))
@@ -162,7 +158,7 @@ def _nearest(
     return hop if max(likeness[best], relevance.support((hop,))) >= LEAST_SUPPORT else None
 
 
-def _turns_back(first: Hop, second: Hop) -> bool:
+def _turns_back(first: WrittenHop, second: WrittenHop) -> bool:
     return first.label == second.label and first.arrow != second.arrow
 
 
@@ -171,11 +167,10 @@ def _mismatches(*joints: tuple[str, str]) -> int:
     return sum(bool(one and other) and {*one.split(", ")}.isdisjoint(other.split(", ")) for one, other in joints)
 
 
-def _line(start: str, hop: Hop, end: str, kind: str) -> str:
-    label = hop.label.split(" / ")[0]
-    typed = f"{end}:{kind}" if kind else end
-    ends = (typed, start) if hop.arrow == BACKWARD else (start, typed)
-    return f"{ends[0]} | {label} | {ends[1]}"
+def _line(start: str | Unknown, hop: WrittenHop, end: Unknown, kind: str) -> str:
+    typed = Unknown(end.name, kind or None)
+    head, tail = (typed, start) if hop.arrow == BACKWARD else (start, typed)
+    return write_pattern(WrittenPattern(head, wordings(hop.label)[0], tail))
 
 
 def _asked_type(prompt: Prompt, named: Sequence[str]) -> str:
@@ -188,7 +183,14 @@ def _asked_type(prompt: Prompt, named: Sequence[str]) -> str:
 
 def _is_named(line: str, reason: str) -> bool:
     """Whether a reason names a pattern: all that stands in it stands in the reason, too."""
-    return all(graph_name(part.strip()).strip("'") in reason for part in plain(line).split("|"))
+    pattern = read_pattern(plain(line))
+    parts = (pattern.head, pattern.relation or "*", pattern.tail) if pattern else (line,)
+    return all(_part(part) in reason for part in parts)
+
+
+def _part(part: str | Unknown) -> str:
+    text = f"?{part.name}" + (f":{part.type}" if part.type else "") if isinstance(part, Unknown) else part
+    return names_in(text)[-1].strip("'")
 
 
 def _shares(question: str, candidates: Sequence[str]) -> list[tuple[float, str]]:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 from rapidfuzz.distance import OSA
 
+from triplecheck.signatures.notation import read_topic
+
 TOPIC = "§"
 
 STOP_WORDS = frozenset(
@@ -116,8 +118,8 @@ class Segment:
 
 
 @dataclass(frozen=True)
-class Question:
-    """A question, read.
+class ParsedQuestion:
+    """A question, parsed.
 
     Attributes:
         words: in lower case, topics replaced by `TOPIC`.
@@ -141,17 +143,7 @@ class Question:
         return " ".join(word for word in self.words if word not in (TOPIC, "'s"))
 
 
-def written(topic: str) -> str:
-    """How the question writes a topic that stands in a prompt as "written = name (kind)"."""
-    return re.sub(r" \([^()]*\)$", "", topic.split(" = ")[0])
-
-
-def graph_name(topic: str) -> str:
-    """The name that a topic has in paths and facts."""
-    return topic.split(" = ", 1)[-1]
-
-
-def read_question(text: str, topics: Sequence[str], phrases: Iterable[str] = ()) -> Question:
+def read_question(text: str, topics: Sequence[str], phrases: Iterable[str] = ()) -> ParsedQuestion:
     """Read a question.
 
     Args:
@@ -159,13 +151,13 @@ def read_question(text: str, topics: Sequence[str], phrases: Iterable[str] = ())
         topics: as they stand in the prompt.
         phrases: names of relations; one that stands in the question is taken for one word.
     """
-    words = mask(_words(text), [written(topic) for topic in topics])
+    words = mask(_words(text), [read_topic(topic).spelling for topic in topics])
     words = _join(words, {tuple(_words(phrase)) for phrase in phrases})
     compares = _comparison(words)
     first = next((w for w in words if w != TOPIC), "")
     pairs = set(itertools.pairwise(words))
     whether = first in _AUXILIARIES
-    return Question(
+    return ParsedQuestion(
         words=tuple(words),
         segments=tuple(_segments(words, compares)),
         counts=("how", "many") in pairs or ("number", "of") in pairs or first == "count",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from triplecheck.lms.extractive.question import STOP_WORDS, Question, read_question
+from triplecheck.lms.extractive.question import STOP_WORDS, ParsedQuestion, read_question
 from triplecheck.lms.extractive.relevance import Encode
 from triplecheck.lms.extractive.sentences import (
     Sentence,
@@ -91,7 +91,7 @@ class Reader:
         self._text = text
         self._encode = encode
         self._names = [span.text for span in name_spans(text)]
-        self._question: Question = read_question(text, self._names)
+        self._question: ParsedQuestion = read_question(text, self._names)
         found = [(match.start(), kind) for kind, pattern in _ASKED.items() if (match := pattern.search(text))]
         self._asked = min(found)[1] if found else "thing"
         self._words = set(words_of(text))

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from triplecheck.lms.extractive.question import STOP_WORDS, Question
+from triplecheck.lms.extractive.facts import Hops
+from triplecheck.lms.extractive.question import STOP_WORDS, ParsedQuestion
+from triplecheck.signatures.notation import BACKWARD, WrittenHop, wordings
 
 FloatArray = npt.NDArray[np.floating[Any]]
 Encode = Callable[[Sequence[str]], FloatArray]
@@ -37,20 +38,6 @@ _MOST_SEGMENTS = 6
 LEAST_SUPPORT = 0.43
 """Below this cosine (`PathRelevance.support`) the question does not name the relations of a path."""
 
-_OR = " / "
-BACKWARD = "←"
-
-
-@dataclass(frozen=True, slots=True)
-class Hop:
-    """A relation as it is written in a prompt, and the arrow it was followed by."""
-
-    label: str
-    arrow: str
-
-
-Hops = tuple[Hop, ...]
-
 
 class PathRelevance:
     """Scores paths against one question.
@@ -60,7 +47,7 @@ class PathRelevance:
         encode: texts to L2-normalised vectors, (n, d).
     """
 
-    def __init__(self, question: Question, encode: Encode) -> None:
+    def __init__(self, question: ParsedQuestion, encode: Encode) -> None:
         self._question = question
         self._encode = encode
         self.segments = question.segments[:_MOST_SEGMENTS]
@@ -82,16 +69,16 @@ class PathRelevance:
         """Cosine of each label with each segment, shape (labels, segments)."""
         new = [label for label in dict.fromkeys(labels) if label not in self._known]
         if new:
-            wordings = [(label, wording) for label in new for wording in label.split(_OR)]
-            cosines = self._encode([wording for _, wording in wordings]) @ self._part_vectors.T
+            named = [(label, wording) for label in new for wording in wordings(label)]
+            cosines = self._encode([wording for _, wording in named]) @ self._part_vectors.T
             cosines *= self._part_weights
             best = np.maximum.reduceat(cosines, self._part_starts, axis=1)
-            for (label, _), row in zip(wordings, best, strict=True):
+            for (label, _), row in zip(named, best, strict=True):
                 known = self._known.get(label)
                 self._known[label] = row if known is None else np.maximum(known, row)
         return np.stack([self._known[label] for label in labels])
 
-    def first_hops(self, hops: Sequence[Hop]) -> FloatArray:
+    def first_hops(self, hops: Sequence[WrittenHop]) -> FloatArray:
         """How likely each relation is a hop of the right path, whatever follows; shape (n,).
 
         A hop counts by the segment that it is the best match of: one hop of a longer path is named by
@@ -126,7 +113,7 @@ class PathRelevance:
     def _wrong_way(self, path: Hops) -> bool:
         """Whether a path goes backwards where the question says "the R of X"."""
         owned = {s.text for s in self.segments if s.of_topic}
-        return path[0].arrow == BACKWARD and not owned.isdisjoint(path[0].label.split(_OR))
+        return path[0].arrow == BACKWARD and not owned.isdisjoint(wordings(path[0].label))
 
     def _likeness(self, paths: Sequence[Hops]) -> FloatArray:
         """Cosine of each path, the sum of its relations, with the whole question."""
@@ -178,14 +165,14 @@ class PathRelevance:
         return bonus
 
 
-def phrases(hops: Iterable[Hop]) -> set[str]:
+def phrases(hops: Iterable[WrittenHop]) -> set[str]:
     """Every wording of the relations of some paths."""
-    return {wording for hop in hops for wording in hop.label.split(_OR)}
+    return {wording for hop in hops for wording in wordings(hop.label)}
 
 
 def nearest(label: str) -> str:
     """Of a relation written "label / alias", the alias, which stands there for being nearer to the question."""
-    return label.rsplit(_OR, 1)[-1]
+    return wordings(label)[-1]
 
 
 def _parts(text: str) -> list[str]:

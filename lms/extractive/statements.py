@@ -12,8 +12,7 @@ import re
 
 from triplecheck.lms.extractive.sentences import Span, passage_sentences, salient_spans
 from triplecheck.lms.prompt import Prompt
-
-Statement = tuple[str, str, str]
+from triplecheck.signatures.notation import TripleTexts, write_triple
 
 _MOST = 8  # statements of one text
 _LONGEST_RELATION = 6  # words
@@ -46,12 +45,12 @@ def extract_triples(prompt: Prompt) -> dict[str, object]:
 def triple_lines(texts: list[str], numbers: set[int] | None) -> list[str]:
     """Lines "number | head | relation | tail" of some texts, numbered from 1; of all for None."""
     chosen = ((number, text) for number, text in enumerate(texts, 1) if numbers is None or number in numbers)
-    return [" | ".join([str(number), *parts]) for number, text in chosen for parts in statements(text)]
+    return [write_triple(parts, number) for number, text in chosen for parts in statements(text)]
 
 
-def statements(text: str) -> list[Statement]:
+def statements(text: str) -> list[TripleTexts]:
     """Head, relation and tail of what a text states, in order, each once."""
-    found: dict[Statement, None] = {}
+    found: dict[TripleTexts, None] = {}
     subject = ""
     for sentence in passage_sentences(text):
         about = subject or sentence.title
@@ -68,8 +67,8 @@ def statements(text: str) -> list[Statement]:
     return list(found)[:_MOST]
 
 
-def _of_sentence(sentence: str, title: str) -> list[Statement]:
-    found: list[Statement] = []
+def _of_sentence(sentence: str, title: str) -> list[TripleTexts]:
+    found: list[TripleTexts] = []
     for inside in _BRACKETS.findall(sentence):
         if title and _BORN.match(inside):
             for span in salient_spans(inside):
@@ -92,7 +91,7 @@ def _of_sentence(sentence: str, title: str) -> list[Statement]:
     return found
 
 
-def _of_subject(sentence: str, spans: list[Span]) -> list[Statement]:
+def _of_subject(sentence: str, spans: list[Span]) -> list[TripleTexts]:
     """The verb of the subject with what stands after it, past a first object: "was born in X and died in Y"."""
     subject = spans[0]
     found = []
@@ -109,7 +108,7 @@ def _of_subject(sentence: str, spans: list[Span]) -> list[Statement]:
     return found
 
 
-def _what_it_is(sentence: str, spans: list[Span]) -> list[Statement]:
+def _what_it_is(sentence: str, spans: list[Span]) -> list[TripleTexts]:
     match = _IS.search(sentence)
     subject = next((span for span in spans if match and span.end <= match.start() and span.kind == "name"), None)
     if match is None or subject is None:

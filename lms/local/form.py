@@ -15,9 +15,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from triplecheck.lms.extractive.facts import parse_facts
 from triplecheck.lms.prompt import read_request
 from triplecheck.lms.sections import HEADER
+from triplecheck.signatures.notation import read_facts
 
 Kind = Literal["text", "lines", "numbers", "items", "copies", "number", "choice"]
 
@@ -175,7 +175,7 @@ def _held(items: Sequence[str]) -> tuple[tuple[str, ...], ...]:
 
     A small model that is asked for the end of a path often cites no more than its beginning.
     """
-    facts = {fact.number: fact for fact in parse_facts(items)}
+    facts = {fact.number: fact for fact in read_facts(items)}
     leads_to: dict[str, list[str]] = {}
     for fact in facts.values():
         leads_to.setdefault(fact.anchor, []).extend(fact.values)

@@ -8,6 +8,7 @@ from triplecheck.evals.gold import comparable
 from triplecheck.evals.metrics import Predicted, set_scores
 from triplecheck.optimize.metrics.case import Case
 from triplecheck.optimize.metrics.scored import Scored, StepCall, StepMetric, listed
+from triplecheck.signatures.notation import read_facts
 
 _UNPROVED = 0.5
 """What a right answer is worth whose cited facts do not hold it."""
@@ -64,13 +65,9 @@ def judged(case: Case, answers: Sequence[str]) -> Scored | None:
 
 def _computed(case: Case, operation: str, cited: Sequence[str]) -> Scored:
     if case.question.computed and operation == "count":
-        values = {value.strip() for fact in cited for value in _values(fact)}
+        values = {value for fact in read_facts(cited) for value in fact.values}
         return judged(case, [str(len(values))]) or Scored(0.0)
     if case.question.computed:
         return Scored(float(bool(cited)), "" if cited else "No facts were cited to compute the answer from. ")
     held = any(case.names_answer(fact) for fact in cited)
     return Scored(float(held), "" if held else "The facts cited for the operation do not hold the answer. ")
-
-
-def _values(fact: str) -> list[str]:
-    return fact.replace("←", "→").rpartition("→")[2].split(" | ")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
@@ -10,12 +9,10 @@ import numpy as np
 from triplecheck.evals.questions import Question
 from triplecheck.kg import Direction, Graph, IntArray, normalize
 from triplecheck.optimize.traces.gold_paths import follow, found_paths, given_paths
-from triplecheck.programs.subgraph import Hop, notation
+from triplecheck.programs.subgraph import ARROWS, Hop
+from triplecheck.signatures.notation import WrittenHop, clean, is_relation
 
 Hops = tuple[Hop, ...]
-
-_STEP = re.compile(r" (→|←) ")
-_ARROWS = {"→": Direction.OUT, "←": Direction.IN}
 
 
 def gold_paths(
@@ -42,24 +39,17 @@ def gold_paths(
     return tuple(dict.fromkeys(given))
 
 
-def written_hops(line: str) -> list[tuple[Direction, str]]:
-    """The hops of a path as a prompt shows it: direction, and the text up to the next arrow."""
-    parts = _STEP.split(line)
-    return [(_ARROWS[arrow], text) for arrow, text in zip(parts[1::2], parts[2::2], strict=True)]
-
-
-def leads_on(graph: Graph, written: Sequence[tuple[Direction, str]], path: Hops) -> bool:
+def leads_on(graph: Graph, written: Sequence[WrittenHop], path: Hops) -> bool:
     """Whether hops as a prompt shows them are the beginning of a path, or all of it."""
     return 0 < len(written) <= len(path) and all(
         is_written(graph, hop, one) for hop, one in zip(path, written, strict=False)
     )
 
 
-def is_written(graph: Graph, hop: Hop, written: tuple[Direction, str]) -> bool:
-    """Whether a hop is the one that a prompt shows: by its label, before an alias or a note."""
-    direction, text = written
-    label = notation(graph.relation(hop.relation).label)
-    return direction is hop.direction and (text == label or text.startswith((f"{label} / ", f"{label} (")))
+def is_written(graph: Graph, hop: Hop, written: WrittenHop) -> bool:
+    """Whether a hop is the one that a prompt shows: by its label, alone or before an alias."""
+    label = clean(graph.relation(hop.relation).label)
+    return written.arrow == ARROWS[hop.direction] and is_relation(written.label, label)
 
 
 def _named(question: Question) -> list[list[str]]:

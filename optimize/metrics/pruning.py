@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from triplecheck.optimize.metrics.case import Case
-from triplecheck.optimize.metrics.gold_paths import is_written, leads_on, written_hops
+from triplecheck.optimize.metrics.gold_paths import is_written, leads_on
 from triplecheck.optimize.metrics.scored import Scored, StepCall, StepMetric, listed, overlap
+from triplecheck.signatures.notation import read_fact, read_path
 
 _BETA = 2.0
 """What is dropped cannot be had back; what is kept without need costs tokens."""
@@ -16,7 +17,7 @@ def keeps_paths(output: str, offered: str = "paths") -> StepMetric:
     """F2 of the numbers in a field against the paths that lead on to the answer."""
 
     def is_right(case: Case, line: str) -> bool:
-        written = written_hops(line)
+        written = read_path(line).hops
         return any(leads_on(case.graph, written, path) for path in case.paths)
 
     return _keeps(output, offered, is_right, "relation")
@@ -26,8 +27,8 @@ def keeps_facts(output: str, offered: str = "facts") -> StepMetric:
     """F2 of the numbers in a field against the facts whose relation lies on a gold path."""
 
     def is_right(case: Case, line: str) -> bool:
-        written = written_hops(line)[:1]
-        return bool(written) and any(is_written(case.graph, hop, written[0]) for path in case.paths for hop in path)
+        fact = read_fact(line)
+        return fact is not None and any(is_written(case.graph, hop, fact.hop) for path in case.paths for hop in path)
 
     return _keeps(output, offered, is_right, "fact")
 

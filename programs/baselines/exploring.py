@@ -37,6 +37,7 @@ from triplecheck.signatures import (
     ScoreEntities,
     ScoreRelations,
 )
+from triplecheck.signatures.notation import write_reached
 
 
 @dataclass(frozen=True)
@@ -216,7 +217,7 @@ class ExploringProgram(Program):
         shares = {1: 1.0}
         if len(shown) > 1:
             names = node_names(self.graph, shown)
-            reached = [f"{label}: {names[node]}" for node in shown]
+            reached = [write_reached(label, names[node]) for node in shown]
             reply = self.score_entities(question=at.question, reached=reached, most=most)
             self.wrote(at.trace, self.score_entities, reply)
             weighed = normalised(reply.entities, reply.scores)

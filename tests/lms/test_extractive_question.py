@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from triplecheck.lms.extractive.question import TOPIC, find_span, graph_name, mask, plain, read_question, written
+from triplecheck.lms.extractive.question import TOPIC, find_span, mask, plain, read_question
 
 
 def segments(text: str, *topics: str) -> list[tuple[str, str]]:
@@ -41,10 +41,6 @@ class TestTopics:
 
     def test_the_sign_for_a_topic_is_not_read_out_of_the_question(self) -> None:
         assert TOPIC not in read_question(f"what does {TOPIC} 5 say", []).words
-
-    def test_a_topic_in_a_prompt_has_a_spelling_and_a_name(self) -> None:
-        assert (written("a = b (Kind)"), graph_name("a = b (Kind)")) == ("a", "b (Kind)")
-        assert (written("b (Kind)"), graph_name("b (Kind)")) == ("b", "b (Kind)")
 
     def test_function_words_are_no_misspelt_names(self) -> None:
         assert find_span(["who", "was", "it"], ["wha"]) is None

@@ -9,11 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from triplecheck.lms import TolerantAdapter
-from triplecheck.lms.extractive.facts import FactLine, follow, is_quantity, parse_facts
-from triplecheck.lms.extractive.paths import parse_path
-from triplecheck.lms.extractive.relevance import Hop
+from triplecheck.lms.extractive.facts import follow, is_quantity
 from triplecheck.lms.prompt import Prompt, read_prompt, read_request
 from triplecheck.signatures import AnswerFromFacts, NameTopics, SelectPaths
+from triplecheck.signatures.notation import WrittenFact, WrittenHop, read_facts, read_path
 
 INPUTS: dict[str, Any] = {
     "question": "Who taught Heiden?",
@@ -101,13 +100,13 @@ class TestReading:
 
 class TestFacts:
     def test_a_fact_has_an_anchor_a_relation_a_direction_and_values(self) -> None:
-        assert parse_facts(["A → r of → b | c", "A ← r ← d | ... 12 more", "no fact at all", "A → only"]) == [
-            FactLine(1, "A", Hop("r of", "→"), ("b", "c")),
-            FactLine(2, "A", Hop("r", "←"), ("d",)),
+        assert read_facts(["A → r of → b | c", "A ← r ← d | ... 12 more", "no fact at all", "A → only"]) == [
+            WrittenFact("A", WrittenHop("r of", "→"), ("b", "c"), number=1),
+            WrittenFact("A", WrittenHop("r", "←"), ("d",), 12, 2),
         ]
 
     def test_paths_are_followed_from_the_topics_alone(self) -> None:
-        facts = parse_facts(["A → r → B", "B → s → C", "X → t → Y"])
+        facts = read_facts(["A → r → B", "B → s → C", "X → t → Y"])
         assert [(p.topic, [h.label for h in p.hops], p.ends, p.numbers()) for p in follow(facts, ["A"])] == [
             ("A", ["r"], ["B"], [1]),
             ("A", ["r", "s"], ["C"], [1, 2]),
@@ -116,15 +115,15 @@ class TestFacts:
         assert follow([], ["A"]) == []
 
     def test_a_fact_that_only_says_again_what_led_to_it_is_no_further_hop(self) -> None:
-        facts = parse_facts(["A → r → B", "B ← r ← A", "B → s → A"])
+        facts = read_facts(["A → r → B", "B ← r ← A", "B → s → A"])
         assert [[h.label for h in p.hops] for p in follow(facts, ["A"])] == [["r"], ["r", "s"], ["r", "s", "r"]]
 
     def test_circles_end(self) -> None:
-        facts = parse_facts(["A → r → A | B", "B → r → A"])
+        facts = read_facts(["A → r → A | B", "B → r → A"])
         assert max(len(p.hops) for p in follow(facts, ["A"])) == 3
 
     def test_only_the_facts_that_lead_to_an_end_are_named(self) -> None:
-        (_, last) = follow(parse_facts(["A → r → B | C", "B → s → D", "C → s → E"]), ["A"])
+        (_, last) = follow(read_facts(["A → r → B | C", "B → s → D", "C → s → E"]), ["A"])
         assert last.ends == ["D", "E"]
         assert (last.numbers(), last.numbers({"E"})) == ([1, 2, 3], [1, 3])
 
@@ -149,5 +148,6 @@ class TestPaths:
         ],
     )
     def test_a_path_has_a_topic_hops_and_types_at_its_end(self, line: str, expected: Any) -> None:
-        topic, hops, ends = parse_path(line)
+        path = read_path(line)
+        topic, hops, ends = path.topic, path.hops, path.types_at_end
         assert (topic, [(hop.label, hop.arrow) for hop in hops], ends) == expected

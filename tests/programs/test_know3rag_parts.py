@@ -20,7 +20,8 @@ from triplecheck.programs.references import said
 from triplecheck.programs.related import RelatedSizes, linked_entities, related_entities
 from triplecheck.programs.reliability import NameLinker, threshold
 from triplecheck.programs.steps import Linked, Trace, Truncated
-from triplecheck.programs.triple_lines import read_triples, write_triple
+from triplecheck.programs.triple_lines import read_triples
+from triplecheck.signatures.notation import write_triple
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,6 @@ from hypothesis import strategies as st
 from program_parts import Build, build_turtle, node
 
 from triplecheck.kg import Direction, Graph, KnowledgeBase
-from triplecheck.lms.extractive.facts import parse_facts
-from triplecheck.lms.extractive.paths import parse_path
-from triplecheck.lms.extractive.question import graph_name, written
 from triplecheck.lms.values import render_numbered
 from triplecheck.programs.subgraph import (
     Fact,
@@ -21,11 +18,11 @@ from triplecheck.programs.subgraph import (
     RelationNames,
     Subgraph,
     node_names,
-    notation,
     render_fact,
     render_path,
 )
 from triplecheck.programs.topics import as_written
+from triplecheck.signatures.notation import clean, read_facts, read_path, read_topic
 
 ODD = [
     "a | b",
@@ -66,7 +63,7 @@ def read_back(graph: Graph, facts: list[Fact], relations: list[str]) -> list[tup
     prompt = render_numbered([render_fact(fact, names, relations) for fact in facts])
     lines = [line.split("] ", 1)[1] for line in prompt.split("\n")]
     assert len(prompt.splitlines()) == len(facts)
-    return [(line.anchor, line.hop.arrow, line.hop.label, line.values) for line in parse_facts(lines)]
+    return [(line.anchor, line.hop.arrow, line.hop.label, line.values) for line in read_facts(lines)]
 
 
 @pytest.mark.parametrize("label", ODD)
@@ -88,13 +85,13 @@ def test_a_fact_with_an_odd_label_is_read_back_as_it_was_written(label: str, tmp
 
 @settings(max_examples=150, deadline=None)
 @given(st.text(st.sampled_from("ab|→← =()/[]#\n\t\x00,.é🎻 "), max_size=12))
-def test_no_text_keeps_a_mark_of_the_notation(text: str) -> None:
-    plain = notation(text)
+def test_no_text_keeps_a_mark_of_the_clean(text: str) -> None:
+    plain = clean(text)
     assert not set("|→←\n\t\x00") & set(plain)
     assert "[[" not in plain
     assert " = " not in f"{plain} = x".replace(f"{plain} = x", plain)
-    assert graph_name(f"{plain} = x") == "x"
-    assert notation(plain) == plain
+    assert read_topic(f"{plain} = x").name == "x"
+    assert clean(plain) == plain
     assert " ".join(plain.split()) == plain
 
 
@@ -102,18 +99,18 @@ def test_no_text_keeps_a_mark_of_the_notation(text: str) -> None:
 @given(written_=st.sampled_from(ODD), name=st.sampled_from(ODD))
 def test_a_topic_is_read_back_by_the_name_that_it_has_in_facts(written_: str, name: str) -> None:
     topic = as_written(written_, name)
-    assert graph_name(topic) == notation(name)
-    if " = " in topic and not notation(written_).endswith(")"):
-        assert written(topic) == notation(written_)
+    assert read_topic(topic).name == clean(name)
+    if " = " in topic:
+        assert read_topic(topic).spelling == clean(written_)
 
 
 @pytest.mark.parametrize("label", ["student of", "x → y", "born | in", "a = b", "director / producer", "(odd) one"])
 def test_a_path_is_read_back(label: str) -> None:
-    plain = notation(label)
+    plain = clean(label)
     line = render_path("Titanic (1997 film)", (Hop(0, Direction.OUT), Hop(0, Direction.IN)), [plain], "12 × City, Town")
-    topic, hops, ends = parse_path(line)
-    assert (topic, ends) == ("Titanic (1997 film)", "City, Town")
-    assert [(hop.arrow, hop.label) for hop in hops] == [("→", plain), ("←", plain)]
+    path = read_path(line)
+    assert (path.topic, path.types_at_end) == ("Titanic (1997 film)", "City, Town")
+    assert [(hop.arrow, hop.label) for hop in path.hops] == [("→", plain), ("←", plain)]
 
 
 def test_a_fact_that_was_cut_says_how_much_is_missing_and_that_is_no_value(build: Build) -> None:
@@ -123,7 +120,7 @@ def test_a_fact_that_was_cut_says_how_much_is_missing_and_that_is_no_value(build
     fact = Fact(hub, Hop(0, Direction.OUT), values, 4, (hub, (Hop(0, Direction.OUT),)))
     line = render_fact(fact, node_names(graph, [hub, *values]), ["p"])
     assert line == "hub → p → a | b | ... 2 more"
-    assert parse_facts([line])[0].values == ("a", "b")
+    assert read_facts([line])[0].values == ("a", "b")
 
 
 class TestNames:

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 
 from triplecheck.kg import Literal
 from triplecheck.kg.values import Quantity, quantity
-from triplecheck.lms.extractive.facts import FactPath, follow, parse_facts
-from triplecheck.lms.extractive.reasons import NOTHING_TOLD, each, told
-from triplecheck.lms.extractive.relevance import Hop, Hops
+from triplecheck.lms.extractive.facts import NOTHING_TOLD, FactPath, Hops, each, follow, told
 from triplecheck.lms.prompt import Prompt
 from triplecheck.optimize.traces.gold.known import Known
 from triplecheck.optimize.traces.gold.reply import Reply
 from triplecheck.optimize.traces.gold_paths import GoldPath
 from triplecheck.programs.subgraph import ARROWS
+from triplecheck.signatures.notation import WrittenHop, read_facts
 
 Way = tuple[GoldPath, FactPath]
 """A gold path, and the facts that follow it."""
@@ -41,7 +40,7 @@ def leading_facts(known: Known, prompt: Prompt) -> list[int]:
 
     The facts may be those of a later hop alone.
     """
-    facts = parse_facts(prompt.items("facts"))
+    facts = read_facts(prompt.items("facts"))
     found = {
         fact.number
         for path, chain in known.chains.items()
@@ -71,12 +70,12 @@ def _whole(known: Known, prompt: Prompt) -> list[FactPath]:
 
 
 def _followed(prompt: Prompt, names: Sequence[str]) -> dict[tuple[str, Hops], FactPath]:
-    facts = parse_facts(prompt.items("facts"))
+    facts = read_facts(prompt.items("facts"))
     return {(path.topic, path.hops): path for path in follow(facts, sorted(set(names)))}
 
 
 def _written(known: Known, path: GoldPath) -> Hops:
-    return tuple(Hop(known.names[hop.relation], ARROWS[hop.direction]) for hop in path.hops)
+    return tuple(WrittenHop(known.names[hop.relation], ARROWS[hop.direction]) for hop in path.hops)
 
 
 def _counted(way: FactPath) -> Reply:

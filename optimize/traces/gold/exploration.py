@@ -10,6 +10,7 @@ from triplecheck.optimize.traces.gold.known import Known
 from triplecheck.optimize.traces.gold.planning import leading
 from triplecheck.optimize.traces.gold.reply import Reply
 from triplecheck.optimize.traces.gold_paths import GoldPath
+from triplecheck.signatures.notation import read_facts, read_path, write_reached
 
 _UNKNOWN = "unknown"
 _FOUND = 3  # names in a finding
@@ -28,8 +29,8 @@ def score_entities(known: Known, prompt: Prompt) -> Reply:
     for path, chain in known.chains.items():
         for name in _names(known, path.topic, lines):
             for length in range(1, len(path.hops) + 1):
-                text = f"{known.path_text(name, path.hops[:length])}: "
-                reached = ((n, line.removeprefix(text)) for n, line in enumerate(lines, 1) if line.startswith(text))
+                start = write_reached(known.path_text(name, path.hops[:length]), "")
+                reached = ((n, line.removeprefix(start)) for n, line in enumerate(lines, 1) if line.startswith(start))
                 numbers += [n for n, entity in reached if known.is_called(entity, chain[length])]
     numbers = list(dict.fromkeys(numbers))[: _most(prompt)]
     return Reply({"entities": numbers, "scores": _shares(numbers)})
@@ -88,15 +89,13 @@ def _goals(known: Known, named: Sequence[tuple[str, GoldPath]]) -> list[tuple[st
 
 def _found(known: Known, facts: Sequence[str], nodes: frozenset[int]) -> str:
     """The first of some nodes that the facts name as a value."""
-    values = dict.fromkeys(
-        value for fact in facts for value in fact.replace(" ← ", " → ").rpartition(" → ")[2].split(" | ")
-    )
+    values = dict.fromkeys(value for fact in read_facts(facts) for value in fact.values)
     return ", ".join([value for value in values if known.is_called(value, nodes)][:_FOUND]) or _UNKNOWN
 
 
 def _names(known: Known, topic: int, lines: Sequence[str]) -> list[str]:
     """The names by which a topic goes at the beginning of some paths."""
-    starts = dict.fromkeys(line.replace(" ← ", " → ").partition(" → ")[0] for line in lines)
+    starts = dict.fromkeys(read_path(line).topic for line in lines)
     return [name for name in starts if known.is_called(name, [topic])]
 
 

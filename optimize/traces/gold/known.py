@@ -11,10 +11,10 @@ import numpy as np
 from triplecheck.kg import Direction, Graph, IntArray
 from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.kg.types import Edge
-from triplecheck.lms.extractive.question import graph_name
 from triplecheck.lms.prompt import Prompt
 from triplecheck.optimize.traces.gold_paths import GoldPath, follow
-from triplecheck.programs.subgraph import Hop, RelationNames, notation, render_path
+from triplecheck.programs.subgraph import Hop, RelationNames, render_path
+from triplecheck.signatures.notation import clean, read_topic
 
 _FETCHED = 2_000  # edges per (node, relation, direction)
 _XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -113,7 +113,8 @@ class Known:
 
     def called(self, node: int, prompt: Prompt) -> list[str]:
         """The names by which a node may go in a prompt: as written there, also with what tells homonyms apart."""
-        return [name for name in map(graph_name, prompt.items("topics")) if self.is_called(name, [node])]
+        names = (read_topic(line).name for line in prompt.items("topics"))
+        return [name for name in names if self.is_called(name, [node])]
 
     def path_text(self, name: str, hops: Sequence[Hop]) -> str:
         """A path as it stands in a prompt, without a note."""
@@ -129,7 +130,7 @@ class Known:
 
     def _labels(self, nodes: frozenset[int]) -> frozenset[str]:
         if nodes not in self._labelled:
-            self._labelled[nodes] = frozenset(map(notation, self.graph.labels(sorted(nodes) or [])))
+            self._labelled[nodes] = frozenset(map(clean, self.graph.labels(sorted(nodes) or [])))
         return self._labelled[nodes]
 
 

@@ -8,8 +8,8 @@ from triplecheck.optimize.traces.gold.known import Known
 from triplecheck.optimize.traces.gold.planning import named_topics
 from triplecheck.optimize.traces.gold.reply import Reply
 from triplecheck.optimize.traces.gold_paths import GoldPath
-from triplecheck.programs.subgraph import notation
 from triplecheck.programs.triplets import write_triplet
+from triplecheck.signatures.notation import clean, is_relation, read_relation
 
 _TARGET, _BETWEEN, _VALUE = "x", "y", "v"
 _RIGHT, _WRONG = "1 fits", "0 no"
@@ -58,8 +58,8 @@ def _patterns(known: Known, prompt: Prompt) -> tuple[list[str], bool]:
             return [], False
         ends = _ends(known, path, names[path.topic], len(lines))
         for start, hop, end in zip(ends, path.hops, ends[1:], strict=False):
-            label = notation(known.graph.relation(hop.relation).label)
-            listed &= any(line == label or line.startswith((f"{label}: ", f"{label} / ")) for line in offered)
+            label = clean(known.graph.relation(hop.relation).label)
+            listed &= any(is_relation(read_relation(line).label, label) for line in offered)
             head, tail = (start, end) if hop.direction is Direction.OUT else (end, start)
             lines[write_triplet(Pattern(head, label, tail))] = None
     return list(lines), listed
@@ -74,7 +74,7 @@ def _ends(known: Known, path: GoldPath, name: str, taken: int) -> list[Name | Va
 
 
 def _is_right(known: Known, candidate: str) -> bool:
-    labels = [notation(known.graph.label(node)) for node in known.gold.answers]
+    labels = [clean(known.graph.label(node)) for node in known.gold.answers]
     return any(candidate == label or candidate.startswith((f"{label} (", f"{label}. ")) for label in labels)
 
 

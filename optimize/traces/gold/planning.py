@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from triplecheck.kg import Graph, normalize
-from triplecheck.lms.extractive.topics import known_names
+from triplecheck.lms.extractive.planning import known_names
 from triplecheck.lms.prompt import Prompt
 from triplecheck.optimize.traces.gold.known import Known
 from triplecheck.optimize.traces.gold.reply import Reply
+from triplecheck.signatures.notation import without_note
 
 
 def name_topics(known: Known, prompt: Prompt) -> Reply:
@@ -47,13 +48,13 @@ def leading(known: Known, prompt: Prompt, field: str = "paths", topics: Collecti
     for name, path in known.starts(prompt):
         for length in range(1, len(path.hops) + 1) if topics is None or path.topic in topics else ():
             text = known.path_text(name, path.hops[:length])
-            found += [n for n, line in enumerate(lines, 1) if line == text or line.startswith(f"{text} (")]
+            found += [n for n, line in enumerate(lines, 1) if text in (line, without_note(line))]
     return list(dict.fromkeys(found))
 
 
 def named_topics(known: Known, prompt: Prompt) -> list[tuple[int, str]]:
     """The topics that have a name in a prompt, with it: one of the known names, else the label in the question."""
-    listed = [name for _, name, _ in known_names(prompt)]
+    listed = [known.name for known in known_names(prompt)]
     question = f" {normalize(known.gold.mended)} "
     named = []
     for topic in known.gold.topics:

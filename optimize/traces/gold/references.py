@@ -15,8 +15,8 @@ from triplecheck.lms.prompt import Prompt
 from triplecheck.optimize.traces.gold.known import Known
 from triplecheck.optimize.traces.gold.reply import Reply
 from triplecheck.optimize.traces.gold.sentences import edges_in, named_nodes, question_for, sentence, stated, triple
-from triplecheck.programs.subgraph import Hop, notation
-from triplecheck.programs.triple_lines import write_triple
+from triplecheck.programs.subgraph import Hop
+from triplecheck.signatures.notation import clean, write_triple
 
 Names = Callable[[str], Iterable[int]]
 
@@ -152,7 +152,7 @@ def _explained(known: Known, prompt: Prompt) -> str | None:
 def _answer(known: Known) -> str:
     if known.gold.computed is not None:
         return known.gold.computed
-    return ", ".join(notation(label) for label in known.graph.labels(sorted(known.gold.answers)))
+    return ", ".join(clean(label) for label in known.graph.labels(sorted(known.gold.answers)))
 
 
 def _on_the_way(known: Known) -> str:

@@ -12,7 +12,8 @@ from triplecheck.kg.types import Edge
 from triplecheck.optimize.synth.clauses import noun_phrase, predicate
 from triplecheck.optimize.synth.wh import questions
 from triplecheck.optimize.synth.wordings import End, EndKind, Kind, Wording, end_of, read_wording
-from triplecheck.programs.subgraph import Hop, notation
+from triplecheck.programs.subgraph import Hop
+from triplecheck.signatures.notation import clean
 
 _THING = End(EndKind.UNKNOWN)
 _FETCHED = 200  # edges per (node, relation, direction) in which a sentence is looked for
@@ -21,7 +22,7 @@ _FETCHED = 200  # edges per (node, relation, direction) in which a sentence is l
 def sentence(graph: Graph, edge: Edge) -> str:
     """An edge as a sentence: "Alien was directed by Ridley Scott.", "The place of birth of Kant is Königsberg."."""
     head, relation, tail = edge
-    subject, end = notation(graph.label(head)), notation(graph.label(tail))
+    subject, end = clean(graph.label(head)), clean(graph.label(tail))
     wording = _wording(graph, relation)
     said = predicate(wording, Direction.IN, end) if wording.kind is not Kind.NOUN else None
     told = f"{subject} {said}" if said else f"{noun_phrase(wording, Direction.OUT, subject, _THING)} is {end}"
@@ -31,12 +32,12 @@ def sentence(graph: Graph, edge: Edge) -> str:
 def triple(graph: Graph, edge: Edge) -> tuple[str, str, str]:
     """An edge as a model would extract it from its sentence."""
     head, relation, tail = edge
-    return notation(graph.label(head)), notation(graph.relation(relation).label), notation(graph.label(tail))
+    return clean(graph.label(head)), clean(graph.relation(relation).label), clean(graph.label(tail))
 
 
 def question_for(graph: Graph, node: int, hop: Hop, ends: Sequence[int]) -> str:
     """The question for what a relation leads to from a node."""
-    name, wording = notation(graph.label(node)), _wording(graph, hop.relation)
+    name, wording = clean(graph.label(node)), _wording(graph, hop.relation)
     asked = questions(wording, hop.direction, name, end_of(graph, ends, hop.relation, hop.direction))
     return asked[0] if asked else f"What has {name} as {wording.text}?"
 
@@ -65,7 +66,7 @@ def edges_in(graph: Graph, text: str, nodes: Iterable[int]) -> list[Edge]:
         columns = zip(edges.heads.tolist(), edges.relations.tolist(), edges.tails.tolist(), strict=True)
         rows = [(head, relation, tail) for head, relation, tail in columns]
         others = graph.labels([tail if head == node else head for head, _, tail in rows]) if rows else []
-        found |= {edge: None for edge, label in zip(rows, others, strict=True) if notation(label) in text}
+        found |= {edge: None for edge, label in zip(rows, others, strict=True) if clean(label) in text}
     return list(found)
 
 
@@ -80,5 +81,5 @@ def named_nodes(lines: Iterable[str], names: Callable[[str], Iterable[int]]) -> 
 
 
 def _wording(graph: Graph, relation: int) -> Wording:
-    label = notation(graph.relation(relation).label)
+    label = clean(graph.relation(relation).label)
     return read_wording(label) or Wording(Kind.NOUN, label)

@@ -1,0 +1,106 @@
+"""Planning: which of the known names are the topics of a question, and which relations to follow from them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+
+from triplecheck.lms.extractive.question import STOP_WORDS, find_span, plain, read_question
+from triplecheck.lms.extractive.relevance import Encode, PathRelevance, phrases
+from triplecheck.lms.prompt import Prompt
+from triplecheck.signatures.notation import KnownName, WrittenPath, read_known_name, read_path
+
+_WORD = re.compile(r"[^\W_]+(?:\.[^\W_]+)*|'s\b", re.UNICODE)
+# A further topic must be named about as clearly as the first.
+_SHARE_OF_BEST = 0.55
+
+_MOST_FIRST, _MARGIN_FIRST = 7, 0.4
+_MOST_LATER, _MARGIN_LATER = 8, 0.45
+
+
+# --- topics --------------------------------------------------------------------------------------
+def name_topics(prompt: Prompt) -> dict[str, object]:
+    """The known names that the question mentions, most clearly named first, without overlaps."""
+    words = _words(prompt)
+    folded = [plain(word) for word in words]
+    cased = any(w[0].isupper() for w in words[1:]) and not all(w[0].isupper() for w in words)
+    found = []
+    for order, known in enumerate(known_names(prompt)):
+        span = find_span(folded, [plain(w) for w in _WORD.findall(known.spelling) if w != "'s"])
+        if span is not None:
+            found.append((_clarity(words[span[0] : span[1]], known.name, cased), order, span, known))
+    found.sort(key=lambda f: (-f[0], f[1]))
+    topics: list[KnownName] = []
+    taken: set[int] = set()
+    for clarity, _, (start, end), known in found:
+        if clarity >= _SHARE_OF_BEST * found[0][0] and taken.isdisjoint(range(start, end)):
+            taken.update(range(start, end))
+            topics.append(known)
+    domain = topics[0].types[0] if topics and topics[0].types else "unknown"
+    return {"topics": [topic.name for topic in topics], "domain": domain}
+
+
+def known_names(prompt: Prompt) -> list[KnownName]:
+    """The known names of a prompt."""
+    question = f" {' '.join(plain(word) for word in _words(prompt))} "
+    return [_known_name(item, question) for item in prompt.items("known_names")]
+
+
+def _words(prompt: Prompt) -> list[str]:
+    return _WORD.findall(prompt.text("question").replace("’", "'"))
+
+
+def _known_name(item: str, question: str) -> KnownName:
+    known = read_known_name(item)
+    if known.types and f" {' '.join(_WORD.findall(plain(item)))} " in question:
+        # The question itself writes the parentheses: they belong to the name.
+        spelling = item if known.spelling == known.name else known.spelling
+        return replace(known, name=item, spelling=spelling, types=())
+    return known
+
+
+def _clarity(words: list[str], name: str, cased: bool) -> float:
+    """How clearly words name something: how many there are, and whether they are written like a name."""
+    content = [w for w in words if w.lower() not in STOP_WORDS and w != "'s"] or words
+    length = 1 - 0.5 ** len(content)
+    if cased:
+        capital = sum(w[0].isupper() or w[0].isdigit() for w in content) / len(content)
+        return length * (0.25 + 0.75 * capital)
+    # Without capitals in the question, those of the graph must tell a name from a word.
+    return length * (1.0 if any(c.isupper() or c.isdigit() for c in name) or len(content) > 1 else 0.5)
+
+
+# --- paths ---------------------------------------------------------------------------------------
+def rank_paths(prompt: Prompt, encode: Encode) -> tuple[list[WrittenPath], list[tuple[int, float]]]:
+    """The paths of a prompt, and (index, score) of those that follow a relation, best first."""
+    paths = [read_path(line) for line in prompt.items("paths")]
+    question = read_question(
+        prompt.text("question"), prompt.items("topics"), phrases(hop for path in paths for hop in path.hops)
+    )
+    usable = [i for i, path in enumerate(paths) if path.hops]
+    if not usable:
+        return [], []
+    relevance = PathRelevance(question, encode)
+    hops = [paths[i].hops for i in usable]
+    scores = relevance.paths(hops, [paths[i].types_at_end for i in usable])
+    if all(len(path) == 1 for path in hops):
+        # A first hop need not be what the question asks for, only on the way to it.
+        first = relevance.first_hops([path[0] for path in hops])
+        scores = np.maximum(scores - scores.max(), first - first.max())
+    order = np.argsort(-scores, kind="stable")
+    return paths, [(usable[i], float(scores[i])) for i in order]
+
+
+def select_paths(prompt: Prompt, encode: Encode) -> dict[str, object]:
+    """The paths that fit the question best, within a margin of the best one."""
+    paths, ranked = rank_paths(prompt, encode)
+    first = all(len(paths[i].hops) == 1 for i, _ in ranked)
+    most, margin = (_MOST_FIRST, _MARGIN_FIRST) if first else (_MOST_LATER, _MARGIN_LATER)
+    keep: list[tuple[float, int]] = []
+    for topic in dict.fromkeys(paths[i].topic for i, _ in ranked):
+        own = [(score, i) for i, score in ranked if paths[i].topic == topic]
+        keep += [(score, i) for score, i in own[:most] if score >= own[0][0] - margin]
+    keep.sort(key=lambda found: (-found[0], found[1]))
+    return {"keep": [i + 1 for _, i in keep]}

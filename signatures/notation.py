@@ -1,0 +1,450 @@
+"""The notation of facts, paths, topics, relations, patterns and triples in prompts: written and read here alone.
+
+    path       Bernhard Heiden → student of ← author (3 × Book)      topic, hops, note on what lies at the end
+    fact       Alien → directed by → Ridley Scott | ... 2 more       anchor, relation, values; ← where it is followed
+                                                                     backwards
+    topic      Satchmo = Louis Armstrong                             as the question writes it = as in the graph
+    known name Satchmo = Louis Armstrong (Musician)                  the same with types
+    relation   directed by / director: Film to Person                label / aliases: types at both ends
+    pattern    ?x:Film | directed by | Ridley Scott                  unknowns begin with ?
+    triple     2 | Alien | directed by | Ridley Scott                number of its text first
+
+Every writer here has a reader that gives back what was written, for names that `clean` has been through; patterns
+and triples take any names. Plain strings only: the graph's ids are translated by those who have a graph.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+FORWARD, BACKWARD = "→", "←"
+_BETWEEN_VALUES = " | "
+_BETWEEN_WORDINGS = " / "
+_EQUALS = " = "
+_TIMES = " × "
+_EXAMPLES = "e.g. "
+_ENDS = " to "
+_COLON = ": "
+
+_MARKS = re.compile(r"[\x00-\x1f\x7f-\x9f|→←]")
+# What a model that copies it would write as a header, or as a thought, which is no part of a reply.
+_MARKUP = re.compile(r"\[(?=\[)|<(?=/?think)", re.IGNORECASE)
+_LONE_EQUALS = re.compile(r"(?:^|\s+)=(?:\s+|$)")
+_STEP = re.compile(rf" ({FORWARD}|{BACKWARD}) ")
+_MORE = re.compile(r"\.\.\. (\d+) more")
+_EDGES = re.compile(r"(\d+)(?: × (.*))?", re.DOTALL)
+
+
+def clean(text: str) -> str:
+    """A text without the marks of the notation: separators, arrows, headers, and the space around an equals sign."""
+    return " ".join(_LONE_EQUALS.sub("=", without_markup(_MARKS.sub(" ", text))).split())
+
+
+def without_markup(text: str) -> str:
+    """A text that a reply may hold: nothing in it passes for a header or for the end of a thought."""
+    return _MARKUP.sub(r"\g<0> ", text)
+
+
+# --- notes ---------------------------------------------------------------------------------------
+def with_note(text: str, note: str) -> str:
+    """A text with a note in parentheses at its end; the text alone where there is no note."""
+    return f"{text} ({note})" if note else text
+
+
+def split_note(text: str) -> tuple[str, str]:
+    """A text and the note at its end: the shortest one whose parentheses are balanced. Empty where there is none."""
+    return _split_note(text, re.compile(r".*", re.DOTALL))
+
+
+def _split_note(text: str, form: re.Pattern[str]) -> tuple[str, str]:
+    if text.endswith(")"):
+        at = text.rfind(" (")
+        while at >= 0:
+            note = text[at + 2 : -1]
+            if _is_balanced(note) and form.fullmatch(note):
+                return text[:at], note
+            at = text.rfind(" (", 0, at)
+    return text, ""
+
+
+def _is_balanced(text: str) -> bool:
+    depth = 0
+    for character in text:
+        depth += (character == "(") - (character == ")")
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+# --- paths ---------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class WrittenHop:
+    """A relation as it is written, and the arrow of the direction in which it is followed."""
+
+    label: str
+    arrow: str
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenPath:
+    """Relations followed from a topic.
+
+    Attributes:
+        topic: name of the entity at its start.
+        hops: what is followed.
+        note: what lies at its end (`write_end`); empty where that is not said.
+    """
+
+    topic: str
+    hops: tuple[WrittenHop, ...] = ()
+    note: str = ""
+
+    @property
+    def types_at_end(self) -> str:
+        """The types at its end, empty where the note gives none, or examples."""
+        match = _EDGES.fullmatch(self.note)
+        what = match[2] or "" if match else ""
+        return "" if what.startswith(_EXAMPLES) else what
+
+
+def write_path(path: WrittenPath) -> str:
+    """A path on one line, with its note."""
+    return with_note(path.topic + "".join(f" {hop.arrow} {hop.label}" for hop in path.hops), path.note)
+
+
+def read_path(line: str) -> WrittenPath:
+    """The path on a line. A note is told from a name in parentheses by its number."""
+    text, note = _split_note(line, _EDGES)
+    topic, *rest = _STEP.split(text)
+    hops = tuple(WrittenHop(label.strip(), arrow) for arrow, label in zip(rest[::2], rest[1::2], strict=True))
+    return WrittenPath(topic.strip(), hops, note)
+
+
+def without_note(line: str) -> str:
+    """The path on a line, written without its note."""
+    return write_path(replace(read_path(line), note=""))
+
+
+def write_end(edges: int, types: str = "", examples: Sequence[str] = ()) -> str:
+    """A note on the end of a path: the number of edges, and the types or some of the entities that they lead to."""
+    what = types or (_EXAMPLES + ", ".join(examples) if examples else "")
+    return f"{edges}{_TIMES}{what}" if what else str(edges)
+
+
+def write_reached(path: str, entity: str) -> str:
+    """An entity with the path by which it was reached."""
+    return f"{path}{_COLON}{entity}"
+
+
+def read_reached(line: str) -> tuple[str, str]:
+    """The path and the entity on a line. Of several colons after the last arrow, the first one parts them."""
+    last = max(line.rfind(f" {FORWARD} "), line.rfind(f" {BACKWARD} "), 0)
+    label, _, entity = line[last:].partition(_COLON)
+    return line[:last] + label, entity
+
+
+# --- facts ---------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class WrittenFact:
+    """The edges of one (entity, relation, direction).
+
+    Attributes:
+        anchor: name of the entity from which the relation is followed.
+        hop: the relation.
+        values: names at its other end.
+        more: how many further values there are.
+        number: its place in a list, from 1; 0 where it is in none.
+    """
+
+    anchor: str
+    hop: WrittenHop
+    values: tuple[str, ...]
+    more: int = 0
+    number: int = 0
+
+
+def write_fact(fact: WrittenFact) -> str:
+    """A fact on one line."""
+    values = [*fact.values, *([f"... {fact.more} more"] if fact.more else ())]
+    arrow = f" {fact.hop.arrow} "
+    return f"{fact.anchor}{arrow}{fact.hop.label}{arrow}{_BETWEEN_VALUES.join(values)}"
+
+
+def read_fact(line: str, number: int = 0) -> WrittenFact | None:
+    """The fact on a line; None where the line is of another form."""
+    parts = _STEP.split(line, maxsplit=2)
+    if len(parts) != 5:
+        return None
+    values = [value for part in parts[4].split(_BETWEEN_VALUES) if (value := part.strip())]
+    cut = _MORE.fullmatch(values[-1]) if values else None
+    more = int(cut[1]) if cut else 0
+    hop = WrittenHop(parts[2].strip(), parts[1])
+    return WrittenFact(parts[0].strip(), hop, tuple(values[:-1] if cut else values), more, number)
+
+
+def read_facts(lines: Iterable[str]) -> list[WrittenFact]:
+    """The facts of a list, numbered by their place in it; lines of another form are passed over."""
+    return [fact for number, line in enumerate(lines, 1) if (fact := read_fact(line, number)) is not None]
+
+
+# --- topics and known names ----------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class WrittenTopic:
+    """An entity that a question is about.
+
+    Attributes:
+        name: as facts and paths write it.
+        spelling: as the question writes it.
+    """
+
+    name: str
+    spelling: str
+
+
+@dataclass(frozen=True, slots=True)
+class KnownName:
+    """A name of the graph that was found in a question.
+
+    Attributes:
+        name: as in the graph.
+        spelling: as the question writes it.
+        types: of the likeliest entity of that name.
+    """
+
+    name: str
+    spelling: str
+    types: tuple[str, ...] = ()
+
+
+def write_topic(name: str, spelling: str = "") -> str:
+    """A topic on one line, with the spelling of the question where that differs."""
+    return f"{clean(spelling)}{_EQUALS}{clean(name)}" if spelling else clean(name)
+
+
+def read_topic(line: str) -> WrittenTopic:
+    """The topic on a line; without a spelling of its own, the name without the note that tells homonyms apart."""
+    spelling, equals, name = line.partition(_EQUALS)
+    return WrittenTopic(name, spelling) if equals else WrittenTopic(line, split_note(line)[0])
+
+
+def write_known_name(name: str, spelling: str = "", types: Sequence[str] = ()) -> str:
+    """A known name on one line."""
+    return with_note(write_topic(name, spelling), ", ".join(types))
+
+
+def read_known_name(line: str) -> KnownName:
+    """The known name on a line. A note at its end is read as types, which a name may also hold itself."""
+    spelling, equals, rest = line.partition(_EQUALS)
+    name, types = split_note(rest if equals else line)
+    return KnownName(name, spelling if equals else name, tuple(types.split(", ")) if types else ())
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """A topic or known name that a model copied: the line itself, then its parts."""
+    return (text, *text.split(_EQUALS))
+
+
+# --- relations -----------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class WrittenRelation:
+    """A relation, with the types at its ends, empty where they are not known.
+
+    Attributes:
+        label: all of its wordings (`wordings`).
+    """
+
+    label: str
+    head: str = ""
+    tail: str = ""
+
+
+def write_wordings(wordings: Iterable[str]) -> str:
+    """The names of one relation, its label first."""
+    return _BETWEEN_WORDINGS.join(wordings)
+
+
+def wordings(label: str) -> list[str]:
+    """The names of one relation, its label first."""
+    return label.split(_BETWEEN_WORDINGS)
+
+
+def is_relation(text: str, label: str) -> bool:
+    """Whether a text writes the relation of this label: the label, alone or before an alias."""
+    return text == label or text.startswith(f"{label}{_BETWEEN_WORDINGS}")
+
+
+def write_relation(relation: WrittenRelation) -> str:
+    """A relation on one line, with the types at both ends where both are known."""
+    ends = f"{_COLON}{relation.head}{_ENDS}{relation.tail}" if relation.head and relation.tail else ""
+    return relation.label + ends
+
+
+def read_relation(line: str) -> WrittenRelation:
+    """The relation on a line."""
+    label, colon, ends = line.rpartition(_COLON)
+    head, to, tail = ends.partition(_ENDS)
+    return WrittenRelation(label, head, tail) if colon and to else WrittenRelation(line)
+
+
+def possible_labels(text: str) -> list[str]:
+    """What may be the label where a model copied a relation, with or without its aliases and types; likeliest first."""
+    shorter = (text, text.rpartition(_COLON)[0], text.partition(_BETWEEN_WORDINGS)[0])
+    return [label for label in shorter if label]
+
+
+# --- patterns ------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A variable of a pattern, with its type where one is given."""
+
+    name: str
+    type: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenPattern:
+    """A triple with unknowns. `relation` is None where any relation will do."""
+
+    head: str | Unknown
+    relation: str | None
+    tail: str | Unknown
+
+
+_BAR = re.compile(r"(?<!\\)((?:\\\\)*)\|")
+_ESCAPED = re.compile(r"\\([\\|?])")
+_UNKNOWN = re.compile(r"\?\s*(\w+)\s*(?::\s*(\S.*))?")
+_KEYS = ("head", "relation", "tail")
+_ANY_RELATION = frozenset({"*", "?", "any", ""})
+
+
+def write_pattern(pattern: WrittenPattern) -> str:
+    """A pattern on one line; a bar inside a name is written `\\|`."""
+    relation = "*" if pattern.relation is None else _escaped(pattern.relation)
+    return _BETWEEN_VALUES.join((_end(pattern.head), relation, _end(pattern.tail)))
+
+
+def read_pattern(line: str) -> WrittenPattern | None:
+    """The pattern that a model wrote; None where the line is none.
+
+    Names keep their apostrophes, commas and arrows: only `|` parts a line. A line may also be a row of a table, a
+    JSON object with the keys head, relation and tail, or a JSON list of the three.
+    """
+    parts = _pattern_parts(line.strip().replace("\n", " "))
+    if parts is None:
+        return None
+    head, relation, tail = (part.strip() for part in parts)
+    if not head or not tail:
+        return None
+    whichever = relation.casefold() in _ANY_RELATION or _UNKNOWN.fullmatch(relation) is not None
+    return WrittenPattern(_read_end(head), None if whichever else _unescaped(relation), _read_end(tail))
+
+
+def read_unknown(text: str) -> str | None:
+    """The name of the unknown that a text begins with, whether or not it has its question mark; None for no name."""
+    match = _UNKNOWN.match(text.strip()) or _UNKNOWN.match(f"?{text.strip()}")
+    return match[1] if match else None
+
+
+def _pattern_parts(text: str) -> Sequence[str] | None:
+    if text.startswith(("{", "[")):
+        try:
+            found = _json_parts(json.loads(text))
+        except ValueError:
+            found = None  # a line that begins with a bracket
+        if found is not None:
+            return found
+    parts = _BAR.sub("\\1\n", text).split("\n")
+    if len(parts) == 5 and not parts[0] and not parts[-1]:  # a row of a table
+        parts = parts[1:-1]
+    return parts if len(parts) == 3 else None
+
+
+def _json_parts(value: Any) -> Sequence[str] | None:
+    if isinstance(value, Mapping):
+        value = [value.get(key) for key in _KEYS]
+    is_triple = isinstance(value, list) and len(value) == 3 and all(isinstance(part, str) for part in value)
+    return value if is_triple else None
+
+
+def _end(end: str | Unknown) -> str:
+    if isinstance(end, Unknown):
+        return f"?{end.name}" + (f":{end.type}" if end.type else "")
+    return _escaped(end)
+
+
+def _read_end(text: str) -> str | Unknown:
+    match = _UNKNOWN.fullmatch(text)
+    return Unknown(match[1], match[2].strip() if match[2] else None) if match else _unescaped(text)
+
+
+def _escaped(text: str) -> str:
+    escaped = re.sub(r"([\\|])", r"\\\1", " ".join(text.split()))
+    return "\\" + escaped if escaped.startswith("?") else escaped
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPED.sub(r"\1", text)
+
+
+# --- triples -------------------------------------------------------------------------------------
+TripleTexts: TypeAlias = tuple[str, str, str]
+"""Head, relation and tail in words."""
+
+_NUMBER_MARKS = " \t[]().*•-–—\"'`"
+
+
+@dataclass(frozen=True, slots=True)
+class TripleLine:
+    """A line that a model wrote as a triple.
+
+    Attributes:
+        text: the line.
+        triple: head, relation, tail; None where it cannot be read.
+        number: of the text that it is from; None where it names none.
+    """
+
+    text: str
+    triple: TripleTexts | None = None
+    number: int | None = None
+
+
+def write_triple(triple: TripleTexts, number: int | None = None) -> str:
+    """A triple on one line; a bar or a line break inside a name becomes a space."""
+    parts = [re.sub(r"[|\r\n]", " ", part) for part in triple]
+    return _BETWEEN_VALUES.join([*([] if number is None else [str(number)]), *parts])
+
+
+def read_triples(lines: Iterable[str]) -> list[TripleLine]:
+    """The triples that a model wrote; one that was broken over several lines is put together again."""
+    return [_read_triple(line) for line in _joined(lines)]
+
+
+def _read_triple(line: str) -> TripleLine:
+    parts = [part.strip() for part in line.strip("| ").split("|")]
+    number = _number(parts[0]) if len(parts) == 4 else None
+    if len(parts) != 3 and number is None:
+        return TripleLine(line)
+    return TripleLine(line, (parts[-3], parts[-2], parts[-1]), number)
+
+
+def _joined(lines: Iterable[str]) -> list[str]:
+    """Lines, each with those that go on with it: one of the two has a bar where they meet."""
+    joined: list[str] = []
+    for line in lines:
+        if joined and (joined[-1].endswith("|") or line.startswith("|")):
+            joined[-1] = f"{joined[-1].rstrip('| ')}{_BETWEEN_VALUES}{line.lstrip('| ')}"
+        else:
+            joined.append(line)
+        # A closing bar after the last part opens nothing.
+        if joined[-1].strip("| ").count("|") >= 3:
+            joined[-1] = joined[-1].rstrip("| ")
+    return joined
+
+
+def _number(text: str) -> int | None:
+    plain = text.strip(_NUMBER_MARKS)
+    return int(plain) if plain.isdecimal() else None
