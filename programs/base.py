@@ -15,14 +15,17 @@ from triplecheck.kg.documents import DocumentStore
 from triplecheck.kg.patterns import SchemaNames
 from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.lms import ModelReplyError, Roles, session
-from triplecheck.programs.confidence import proof_confidence
-from triplecheck.programs.outcome import Outcome, prediction
+from triplecheck.programs.outcome import Outcome, prediction, proof_confidence
 from triplecheck.programs.steps import Answered, Step, Stopped, Trace, Wrote
 
 UNSURE = "low_confidence"
 """The reason with which a program abstains because it is less sure than `Program.abstain_below`."""
 
 _LONGEST_QUESTION = 4_000  # characters
+
+
+Note = Callable[[Trace, dspy.Predict, dspy.Prediction], None]
+"""The type of `Program.wrote`, which notes in a trace what a step wrote."""
 
 
 class Sources:

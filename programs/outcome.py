@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import dspy
 import numpy as np
 
-from triplecheck.kg import Graph, Triple
+from triplecheck.kg import Graph, Triple, normalize
+from triplecheck.kg.encode import Encoder
 from triplecheck.lms import Usage
-from triplecheck.programs.steps import Step
+from triplecheck.programs.steps import Expanded, Step
 
 
 @dataclass(frozen=True)
@@ -125,3 +127,47 @@ def to_json(result: dspy.Prediction) -> dict[str, Any]:
     fields = ("question", "program", "answer", "answers", "evidence", "abstained", "reason", "grounded")
     plain = {name: result[name] for name in fields} | {"confidence": getattr(result, "confidence", None)}
     return plain | {"steps": [step.to_json() for step in result.steps], "usage": result.usage.to_json()}
+
+
+_SHOWN = 8  # triples of a proof that are compared with the question: a long one is no better described by its end
+_UNPROVED = 0.5
+
+
+def proof_confidence(
+    graph: Graph, encoder: Encoder | None, question: str, found: Outcome, steps: Sequence[Step]
+) -> float | None:
+    """likeness / sqrt(paths), halved where the proof does not hold for all of the answer.
+
+    likeness: cosine of the question and the proof in words, at least 0; without an encoder the share of the
+    question's words that stand in the proof. paths: how many were followed until the proof was found; who followed
+    one had no doubt where to look.
+
+    Args:
+        graph: gives the words.
+        encoder: of sentences, where there is one.
+        question: in natural language.
+        found: an answer.
+        steps: its trace.
+
+    Returns:
+        None where the answer cites nothing: then nothing can be told.
+    """
+    if not found.evidence:
+        return None
+    paths = sum(isinstance(step, Expanded) for step in steps)
+    sure = _likeness(encoder, question, _in_words(graph, found)) / math.sqrt(max(1, paths))
+    return sure if found.grounded else sure * _UNPROVED
+
+
+def _in_words(graph: Graph, found: Outcome) -> str:
+    edges = found.evidence[:_SHOWN]
+    labels = iter(graph.labels([end for head, _, tail in edges for end in (head, tail)]))
+    return "; ".join(f"{next(labels)} {graph.relation(relation).label} {next(labels)}" for _, relation, _ in edges)
+
+
+def _likeness(encoder: Encoder | None, question: str, proof: str) -> float:
+    if encoder is None:
+        asked, said = set(normalize(question).split()), set(normalize(proof).split())
+        return len(asked & said) / max(1, len(asked))
+    first, second = encoder.encode([question, proof])
+    return min(1.0, max(0.0, float(first @ second)))

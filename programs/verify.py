@@ -17,9 +17,9 @@ from triplecheck.kg.plausibility.verdicts import Judge, Judged
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
 from triplecheck.programs.base import Sources
 from triplecheck.programs.concurrently import concurrently
+from triplecheck.programs.know3rag.generation import names_in
+from triplecheck.programs.know3rag.reliability import NameLinker
 from triplecheck.programs.outcome import evidence_rows
-from triplecheck.programs.related import names_in
-from triplecheck.programs.reliability import NameLinker
 from triplecheck.programs.steps import Checked, Trace
 from triplecheck.programs.triple_lines import triples_of
 from triplecheck.signatures import ExtractTriples

@@ -16,7 +16,7 @@ from triplecheck.optimize.fit.observed import Observed, candidate, observe
 from triplecheck.optimize.fit.space import Option, held, label
 from triplecheck.optimize.pareto import Objective, choose
 from triplecheck.programs import Know3RAG, Program
-from triplecheck.programs.know3rag_replay import REPLAYED, Recorded, read_turns, replay_turns
+from triplecheck.programs.know3rag.replay import REPLAYED, Recorded, read_turns, replay_turns
 
 FITTING = "fitting"
 """Names the half that options are chosen on."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from triplecheck.kg import normalize
 from triplecheck.optimize.metrics.case import Case
 from triplecheck.optimize.metrics.scored import Scored, StepCall, StepMetric, listed, overlap
-from triplecheck.programs.rerank import read_verdicts
+from triplecheck.programs.fourstepfocus.rerank import read_verdicts
 
 _LEAST = 0.5
 """A score from which on a candidate is taken to be an answer."""

@@ -16,8 +16,8 @@ import numpy as np
 from triplecheck.kg import IntArray, KnowledgeBase, UserError
 from triplecheck.kg.skb import NodeSearch, NodeSearches, Ranking
 from triplecheck.programs.base import Program, Sources
+from triplecheck.programs.fourstepfocus.rerank import Reranker, Reranking
 from triplecheck.programs.outcome import Outcome
-from triplecheck.programs.rerank import Reranker, Reranking
 from triplecheck.programs.steps import Scored, Stopped, Trace, Truncated
 
 _IN_TRACE = 20  # nodes whose score the trace shows

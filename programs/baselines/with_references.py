@@ -13,11 +13,19 @@ from triplecheck.lms import ModelReplyError, RolePredict
 from triplecheck.programs.base import Sources
 from triplecheck.programs.baselines.closed_book import ClosedBook
 from triplecheck.programs.closed_book import from_memory
+from triplecheck.programs.know3rag.filter import ReferenceFilter
+from triplecheck.programs.know3rag.generation import (
+    Corpus,
+    CorpusSearch,
+    KnowledgeModels,
+    Query,
+    Reference,
+    described,
+    linked_entities,
+    said,
+)
+from triplecheck.programs.know3rag.reliability import Supervisor
 from triplecheck.programs.outcome import Outcome
-from triplecheck.programs.reference_filter import ReferenceFilter
-from triplecheck.programs.references import Corpus, CorpusSearch, KnowledgeModels, Query, Reference, said
-from triplecheck.programs.related import described, linked_entities
-from triplecheck.programs.reliability import Supervisor
 from triplecheck.programs.steps import Checked, Consulted, Trace
 from triplecheck.signatures import (
     AnswerFromMemory,

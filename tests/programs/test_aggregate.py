@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from program_parts import EX, build_turtle, node
 
 from triplecheck.kg import Direction, Graph, KnowledgeBase
-from triplecheck.programs.aggregate import Computed, NotComputableError, aggregate
+from triplecheck.programs.conclude import NotComputableError, Result, aggregate
 from triplecheck.programs.subgraph import Fact, Hop
 
 TURTLE = """
@@ -52,11 +52,11 @@ def fact(
     return Fact(at, hop, tuple(values[:limit]), len(values), (at if topic is None else node(graph, topic), hops))
 
 
-def labels(graph: Graph, result: Computed) -> list[str]:
+def labels(graph: Graph, result: Result) -> list[str]:
     return graph.labels(list(result.nodes))
 
 
-def holds(graph: Graph, result: Computed) -> bool:
+def holds(graph: Graph, result: Result) -> bool:
     heads, relations, tails = np.array(result.triples, np.int64).T
     return bool(graph.contains_many(heads, relations, tails).all())
 

@@ -7,8 +7,8 @@ from program_parts import ask
 
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.programs import KERAG, Outcome, Sources
-from triplecheck.programs.confidence import proof_confidence
 from triplecheck.programs.options import make_program
+from triplecheck.programs.outcome import proof_confidence
 from triplecheck.programs.steps import Expanded, Step, Stopped
 
 MONGOLIA = "What is the capital of Mongolia?"

@@ -20,8 +20,8 @@ from triplecheck.lms import Budget, BudgetExceededError, session
 from triplecheck.lms.engines import messages_of
 from triplecheck.programs import FourStepFocus, Sources, replay, resolve_program
 from triplecheck.programs.fourstepfocus import Shown
+from triplecheck.programs.fourstepfocus.substitution import Matching
 from triplecheck.programs.steps import Checked, Matched, Ranked, Truncated, Wrote
-from triplecheck.programs.substitution import Matching
 
 QUESTION = "Which pupils of Paul Hindemith played the piano?"
 PUPILS = "?pupil:Composer | student of | Paul Hindemith"

@@ -14,11 +14,9 @@ from text_parts import build_text_world
 
 from triplecheck.kg import Direction, KnowledgeBase, UserError
 from triplecheck.programs import Sources
-from triplecheck.programs.answer_support import connected
-from triplecheck.programs.reference_filter import Verdict, choose
-from triplecheck.programs.references import said
-from triplecheck.programs.related import RelatedSizes, linked_entities, related_entities
-from triplecheck.programs.reliability import NameLinker, threshold
+from triplecheck.programs.know3rag.filter import Verdict, choose
+from triplecheck.programs.know3rag.generation import RelatedSizes, linked_entities, related_entities, said
+from triplecheck.programs.know3rag.reliability import NameLinker, connected, threshold
 from triplecheck.programs.steps import Linked, Trace, Truncated
 from triplecheck.programs.triple_lines import read_triples
 from triplecheck.signatures.notation import write_triple

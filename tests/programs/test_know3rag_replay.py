@@ -16,7 +16,7 @@ from triplecheck.lms import Roles
 from triplecheck.lms.testing import scripted_model
 from triplecheck.optimize.fit import Plan, fit_program, read_space
 from triplecheck.programs import Know3RAG, Sources
-from triplecheck.programs.know3rag_replay import Recorded, read_turns, replay_turns
+from triplecheck.programs.know3rag.replay import Recorded, read_turns, replay_turns
 from triplecheck.programs.steps import Weighed
 
 TOLD = ("answer", "answers", "evidence", "grounded", "abstained", "reason", "confidence")

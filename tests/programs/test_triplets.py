@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from triplecheck.kg import Name, Pattern, Variable
 from triplecheck.kg.patterns import SchemaNames
 from triplecheck.lms import TolerantAdapter
-from triplecheck.programs.rerank import Score, read_verdicts
+from triplecheck.programs.fourstepfocus.rerank import Score, read_verdicts
 from triplecheck.programs.triplets import read_triplets, write_triplet
 from triplecheck.signatures import TripletsFromQuery
 

@@ -16,7 +16,7 @@ from triplecheck.lms import BudgetExceededError, session
 from triplecheck.lms.budget import Budget
 from triplecheck.lms.testing import scripted_model
 from triplecheck.programs import Sources
-from triplecheck.programs.reliability import NameLinker
+from triplecheck.programs.know3rag.reliability import NameLinker
 from triplecheck.programs.verify import Verified, Verifier, to_json
 
 STATEMENTS = {

@@ -12,7 +12,7 @@ import pytest
 
 from triplecheck import programs, signatures
 from triplecheck.lms import RolePredict, TolerantAdapter, session
-from triplecheck.programs.aggregate import NotComputableError, aggregate
+from triplecheck.programs.conclude import NotComputableError, aggregate
 from triplecheck.signatures import Operation
 
 

@@ -12,13 +12,23 @@ from typing import ClassVar, Literal
 
 from triplecheck.kg import UserError
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
-from triplecheck.programs.answer_support import supported
 from triplecheck.programs.base import Program, Sources
+from triplecheck.programs.know3rag.filter import ReferenceFilter, choose
+from triplecheck.programs.know3rag.generation import (
+    Corpus,
+    CorpusSearch,
+    KnowledgeModels,
+    Query,
+    Reference,
+    RelatedSizes,
+    described,
+    linked_entities,
+    names_in,
+    related_entities,
+    said,
+)
+from triplecheck.programs.know3rag.reliability import NO_EMBEDDINGS, Reliability, Supervisor, supported, threshold
 from triplecheck.programs.outcome import Outcome
-from triplecheck.programs.reference_filter import ReferenceFilter, choose
-from triplecheck.programs.references import Corpus, CorpusSearch, KnowledgeModels, Query, Reference, said
-from triplecheck.programs.related import RelatedSizes, described, linked_entities, names_in, related_entities
-from triplecheck.programs.reliability import NO_EMBEDDINGS, Reliability, Supervisor, threshold
 from triplecheck.programs.steps import Checked, Consulted, Stopped, Trace, Truncated, Weighed
 from triplecheck.programs.triple_lines import triples_of
 from triplecheck.signatures import AnswerFromMemory, AnswerWithReferences, ExtractTriples, NextQuestion

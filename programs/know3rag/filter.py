@@ -15,11 +15,11 @@ import dspy
 from triplecheck.kg import TriplecheckError
 from triplecheck.kg.plausibility import TextTriple
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
+from triplecheck.programs.base import Note
 from triplecheck.programs.concurrently import concurrently
 from triplecheck.programs.expansion import existing
-from triplecheck.programs.references import Reference
-from triplecheck.programs.reliability import Supervisor
-from triplecheck.programs.rerank import Wrote
+from triplecheck.programs.know3rag.generation import Reference
+from triplecheck.programs.know3rag.reliability import Supervisor
 from triplecheck.programs.steps import Checked, Trace
 from triplecheck.programs.triple_lines import triples_of
 from triplecheck.signatures import CheckPassages, ExtractTriples, JudgePassage, SelectPassages
@@ -69,7 +69,7 @@ class ReferenceFilter(dspy.Module):
         self.extract_triples = RolePredict(ExtractTriples, role="extract")
 
     def forward(
-        self, question: str, entities: Sequence[str], references: Sequence[Reference], trace: Trace, wrote: Wrote
+        self, question: str, entities: Sequence[str], references: Sequence[Reference], trace: Trace, wrote: Note
     ) -> list[Verdict]:
         """A verdict on each reference, in order. A reply that cannot be read counts as: does not help.
 
@@ -99,7 +99,7 @@ class ReferenceFilter(dspy.Module):
             for at in range(len(texts))
         ]
 
-    def _tasks(self, question: str, entities: list[str], texts: list[str], wrote: Wrote) -> list[_Task]:
+    def _tasks(self, question: str, entities: list[str], texts: list[str], wrote: Note) -> list[_Task]:
         if not texts:
             return []
         if self.one_call and self.relevance and self.triples:
@@ -115,27 +115,27 @@ class ReferenceFilter(dspy.Module):
             tasks += [partial(self._extract, entities, texts, group, wrote) for group in groups]
         return tasks
 
-    def _check_all(self, question: str, entities: list[str], texts: list[str], wrote: Wrote, trace: Trace) -> _Found:
+    def _check_all(self, question: str, entities: list[str], texts: list[str], wrote: Note, trace: Trace) -> _Found:
         reply = self.check_passages(question=question, entities=entities, passages=texts)
         wrote(trace, self.check_passages, reply)
         useful = set(existing("passage", reply.useful, len(texts), trace))
         triples = triples_of(reply.triples, texts, trace)
         return _Found({at: at + 1 in useful for at in range(len(texts))}, dict(enumerate(triples)))
 
-    def _select(self, question: str, entities: list[str], texts: list[str], wrote: Wrote, trace: Trace) -> _Found:
+    def _select(self, question: str, entities: list[str], texts: list[str], wrote: Note, trace: Trace) -> _Found:
         reply = self.select_passages(question=question, entities=entities, passages=texts)
         wrote(trace, self.select_passages, reply)
         useful = set(existing("passage", reply.useful, len(texts), trace))
         return _Found({at: at + 1 in useful for at in range(len(texts))})
 
     def _judge(
-        self, question: str, entities: list[str], texts: list[str], at: int, wrote: Wrote, trace: Trace
+        self, question: str, entities: list[str], texts: list[str], at: int, wrote: Note, trace: Trace
     ) -> _Found:
         reply = self.judge_passage(question=question, entities=entities, passage=texts[at])
         wrote(trace, self.judge_passage, reply)
         return _Found({at: reply.helps})
 
-    def _extract(self, entities: list[str], texts: list[str], places: list[int], wrote: Wrote, trace: Trace) -> _Found:
+    def _extract(self, entities: list[str], texts: list[str], places: list[int], wrote: Note, trace: Trace) -> _Found:
         some = [texts[at] for at in places]
         reply = self.extract_triples(texts=some, entities=entities)
         wrote(trace, self.extract_triples, reply)

@@ -14,10 +14,10 @@ from typing import Any
 import dspy
 
 from triplecheck.lms import Usage
-from triplecheck.programs.know3rag import Know3RAG, Reply, Turn
+from triplecheck.programs.know3rag.generation import linked_entities
+from triplecheck.programs.know3rag.program import Know3RAG, Reply, Turn
+from triplecheck.programs.know3rag.reliability import Reliability
 from triplecheck.programs.outcome import Outcome, prediction
-from triplecheck.programs.related import linked_entities
-from triplecheck.programs.reliability import Reliability
 from triplecheck.programs.steps import Answered, Stopped, Trace, Weighed, Wrote
 
 REPLAYED = ("theta_0", "turns")

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate
@@ -23,17 +23,16 @@ from typing import ClassVar
 
 from triplecheck.kg import TriplecheckError, UserError
 from triplecheck.lms import BudgetExceededError, RolePredict
-from triplecheck.programs.anchors import Anchor, choose_anchors, proofread_question
+from triplecheck.programs.anchorrag.agent import AgentSteps, Briefing, Exploring, Limits, Retriever
+from triplecheck.programs.anchorrag.predictor import Anchor, choose_anchors, proofread_question
 from triplecheck.programs.base import Program, Sources, check_positive
 from triplecheck.programs.closed_book import recall_instead
 from triplecheck.programs.conclude import conclude
 from triplecheck.programs.concurrently import concurrently
 from triplecheck.programs.expansion import SCHEMA_RELATIONS, estimated_tokens, existing, within_tokens
 from triplecheck.programs.outcome import Outcome
-from triplecheck.programs.pooled import relevant_facts, shortened
-from triplecheck.programs.retriever import AgentSteps, Briefing, Exploring, Limits, Retriever
 from triplecheck.programs.steps import Checked, Stopped, Trace, Truncated
-from triplecheck.programs.subgraph import Fact, Path, RelationNames, Subgraph, node_names
+from triplecheck.programs.subgraph import Fact, Path, PathKey, RelationNames, Subgraph, node_names
 from triplecheck.programs.topics import TopicLinker
 from triplecheck.signatures import (
     AnswerFromFacts,
@@ -368,3 +367,27 @@ def _compiled(pattern: str) -> re.Pattern[str]:
         return re.compile(pattern)
     except re.error as error:
         raise UserError(f"schema_relations: {pattern!r} is no regular expression: {error}") from error
+
+
+_VALUES_SHOWN = 8  # of a fact that is to be judged, where nothing follows from them
+
+
+def relevant_facts(
+    facts: Sequence[Fact], relevant: Sequence[Fact], shown: Sequence[Fact], ways: Set[PathKey]
+) -> list[Fact]:
+    """The facts that were found relevant; of those that did not fit in or lead on, the ones on these ways."""
+    named, offered = set(map(id, relevant)), set(map(id, shown))
+    leads = ways - {fact.path for fact in relevant}
+    return [f for f in facts if id(f) in named or f.path in leads or (id(f) not in offered and f.path in ways)]
+
+
+def shortened(facts: Sequence[Fact]) -> list[Fact]:
+    """Facts with some of their values, those first that others of the facts are about."""
+    anchors = {fact.anchor for fact in facts}
+    short = []
+    for fact in facts:
+        about = [value for value in fact.values if value in anchors]
+        others = [value for value in fact.values if value not in anchors]
+        values = (*about, *others[: max(0, _VALUES_SHOWN - len(about))])
+        short.append(replace(fact, values=values))
+    return short

@@ -7,22 +7,21 @@ agent itself or together with those of the other agents, and an agent that keeps
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-import dspy
 import numpy as np
 import numpy.typing as npt
 
 from triplecheck.kg import Graph
 from triplecheck.lms import RolePredict
-from triplecheck.programs.anchors import Anchor
+from triplecheck.programs.anchorrag.predictor import Anchor
+from triplecheck.programs.base import Note
 from triplecheck.programs.expansion import existing, fetch, further, is_schema, note_at_end, within_tokens
 from triplecheck.programs.steps import Pruned, Scored, Stopped, Trace, Truncated
 from triplecheck.programs.subgraph import Fact, Path, PathKey, RelationNames, Subgraph, node_names, render_path
 from triplecheck.signatures.notation import write_reached
 
-Wrote = Callable[[Trace, dspy.Predict, dspy.Prediction], None]
 Offer = tuple[Path, int]
 
 
@@ -97,7 +96,7 @@ class AgentSteps:
     score_relations: RolePredict
     score_entities: RolePredict
     filter_triples: RolePredict
-    wrote: Wrote
+    wrote: Note
 
 
 class Retriever:

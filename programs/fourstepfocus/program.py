@@ -18,11 +18,11 @@ from triplecheck.kg.skb import NodeSearch, NodeSearches, described
 from triplecheck.kg.types import Edge
 from triplecheck.lms import RolePredict
 from triplecheck.programs.base import Program, Sources
+from triplecheck.programs.fourstepfocus.rerank import Reranker, Reranking, Score
+from triplecheck.programs.fourstepfocus.substitution import Matching, Substituted, recognised, substitute, supporting
 from triplecheck.programs.outcome import Outcome
-from triplecheck.programs.rerank import Reranker, Reranking, Score
 from triplecheck.programs.steps import Checked, Ranked, Stopped, Trace, Truncated
 from triplecheck.programs.subgraph import RelationNames, node_names
-from triplecheck.programs.substitution import Matching, Substituted, recognised, substitute, supporting
 from triplecheck.programs.topics import TopicLinker
 from triplecheck.programs.triplets import Triplets, read_triplets, write_triplet
 from triplecheck.signatures import ReviseTriplets, TripletsFromQuery

@@ -15,12 +15,12 @@ import dspy
 
 from triplecheck.kg import TriplecheckError
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
+from triplecheck.programs.base import Note
 from triplecheck.programs.concurrently import concurrently
 from triplecheck.programs.steps import Checked, Trace
 from triplecheck.signatures import ScoreCandidate, ScoreCandidates
 
 Reranking = Literal["listwise", "each", "none"]
-Wrote = Callable[[Trace, dspy.Predict, dspy.Prediction], None]
 
 _NUMBER = r"(?P<score>[+-]?(?:\d+\.?\d*|\.\d+))\b(?P<reason>.*)$"
 _VERDICT = re.compile(r"^\D{0,12}?(?P<number>\d+)\s*(?:[:)\]=]+|\.(?!\d)|\s[-–—]\s)\s*" + _NUMBER)
@@ -54,7 +54,7 @@ class Reranker(dspy.Module):
         self.score_candidate = RolePredict(ScoreCandidate, role="rerank")
 
     def forward(
-        self, question: str, candidates: Sequence[str], trace: Trace, wrote: Wrote, batches: int = 2
+        self, question: str, candidates: Sequence[str], trace: Trace, wrote: Note, batches: int = 2
     ) -> list[Score]:
         """A score for each candidate, in order.
 
@@ -88,13 +88,13 @@ class Reranker(dspy.Module):
             scores += result
         return scores
 
-    def _list(self, question: str, candidates: Sequence[str], trace: Trace, wrote: Wrote) -> list[Score]:
+    def _list(self, question: str, candidates: Sequence[str], trace: Trace, wrote: Note) -> list[Score]:
         reply = self.score_candidates(question=question, candidates=list(candidates))
         wrote(trace, self.score_candidates, reply)
         read = read_verdicts(reply.verdicts, len(candidates))
         return [_checked(read.get(number), number, trace) for number in range(1, len(candidates) + 1)]
 
-    def _one(self, question: str, candidate: str, trace: Trace, wrote: Wrote) -> Score:
+    def _one(self, question: str, candidate: str, trace: Trace, wrote: Note) -> Score:
         reply = self.score_candidate(question=question, candidate=candidate)
         wrote(trace, self.score_candidate, reply)
         return _checked(Score(float(reply.score), reply.reason), None, trace)

@@ -1,0 +1,9 @@
+"""Know³-RAG (arXiv 2505.12662): `reliability` is section 4.2, `generation` 4.3, `filter` 4.4, `program` the loop.
+
+`replay` tells from one trace what other values of theta_0 and T would have answered.
+"""
+
+from triplecheck.programs.know3rag.generation import RelatedSizes
+from triplecheck.programs.know3rag.program import Know3RAG
+
+__all__ = ["Know3RAG", "RelatedSizes"]
