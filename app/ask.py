@@ -12,7 +12,7 @@ import typer
 
 from triplecheck.app.console import is_quiet, is_verbose, print_json, stderr, stdout, waiting
 from triplecheck.app.opening import open_setup
-from triplecheck.app.options import LmOption, ModelOptions, RoleOption, RunOptions, flattened
+from triplecheck.app.options import LmOption, ModelOptions, RoleOption, RunOptions, flag, flattened
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,7 +28,7 @@ EXAMPLES = (
     ("yes or no", "Do Rear Window and Vertigo have the same director?"),
     ("not in the graph", "Who were the siblings of Glenn Gould?"),
 )
-"""The questions of the demonstration, each with what it shows."""
+"""What each question of the demonstration shows, and the question."""
 
 
 @flattened()
@@ -36,17 +36,14 @@ def ask(
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question, in quotes.")],
     run: RunOptions,
     program: Annotated[
-        str | None,
-        typer.Option(
-            "--program", metavar="NAME", help="Program that answers; see `triplecheck programs`. Default: kerag."
-        ),
+        str | None, flag("--program NAME", "Program that answers; see `triplecheck programs`. Default: kerag.")
     ] = None,
 ) -> None:
     """Ask a question about a knowledge graph.
 
     Prints each step as it happens, then the answer, the triples that prove it, the model and the cost.
     With -q: the answer and its proof alone. With -v: every step in full, with all that models wrote.
-    An abstention is an answer, too: the exit code is 0.
+    The exit code of an abstention is 0.
 
     Examples:
 

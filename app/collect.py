@@ -9,7 +9,7 @@ import typer
 
 from triplecheck.app.console import is_quiet, print_json, printable, reporting, show_scores, stderr, stdout, waiting
 from triplecheck.app.opening import open_batch
-from triplecheck.app.options import OUTPUT, BatchOptions, flattened
+from triplecheck.app.options import OUTPUT, BatchOptions, flag, flattened
 
 if TYPE_CHECKING:
     from triplecheck.optimize.traces import Manifest
@@ -20,45 +20,35 @@ def collect(
     program: Annotated[
         str, typer.Argument(metavar="PROGRAM", help="Program whose steps are collected; see `triplecheck programs`.")
     ],
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out", metavar="DIR", rich_help_panel=OUTPUT, help="Directory to write; an unfinished one is resumed."
-        ),
-    ],
+    out: Annotated[Path, flag("--out DIR", "Directory to write; an unfinished one is resumed.", OUTPUT)],
     run: BatchOptions,
     passes: Annotated[
         list[str] | None,
-        typer.Option(
-            "--pass",
-            metavar="NAME",
-            help="`verified`: models answer, and correct runs are kept. `gold`: correct replies are computed from the "
+        flag(
+            "--pass NAME",
+            "`verified`: models answer, and correct runs are kept. `gold`: correct replies are computed from the "
             "graph and the known answers, and verified in the same way. Repeatable; default: both, or only the first "
             "if the correct steps of the program cannot be computed.",
         ),
     ] = None,
-    cap: Annotated[int, typer.Option(metavar="N", min=1, help="Maximum rows per question.")] = 12,
-    dev_share: Annotated[
-        float, typer.Option("--dev-share", metavar="X", min=0, max=1, help="Share of the questions to hold out.")
-    ] = 0.1,
+    cap: Annotated[int, flag("--cap N", "Maximum rows per question.", min=1)] = 12,
+    dev_share: Annotated[float, flag("--dev-share X", "Share of the questions to hold out.", min=0, max=1)] = 0.1,
     distractors: Annotated[
         int,
-        typer.Option(
-            "--distractors",
-            metavar="N",
-            min=0,
-            help="Irrelevant paths and facts that the pass `gold` follows along with the relevant ones, so that "
+        flag(
+            "--distractors N",
+            "Irrelevant paths and facts that the pass `gold` follows along with the relevant ones, so that "
             "prompts look as they do at run time. Replies never contain them.",
+            min=0,
         ),
     ] = 2,
     export: Annotated[
         list[str] | None,
-        typer.Option(
-            "--export",
-            metavar="FORM",
-            rich_help_panel=OUTPUT,
-            help="Also write the rows as `chat` (OpenAI's messages), `trl` (prompt and completion) or `datasets` "
+        flag(
+            "--export FORM",
+            "Also write the rows as `chat` (OpenAI's messages), `trl` (prompt and completion) or `datasets` "
             "(Hugging Face) to DIR/FORM. Repeatable.",
+            OUTPUT,
         ),
     ] = None,
 ) -> None:

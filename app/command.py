@@ -27,11 +27,11 @@ RENAMED = {
     "--part": "--member",
     "--writer": "--prompt-model",
 }
-"""Former spellings of flags; they still work where a command has no flag of the former name."""
+"""Former names of flags; they work in commands where the former name has no other meaning."""
 
 
 class Command(TyperCommand):
-    """A command as all of Triplecheck are."""
+    """A command of Triplecheck."""
 
     spreading: tuple[str, ...] = ()
     """Flags that take several values at once: `--triples A B` as `--triples A --triples B`."""
@@ -116,7 +116,7 @@ def common_options() -> dict[str, Any]:
 
 
 def with_new_names(args: Sequence[str], known: Iterable[str]) -> list[str]:
-    """The words with former spellings of flags replaced, where a command knows only the new one."""
+    """Replace former names of flags, if the command knows only the new one."""
     known = set(known)
     words: list[str] = []
     for index, word in enumerate(args):
@@ -151,7 +151,7 @@ def with_arguments(
         if flag.startswith("--") and flag[2:] in may_be_flags:
             following = value if equals else next(words, None)
             if following is None:
-                return list(args)  # the parser says that the value is missing
+                return list(args)  # no value: the parser reports it
             given.setdefault(flag[2:], []).append(following)
         elif word in valued:
             others += [word, *(following for following in [next(words, None)] if following is not None)]
@@ -166,7 +166,7 @@ def with_arguments(
 
 
 def with_value(args: Sequence[str], flag: str) -> list[str]:
-    """`--flag` with an empty value where the next word is no address, that is: has neither a colon nor a slash."""
+    """`--flag` with an empty value, unless the next word is an address: it has a colon or a slash."""
     words: list[str] = []
     for word, following in pairwise([*args, "-"]):
         words.append(word)
@@ -180,8 +180,8 @@ def spread(
 ) -> list[str]:
     """`--triples a b` as `--triples a --triples b`.
 
-    The values of a flag end at the next word that begins with `-`. Where that leaves no positional
-    argument at all, the last of several values is taken to be it (`--triples a b OUT`).
+    The values of a flag end at the next word that begins with `-`. If this leaves no positional argument,
+    the last of several values becomes one (`--triples a b OUT`).
 
     Args:
         args: the words of the command line.
@@ -203,7 +203,7 @@ def spread(
             flag = word if word in spreading else None
             following = args[index + 1 : index + 2]
             if flag is not None and (not following or following[0].startswith("--")):
-                words.append((None, word))  # without any value: the parser says so
+                words.append((None, word))  # no value: the parser reports it
             elif flag is None:
                 words.append((None, word))
                 if word in valued and following:
@@ -221,7 +221,7 @@ def spread(
 
 
 def _release_last(words: list[tuple[str | None, str]]) -> list[tuple[str | None, str]]:
-    """Take the last of a flag's several values away from it."""
+    """Make the last of several values of a flag positional."""
     for index in range(len(words) - 1, 0, -1):
         owner, word = words[index]
         if owner is not None and words[index - 1][0] == owner:

@@ -10,7 +10,7 @@ import typer
 
 from triplecheck.app.console import is_quiet, is_verbose, print_json, printable, reporting, stderr, stdout, waiting
 from triplecheck.app.opening import open_batch
-from triplecheck.app.options import DATA, LIMITS, MODEL, RUNS, BatchOptions, flattened
+from triplecheck.app.options import DATA, LIMITS, MODEL, RUNS, BatchOptions, flag, flattened
 
 if TYPE_CHECKING:
     from triplecheck.evals import Scores
@@ -40,51 +40,30 @@ def compile_program(
     ],
     run: BatchOptions,
     optimizer: Annotated[
-        str, typer.Option("--optimizer", metavar="NAME", help="Optimizer; see `triplecheck optimizers`.")
+        str, flag("--optimizer NAME", "Optimizer; see `triplecheck optimizers`.")
     ] = "BootstrapFewShotWithRandomSearch",
     held_out: Annotated[
-        Path | None,
-        typer.Option(
-            "--held-out",
-            metavar="FILE",
-            rich_help_panel=DATA,
-            help="Measure on these questions, and compile with all the others.",
-        ),
+        Path | None, flag("--held-out FILE", "Measure on these questions, and compile with all the others.", DATA)
     ] = None,
-    step: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Compile this step alone, by its own metric.")
-    ] = None,
-    setting: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A setting of the optimizer. Repeatable."),
-    ] = None,
+    step: Annotated[str | None, flag("--step NAME", "Compile this step alone, by its own metric.")] = None,
+    setting: Annotated[list[str] | None, flag("--set NAME=VALUE", "A setting of the optimizer. Repeatable.")] = None,
     objective: Annotated[
-        str, typer.Option(metavar="NAME", help="Choose a candidate by accuracy, cost, or balanced between them.")
+        str, flag("--objective NAME", "Choose a candidate by accuracy, cost, or balanced between them.")
     ] = "accuracy",
-    member: Annotated[
-        list[Path] | None, typer.Option("--member", metavar="DIR", help="A bundle to combine (Ensemble). Repeatable.")
-    ] = None,
+    member: Annotated[list[Path] | None, flag("--member DIR", "A bundle to combine (Ensemble). Repeatable.")] = None,
     teacher: Annotated[
         str | None,
-        typer.Option(
-            metavar="MODEL",
-            rich_help_panel=MODEL,
-            help="Model that generates demonstrations; `gold` uses correct replies where they can be computed. "
+        flag(
+            "--teacher MODEL",
+            "Model that generates demonstrations; `gold` uses correct replies where they can be computed. "
             "Default: the models of --lm and --role.",
+            MODEL,
         ),
     ] = None,
     prompt_model: Annotated[
-        str | None,
-        typer.Option(
-            "--prompt-model",
-            metavar="MODEL",
-            rich_help_panel=MODEL,
-            help="Model that writes instructions. Default: that of --lm.",
-        ),
+        str | None, flag("--prompt-model MODEL", "Model that writes instructions. Default: that of --lm.", MODEL)
     ] = None,
-    estimate: Annotated[
-        bool, typer.Option("--estimate", rich_help_panel=LIMITS, help="Print the estimated cost and stop.")
-    ] = False,
+    estimate: Annotated[bool, flag("--estimate", "Print the estimated cost and stop.", LIMITS)] = False,
 ) -> None:
     """Compile a program: choose demonstrations, rewrite instructions, or train the model.
 

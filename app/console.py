@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from triplecheck.evals import Progress
     from triplecheck.kg.progress import ProgressCallback
 
-_PIPE_WIDTH = 160  # columns where there is no terminal to ask
+_PIPE_WIDTH = 160  # columns, if there is no terminal
 
 
 class Verbosity(IntEnum):
@@ -35,7 +35,7 @@ _verbosity: ContextVar[Verbosity] = ContextVar("verbosity", default=Verbosity.NO
 
 @contextmanager
 def shown(*, quiet: bool, verbose: bool) -> Iterator[None]:
-    """Show less or more inside the block; neither flag changes nothing, both together show less."""
+    """Show less or more inside the block. Without either flag nothing changes; `quiet` wins over `verbose`."""
     level = Verbosity.QUIET if quiet else Verbosity.VERBOSE if verbose else _verbosity.get()
     if level is Verbosity.VERBOSE:
         logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(name)s: %(message)s")
@@ -47,12 +47,12 @@ def shown(*, quiet: bool, verbose: bool) -> Iterator[None]:
 
 
 def is_quiet() -> bool:
-    """Whether only the result is to be shown."""
+    """Whether only the result should be shown."""
     return _verbosity.get() is Verbosity.QUIET
 
 
 def is_verbose() -> bool:
-    """Whether every detail is to be shown."""
+    """Whether every detail should be shown."""
     return _verbosity.get() is Verbosity.VERBOSE
 
 

@@ -9,7 +9,7 @@ import typer
 from triplecheck.app import questions
 from triplecheck.app.command import Commands
 from triplecheck.app.console import print_json, printable, stderr, stdout, waiting
-from triplecheck.app.options import JsonOption, LimitOption, PathOption, QuestionsFile, SeedOption, SplitOption
+from triplecheck.app.options import JsonOption, LimitOption, PathOption, QuestionsFile, SeedOption, SplitOption, flag
 
 if TYPE_CHECKING:
     from triplecheck.evals.datasets import DataSet
@@ -86,9 +86,7 @@ def convert(
     split: SplitOption = None,
     limit: LimitOption = None,
     seed: SeedOption = 0,
-    revision: Annotated[
-        str | None, typer.Option(metavar="REV", help="Commit, branch or tag of the hub's data set.")
-    ] = None,
+    revision: Annotated[str | None, flag("--revision REV", "Commit, branch or tag of the hub's data set.")] = None,
 ) -> None:
     """Write a data set's questions as JSON lines, for `triplecheck eval --questions`.
 

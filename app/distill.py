@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from triplecheck.app.console import is_quiet, print_json, printable, reporting, stderr, stdout, waiting
-from triplecheck.app.options import DATA, LIMITS, OUTPUT, JsonOption
+from triplecheck.app.options import DATA, LIMITS, OUTPUT, JsonOption, flag
 
 if TYPE_CHECKING:
     from triplecheck.optimize.distil import Distilled
@@ -18,82 +18,56 @@ def distill(
     traces: Annotated[
         list[Path], typer.Argument(metavar="TRACES...", help="Directories that `triplecheck collect` wrote.")
     ],
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out", metavar="DIR", rich_help_panel=OUTPUT, help="Directory of distilled models, one folder for each."
-        ),
-    ],
+    out: Annotated[Path, flag("--out DIR", "Directory of distilled models, one folder for each.", OUTPUT)],
     base: Annotated[
-        str, typer.Option(metavar="MODEL", help="Model to train: `local/smollm2`, or a transformers directory.")
+        str, flag("--base MODEL", "Model to train: `local/smollm2`, or a transformers directory.")
     ] = "local/smollm2",
     name: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", rich_help_panel=OUTPUT, help="Name of the model in DIR; an existing name is reassigned."
-        ),
+        str | None, flag("--name NAME", "Name of the model in DIR; an existing name is reassigned.", OUTPUT)
     ] = None,
     step: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--step", metavar="NAME", rich_help_panel=DATA, help="Train on this step alone (SelectPaths). Repeatable."
-        ),
+        list[str] | None, flag("--step NAME", "Train on this step alone (SelectPaths). Repeatable.", DATA)
     ] = None,
-    epochs: Annotated[int, typer.Option(metavar="N", help="Epochs.")] = 2,
-    max_steps: Annotated[
-        int | None, typer.Option("--max-steps", metavar="N", rich_help_panel=LIMITS, help="Maximum training steps.")
-    ] = None,
-    batch: Annotated[int, typer.Option(metavar="N", help="Batch size.")] = 8,
-    rate: Annotated[float, typer.Option("--learning-rate", metavar="X", help="Peak learning rate.")] = 2e-4,
-    schedule: Annotated[
-        str, typer.Option(metavar="NAME", help="Learning rate schedule: cosine or constant.")
-    ] = "cosine",
-    rank: Annotated[int, typer.Option(metavar="N", help="Rank of the adapter.")] = 16,
+    epochs: Annotated[int, flag("--epochs N", "Epochs.")] = 2,
+    max_steps: Annotated[int | None, flag("--max-steps N", "Maximum training steps.", LIMITS)] = None,
+    batch: Annotated[int, flag("--batch N", "Batch size.")] = 8,
+    rate: Annotated[float, flag("--learning-rate X", "Peak learning rate.")] = 2e-4,
+    schedule: Annotated[str, flag("--schedule NAME", "Learning rate schedule: cosine or constant.")] = "cosine",
+    rank: Annotated[int, flag("--rank N", "Rank of the adapter.")] = 16,
     max_length: Annotated[
-        int,
-        typer.Option(
-            "--max-length", metavar="N", rich_help_panel=DATA, help="Maximum tokens per row; longer rows are left out."
-        ),
+        int, flag("--max-length N", "Maximum tokens per row; longer rows are left out.", DATA)
     ] = 2048,
     empty_share: Annotated[
         float,
-        typer.Option(
-            "--empty-share",
-            metavar="X",
-            rich_help_panel=DATA,
-            help="Maximum share of a step's rows whose reply is empty. With many of them, a small model replies "
+        flag(
+            "--empty-share X",
+            "Maximum share of a step's rows whose reply is empty. With many of them, a small model replies "
             "`nothing` whenever it is unsure.",
+            DATA,
         ),
     ] = 0.2,
-    dev_rows: Annotated[
-        int, typer.Option(metavar="N", rich_help_panel=DATA, help="Maximum held-out rows to measure on.")
-    ] = 64,
+    dev_rows: Annotated[int, flag("--dev-rows N", "Maximum held-out rows to measure on.", DATA)] = 64,
     patience: Annotated[
-        int,
-        typer.Option(
-            metavar="N", rich_help_panel=LIMITS, help="Stop after N evaluations without a lower held-out loss."
-        ),
+        int, flag("--patience N", "Stop after N evaluations without a lower held-out loss.", LIMITS)
     ] = 3,
-    seed: Annotated[int, typer.Option(metavar="S", help="Seed; the same seed gives the same model.")] = 0,
-    device: Annotated[str, typer.Option(metavar="NAME", help="cpu, cuda, or auto: a GPU if there is one.")] = "auto",
-    precision: Annotated[
-        str, typer.Option(metavar="NAME", help="float32, bfloat16, or auto: the faster one.")
-    ] = "auto",
+    seed: Annotated[int, flag("--seed S", "Seed; the same seed gives the same model.")] = 0,
+    device: Annotated[str, flag("--device NAME", "cpu, cuda, or auto: a GPU if there is one.")] = "auto",
+    precision: Annotated[str, flag("--precision NAME", "float32, bfloat16, or auto: the faster one.")] = "auto",
     merge: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR",
-            rich_help_panel=OUTPUT,
-            help="Also write the model with the adapter merged into it. When asked for numbers of list items it writes "
+        flag(
+            "--merge DIR",
+            "Also write the model with the adapter merged into it. When asked for numbers of list items it writes "
             "how the items begin: `local/DIR` converts these to numbers, other servers do not.",
+            OUTPUT,
         ),
     ] = None,
     gguf: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            rich_help_panel=OUTPUT,
-            help="Also write the adapter for llama.cpp, to be used with the base model in GGUF format.",
+        flag(
+            "--gguf FILE",
+            "Also write the adapter for llama.cpp, to be used with the base model in GGUF format.",
+            OUTPUT,
         ),
     ] = None,
     json: JsonOption = False,

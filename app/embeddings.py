@@ -10,7 +10,7 @@ import typer
 
 from triplecheck.app.console import print_json, printable, reporting, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
-from triplecheck.app.options import LIMITS, OUTPUT, JsonOption, KbArgument
+from triplecheck.app.options import LIMITS, OUTPUT, JsonOption, KbArgument, flag
 
 if TYPE_CHECKING:
     from triplecheck.kg.plausibility import Roc
@@ -19,45 +19,31 @@ if TYPE_CHECKING:
 
 def embed(
     kb: KbArgument,
-    model: Annotated[str, typer.Option(metavar="NAME", help="Embedding model of PyKEEN.")] = "ComplEx",
-    dimensions: Annotated[
-        int, typer.Option(metavar="N", help="Dimensions of a vector (complex numbers for ComplEx).")
-    ] = 128,
-    epochs: Annotated[int, typer.Option(metavar="N", rich_help_panel=LIMITS, help="Maximum epochs.")] = 100,
+    model: Annotated[str, flag("--model NAME", "Embedding model of PyKEEN.")] = "ComplEx",
+    dimensions: Annotated[int, flag("--dimensions N", "Dimensions of a vector (complex numbers for ComplEx).")] = 128,
+    epochs: Annotated[int, flag("--epochs N", "Maximum epochs.", LIMITS)] = 100,
     loop: Annotated[
         str,
-        typer.Option(
-            metavar="NAME",
-            help="Training loop. `pykeen`: PyKEEN's own. `sampled`: the same model and loss, with a sample of all "
+        flag(
+            "--loop NAME",
+            "Training loop. `pykeen`: PyKEEN's own. `sampled`: the same model and loss, with a sample of all "
             "tails as negatives (ComplEx, DistMult). `auto`: sampled above 5,000 entities.",
         ),
     ] = "auto",
-    batch_size: Annotated[
-        int, typer.Option("--batch-size", metavar="N", help="Batch size in (head, relation) pairs.")
-    ] = 1000,
-    optimizer: Annotated[str, typer.Option(metavar="NAME", help="Optimizer of torch.")] = "Adagrad",
-    learning_rate: Annotated[float, typer.Option("--learning-rate", metavar="X", help="Learning rate.")] = 0.1,
+    batch_size: Annotated[int, flag("--batch-size N", "Batch size in (head, relation) pairs.")] = 1000,
+    optimizer: Annotated[str, flag("--optimizer NAME", "Optimizer of torch.")] = "Adagrad",
+    learning_rate: Annotated[float, flag("--learning-rate X", "Learning rate.")] = 0.1,
     regularization: Annotated[
-        float, typer.Option(metavar="X", help="Weight of the N3 regularizer (ComplEx, DistMult).")
+        float, flag("--regularization X", "Weight of the N3 regularizer (ComplEx, DistMult).")
     ] = 0.05,
     held_out: Annotated[
-        float,
-        typer.Option(
-            "--held-out", metavar="X", help="Share of triples to hold out: half for early stopping, half to test."
-        ),
+        float, flag("--held-out X", "Share of triples to hold out: half for early stopping, half to test.")
     ] = 0.1,
-    evaluate_every: Annotated[
-        int, typer.Option("--evaluate-every", metavar="N", help="Epochs between evaluations.")
-    ] = 5,
-    patience: Annotated[
-        int,
-        typer.Option(metavar="N", rich_help_panel=LIMITS, help="Stop after N evaluations without a higher MRR."),
-    ] = 3,
-    values: Annotated[bool, typer.Option("--values", help="Embed literal values, not only entities.")] = False,
-    half: Annotated[
-        bool, typer.Option("--half", rich_help_panel=OUTPUT, help="Store vectors in half precision.")
-    ] = False,
-    seed: Annotated[int, typer.Option(metavar="S", help="Seed of the split and the initial weights.")] = 0,
+    evaluate_every: Annotated[int, flag("--evaluate-every N", "Epochs between evaluations.")] = 5,
+    patience: Annotated[int, flag("--patience N", "Stop after N evaluations without a higher MRR.", LIMITS)] = 3,
+    values: Annotated[bool, flag("--values", "Embed literal values, not only entities.")] = False,
+    half: Annotated[bool, flag("--half", "Store vectors in half precision.", OUTPUT)] = False,
+    seed: Annotated[int, flag("--seed S", "Seed of the split and the initial weights.")] = 0,
     json: JsonOption = False,
 ) -> None:
     """Train embeddings of a knowledge base with PyKEEN and add them to it.
@@ -114,14 +100,9 @@ def embed(
 
 def plausibility(
     kb: Annotated[list[str], typer.Argument(metavar="KB...", help="Directories of knowledge bases with embeddings.")],
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", rich_help_panel=OUTPUT, help="Directory for a report with the ROC curves."),
-    ] = None,
-    limit: Annotated[
-        int, typer.Option(metavar="N", min=1, rich_help_panel=LIMITS, help="Maximum held-out triples to score.")
-    ] = 2000,
-    seed: Annotated[int, typer.Option(metavar="S", help="Seed of the sample and of its corruption.")] = 0,
+    out: Annotated[Path | None, flag("--out DIR", "Directory for a report with the ROC curves.", OUTPUT)] = None,
+    limit: Annotated[int, flag("--limit N", "Maximum held-out triples to score.", LIMITS, min=1)] = 2000,
+    seed: Annotated[int, flag("--seed S", "Seed of the sample and of its corruption.")] = 0,
     json: JsonOption = False,
 ) -> None:
     """Measure how well each plausibility score tells true triples from corrupted ones.

@@ -8,18 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from triplecheck.app.console import (
-    is_quiet,
-    is_verbose,
-    print_json,
-    printable,
-    reporting,
-    show_scores,
-    stderr,
-    stdout,
-)
+from triplecheck.app.console import is_quiet, is_verbose, print_json, printable, reporting, show_scores, stderr, stdout
 from triplecheck.app.opening import open_batch
-from triplecheck.app.options import OUTPUT, RUNS, BatchOptions, flattened
+from triplecheck.app.options import OUTPUT, RUNS, BatchOptions, flag, flattened
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -61,33 +52,29 @@ def evaluate(
     ],
     run: BatchOptions,
     judge: Annotated[
-        bool,
-        typer.Option("--judge", help="Let the model of the role `judge` decide on answers that do not match exactly."),
+        bool, flag("--judge", "Let the model of the role `judge` decide on answers that do not match exactly.")
     ] = False,
     executor: Annotated[
         str | None,
-        typer.Option(
-            "--executor",
-            metavar="NAME",
-            help="Where questions run: in `threads` of this process (default), or in processes of a `ray` cluster.",
+        flag(
+            "--executor NAME",
+            "Where questions run: in `threads` of this process (default), or in processes of a `ray` cluster.",
         ),
     ] = None,
     ray_address: Annotated[
         str | None,
-        typer.Option(
-            "--ray-address",
-            metavar="ADDRESS",
-            help="Cluster for --executor ray: `auto` or `ray://HOST:PORT`. Default: processes on this machine.",
+        flag(
+            "--ray-address ADDRESS",
+            "Cluster for --executor ray: `auto` or `ray://HOST:PORT`. Default: processes on this machine.",
         ),
     ] = None,
     mlflow: Annotated[
         str | None,
-        typer.Option(
-            "--mlflow",
-            metavar="[URI]",
-            rich_help_panel=OUTPUT,
-            help="Log the run to MLflow, with a trace per question: to the server or store at URI, or to `mlruns` in "
+        flag(
+            "--mlflow [URI]",
+            "Log the run to MLflow, with a trace per question: to the server or store at URI, or to `mlruns` in "
             "the directory of the run.",
+            OUTPUT,
         ),
     ] = None,
 ) -> None:
@@ -111,7 +98,7 @@ def evaluate(
     """
     settings = run.settings(program=program)
     err = stderr(quiet=run.json)
-    executing, told = _executor(executor, ray_address), _trackers(mlflow)
+    executing, trackers = _executor(executor, ray_address), _trackers(mlflow)
     batch = open_batch(settings, run, ("test",), err)
     place = run.out or RUNS / _run_name(batch.program.name, batch.source, batch.roles)
     with reporting(err, "asking") as tell:
@@ -128,7 +115,7 @@ def evaluate(
             budget=batch.budget,
             progress=show_scores(tell),
             executor=executing,
-            trackers=told,
+            trackers=trackers,
             judge=judge,
         )
     if run.json:
@@ -177,7 +164,7 @@ def _executor(name: str | None, ray_address: str | None) -> Executor:
 
 
 def _trackers(mlflow: str | None) -> list[Tracker]:
-    """Those that follow the run.
+    """The trackers of the run.
 
     Raises:
         UserError: MLflow is not installed.
@@ -230,9 +217,9 @@ def _show_intervals(scores: Scores) -> None:
     if ends:
         stdout().print(f"95% intervals: {', '.join(ends)}", soft_wrap=True)
     others = {name: getattr(scores, field) for name, field in _OTHERS}
-    told = [f"{name} {value:.3f}" for name, value in others.items() if value is not None]
-    if told:
-        stdout().print(f"other: {', '.join(told)}", soft_wrap=True)
+    known = [f"{name} {value:.3f}" for name, value in others.items() if value is not None]
+    if known:
+        stdout().print(f"other: {', '.join(known)}", soft_wrap=True)
 
 
 def _table(summary: Summary) -> Table:

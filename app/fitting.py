@@ -9,7 +9,7 @@ import typer
 
 from triplecheck.app.console import is_quiet, print_json, printable, reporting, show_scores, stderr, stdout, waiting
 from triplecheck.app.opening import arguments, open_batch
-from triplecheck.app.options import RUNS, BatchOptions, flattened
+from triplecheck.app.options import RUNS, BatchOptions, flag, flattened
 
 if TYPE_CHECKING:
     from triplecheck.optimize.fit import Fitted
@@ -27,31 +27,28 @@ def fit(
     run: BatchOptions,
     tried: Annotated[
         list[str] | None,
-        typer.Option(
-            "--try",
-            metavar="NAME=VALUE,...",
-            help="Set this option to the best of these values, and leave options that are not named as they are. "
+        flag(
+            "--try NAME=VALUE,...",
+            "Set this option to the best of these values, and leave options that are not named as they are. "
             "Repeatable. Default: the thresholds, floors and margins of the program.",
         ),
     ] = None,
     threshold_only: Annotated[
-        bool, typer.Option("--threshold-only", help="Fit only the threshold to abstain below, and no options.")
+        bool, flag("--threshold-only", "Fit only the threshold to abstain below, and no options.")
     ] = False,
     objective: Annotated[
-        str, typer.Option(metavar="NAME", help="Choose options by accuracy, cost, or balanced between them.")
+        str, flag("--objective NAME", "Choose options by accuracy, cost, or balanced between them.")
     ] = "accuracy",
     promise: Annotated[
         str,
-        typer.Option(
-            metavar="NAME",
-            help="Guarantee to fit the threshold to. `answered`: at most alpha of the answers are wrong, with "
+        flag(
+            "--promise NAME",
+            "Guarantee to fit the threshold to. `answered`: at most alpha of the answers are wrong, with "
             "probability 1 - delta. `asked`: at most alpha of all questions get a wrong answer, on average.",
         ),
     ] = "answered",
-    alpha: Annotated[float, typer.Option(metavar="X", help="Maximum share of wrong answers.")] = 0.1,
-    delta: Annotated[
-        float, typer.Option(metavar="X", help="Maximum probability that the guarantee `answered` fails.")
-    ] = 0.05,
+    alpha: Annotated[float, flag("--alpha X", "Maximum share of wrong answers.")] = 0.1,
+    delta: Annotated[float, flag("--delta X", "Maximum probability that the guarantee `answered` fails.")] = 0.05,
 ) -> None:
     """Fit a program on dev questions: its options on one half of them, the threshold to abstain below on the other.
 

@@ -13,7 +13,7 @@ from triplecheck.app import embeddings, match
 from triplecheck.app.command import BuildCommand, Commands
 from triplecheck.app.console import print_json, printable, reporting, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
-from triplecheck.app.options import LIMITS, JsonOption, KbArgument, KbDirectory
+from triplecheck.app.options import LIMITS, JsonOption, KbArgument, KbDirectory, flag
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -38,40 +38,37 @@ def build(
     out: KbDirectory,
     triples: Annotated[
         list[Path],
-        typer.Option(
-            "--triples",
-            metavar="FILE...",
-            help="Files of triples: .tsv .txt .csv .parquet .nt .ttl .nq .trig .rdf .xml .owl .jsonld, also with .gz. "
+        flag(
+            "--triples FILE...",
+            "Files of triples: .tsv .txt .csv .parquet .nt .ttl .nq .trig .rdf .xml .owl .jsonld, also with .gz. "
             "Several files after one flag, or the flag repeated.",
         ),
     ],
     entities: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Table of entities with a header: id, label, description, aliases (by |), type (by |).",
+        flag(
+            "--entities FILE", "Table of entities with a header: id, label, description, aliases (by |), type (by |)."
         ),
     ] = None,
     relations: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Table of relations with a header: id, label, description, aliases (by |), domain, range.",
+        flag(
+            "--relations FILE",
+            "Table of relations with a header: id, label, description, aliases (by |), domain, range.",
         ),
     ] = None,
     documents: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Documents as JSON lines with text; optional: id, title, node.")
+        Path | None, flag("--documents FILE", "Documents as JSON lines with text; optional: id, title, node.")
     ] = None,
     mapping: Annotated[
-        list[str] | None,
-        typer.Option("--map", metavar="NAME=COLUMN", help="Columns of the files, such as head=customer. Repeatable."),
+        list[str] | None, flag("--map NAME=COLUMN", "Columns of the files, such as head=customer. Repeatable.")
     ] = None,
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip malformed lines, and list them.")] = False,
+    skip_bad: Annotated[bool, flag("--skip-bad", "Skip malformed lines, and list them.")] = False,
     name_vectors: Annotated[
-        bool, typer.Option("--name-vectors", help="Also encode entity names (250 per second and core).")
+        bool, flag("--name-vectors", "Also encode entity names (250 per second and core).")
     ] = False,
     no_vectors: Annotated[
-        bool, typer.Option("--no-vectors", help="Encode nothing; candidates are not ranked by their relations.")
+        bool, flag("--no-vectors", "Encode nothing; candidates are not ranked by their relations.")
     ] = False,
 ) -> None:
     """Build a knowledge base from files.
@@ -122,17 +119,17 @@ def build_debian(
     out: KbDirectory,
     packages: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="A `Packages` file of a Debian mirror, or the output of `apt-cache dumpavail`, also as .xz .gz .bz2. "
+        flag(
+            "--packages FILE",
+            "A `Packages` file of a Debian mirror, or the output of `apt-cache dumpavail`, also as .xz .gz .bz2. "
             "Default: the packages that apt knows on this machine.",
         ),
     ] = None,
     translation: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="A `Translation-en` file of the same release, with the long descriptions. Default: apt's own.",
+        flag(
+            "--translation FILE",
+            "A `Translation-en` file of the same release, with the long descriptions. Default: apt's own.",
         ),
     ] = None,
 ) -> None:
@@ -171,13 +168,11 @@ def build_debian(
 @commands.command("build-stark")
 def build_stark(
     folder: Annotated[
-        Path,
-        typer.Argument(metavar="FOLDER", help="Folder `processed` of a STaRK knowledge base, or its parent."),
+        Path, typer.Argument(metavar="FOLDER", help="Folder `processed` of a STaRK knowledge base, or its parent.")
     ],
     out: KbDirectory,
     candidates: Annotated[
-        list[str] | None,
-        typer.Option("--candidates", metavar="TYPE", help="Node type that can be an answer. Repeatable; default: all."),
+        list[str] | None, flag("--candidates TYPE", "Node type that can be an answer. Repeatable; default: all.")
     ] = None,
 ) -> None:
     """Build a knowledge base from one of STaRK, as the package stark-qa stores it.
@@ -200,7 +195,7 @@ def build_stark(
 @commands.command()
 def info(
     kb: KbArgument,
-    verify: Annotated[bool, typer.Option("--verify", help="Check the hash of every file (reads all of them).")] = False,
+    verify: Annotated[bool, flag("--verify", "Check the hash of every file (reads all of them).")] = False,
     json: JsonOption = False,
 ) -> None:
     """Show what a knowledge base contains.
@@ -229,9 +224,7 @@ def search(
     text: Annotated[
         str, typer.Argument(metavar="TEXT", help="A name, possibly misspelt or partial, or words of documents.")
     ],
-    limit: Annotated[
-        int, typer.Option("--limit", metavar="N", min=1, rich_help_panel=LIMITS, help="Maximum results of each kind.")
-    ] = 10,
+    limit: Annotated[int, flag("--limit N", "Maximum results of each kind.", LIMITS, min=1)] = 10,
     json: JsonOption = False,
 ) -> None:
     """Search names and documents.
@@ -277,11 +270,9 @@ def search(
 @commands.command()
 def encode(
     kb: KbArgument,
-    multi: Annotated[
-        bool, typer.Option("--multi", help="Two vectors per node, of its text and of its relations.")
-    ] = False,
+    multi: Annotated[bool, flag("--multi", "Two vectors per node, of its text and of its relations.")] = False,
     documents: Annotated[
-        bool, typer.Option("--documents", help="Encode the documents instead, for programs that read a corpus.")
+        bool, flag("--documents", "Encode the documents instead, for programs that read a corpus.")
     ] = False,
 ) -> None:
     """Encode the documents of all nodes, so that a dense search covers every node.

@@ -8,7 +8,7 @@ import typer
 
 from triplecheck.app.console import print_json, printable, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
-from triplecheck.app.options import LIMITS, JsonOption, KbArgument
+from triplecheck.app.options import LIMITS, JsonOption, KbArgument, flag
 
 if TYPE_CHECKING:
     from triplecheck.kg import Graph, KnowledgeBase
@@ -25,30 +25,20 @@ def match(
             "?film:Film; names of several words in quotes; * for any relation.",
         ),
     ],
-    answer: Annotated[
-        str | None, typer.Option("--answer", metavar="?X", help="The variable to list. Default: the first one.")
-    ] = None,
+    answer: Annotated[str | None, flag("--answer ?X", "The variable to list. Default: the first one.")] = None,
     exact: Annotated[
-        bool, typer.Option("--exact", help="Join patterns that form a cycle, so that every node is in a solution.")
+        bool, flag("--exact", "Join patterns that form a cycle, so that every node is in a solution.")
     ] = False,
-    any_relation: Annotated[
-        bool, typer.Option("--any-relation", help="Match any relation instead of the named ones.")
-    ] = False,
-    any_direction: Annotated[bool, typer.Option("--any-direction", help="Match edges in either direction.")] = False,
-    relax: Annotated[
-        bool, typer.Option("--relax", help="If nothing satisfies all patterns, drop as few as possible.")
-    ] = False,
+    any_relation: Annotated[bool, flag("--any-relation", "Match any relation instead of the named ones.")] = False,
+    any_direction: Annotated[bool, flag("--any-direction", "Match edges in either direction.")] = False,
+    relax: Annotated[bool, flag("--relax", "If nothing satisfies all patterns, drop as few as possible.")] = False,
     greatest: Annotated[
-        str | None,
-        typer.Option("--max", metavar="RELATION", help="Only the nodes with the greatest value of this relation."),
+        str | None, flag("--max RELATION", "Only the nodes with the greatest value of this relation.")
     ] = None,
     smallest: Annotated[
-        str | None,
-        typer.Option("--min", metavar="RELATION", help="Only the nodes with the smallest value of this relation."),
+        str | None, flag("--min RELATION", "Only the nodes with the smallest value of this relation.")
     ] = None,
-    limit: Annotated[
-        int, typer.Option("--limit", metavar="N", min=1, rich_help_panel=LIMITS, help="Maximum nodes to show.")
-    ] = 20,
+    limit: Annotated[int, flag("--limit N", "Maximum nodes to show.", LIMITS, min=1)] = 20,
     json: JsonOption = False,
 ) -> None:
     """Find the nodes that satisfy triple patterns, with the triples that prove it.

@@ -1,4 +1,4 @@
-"""From options and configuration to what runs: knowledge base, models, budget, questions, program."""
+"""Opens what options and configuration name: knowledge base, models, budget, questions, program."""
 
 from __future__ import annotations
 

@@ -25,6 +25,19 @@ RUNS = Path("runs")
 """Where the directories of runs lie by default."""
 
 
+def flag(usage: str, help: str, panel: str | None = None, **settings: Any) -> Any:
+    """An option of a command: `typer.Option`, written shorter.
+
+    Args:
+        usage: the flag and its placeholder, `--limit N`.
+        help: the help text.
+        panel: the panel of the help that it is in.
+        **settings: others of `typer.Option`.
+    """
+    name, _, metavar = usage.partition(" ")
+    return typer.Option(name, metavar=metavar or None, help=help, rich_help_panel=panel, **settings)
+
+
 class Part(StrEnum):
     """Which part of the questions."""
 
@@ -39,58 +52,38 @@ KbDirectory = Annotated[
 QuestionsFile = Annotated[Path, typer.Argument(metavar="OUT", help="File to write, .jsonl or .jsonl.gz.")]
 LmOption = Annotated[
     str | None,
-    typer.Option(
-        "--lm",
-        metavar="MODEL",
-        rich_help_panel=MODEL,
-        help="Model of every role: `extractive` (default), `local/smollm2`, `local/DIRECTORY`, or any DSPy/LiteLLM "
+    flag(
+        "--lm MODEL",
+        "Model of every role: `extractive` (default), `local/smollm2`, `local/DIRECTORY`, or any DSPy/LiteLLM "
         "string such as `openai/gpt-4o-mini`. See `triplecheck lm list`.",
+        MODEL,
     ),
 ]
 RoleOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--role",
-        metavar="NAME=MODEL",
-        rich_help_panel=MODEL,
-        help="Model of one role (answer, extract, link, prune, judge, query, rerank, knowledge.1 ...). Repeatable.",
+    flag(
+        "--role NAME=MODEL",
+        "Model of one role (answer, extract, link, prune, judge, query, rerank, knowledge.1 ...). Repeatable.",
+        MODEL,
     ),
 ]
-JsonOption = Annotated[
-    bool, typer.Option("--json", rich_help_panel=OUTPUT, help="Print one JSON object on standard output, nothing else.")
-]
+JsonOption = Annotated[bool, flag("--json", "Print one JSON object on standard output, nothing else.", OUTPUT)]
 SplitOption = Annotated[
     str | None,
-    typer.Option(
-        "--split",
-        metavar="SPLIT",
-        rich_help_panel=DATA,
-        help="Split of the data set. Default: the one that results are usually reported on.",
-    ),
+    flag("--split SPLIT", "Split of the data set. Default: the one that results are usually reported on.", DATA),
 ]
 PathOption = Annotated[
     Path | None,
-    typer.Option(
-        "--path",
-        metavar="PATH",
-        rich_help_panel=DATA,
-        help="Official file of the data set, a folder with the official files, or a copy of the hub's data set. "
+    flag(
+        "--path PATH",
+        "Official file of the data set, a folder with the official files, or a copy of the hub's data set. "
         "Default: download from the hub.",
+        DATA,
     ),
 ]
-LimitOption = Annotated[
-    int | None,
-    typer.Option("--limit", metavar="N", min=1, rich_help_panel=DATA, help="Use a random sample of N questions."),
-]
-SeedOption = Annotated[
-    int, typer.Option("--seed", metavar="S", rich_help_panel=DATA, help="Seed of all random choices.")
-]
-WorkersOption = Annotated[
-    int | None,
-    typer.Option(
-        "--workers", metavar="N", min=1, rich_help_panel=LIMITS, help="Questions to run in parallel. Default: 1."
-    ),
-]
+LimitOption = Annotated[int | None, flag("--limit N", "Use a random sample of N questions.", DATA, min=1)]
+SeedOption = Annotated[int, flag("--seed S", "Seed of all random choices.", DATA)]
+WorkersOption = Annotated[int | None, flag("--workers N", "Questions to run in parallel. Default: 1.", LIMITS, min=1)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,31 +92,18 @@ class ModelOptions:
 
     kb: Annotated[
         str | None,
-        typer.Option(
-            "--kb",
-            metavar="KB",
-            rich_help_panel=DATA,
-            help="Knowledge base: a directory that `triplecheck kb build` wrote. Default: the bundled one.",
+        flag(
+            "--kb KB", "Knowledge base: a directory that `triplecheck kb build` wrote. Default: the bundled one.", DATA
         ),
     ] = None
     lm: LmOption = None
     role: RoleOption = None
-    budget_calls: Annotated[
-        int | None,
-        typer.Option("--budget-calls", metavar="N", rich_help_panel=LIMITS, help="Stop after N model calls."),
-    ] = None
-    budget_tokens: Annotated[
-        int | None, typer.Option("--budget-tokens", metavar="N", rich_help_panel=LIMITS, help="Stop after N tokens.")
-    ] = None
+    budget_calls: Annotated[int | None, flag("--budget-calls N", "Stop after N model calls.", LIMITS)] = None
+    budget_tokens: Annotated[int | None, flag("--budget-tokens N", "Stop after N tokens.", LIMITS)] = None
     budget_seconds: Annotated[
-        float | None,
-        typer.Option(
-            "--budget-seconds", metavar="S", rich_help_panel=LIMITS, help="Stop after S seconds spent in model calls."
-        ),
+        float | None, flag("--budget-seconds S", "Stop after S seconds spent in model calls.", LIMITS)
     ] = None
-    budget_dollars: Annotated[
-        float | None, typer.Option("--budget-dollars", metavar="D", rich_help_panel=LIMITS, help="Stop after $D.")
-    ] = None
+    budget_dollars: Annotated[float | None, flag("--budget-dollars D", "Stop after $D.", LIMITS)] = None
     json: JsonOption = False
 
     @property
@@ -153,34 +133,27 @@ class RunOptions(ModelOptions):
 
     bundle: Annotated[
         str | None,
-        typer.Option(
-            "--bundle",
-            metavar="DIR",
-            rich_help_panel=MODEL,
-            help="Compiled program that `triplecheck compile` or `fit` wrote, with its options and models unless "
+        flag(
+            "--bundle DIR",
+            "Compiled program that `triplecheck compile` or `fit` wrote, with its options and models unless "
             "others are given.",
+            MODEL,
         ),
     ] = None
     option: Annotated[
         list[str] | None,
-        typer.Option(
-            "--option",
-            metavar="NAME=VALUE",
-            rich_help_panel=MODEL,
-            help="Another option of the program, such as `filtering=none` or `bounds.values=50`; "
+        flag(
+            "--option NAME=VALUE",
+            "Another option of the program, such as `filtering=none` or `bounds.values=50`; "
             "`triplecheck programs` lists them. Repeatable.",
+            MODEL,
         ),
     ] = None
-    hops: Annotated[
-        int | None,
-        typer.Option("--hops", metavar="N", rich_help_panel=MODEL, help="Maximum distance from the question's topics."),
-    ] = None
+    hops: Annotated[int | None, flag("--hops N", "Maximum distance from the question's topics.", MODEL)] = None
     grounded_only: Annotated[
         bool | None,
-        typer.Option(
-            "--grounded-only/--no-grounded-only",
-            rich_help_panel=MODEL,
-            help="Abstain instead of giving an answer that no triple supports.",
+        flag(
+            "--grounded-only/--no-grounded-only", "Abstain instead of giving an answer that no triple supports.", MODEL
         ),
     ] = None
 
@@ -203,49 +176,35 @@ class BatchOptions(RunOptions):
 
     questions: Annotated[
         Path | None,
-        typer.Option(
-            "--questions",
-            metavar="FILE",
-            rich_help_panel=DATA,
-            help="Questions as JSON lines (.jsonl, .jsonl.gz) with id, question and answers; optional: topic, "
+        flag(
+            "--questions FILE",
+            "Questions as JSON lines (.jsonl, .jsonl.gz) with id, question and answers; optional: topic, "
             "answer_labels, hops, kind.",
+            DATA,
         ),
     ] = None
     data: Annotated[
         str | None,
-        typer.Option(
-            "--data",
-            metavar="NAME",
-            rich_help_panel=DATA,
-            help="Published data set, instead of --questions; see `triplecheck data list`.",
-        ),
+        flag("--data NAME", "Published data set, instead of --questions; see `triplecheck data list`.", DATA),
     ] = None
     split: SplitOption = None
     path: PathOption = None
     part: Annotated[
         Part | None,
-        typer.Option(
+        flag(
             "--part",
-            rich_help_panel=DATA,
-            help="Use one half of the questions, split by a hash of their ids before sampling: train on `train`, "
+            "Use one half of the questions, split by a hash of their ids before sampling: train on `train`, "
             "measure on `dev`. Reports measure on `dev`.",
+            DATA,
         ),
     ] = None
     limit: LimitOption = None
     seed: SeedOption = 0
     workers: WorkersOption = None
-    timeout: Annotated[
-        float | None,
-        typer.Option("--timeout", metavar="S", rich_help_panel=LIMITS, help="Maximum seconds per question."),
-    ] = None
+    timeout: Annotated[float | None, flag("--timeout S", "Maximum seconds per question.", LIMITS)] = None
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            metavar="DIR",
-            rich_help_panel=OUTPUT,
-            help="Directory of the run; an unfinished one is resumed. Default: a directory in runs/.",
-        ),
+        flag("--out DIR", "Directory of the run; an unfinished one is resumed. Default: a directory in runs/.", OUTPUT),
     ] = None
 
     def settings(self, **more: Any) -> Settings:

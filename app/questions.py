@@ -10,42 +10,46 @@ import typer
 
 from triplecheck.app.console import is_quiet, printable, reporting, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
-from triplecheck.app.options import DATA, LIMITS, OUTPUT, KbArgument, LmOption, QuestionsFile, RoleOption, SeedOption
+from triplecheck.app.options import (
+    DATA,
+    LIMITS,
+    OUTPUT,
+    KbArgument,
+    LmOption,
+    QuestionsFile,
+    RoleOption,
+    SeedOption,
+    flag,
+)
 
 
 def synthesize(
     kb: KbArgument,
     out: QuestionsFile,
-    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="Number of questions.")] = 1000,
+    limit: Annotated[int, flag("--limit N", "Number of questions.", min=1)] = 1000,
     seed: SeedOption = 0,
     kind: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Kind of question: one, two or three (relations in a row), conjunction, count, comparison, "
+        flag(
+            "--kind NAME",
+            "Kind of question: one, two or three (relations in a row), conjunction, count, comparison, "
             "superlative or unanswerable. Repeatable; default: all, in turn.",
         ),
     ] = None,
-    max_answers: Annotated[
-        int, typer.Option("--max-answers", metavar="N", min=1, help="Maximum answers of a question.")
-    ] = 10,
-    phrasings: Annotated[int, typer.Option(metavar="N", min=1, help="Phrasings of each question.")] = 1,
-    typos: Annotated[
-        float, typer.Option(metavar="X", min=0, max=1, help="Share of the questions with a misspelt name.")
-    ] = 0.0,
+    max_answers: Annotated[int, flag("--max-answers N", "Maximum answers of a question.", min=1)] = 10,
+    phrasings: Annotated[int, flag("--phrasings N", "Phrasings of each question.", min=1)] = 1,
+    typos: Annotated[float, flag("--typos X", "Share of the questions with a misspelt name.", min=0, max=1)] = 0.0,
     avoid: Annotated[
         list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            rich_help_panel=DATA,
-            help="Skip questions that have the same topics and answers as one in this file. Repeatable.",
+        flag(
+            "--avoid FILE",
+            "Skip questions that have the same topics and answers as one in this file. Repeatable.",
+            DATA,
         ),
     ] = None,
     lm: LmOption = None,
     role: RoleOption = None,
-    workers: Annotated[
-        int, typer.Option(metavar="N", min=1, rich_help_panel=LIMITS, help="Questions to paraphrase in parallel.")
-    ] = 1,
+    workers: Annotated[int, flag("--workers N", "Questions to paraphrase in parallel.", LIMITS, min=1)] = 1,
 ) -> None:
     """Synthesize questions from a knowledge base: random paths, phrased by templates or by a model, with all answers.
 
@@ -99,16 +103,14 @@ def synthesize(
 def generate(
     kb: KbArgument,
     out: QuestionsFile,
-    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="Number of questions.")] = 500,
+    limit: Annotated[int, flag("--limit N", "Number of questions.", min=1)] = 500,
     seed: SeedOption = 0,
-    max_answers: Annotated[
-        int, typer.Option("--max-answers", metavar="N", min=1, help="Maximum answers of a question.")
-    ] = 20,
+    max_answers: Annotated[int, flag("--max-answers N", "Maximum answers of a question.", min=1)] = 20,
     shape: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="SHAPE",
-            help="one, two (edges of the answer), path (two edges in a row); with +words, also words of the answer's "
+        flag(
+            "--shape SHAPE",
+            "one, two (edges of the answer), path (two edges in a row); with +words, also words of the answer's "
             "text. Repeatable, in turn. Default: a mixture.",
         ),
     ] = None,
@@ -137,11 +139,7 @@ def answer(
     out: QuestionsFile,
     questions: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            rich_help_panel=DATA,
-            help="Questions with conditions. Default: the bundled ones about Debian packages.",
-        ),
+        flag("--questions FILE", "Questions with conditions. Default: the bundled ones about Debian packages.", DATA),
     ] = None,
 ) -> None:
     """Compute the answers of hand-written questions from the current version of a knowledge base.
@@ -168,16 +166,14 @@ def vary(
     out: QuestionsFile,
     variant: Annotated[
         str,
-        typer.Option(
-            metavar="NAME",
-            help="typo1, typo2, alias, partial, word-order, deleted, homonym, injection, contradiction, foreign or "
+        flag(
+            "--variant NAME",
+            "typo1, typo2, alias, partial, word-order, deleted, homonym, injection, contradiction, foreign or "
             "open-world.",
         ),
     ],
     seed: SeedOption = 0,
-    kbs: Annotated[
-        Path, typer.Option(metavar="DIR", rich_help_panel=OUTPUT, help="Where changed knowledge bases are built.")
-    ] = Path("kbs/variants"),
+    kbs: Annotated[Path, flag("--kbs DIR", "Where changed knowledge bases are built.", OUTPUT)] = Path("kbs/variants"),
 ) -> None:
     """Make questions harder: misspelt names, aliases, homonyms, missing edges, instructions among the facts ...
 

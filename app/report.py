@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from triplecheck.app.console import printable, reporting, stderr, stdout, waiting
-from triplecheck.app.options import DATA, LIMITS, MODEL, OUTPUT
+from triplecheck.app.options import DATA, LIMITS, MODEL, OUTPUT, flag
 
 
 def report(
@@ -18,48 +18,28 @@ def report(
         typer.Argument(metavar="[EXPERIMENT]", help="Name of an experiment, or a TOML file. Default: list them."),
     ] = None,
     data: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            rich_help_panel=DATA,
-            help="Folder of benchmarks: folders with triples.* and questions*.jsonl.",
-        ),
+        Path | None, flag("--data DIR", "Folder of benchmarks: folders with triples.* and questions*.jsonl.", DATA)
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", rich_help_panel=OUTPUT, help="Directory of the report. Default: reports/NAME."),
-    ] = None,
-    runs: Annotated[
-        Path,
-        typer.Option(metavar="DIR", rich_help_panel=OUTPUT, help="Directory of the runs; unfinished ones are resumed."),
-    ] = Path("runs"),
-    kbs: Annotated[
-        Path,
-        typer.Option(
-            metavar="DIR", rich_help_panel=OUTPUT, help="Directory of knowledge bases; missing ones are built."
-        ),
-    ] = Path("kbs"),
+    out: Annotated[Path | None, flag("--out DIR", "Directory of the report. Default: reports/NAME.", OUTPUT)] = None,
+    runs: Annotated[Path, flag("--runs DIR", "Directory of the runs; unfinished ones are resumed.", OUTPUT)] = Path(
+        "runs"
+    ),
+    kbs: Annotated[Path, flag("--kbs DIR", "Directory of knowledge bases; missing ones are built.", OUTPUT)] = Path(
+        "kbs"
+    ),
     only: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="TEXT",
-            rich_help_panel=DATA,
-            help="Only cells with this text in TABLE/DATA/PROGRAM/MODEL. Repeatable: cells with all of them.",
+        flag(
+            "--only TEXT",
+            "Only cells with this text in TABLE/DATA/PROGRAM/MODEL. Repeatable: cells with all of them.",
+            DATA,
         ),
     ] = None,
     limit: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, rich_help_panel=DATA, help="Use a random sample of N questions per data set."),
+        int | None, flag("--limit N", "Use a random sample of N questions per data set.", DATA, min=1)
     ] = None,
-    lm: Annotated[
-        str | None,
-        typer.Option(
-            "--lm", metavar="MODEL", rich_help_panel=MODEL, help="Use this model instead of those of the experiment."
-        ),
-    ] = None,
-    workers: Annotated[
-        int, typer.Option(metavar="N", min=1, rich_help_panel=LIMITS, help="Questions to run in parallel.")
-    ] = 1,
+    lm: Annotated[str | None, flag("--lm MODEL", "Use this model instead of those of the experiment.", MODEL)] = None,
+    workers: Annotated[int, flag("--workers N", "Questions to run in parallel.", LIMITS, min=1)] = 1,
 ) -> None:
     """Run an experiment and write its report: tables with the paper's figures, plots, errors by stage.
 
@@ -94,7 +74,7 @@ def report(
         return
     chosen = read_experiment(experiment)
     left_out: list[str] = []
-    # Replies from a cache take no time, so that seconds would mean nothing.
+    # Replies from a cache take no time: the measured seconds would be wrong.
     dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=False)
     with reporting(err, "opening") as tell:
         cells = run_experiment(

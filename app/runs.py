@@ -11,7 +11,7 @@ import typer
 
 from triplecheck.app.command import Commands
 from triplecheck.app.console import print_json, printable, stderr, stdout, waiting
-from triplecheck.app.options import RUNS, JsonOption
+from triplecheck.app.options import RUNS, JsonOption, flag
 
 if TYPE_CHECKING:
     from triplecheck.evals.compare import Compared, Comparison
@@ -99,8 +99,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 @commands.command()
 def show(
-    run: Annotated[Path, typer.Argument(metavar="DIR", help="Directory of an evaluation.")],
-    json: JsonOption = False,
+    run: Annotated[Path, typer.Argument(metavar="DIR", help="Directory of an evaluation.")], json: JsonOption = False
 ) -> None:
     """Show the scores of an evaluation, computed from its rows.
 
@@ -124,7 +123,7 @@ def show(
 def compare(
     a: Annotated[Path, typer.Argument(metavar="A", help="Directory of an evaluation, the baseline.")],
     b: Annotated[Path, typer.Argument(metavar="B", help="Directory of another evaluation, on the same questions.")],
-    seed: Annotated[int, typer.Option(metavar="S", help="Seed of the resampling.")] = 0,
+    seed: Annotated[int, flag("--seed S", "Seed of the resampling.")] = 0,
     json: JsonOption = False,
 ) -> None:
     """Compare two evaluations on the questions that both scored, with significance tests.
@@ -191,31 +190,28 @@ def _cells(metric: Compared) -> list[str]:
 def rescore(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Predictions: JSON, JSON lines, CSV or TSV.")],
     gold: Annotated[
-        Path | None,
-        typer.Option(metavar="QUESTIONS", help="Questions with answers (.jsonl), joined by id, or by text."),
+        Path | None, flag("--gold QUESTIONS", "Questions with answers (.jsonl), joined by id, or by text.")
     ] = None,
-    id_field: Annotated[str, typer.Option(metavar="NAME", help="Field of the question id.")] = "id",
-    question_field: Annotated[str, typer.Option(metavar="NAME", help="Field of the question.")] = "question",
-    prediction_field: Annotated[str, typer.Option(metavar="NAME", help="Field of the prediction.")] = "prediction",
-    gold_field: Annotated[str, typer.Option(metavar="NAME", help="Field of the correct answers.")] = "gold",
-    records: Annotated[str, typer.Option(metavar="NAME", help="Field of a JSON file that holds the rows.")] = "",
+    id_field: Annotated[str, flag("--id-field NAME", "Field of the question id.")] = "id",
+    question_field: Annotated[str, flag("--question-field NAME", "Field of the question.")] = "question",
+    prediction_field: Annotated[str, flag("--prediction-field NAME", "Field of the prediction.")] = "prediction",
+    gold_field: Annotated[str, flag("--gold-field NAME", "Field of the correct answers.")] = "gold",
+    records: Annotated[str, flag("--records NAME", "Field of a JSON file that holds the rows.")] = "",
     separator: Annotated[
-        str, typer.Option(metavar="TEXT", help="Separator of several answers in one text; `json`: a JSON list.")
+        str, flag("--separator TEXT", "Separator of several answers in one text; `json`: a JSON list.")
     ] = "",
     format: Annotated[
-        str | None, typer.Option(metavar="FORMAT", help="json, jsonl, csv or tsv. Default: by the file's suffix.")
+        str | None, flag("--format FORMAT", "json, jsonl, csv or tsv. Default: by the file's suffix.")
     ] = None,
     one_answer: Annotated[
-        bool, typer.Option("--one-answer", help="The correct answers of a question are spellings of one answer.")
+        bool, flag("--one-answer", "The correct answers of a question are spellings of one answer.")
     ] = False,
-    braces: Annotated[
-        bool, typer.Option("--braces", help="The answer is in braces, as in outputs of ToG and PoG.")
-    ] = False,
+    braces: Annotated[bool, flag("--braces", "The answer is in braces, as in outputs of ToG and PoG.")] = False,
     yes_no: Annotated[
         str,
-        typer.Option(
-            metavar="WHERE",
-            help="When token F1 compares `yes`, `no`, `noanswer` as whole answers: gold (if a correct answer is such "
+        flag(
+            "--yes-no WHERE",
+            "When token F1 compares `yes`, `no`, `noanswer` as whole answers: gold (if a correct answer is such "
             "a word), always (HotpotQA), never (SQuAD).",
         ),
     ] = "gold",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from triplecheck.app.console import is_quiet, print_json, printable, reporting, stderr, stdout, waiting
-from triplecheck.app.options import ModelOptions, flattened
+from triplecheck.app.options import ModelOptions, flag, flattened
 
 if TYPE_CHECKING:
     from triplecheck.app.config import Settings
@@ -31,10 +31,7 @@ def verify(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="Any text, in quotes; `-` reads standard input.")],
     run: ModelOptions,
     plausible: Annotated[
-        float,
-        typer.Option(
-            metavar="X", min=0.0, max=1.0, help="Maximum rank of a plausible tail, as a share of all entities."
-        ),
+        float, flag("--plausible X", "Maximum rank of a plausible tail, as a share of all entities.", min=0.0, max=1.0)
     ] = 0.05,
 ) -> None:
     """Check a text against a knowledge graph, statement by statement.

@@ -1,4 +1,4 @@
-"""The bundled knowledge base: built on first use, kept, built anew where needed; and the demonstration on it."""
+"""The bundled knowledge base: built on first use, cached, rebuilt when damaged; and the demonstration."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_two_processes_at_once_find_the_real_one(process: Process, tmp_path: Pat
     assert len(entries(tmp_path / "c")) == 1
 
 
-def test_it_is_asked_where_no_other_is_named(run: Run, fresh_dspy: None, cache: Path) -> None:
+def test_it_is_the_default(run: Run, fresh_dspy: None, cache: Path) -> None:
     result = run("ask", "Who wrote The Master and Margarita?", "--json")
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)

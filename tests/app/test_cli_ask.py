@@ -1,4 +1,4 @@
-"""`triplecheck ask`: answers with proof, one JSON object for scripts, and what becomes of mistakes."""
+"""`triplecheck ask`: answers with proof, one JSON object for scripts, and errors."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_an_abstention_is_an_answer(run: Run, kb: Path, ignorant: str) -> None:
     assert "No answer" in result.stdout
 
 
-def test_what_a_budget_allowed_is_told_when_it_is_spent(run: Run, kb: Path, reader: str) -> None:
+def test_a_spent_budget_is_an_error_with_the_cost_so_far(run: Run, kb: Path, reader: str) -> None:
     result = run("ask", QUESTION, "--kb", kb, "--lm", reader, "--budget-calls", 2, "--json")
     assert result.exit_code == 4
     assert not result.stdout
@@ -99,13 +99,13 @@ def test_what_a_budget_allowed_is_told_when_it_is_spent(run: Run, kb: Path, read
     assert "2 calls" in result.stderr.splitlines()[-1]
 
 
-def test_a_question_of_nothing_known_is_abstained_from(run: Run, kb: Path, fresh_dspy: None) -> None:
+def test_a_question_about_unknown_entities_is_abstained_from(run: Run, kb: Path, fresh_dspy: None) -> None:
     found = json.loads(run("ask", "Who won the cup final?", "--kb", kb, "--json").stdout)
     assert found["abstained"] is True
     assert found["reason"]
 
 
-def test_the_extractive_engine_is_named_as_what_it_is(run: Run, kb: Path, fresh_dspy: None) -> None:
+def test_the_extractive_engine_is_named(run: Run, kb: Path, fresh_dspy: None) -> None:
     result = run("ask", QUESTION, "--kb", kb)
     assert result.exit_code == 0
     assert "model: extractive" in result.stdout
@@ -154,14 +154,14 @@ def test_a_question_of_100_kilobytes_is_refused_in_a_process_too(process: Proces
     assert len(result.stderr) < 1_000
 
 
-def test_bytes_that_are_no_text_do_no_harm(kb: Path) -> None:
+def test_a_question_that_is_not_utf8_is_answered(kb: Path) -> None:
     command = [sys.executable, "-m", "triplecheck.app.main", "ask", b"who\xff\xfe?", "--kb", str(kb), "--json"]
     result = subprocess.run(command, capture_output=True, cwd=Path(__file__).parents[2], timeout=300, check=False)
     assert result.returncode == 0, result.stderr
     assert json.loads(result.stdout)["abstained"] is True
 
 
-def test_a_model_out_of_reach_is_told_apart(process: Process, kb: Path) -> None:
+def test_an_unreachable_model_has_an_exit_code_of_its_own(process: Process, kb: Path) -> None:
     with socket.socket() as taken:  # bound, never listening: nobody answers there
         taken.bind(("127.0.0.1", 0))
         base = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"

@@ -29,7 +29,7 @@ def test_a_program_is_compiled_measured_and_asked(run: Run, elsewhere: Path, fre
     assert made.exit_code == 0, made.output
     assert "BootstrapFewShot may take" in made.stderr and "reads no instructions" in made.stderr
     assert "before" in made.stdout and "after" in made.stdout and "(chosen)" in made.stdout
-    assert "Bootstrapped" not in made.output, "what DSPy prints is none of it"
+    assert "Bootstrapped" not in made.output, "nothing that DSPy prints"
     again = json.loads(run(*words, "--out", "run", "--json").stdout)
     assert again["after"]["f1"] == 1
     assert again["usage"]["cached_calls"] == again["usage"]["calls"]
@@ -46,7 +46,7 @@ def test_only_an_estimate(run: Run, fresh_dspy: None) -> None:
     assert not Path("run/bundle").exists()
 
 
-def test_what_a_file_of_questions_is_called_changes_nothing(run: Run, elsewhere: Path, fresh_dspy: None) -> None:
+def test_the_name_of_a_file_of_questions_changes_nothing(run: Run, elsewhere: Path, fresh_dspy: None) -> None:
     asked = bundled_questions("train").read_bytes()
     told = []
     for name in ("films.jsonl", "bundled.jsonl"):
@@ -69,7 +69,7 @@ def test_what_a_file_of_questions_is_called_changes_nothing(run: Run, elsewhere:
         (("ask", QUESTION, "--bundle", "nowhere"), 2, "no such file; name the directory of a bundle"),
     ],
 )
-def test_what_is_wrong_is_said(words: tuple[object, ...], code: int, message: str, run: Run, fresh_dspy: None) -> None:
+def test_errors_name_the_cause(words: tuple[object, ...], code: int, message: str, run: Run, fresh_dspy: None) -> None:
     result = run(*words)
     assert (result.exit_code, message in result.stderr.replace("\n", " ")) == (code, True), result.output
 

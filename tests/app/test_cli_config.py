@@ -1,4 +1,4 @@
-"""Configuration: file, environment and flags, in this order of strength."""
+"""Configuration: file, environment and flags, flags come first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def write(text: str) -> None:
     Path("triplecheck.toml").write_text(text, "utf-8")
 
 
-def test_nothing_configured_means_the_defaults() -> None:
+def test_the_defaults() -> None:
     settings = load_settings(lm=None, roles={})
     assert (settings.kb, settings.program, settings.lm, settings.roles) == (None, "kerag", None, {})
     assert settings.budget.calls is None
@@ -41,7 +41,7 @@ def test_roles_come_from_tables_and_from_one_variable(monkeypatch: pytest.Monkey
     assert load_settings().roles == {"prune": "g/h", "link": "i/j"}
 
 
-def test_a_model_given_as_a_flag_plays_all_roles_but_those_given_beside_it() -> None:
+def test_a_model_given_as_a_flag_is_that_of_all_roles_but_those_given_with_it() -> None:
     write('lm = "a/b"\n[roles]\nanswer = "c/d"')
     assert load_settings(lm="extractive").roles == {}
     assert load_settings(lm="extractive", roles={"prune": "e/f"}).roles == {"prune": "e/f"}
@@ -71,7 +71,7 @@ def test_an_error_in_the_file_says_what_and_where(run: Run, text: str, said: tup
     assert "Traceback" not in result.stderr
 
 
-def test_a_file_that_is_no_text_is_an_error_too() -> None:
+def test_a_file_that_is_not_utf8_is_an_error() -> None:
     Path("triplecheck.toml").write_bytes(b"lm = '\xff'")
     with pytest.raises(UserError, match="not UTF-8"):
         load_settings()
@@ -94,7 +94,7 @@ def test_a_flag_in_error_is_named_as_a_flag() -> None:
         load_settings(budget={"calls": -1})
 
 
-def test_options_are_toml_where_they_can_be() -> None:
+def test_options_are_parsed_as_toml_if_possible() -> None:
     given = parse_options(["filtering=none", "multi_entity=false", "bounds.values=50", "bounds.triples=1_000"])
     assert given == {"filtering": "none", "multi_entity": False, "bounds": {"values": 50, "triples": 1000}}
     with pytest.raises(UserError, match="bounds"):

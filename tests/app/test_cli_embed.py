@@ -1,4 +1,4 @@
-"""`triplecheck kb embed` and `kb plausibility`: embeddings trained, judged, and told of."""
+"""`triplecheck kb embed` and `kb plausibility`: embeddings trained, measured and shown."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def nations(run: Run, elsewhere: Path) -> str:
     return "nations"
 
 
-def test_embeddings_are_trained_judged_and_told_of(run: Run, nations: str, elsewhere: Path) -> None:
+def test_embeddings_are_trained_measured_and_shown(run: Run, nations: str, elsewhere: Path) -> None:
     trained = run("kb", "embed", nations, *QUICK)
     assert trained.exit_code == 0, trained.output
     assert "MRR" in trained.stdout and "4 epochs by sampled" in trained.stdout
@@ -56,7 +56,7 @@ def test_without_embeddings_the_way_out_is_named(run: Run, nations: str) -> None
     ("words", "says"),
     [(["--model", "Komplex"], "ComplEx"), (["--loop", "own"], "auto, pykeen, sampled"), (["--epochs", "0"], "epochs")],
 )
-def test_what_cannot_be_trained_is_refused(run: Run, nations: str, words: list[str], says: str) -> None:
+def test_wrong_options_are_refused(run: Run, nations: str, words: list[str], says: str) -> None:
     result = run("kb", "embed", nations, *words)
     assert result.exit_code == 2
     assert says in result.output

@@ -80,7 +80,7 @@ def test_a_spent_budget_stops_the_run_and_says_how_to_go_on(
     assert "not_run 3" in result.stdout
 
 
-def test_models_out_of_reach_are_told_apart(process: Process, kb: Path, questions: Path) -> None:
+def test_unreachable_models_have_an_exit_code_of_their_own(process: Process, kb: Path, questions: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         base = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
@@ -133,7 +133,7 @@ def test_a_mistake_is_one_clear_message(
     assert "Traceback" not in result.stderr
 
 
-def test_without_files_the_bundled_ones_are_used(run: Run, fresh_dspy: None) -> None:
+def test_the_bundled_questions_are_the_default(run: Run, fresh_dspy: None) -> None:
     result = run("eval", "kerag", "--limit", 3, "--json")
     assert result.exit_code == 0, result.output
     summary = json.loads(result.stdout)

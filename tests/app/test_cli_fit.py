@@ -49,6 +49,6 @@ def test_a_program_is_fitted_asked_and_evaluated(run: Run, elsewhere: Path, fres
         (("ask", QUESTION, "--option", "abstain_below=often"), 2, "abstain_below cannot be 'often'"),
     ],
 )
-def test_what_is_wrong_is_said(words: tuple[object, ...], code: int, message: str, run: Run, fresh_dspy: None) -> None:
+def test_errors_name_the_cause(words: tuple[object, ...], code: int, message: str, run: Run, fresh_dspy: None) -> None:
     result = run(*words)
     assert (result.exit_code, message in result.stderr.replace("\n", " ")) == (code, True), result.output

@@ -48,7 +48,7 @@ def test_columns_are_named_by_map(run: Run, elsewhere: Path) -> None:
     assert KnowledgeBase.open("out").graph.find("Ada") is not None
 
 
-def test_out_that_was_swallowed_by_triples_is_explained(run: Run, files: tuple[Path, Path]) -> None:
+def test_a_missing_out_after_triples_is_explained(run: Run, files: tuple[Path, Path]) -> None:
     result = run("kb", "build", "--triples", *files)
     assert result.exit_code == 2
     assert "name the directory to write" in result.stderr
@@ -92,7 +92,7 @@ def test_bad_lines_are_left_out_and_listed(run: Run, elsewhere: Path) -> None:
     assert KnowledgeBase.open("out").manifest.skipped == 1
 
 
-def test_info_tells_what_is_there(run: Run, kb: Path) -> None:
+def test_info_shows_the_contents(run: Run, kb: Path) -> None:
     about = json.loads(run("kb", "info", kb, "--verify", "--json").stdout)
     assert about["counts"]["triples"] == 5
     assert about["counts"]["documents"] == 1
@@ -146,7 +146,7 @@ def test_search_says_when_it_finds_nothing_and_keeps_to_its_limit(run: Run, kb: 
     assert len(json.loads(run("kb", "search", kb, "Paul Hindemith", "--limit", 1, "--json").stdout)["candidates"]) == 1
 
 
-def test_what_would_steer_a_terminal_is_not_printed(run: Run, elsewhere: Path) -> None:
+def test_control_characters_are_not_printed(run: Run, elsewhere: Path) -> None:
     (elsewhere / "evil.tsv").write_text("\x1b[31mred[/bold]\tis\tb\n", "utf-8")
     run("kb", "build", "out", "--triples", "evil.tsv", "--no-vectors")
     result = run("kb", "search", "out", "red")

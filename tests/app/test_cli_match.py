@@ -1,4 +1,4 @@
-"""`triplecheck kb match`: patterns over a knowledge base, with what proves each answer."""
+"""`triplecheck kb match`: patterns over a knowledge base, with the proof of each answer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cli_support import Run
 PUPILS = "?pupil 'student of' 'Paul Hindemith'"
 
 
-def test_what_satisfies_the_patterns_stands_with_its_triples(run: Run, kb: object) -> None:
+def test_answers_are_shown_with_their_triples(run: Run, kb: object) -> None:
     result = run("kb", "match", kb, f"{PUPILS}; ?pupil 'born in' ?town")
     assert result.exit_code == 0, result.output
     assert "Bernhard Heiden → student of → Paul Hindemith; Bernhard Heiden → born in → Frankfurt" in result.stdout

@@ -25,7 +25,7 @@ def test_a_report_is_written_printed_and_says_how_it_was_made(run: Run, kbs: Pat
     assert result.exit_code == 0
     assert "| bundled test | 4 |" in result.stdout
     assert "Made by `triplecheck report kerag --only sets --limit 4`." in result.stdout
-    assert "popqa" in result.stderr, "what is not at hand is told"
+    assert "popqa" in result.stderr, "missing data is listed"
     assert (tmp_path / "report" / "report.md").read_text("utf-8").strip() == result.stdout.strip()
     assert (tmp_path / "report" / "cells.csv").is_file() and (tmp_path / "report" / "errors.md").is_file()
 

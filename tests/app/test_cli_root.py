@@ -21,7 +21,7 @@ def test_help_is_there_for_every_command(run: Run) -> None:
         assert "Examples" in result.stdout or words in (["kb"], ["lm"])
 
 
-def test_help_waits_for_no_library() -> None:
+def test_help_imports_no_library() -> None:
     heavy = (
         "import sys; from triplecheck.app.main import app; "
         "print(sorted({'numpy', 'pyarrow', 'dspy', 'torch', 'triplecheck.kg'} & {*sys.modules}))"
@@ -67,7 +67,7 @@ def test_programs_are_listed_with_their_options(run: Run) -> None:
     assert run("programs", "-q").stdout.split() == list(listed)
 
 
-def test_version_is_told(run: Run) -> None:
+def test_version_is_printed(run: Run) -> None:
     assert run("--version").stdout.startswith("triplecheck ")
 
 
@@ -78,13 +78,13 @@ def test_an_unknown_command_is_the_users_mistake(run: Run, words: list[str]) -> 
     assert "fly" in result.stderr
 
 
-def test_a_reader_that_hangs_up_is_no_error(elsewhere: object) -> None:
+def test_a_closed_pipe_is_not_an_error(elsewhere: object) -> None:
     command = f"{sys.executable} -m triplecheck.app.main kb build --help | head -n 1"
     result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=_ROOT, check=False)
     assert "Traceback" not in result.stderr
 
 
-def test_the_documentation_is_what_the_help_texts_say() -> None:
+def test_the_documentation_matches_the_help_texts() -> None:
     from triplecheck.app.cli_docs import main
 
     assert main(["--check"]) == 0

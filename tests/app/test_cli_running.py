@@ -1,4 +1,4 @@
-"""`triplecheck eval`: where it runs and whom it tells, as words of a command line."""
+"""`triplecheck eval`: executors, trackers and progress."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from triplecheck.evals import Progress
 
 
 @pytest.mark.parametrize(
-    ("words", "meant"),
+    ("words", "expected"),
     [
         ("kerag --mlflow", "kerag --mlflow|"),
         ("--mlflow kerag", "--mlflow| kerag"),
@@ -24,8 +24,8 @@ from triplecheck.evals import Progress
         ("kerag", "kerag"),
     ],
 )
-def test_mlflow_may_stand_without_an_address(words: str, meant: str) -> None:
-    assert with_value(words.split(), "--mlflow") == meant.replace("|", " |").replace("|", "").split(" ")
+def test_mlflow_takes_an_optional_address(words: str, expected: str) -> None:
+    assert with_value(words.split(), "--mlflow") == expected.replace("|", " |").replace("|", "").split(" ")
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_progress_shows_score_errors_and_the_time_left() -> None:
     assert shown == [("asking: hits@1 0.500 errors 1 2 min left", 3, 10), ("asking:", 0, 10)]
 
 
-def test_a_run_is_logged_beside_its_rows(run: Run, kb: Path, elsewhere: Path, fresh_dspy: None) -> None:
+def test_a_run_is_logged_into_its_directory(run: Run, kb: Path, elsewhere: Path, fresh_dspy: None) -> None:
     pytest.importorskip("mlflow")
     questions = elsewhere / "one.jsonl"
     questions.write_text(json.dumps({"id": "q1", "question": QUESTION, "answers": ["Germany"]}), "utf-8")
@@ -55,13 +55,13 @@ def test_a_run_is_logged_beside_its_rows(run: Run, kb: Path, elsewhere: Path, fr
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["--executor", "spark"], "no executor 'spark'; there are: threads, ray"),
         (["--ray-address", "auto"], "give both"),
     ],
 )
-def test_what_cannot_be_is_refused(run: Run, words: list[str], told: str) -> None:
+def test_a_wrong_executor_is_refused(run: Run, words: list[str], message: str) -> None:
     result = run("eval", "kerag", *words)
     assert result.exit_code == 2
-    assert told in result.stderr
+    assert message in result.stderr

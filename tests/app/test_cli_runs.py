@@ -1,4 +1,4 @@
-"""`triplecheck runs` and `triplecheck rescore`: evaluations looked at again, predictions scored again."""
+"""`triplecheck runs` and `triplecheck rescore`: runs listed, shown and compared, predictions scored."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_two_runs_are_compared(run: Run, evaluations: tuple[Path, Path]) -> None
     assert found["metrics"][0]["n"] == 2
 
 
-def test_what_is_no_run_is_refused(run: Run, elsewhere: Path) -> None:
+def test_a_folder_that_is_not_a_run_is_refused(run: Run, elsewhere: Path) -> None:
     for words in (["show", "none"], ["compare", "none", "none"]):
         result = run("runs", *words)
         assert result.exit_code == 2
