@@ -86,9 +86,9 @@ BAD_LINES = {
     "not JSON": b'{"text": "x"',
     "JSON object": b"[1, 2]",
     "no field 'text'": b'{"title": "x"}',
-    "'text' holds int": b'{"text": 5}',
-    "'node' holds list": b'{"text": "x", "node": ["Q1"]}',
-    "'id' holds bool": b'{"text": "x", "id": true}',
+    "'text' contains int": b'{"text": 5}',
+    "'node' contains list": b'{"text": "x", "node": ["Q1"]}',
+    "'id' contains bool": b'{"text": "x", "id": true}',
     "not UTF-8": b'{"text": "\xff"}',
     "surrogate": b'{"text": "\\ud83d"}',
 }
@@ -290,7 +290,7 @@ def test_a_failed_build_changes_nothing(tmp_path: Path) -> None:
 
 def test_a_directory_that_holds_something_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(KnowledgeBaseError, match="something else"):
+    with pytest.raises(KnowledgeBaseError, match="something other than documents"):
         DocumentStore.build(DOCUMENTS, tmp_path)
     with pytest.raises(KnowledgeBaseError, match="no documents here"):
         DocumentStore.open(tmp_path)

@@ -12,8 +12,8 @@ from embedding_parts import QUICK, pykeen_graph, split_of
 from kg_parts import built
 
 from triplecheck.kg import KnowledgeBase
-from triplecheck.kg.embedding import TrainingOptions, loops, training
-from triplecheck.kg.embedding.install import checkpoint_folder, train_into
+from triplecheck.kg.embedding import TrainingOptions, training
+from triplecheck.kg.embedding.embeddings import checkpoint_folder, train_into
 from triplecheck.kg.embedding.models import arrays_of
 from triplecheck.kg.embedding.training import train
 from triplecheck.kg.errors import KnowledgeBaseError, UserError
@@ -102,7 +102,7 @@ def test_fewer_epochs_than_are_done_already_end_a_training(
 def test_single_triples_against_drawn_ones_where_all_tails_are_too_many(
     nations: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loops, "_LARGEST_BATCH", 1000)
+    monkeypatch.setattr(training, "_LARGEST_BATCH", 1000)
     assert train(split_of(nations), replace(QUICK, model="TransE", loop="pykeen", epochs=1)).loop == "slcwa"
 
 

@@ -30,8 +30,7 @@ from triplecheck.kg.patterns import (
     relax,
     support,
 )
-from triplecheck.kg.patterns.adjacency import Adjacency, GraphAdjacency
-from triplecheck.kg.patterns.compiled import CompiledAdjacency
+from triplecheck.kg.patterns.adjacency import Adjacency, CompiledAdjacency, GraphAdjacency
 from triplecheck.kg.sparql import OxigraphClient, SparqlGraph
 from triplecheck.kg.types import Edge
 

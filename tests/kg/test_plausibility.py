@@ -1,4 +1,4 @@
-"""Scores of triples by the graph's embeddings, the reasons for those without, and how far the scores can be trusted."""
+"""Scores of triples by the embeddings, reasons for missing scores, and how well the scores are calibrated."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from kg_parts import built
 
 from triplecheck.kg import KnowledgeBase
-from triplecheck.kg.embedding.install import train_into
+from triplecheck.kg.embedding.embeddings import train_into
 from triplecheck.kg.errors import UserError
 from triplecheck.kg.plausibility import METHODS, Plausibility, Skip, calibrate
 from triplecheck.kg.plausibility.calibration import CORRUPTIONS, UNITS, corrupt
-from triplecheck.kg.plausibility.picture import draw
+from triplecheck.kg.plausibility.report import draw
 from triplecheck.kg.types import Direction
 
 

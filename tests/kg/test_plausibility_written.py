@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from triplecheck.kg.plausibility.written import agrees
 from triplecheck.kg.types import XSD, Literal
+from triplecheck.kg.values import agrees
 
 BIRTH = Literal("1899-08-13", XSD + "date")
 YEAR = Literal("1979", XSD + "gYear")

@@ -16,9 +16,8 @@ from triplecheck.kg.documents import Document
 from triplecheck.kg.encode import Encoder
 from triplecheck.kg.export import raw_of
 from triplecheck.kg.skb import VectorSearch, described
-from triplecheck.kg.skb.lazy_vectors import LazyVectors
-from triplecheck.kg.skb.relation_text import NAMES_PER_RELATION, relation_texts
-from triplecheck.kg.skb.search import NodeSearches
+from triplecheck.kg.skb.node_documents import NAMES_PER_RELATION, relation_texts
+from triplecheck.kg.skb.search import LazyVectors, NodeSearches
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from sparql_endpoint import serve
 
 from triplecheck.kg.errors import GraphUnavailableError
 from triplecheck.kg.sparql import HttpClient, OxigraphClient, RdflibClient, SparqlClient, SparqlGraph, Term, Vocabulary
-from triplecheck.kg.sparql.client import Row
+from triplecheck.kg.sparql.client import Binding
 from triplecheck.kg.types import Direction, Literal
 
 EX = "http://example.org/"
@@ -53,7 +53,7 @@ class CountingClient:
         self.name, self.keeps_blank_nodes = client.name, client.keeps_blank_nodes
         self.asked: list[tuple[str, int]] = []
 
-    def select(self, query: str, bindings: Mapping[str, Term] | None = None) -> list[Row]:
+    def select(self, query: str, bindings: Mapping[str, Term] | None = None) -> list[Binding]:
         rows = self._client.select(query, bindings)
         self.asked.append((query, len(rows)))
         return rows
@@ -156,7 +156,7 @@ class TestTypes:
 
     def test_a_store_too_slow_to_count_them_gives_those_of_a_sample(self, caplog: pytest.LogCaptureFixture) -> None:
         class Slow(CountingClient):
-            def select(self, query: str, bindings: Mapping[str, Term] | None = None) -> list[Row]:
+            def select(self, query: str, bindings: Mapping[str, Term] | None = None) -> list[Binding]:
                 if "ORDER BY" in query and "LIMIT 100000" not in query:
                     raise GraphUnavailableError("too slow")
                 return super().select(query, bindings)
@@ -231,7 +231,7 @@ class TestValues:
 
     def test_a_store_too_large_to_tell_is_asked_for_common_kinds(self, caplog: pytest.LogCaptureFixture) -> None:
         class Large(CountingClient):
-            def select(self, query: str, bindings: Mapping[str, Term] | None = None) -> list[Row]:
+            def select(self, query: str, bindings: Mapping[str, Term] | None = None) -> list[Binding]:
                 if "DATATYPE(?y) AS ?d" in query:
                     raise GraphUnavailableError("too slow")
                 return super().select(query, bindings)

@@ -157,8 +157,8 @@ class TestMalformed:
     @pytest.mark.parametrize(
         ("line", "reason"),
         [
-            (b"a\tr", "2 fields where 3 are expected"),
-            (b"a\tr\tb\tc", "4 fields where 3 are expected"),
+            (b"a\tr", "2 fields, 3 expected"),
+            (b"a\tr\tb\tc", "4 fields, 3 expected"),
             (b"a\t\tb", "empty relation"),
             (b"\tr\t ", "empty head, tail"),
             (b"a\tr\tb\x00", "NUL"),
@@ -194,7 +194,7 @@ class TestMalformed:
         assert refusal(path).line == 2
         raw = read_triples(path, skip_bad=True)
         assert rows(raw) == [("a", "r", "b")]
-        assert [(bad.line, bad.reason) for bad in raw.skipped] == [(2, "a quote is opened and never closed")]
+        assert [(bad.line, bad.reason) for bad in raw.skipped] == [(2, "a quote is never closed")]
 
     def test_a_quote_within_a_field_is_text(self, tmp_path: Path) -> None:
         path = write(tmp_path / "a.csv", 'disk,size,5"\nb,r\ndisk,size,"8"" or\n5"""\n')
@@ -331,7 +331,7 @@ class TestDescriptions:
 
     def test_a_malformed_line_of_a_table_is_refused(self, tmp_path: Path) -> None:
         path = write(tmp_path / "e.tsv", "id\tlabel\nQ1\tAda\nQ2\n")
-        with pytest.raises(ReadError, match="2 are expected") as caught:
+        with pytest.raises(ReadError, match="2 expected") as caught:
             read_entities(path)
         assert caught.value.line == 3
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from triplecheck.kg._half import as_float32
+from triplecheck.kg._arrays import as_float32
 from triplecheck.kg.errors import KnowledgeBaseError
 from triplecheck.kg.vectors import VectorIndex
 
