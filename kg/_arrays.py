@@ -8,6 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
+FloatArray = npt.NDArray[np.float32]
+"""Vectors or scores."""
+RowArray = npt.NDArray[np.int64]
+"""Row numbers."""
 
 
 def concat_ranges(starts: Array, stops: Array) -> Array:

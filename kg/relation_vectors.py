@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from triplecheck.kg._arrays import FloatArray
 from triplecheck.kg.encode import Encoder
 from triplecheck.kg.types import Relation
-
-FloatArray = npt.NDArray[np.float32]
 
 
 def relation_texts(relation: Relation) -> list[str]:

@@ -18,11 +18,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from triplecheck.kg._arrays import as_float32
+from triplecheck.kg._arrays import FloatArray, RowArray, as_float32
 from triplecheck.kg.errors import KnowledgeBaseError
-
-FloatArray = npt.NDArray[np.float32]
-RowArray = npt.NDArray[np.int64]
 
 HNSW_ROWS = 200_000
 """Rows above which `VectorIndex.save` adds an HNSW graph."""

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from triplecheck.kg import manifest
+from triplecheck.kg._arrays import FloatArray
 from triplecheck.kg._atomic import write_text
 from triplecheck.kg.embedding import _files
 from triplecheck.kg.embedding.models import TrainingOptions, arrays_of, norm_of
 from triplecheck.kg.embedding.ranking import Quality, Triples, split, triples_of
-from triplecheck.kg.embedding.scoring import ArrayScorer, FloatArray, Scorer, interaction_of
+from triplecheck.kg.embedding.scoring import ArrayScorer, Scorer, interaction_of
 from triplecheck.kg.embedding.training import Trained, train
 from triplecheck.kg.errors import KnowledgeBaseError
 from triplecheck.kg.graph import IntArray

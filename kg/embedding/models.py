@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from triplecheck.kg.embedding.scoring import FloatArray, interaction_of
+from triplecheck.kg._arrays import FloatArray
+from triplecheck.kg.embedding.scoring import interaction_of
 from triplecheck.kg.errors import UserError
 from triplecheck.kg.graph import IntArray
 

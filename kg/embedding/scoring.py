@@ -15,10 +15,9 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from triplecheck.kg._arrays import as_float32
+from triplecheck.kg._arrays import FloatArray, as_float32
 from triplecheck.kg.graph import IntArray
 
-FloatArray = npt.NDArray[np.float32]
 QueryFunction = Callable[[FloatArray, FloatArray], FloatArray]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from triplecheck.kg._arrays import distinct, positions_in_runs
+from triplecheck.kg._arrays import RowArray, distinct, positions_in_runs
 from triplecheck.kg._atomic import replaced_directory
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.documents import Document, DocumentStore
@@ -49,8 +49,6 @@ def relation_texts(graph: Graph, nodes: Sequence[int] | npt.NDArray[np.int64]) -
             lines[int(near[start])].append(f"{head}: {listed}{rest}")
     return ["\n".join(lines[int(node)]) for node in at]
 
-
-RowArray = npt.NDArray[np.int64]
 
 _BATCH = 2048  # nodes rendered per batch
 _NODES, _LENGTHS, _DOCUMENTS = "nodes.npy", "text_lengths.npy", "documents"

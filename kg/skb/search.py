@@ -25,15 +25,12 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from triplecheck.kg._arrays import distinct
+from triplecheck.kg._arrays import FloatArray, RowArray, distinct
 from triplecheck.kg.encode import Encoder
 from triplecheck.kg.errors import KnowledgeBaseError
 from triplecheck.kg.graph import IntArray
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.skb.node_documents import NodeDocuments
-
-FloatArray = npt.NDArray[np.float32]
-RowArray = npt.NDArray[np.int64]
 
 _CHUNK = 128  # rows encoded between two writes: the work that an interruption can lose
 _SCORED_AT_ONCE = 8192  # rows converted to float32 per block

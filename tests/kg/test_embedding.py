@@ -146,7 +146,7 @@ class Constant:
 
 
 @pytest.mark.parametrize("value", [1.0, float("nan")])
-def test_a_model_that_tells_nothing_apart_is_not_taken_for_a_good_one(value: float) -> None:
+def test_a_model_with_equal_scores_does_not_rank_well(value: float) -> None:
     scorer: Scorer = Constant(value)
     triples = np.unique(random_triples(40), axis=0)
     parts = TripleSplit(triples[:0], triples[:0], triples, ENTITIES, RELATIONS)

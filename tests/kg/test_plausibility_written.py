@@ -42,5 +42,5 @@ HEIGHT = Literal("1.85", XSD + "decimal")
         ("1979", Literal("a text"), None),
     ],
 )
-def test_a_value_agrees_as_precisely_as_it_is_written(written: str, value: Literal, agreed: bool | None) -> None:
+def test_a_value_agrees_at_the_precision_of_the_text(written: str, value: Literal, agreed: bool | None) -> None:
     assert agrees(written, value) is agreed

@@ -134,7 +134,7 @@ def test_a_refused_connection() -> None:
 
 
 @pytest.mark.parametrize("address", ["", "example.org/sparql", "file:///etc/hosts", "ftp://a/b", "http://"])
-def test_only_http_addresses_are_taken(address: str) -> None:
+def test_only_http_urls_are_accepted(address: str) -> None:
     with pytest.raises(UserError, match="not the URL of a SPARQL endpoint"):
         HttpClient(address)
 

@@ -74,7 +74,7 @@ class TestBlankNodes:
             return graph_of(WITH_BLANK)
         return SparqlGraph(RdflibClient(rdflib.Graph().parse(data=WITH_BLANK, format="turtle")))
 
-    def test_in_process_they_are_entities_like_others(self, graph: SparqlGraph) -> None:
+    def test_in_process_they_are_ordinary_entities(self, graph: SparqlGraph) -> None:
         a, b, owns, made_by = node(graph, "a"), node(graph, "b"), relation(graph, "owns"), relation(graph, "made_by")
         (thing,) = set(graph.neighbors(a, owns).tolist()) - {node(graph, "c")}
         assert graph.node_id(thing).startswith("_:")
@@ -123,7 +123,7 @@ class TestCost:
         assert graph.contains_many(edges.heads, edges.relations, edges.tails).all()
         assert len(client.asked) == 9
 
-    def test_a_hub_is_not_sent_whole_where_there_is_a_limit(self) -> None:
+    def test_a_limit_keeps_a_hub_from_being_sent_completely(self) -> None:
         graph, client = counted("\n".join(f"ex:hub ex:has ex:n{i} . ex:n{i} ex:of ex:hub ." for i in range(2000)))
         edges = graph.expand([node(graph, "hub")], limit_per_node=5)
         assert (len(edges), edges.total) == (10, 4000)

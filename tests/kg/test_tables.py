@@ -59,7 +59,7 @@ class TestTriples:
         content = "subject\tpredicate\tobject\n"
         assert rows(read_triples(write(tmp_path / "a.tsv", content))) == [("subject", "predicate", "object")]
 
-    def test_a_header_stands_on_the_first_line_only(self, tmp_path: Path) -> None:
+    def test_a_header_is_only_on_the_first_line(self, tmp_path: Path) -> None:
         raw = read_triples(write(tmp_path / "a.tsv", TWO + "head\trelation\ttail\n"))
         assert rows(raw)[-1] == ("head", "relation", "tail")
 
@@ -176,7 +176,7 @@ class TestMalformed:
         assert reason in error.reason
         assert str(error).startswith(f"{tmp_path / name}:3: ")
 
-    def test_it_is_counted_with_its_reason_where_bad_lines_are_skipped(self, tmp_path: Path) -> None:
+    def test_a_skipped_line_is_counted_with_its_reason(self, tmp_path: Path) -> None:
         path = write(tmp_path / "a.tsv", TWO.encode() + b"a\tr\n" + TWO.encode() + b"\xff\xfe\tr\tb\n")
         raw = read_triples(path, skip_bad=True)
         assert rows(raw) == TWO_ROWS * 2
