@@ -288,7 +288,7 @@ class TestRefused:
             folder = Path(shutil.copytree(pristine, tmp_path / "kb"))
             content = (folder / name).read_bytes()
             (folder / name).write_bytes(content[:-1])
-            with pytest.raises(KnowledgeBaseError, match=rf"{name}: {size - 1} bytes where {size}"):
+            with pytest.raises(KnowledgeBaseError, match=rf"{name}: {size - 1} bytes instead of {size}"):
                 KnowledgeBase.open(folder)
             shutil.rmtree(folder)
 
