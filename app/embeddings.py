@@ -79,7 +79,7 @@ def embed(
     )
     opened = open_base(kb)
     with reporting(stderr(), "loading PyKEEN") as tell:
-        from triplecheck.kg.embedding.install import train_into
+        from triplecheck.kg.embedding.embeddings import train_into
 
         trained = train_into(opened, options, tell)
     course, quality = trained.course, trained.quality

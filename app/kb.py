@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from triplecheck.kg import KnowledgeBase
     from triplecheck.kg.readers import BadLine
-    from triplecheck.kg.readers.control import Stanza
+    from triplecheck.kg.readers.debian import Stanza
 
 _BAD_LINES_SHOWN = 10
 
@@ -146,16 +146,14 @@ def build_debian(
     """
     with waiting(stderr(), "loading"):
         from triplecheck.kg import build
-        from triplecheck.kg.readers import apt
-        from triplecheck.kg.readers.control import read_stanzas
-        from triplecheck.kg.readers.debian import read_debian
+        from triplecheck.kg.readers.debian import available_packages, read_debian, read_stanzas, translations
     with reporting(stderr(), "reading") as tell:
         known: list[Stanza] = []
         if translation is not None:
             known = list(read_stanzas(translation))
         elif packages is None:
-            known = list(apt.translations())
-        raw, documents = read_debian(apt.available_packages() if packages is None else read_stanzas(packages), known)
+            known = list(translations())
+        raw, documents = read_debian(available_packages() if packages is None else read_stanzas(packages), known)
         sources = [str(path or default) for path, default in ((packages, "apt-cache dumpavail"), (translation, "apt"))]
         kb = build(raw, out, documents=documents, sources=sources, progress=tell)
     stdout().print(_table(kb))

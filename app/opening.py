@@ -93,9 +93,10 @@ def open_knowledge_base(settings: Settings, progress: ProgressCallback | None = 
     """
     from triplecheck.kg import KnowledgeBase
     from triplecheck.kg.knowledge_base import BUNDLED, open_bundled
+    from triplecheck.kg.progress import no_progress
 
     if settings.kb is None or str(settings.kb) == BUNDLED:
-        return open_bundled(settings.cache, progress)
+        return open_bundled(settings.cache, progress or no_progress)
     return KnowledgeBase.open(settings.kb.expanduser())
 
 

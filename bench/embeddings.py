@@ -25,7 +25,7 @@ import json, resource, sys, time
 from pathlib import Path
 import numpy as np
 from triplecheck.kg.embedding import ArrayScorer, _files
-from triplecheck.kg.embedding.interactions import interaction_of
+from triplecheck.kg.embedding.scoring import interaction_of
 arrays, _ = _files.open_mapped(Path(sys.argv[1]))
 scorer = ArrayScorer(interaction_of("ComplEx"), arrays["entities"], arrays["relations"])
 rng = np.random.default_rng(0)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from bench import synthetic
 from bench.registry import Options, Row, figure
 from bench.timing import each, interleaved, percentile
-from triplecheck.kg import columnar_build, fuzzy, names
+from triplecheck.kg import columnar_build, names
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.linking import GraphLinker
 from triplecheck.kg.names import NameIndex, normalize
@@ -31,7 +31,7 @@ class _Named:
     labels: list[str]
     tolerant: GraphLinker
     exact: GraphLinker
-    trigrams: fuzzy.TrigramIndex
+    trigrams: names.TrigramIndex
 
     @classmethod
     def build(cls, count: int, work: Path) -> _Named:
@@ -42,9 +42,9 @@ class _Named:
         folder.mkdir()
         columnar_build.write_graph(numbered, folder)
         graph = ColumnarGraph(folder)
-        fuzzy.build(names.build(graph, folder), folder)
+        names.build_trigrams(names.build_names(graph, folder), folder)
         index = NameIndex(folder)
-        trigrams = fuzzy.TrigramIndex(folder, index)
+        trigrams = names.TrigramIndex(folder, index)
         return cls(labels, GraphLinker(graph, index, trigrams), GraphLinker(graph, index), trigrams)
 
 

@@ -1,7 +1,7 @@
 """The leak check: the same program with the facts withheld.
 
 What is answered correctly then comes from the model, from compiled prompts, or from the wording of the
-question: none of it from the knowledge base. The names stay, so that linking goes on as before.
+question: none of it from the knowledge base. Names are kept, so linking is unchanged.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The knowledge-graph library of Triplecheck. It knows no language model."""
+"""The knowledge-graph library of Triplecheck. It does not depend on any language model."""
 
 from triplecheck.kg.errors import (
     GraphUnavailableError,

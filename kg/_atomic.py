@@ -1,4 +1,4 @@
-"""Writing so that nothing half-done is ever seen: into a temporary place, then renamed."""
+"""Atomic writes: into a temporary place, then renamed, so that no reader sees a half-written file or directory."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from pathlib import Path
 
 @contextlib.contextmanager
 def replaced_directory(target: Path) -> Iterator[Path]:
-    """A new directory that takes the place of `target` when the block ends well, and vanishes when it does not.
+    """A new directory that replaces `target` if the block succeeds and is removed if it fails.
 
-    What stood at `target` is removed only after the new one is in place.
+    The old `target` is removed only after the new one is in place.
     """
     target = target.absolute()
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -31,7 +31,7 @@ def replaced_directory(target: Path) -> Iterator[Path]:
 
 
 def _put(new: Path, target: Path) -> bool:
-    """Move a directory to its target and remove what stood there; False if another process was faster."""
+    """Move a directory to its target and remove the old one; False if another process was faster."""
     aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.old-", dir=target.parent))
     try:
         with contextlib.suppress(FileNotFoundError):
@@ -50,12 +50,12 @@ def _put(new: Path, target: Path) -> bool:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a small file whole or not at all."""
+    """Write a small file atomically."""
     write_bytes(path, text.encode("utf-8"))
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a small file whole or not at all."""
+    """Write a small file atomically."""
     path = path.absolute()
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:

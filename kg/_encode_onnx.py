@@ -1,8 +1,8 @@
-"""BERT sentence encoders in ONNX Runtime, straight from a sentence-transformers directory.
+"""BERT sentence encoders in ONNX Runtime, loaded directly from a sentence-transformers directory.
 
-The graph is a few dozen nodes, described here with `onnx.helper`; the weights are handed over as they
-stand in `model.safetensors`. So nothing is exported or kept on disk, torch is never imported, and
-a session is ready in about 0.2 s. The fused operators are documented in ONNX Runtime's ContribOperators.md.
+The graph of a few dozen nodes is built here with `onnx.helper`; the weights are passed as they are in
+`model.safetensors`. So nothing is exported or stored, torch is never imported, and a session is ready in about 0.2 s.
+The fused operators are documented in ONNX Runtime's ContribOperators.md.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float32]
+from triplecheck.kg._arrays import FloatArray
 
 _FUSED = "com.microsoft"
 _PLAIN = (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"])
@@ -26,7 +25,7 @@ _MEAN = "pooling_mode_mean_tokens"
 
 @dataclass(frozen=True)
 class BertConfig:
-    """What of a BERT encoder's configuration the graph depends on."""
+    """The part of a BERT encoder's configuration that the graph depends on."""
 
     layers: int
     heads: int
@@ -36,10 +35,10 @@ class BertConfig:
 
 
 def bert_config(directory: Path) -> BertConfig | None:
-    """The configuration, or None where `OnnxEncoder` would not give what sentence-transformers gives.
+    """The configuration, or None if `OnnxEncoder` would not reproduce sentence-transformers.
 
-    Taken are BERT models with mean pooling, optionally normalised, without prompts or further layers,
-    if the packages onnx, onnxruntime, safetensors and tokenizers are installed.
+    Supported are BERT models with mean pooling, optionally normalised, without prompts or further layers, if the
+    packages onnx, onnxruntime, safetensors and tokenizers are installed.
     """
     if any(find_spec(package) is None for package in ("onnx", "onnxruntime", "safetensors", "tokenizers")):
         return None
@@ -84,7 +83,7 @@ def _bert_graph(config: BertConfig, tensor: Callable[[str], FloatArray]) -> tupl
         return output
 
     def dense(layer: str, x: str) -> str:
-        """Without bias, which the operator that follows adds."""
+        """Without bias: the next operator adds it."""
         matrix = weight(f"{layer}.weight", tensor(f"{layer}.weight").T)
         return node("MatMul", [x, matrix], f"{layer}.output", domain="")
 
@@ -94,7 +93,7 @@ def _bert_graph(config: BertConfig, tensor: Callable[[str], FloatArray]) -> tupl
         inputs = [y, residual, *norm, weight(f"{layer}.dense.bias")]
         return node("SkipLayerNormalization", inputs, f"{layer}.LayerNorm.output", epsilon=config.epsilon)
 
-    # A sentence encoder sees one segment only, so that its embedding is one more term of each position's.
+    # A sentence encoder has one segment only, so its embedding can be added to each position's.
     segment = tensor("embeddings.token_type_embeddings.weight")[0]
     positions = weight("positions", tensor("embeddings.position_embeddings.weight") + segment)
     words = weight("embeddings.word_embeddings.weight")
@@ -128,9 +127,9 @@ def _bert_graph(config: BertConfig, tensor: Callable[[str], FloatArray]) -> tupl
 
 
 class OnnxEncoder:
-    """Embeds batches of texts; safe to use from several threads."""
+    """Embeds batches of texts. Thread-safe."""
 
-    batch_tokens = 1024  # more per batch leaves the processor's cache: slower
+    batch_tokens = 1024  # larger batches do not fit the processor's cache and are slower
 
     def __init__(self, directory: Path, config: BertConfig) -> None:
         import onnxruntime
@@ -143,7 +142,7 @@ class OnnxEncoder:
         self._tokenizer.enable_truncation(config.max_tokens)
         with safe_open(directory / "model.safetensors", "numpy") as file:
             model, weights = _bert_graph(config, file.get_tensor)
-        # ONNX Runtime reads the weights where they are: they have to live as long as the session.
+        # ONNX Runtime does not copy the weights: they must live as long as the session.
         self._weights = [onnxruntime.OrtValue.ortvalue_from_numpy(value) for value in weights.values()]
         options = onnxruntime.SessionOptions()
         options.add_external_initializers(list(weights), self._weights)

@@ -1,8 +1,8 @@
 """`ColumnarGraph`: the default store. Sorted arrays in both directions, memory-mapped.
 
-Edges lie twice, as compressed sparse rows: by (head, relation, tail) and by (tail, relation, head).
-A look-up is one or two slices; nothing is copied and nothing is loaded before it is touched.
-Entities come first in the node numbers, literals after them.
+Edges are stored twice as compressed sparse rows: by (head, relation, tail) and by (tail, relation, head).
+A look-up is one or two slices; nothing is copied, and a page is read only when it is used.
+Node numbers start with the entities; literals follow.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from triplecheck.kg._ranges import bisect_ranges, concat_ranges, positions_in_runs
+from triplecheck.kg._arrays import bisect_ranges, concat_ranges, positions_in_runs
 from triplecheck.kg.graph import Edges, IntArray, RelationCount, RelationSchema
 from triplecheck.kg.readable import entity_label
 from triplecheck.kg.types import Direction, Entity, Literal, Relation
 
-# What stands between the lexical form of a literal and its datatype in the id trie.
+# Separates the lexical form of a literal from its datatype in the id trie.
 _SEPARATOR = "\x1f"
-# Fewer edges than this are scanned, not bisected; fewer nodes are looked up one by one, not all at once.
+# Up to this many edges are scanned instead of bisected; up to this many nodes are looked up one by one.
 _SCANNED, _ONE_BY_ONE = 1 << 18, 64
 
 
 def id_key(id: str, datatype: str | None = None) -> str:
-    """The key of a node in the id trie, which cannot hold NUL characters."""
+    """The key of a node in the id trie, which cannot store NUL characters."""
     key = id if datatype is None else f"{id}{_SEPARATOR}{datatype}"
     return key.replace("\x00", "\ufffd")
 
 
-class _Rows:
+class _SortedEdges:
     """One direction of the edges: `offsets` (nodes + 1), and per edge its relation and its far end."""
 
     __slots__ = ("ends", "offset_at", "offsets", "relation_at", "relations")
@@ -45,11 +45,11 @@ class _Rows:
         self.offsets = _mapped(folder / f"{name}_offsets.npy")
         self.relations = _mapped(folder / f"{name}_relations.npy")
         self.ends = _mapped(folder / f"{name}_ends.npy")
-        # For single look-ups: bisecting a memory view costs half of what calling into numpy does.
+        # For single look-ups: bisecting a memory view takes half the time of a call into numpy.
         self.offset_at, self.relation_at = self.offsets.data, self.relations.data
 
     def run(self, node: int, relation: int) -> tuple[int, int]:
-        """Where the edges of (node, relation) lie."""
+        """Start and stop of the edges of (node, relation)."""
         if node < 0:
             raise _unknown(node)
         start, stop = self.offset_at[node], self.offset_at[node + 1]
@@ -69,7 +69,7 @@ class _Rows:
 class ColumnarGraph:
     """A knowledge graph in a directory of arrays, written by `kg.columnar_build.write_graph`.
 
-    Implements `kg.graph.Graph`. Opening maps the files and reads nothing.
+    Implements `kg.graph.Graph`. Opening maps the files without reading them.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -77,7 +77,7 @@ class ColumnarGraph:
         self._num_entities = int(meta["entities"])
         self._num_nodes = int(meta["nodes"])
         self._datatypes: list[str] = meta["datatypes"]
-        self._rows = (_Rows(folder, "out"), _Rows(folder, "in"))
+        self._rows = (_SortedEdges(folder, "out"), _SortedEdges(folder, "in"))
         self._type_offsets = _mapped(folder / "type_offsets.npy")
         self._type_codes = _mapped(folder / "type_codes.npy")
         self._literal_datatypes = _mapped(folder / "literal_datatypes.npy")
@@ -131,12 +131,12 @@ class ColumnarGraph:
     def _lookup(self, key: str) -> int | None:
         try:
             number = self._id_trie.get(key)
-        except UnicodeEncodeError:  # half a surrogate pair is in no graph
+        except UnicodeEncodeError:  # no graph contains half a surrogate pair
             return None
         return None if number is None else int(self._id_nodes[number])
 
     def _literals(self, lexical: str) -> list[str]:
-        """Keys of the literals of a lexical form, whatever their datatype."""
+        """Keys of the literals of a lexical form, of any datatype."""
         try:
             keys: list[str] = self._id_trie.keys(id_key(lexical, ""))
         except UnicodeEncodeError:
@@ -199,7 +199,7 @@ class ColumnarGraph:
         return tuple(self._type_ids)
 
     def nodes_of_type(self, type_id: str) -> IntArray:
-        """Entities of a type, ascending, shape (n,); none where the type is unknown."""
+        """Entities of a type, ascending, shape (n,); empty if the type is unknown."""
         if type_id not in self._of_type:
             code = self._type_ids.index(type_id) if type_id in self._type_labels else -1
             places = np.flatnonzero(self._type_codes == code)
@@ -207,7 +207,7 @@ class ColumnarGraph:
         return self._of_type[type_id]
 
     def rows(self, direction: Direction) -> tuple[IntArray, IntArray, IntArray]:
-        """The edges themselves, as compressed sparse rows sorted by (near end, relation, far end).
+        """All edges as compressed sparse rows, sorted by (near end, relation, far end).
 
         Returns:
             Offsets, shape (nodes + 1,), then relation and far end of each edge, shape (edges,).
@@ -338,26 +338,26 @@ class ColumnarGraph:
                 sides[row["side"]].append((row["type"], row["count"]))
         return RelationSchema(relation, edges, tuple(sides["domain"]), tuple(sides["range"]))
 
-    # --- everything, for building indices ------------------------------------------------------
+    # --- all nodes, to build indices -----------------------------------------------------------
     def all_labels(self) -> Iterator[tuple[int, str]]:
-        """(node, label) of every node, in batches behind the scenes."""
+        """(node, label) of every node, read in batches."""
         return _in_batches(self._labels)
 
     def all_aliases(self) -> Iterator[tuple[int, list[str]]]:
-        """(entity, aliases) of every entity that has some."""
+        """(entity, aliases) of every entity with aliases."""
         return ((node, names) for node, names in _in_batches(self._aliases) if names)
 
     def close(self) -> None:
-        """Let go of the mapped files; the graph cannot be used afterwards."""
+        """Release the mapped files; the graph cannot be used afterwards."""
         self.__dict__.clear()
 
 
 def _unknown(number: int) -> IndexError:
-    return IndexError(f"{number}: this graph has handed out no such number")
+    return IndexError(f"{number}: no such node or relation in this graph")
 
 
 def _handed_out(numbers: IntArray | Sequence[int]) -> npt.NDArray[np.int64]:
-    """The numbers as an array. Python and numpy would count negative ones from the end."""
+    """The numbers as an array. Negative numbers are an error: Python and numpy would count them from the end."""
     array = np.asarray(numbers, np.int64)
     if len(array) and (lowest := array.min()) < 0:
         raise _unknown(int(lowest))
@@ -365,12 +365,12 @@ def _handed_out(numbers: IntArray | Sequence[int]) -> npt.NDArray[np.int64]:
 
 
 def _run_starts(values: npt.NDArray[Any]) -> list[int]:
-    """Where the runs of equal neighbours begin in an ascending array."""
+    """Starts of the runs of equal values in an ascending array."""
     starts: list[int] = []
     if 0 < len(values) < _SCANNED:
         starts = (np.flatnonzero(values[1:] != values[:-1]) + 1).tolist()
         return [0, *starts]
-    # From run to run by bisection: a hub's million edges are not read.
+    # Bisect from run to run, so that a hub's million edges are not read.
     at = 0
     while at < len(values):
         starts.append(at)

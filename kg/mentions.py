@@ -1,7 +1,7 @@
 """Mention detection: which parts of a question name something in the graph.
 
-Longest match over all names on spaCy's tokens, then a typo-tolerant look at what stays unmatched: names
-within whole runs of tokens by their trigrams, and short words under every spelling one edit away.
+First the longest match over all names on spaCy's tokens, then a typo-tolerant search in the unmatched tokens: names
+inside runs of tokens by their trigrams, and short words by all spellings one edit away.
 """
 
 from __future__ import annotations
@@ -13,23 +13,36 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from triplecheck.kg.fuzzy import TrigramIndex, similarity
-from triplecheck.kg.names import normalize
-from triplecheck.kg.words import common_words
+from triplecheck.kg.encode import default_vocabulary
+from triplecheck.kg.names import TrigramIndex, normalize, similarity
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
+
+@functools.cache
+def common_words() -> frozenset[str]:
+    """Common English words in lower case: the whole words of the default sentence encoder's vocabulary.
+
+    Empty if the encoder is not installed.
+    """
+    path = default_vocabulary()
+    if path is None:
+        return frozenset()
+    words = path.read_text("utf-8").split()
+    return frozenset(word for word in words if word.isalpha() and len(word) > 2)
+
+
 _LONGEST_NAME = 14  # tokens
 _LONGEST_SPAN = 100  # characters
 _LEAST_SIMILARITY = 0.78
-_LEAST_OF_WORDS = 0.9  # where nothing but spelling that differs from a name says that words are misspelt
-_UNKNOWN_FIT = 0.4  # what a span that matches no name counts for, against 1 for one that does
+_LEAST_OF_WORDS = 0.9  # if only the difference from a name suggests that words are misspelt
+_UNKNOWN_FIT = 0.4  # salience of a span that matches no name, relative to one that does
 _SHORTEST_MISSPELT = 4  # characters
-_NAMES_OF_RUN = 128  # looked at in a run of unmatched tokens
-_LONGEST_RUN = 60  # tokens; where so many are no words, single ones are not worth the look
-_EDIT_COST = 4  # characters of a longer match that one more edit must bring
-# Words that stand inside names without a capital ("Anna of Holstein", "Pirates of the Caribbean").
+_NAMES_OF_RUN = 128  # names compared with a run of unmatched tokens
+_LONGEST_RUN = 60  # tokens; single tokens of a longer run are not looked up
+_EDIT_COST = 4  # characters that a longer match must gain per additional edit
+# Words without a capital inside names ("Anna of Holstein", "Pirates of the Caribbean").
 _CONNECTORS = frozenset("a an and at by de del der di du for from in la le of on the to van von y".split())
 
 # After "the", these are names ("the US", "The Who").
@@ -45,10 +58,10 @@ class Mention:
     Attributes:
         text: as written in the question.
         start, end: its characters in the question, [start, end).
-        forms: normalised names that it matches, best first (more than one only for misspelt text); none
-            for a candidate span that looks like a name and matches none.
-        similarity: 1 for an exact match, else how close the spelling is; 0 where it matches none.
-        salience: how likely it is a topic at all rather than an ordinary word, 0 to 1.
+        forms: normalised names that it matches, best first (several only for misspelt text); empty for a span that
+            looks like a name but matches none.
+        similarity: 1 for an exact match, else the similarity of the spelling; 0 if it matches no name.
+        salience: how likely it is a topic rather than an ordinary word, 0 to 1.
     """
 
     text: str
@@ -67,7 +80,7 @@ def _tokenizer() -> Any:
 
 
 class Names(Protocol):
-    """What tells whether there is a name: an index, or a set."""
+    """Tells whether a name exists: an index, or a set."""
 
     def __contains__(self, form: str, /) -> bool: ...
 
@@ -77,9 +90,9 @@ class MentionDetector:
 
     Args:
         names: the names, normalised.
-        trigrams: the same, typo-tolerant; None to match exactly only.
-        relation_words: words of the relations, in lower case. In a question they are more likely
-            relations than misspelt names.
+        trigrams: the same names, typo-tolerant; None for exact matches only.
+        relation_words: words of the relations, in lower case. In a question they are more likely relations than
+            misspelt names.
     """
 
     def __init__(
@@ -91,7 +104,7 @@ class MentionDetector:
 
     def detect(self, question: str) -> list[Mention]:
         """Mentions that do not overlap, most salient first; misspelt ones may overlap an exact one."""
-        whole = _HALF_PAIR.sub("\ufffd", question)  # spaCy refuses half a surrogate pair
+        whole = _HALF_PAIR.sub("\ufffd", question)  # spaCy rejects half a surrogate pair
         words = _Words(_tokenizer()(whole), self._relation_words)
         exact = self._exact(words)
         misspelt = self._misspelt(words, exact) if self._trigrams is not None else []
@@ -114,9 +127,9 @@ class MentionDetector:
         return mentions
 
     def _unknown(self, words: _Words, named: Sequence[Mention]) -> list[Mention]:
-        """Spans that look like a name and match none: a part of one, perhaps, or a name that the graph has not got.
+        """Spans that look like a name and match none: perhaps a part of a name, or a name that is not in the graph.
 
-        Without capitals to go by, only where nothing else was found.
+        If the question has no informative capitals, only if nothing else was found.
         """
         if named and not words.cased:
             return []
@@ -138,7 +151,7 @@ class MentionDetector:
         for start, end in words.unmatched_runs(covered):
             best: dict[tuple[int, int], dict[str, float]] = {}
             for low, high, form, score in self._like(words, start, end):
-                # What is a name as it stands and was passed over for a longer one is not misspelt.
+                # An exact name that lost against a longer one is not misspelt.
                 if score < 1 and not covered.issuperset(range(low, high)):
                     best.setdefault((low, high), {})[form] = score
             for (low, high), forms in best.items():
@@ -152,7 +165,7 @@ class MentionDetector:
         return kept
 
     def _like(self, words: _Words, start: int, end: int) -> Iterator[tuple[int, int, str, float]]:
-        """Names that some tokens of a run are like: (first token, end, name, similarity)."""
+        """Names similar to some tokens of a run: (first token, end, name, similarity)."""
         assert self._trigrams is not None
         text = words.form(start, end)
         for _, form in self._trigrams.within(text, shortlist=_NAMES_OF_RUN) if len(text) >= _SHORTEST_MISSPELT else ():
@@ -169,15 +182,15 @@ class MentionDetector:
 
 
 def _gain(mention: Mention) -> float:
-    """Characters explained, less what the edits cost: a longer match must be worth its further edits."""
+    """Matched characters minus the cost of the edits: a longer match must be worth its additional edits."""
     edits = (1 - mention.similarity) * max(len(mention.text), len(mention.forms[0]))
     return len(mention.text) - _EDIT_COST * edits
 
 
 def _best_window(words: _Words, start: int, end: int, form: str) -> tuple[float, int, int] | None:
-    """The run of tokens within [start, end) that is most like a name, if it is like enough."""
+    """The run of tokens within [start, end) that is most similar to a name, if above the minimum."""
     size = form.count(" ") + 1
-    # What is shorter or longer than this cannot be so like.
+    # Shorter or longer texts cannot reach the minimum similarity.
     shortest, longest = _LEAST_SIMILARITY * len(form), len(form) / _LEAST_SIMILARITY
     best: tuple[float, int, int] | None = None
     for low in range(start, end):
@@ -196,7 +209,7 @@ def _best_window(words: _Words, start: int, end: int, form: str) -> tuple[float,
 
 
 class _Words:
-    """The tokens of a question and what their spelling tells about them."""
+    """The tokens of a question and the evidence of their spelling."""
 
     def __init__(self, doc: Doc, relation_words: frozenset[str]) -> None:
         self._doc = doc
@@ -205,7 +218,7 @@ class _Words:
         self._starts: list[int] = [t.idx for t in doc]
         self._ends: list[int] = [t.idx + len(t) for t in doc]
         letters = [t for t in doc if t.text[:1].isalpha()]
-        # Capitals tell something only where some but not all words have them.
+        # Capitals are informative only if some but not all words have them.
         capital = [t.text[0].isupper() for t in letters]
         self.cased = any(capital[1:]) and not all(capital)
 
@@ -213,7 +226,7 @@ class _Words:
         return len(self._doc)
 
     def length(self, start: int, end: int) -> int:
-        """Characters as written."""
+        """Number of characters in the question."""
         return self._ends[end - 1] - self._starts[start]
 
     def form(self, start: int, end: int) -> str:
@@ -227,7 +240,7 @@ class _Words:
         return [t.i for t in self._doc if start <= t.idx < end]
 
     def _is_name_like(self, i: int) -> bool:
-        """A capital that does not just begin the sentence, or a digit."""
+        """A capital letter, other than that of a stop word at the start of the sentence, or a digit."""
         text = self._doc[i].text
         return text[:1].isdigit() or (self.cased and text[:1].isupper() and (i > 0 or not self._doc[i].is_stop))
 
@@ -240,7 +253,7 @@ class _Words:
         return not (token.is_stop or token.is_punct or token.is_space or token.text in ("'s", "’s"))
 
     def is_ordinary(self, start: int, end: int) -> bool:
-        """Nothing but stop words and punctuation, unless written like a name."""
+        """Only stop words and punctuation, unless capitalised like a name."""
         inside = range(start, end)
         if self._doc[start].lower_ == "the" and end == start + 2 and self._doc[start + 1].lower_ in _PRONOUNS:
             return False
@@ -250,23 +263,23 @@ class _Words:
         return not any(self._is_name_like(i) and i > 0 for i in inside)
 
     def _is_padded(self, start: int, end: int) -> bool:
-        """Begins or ends with what adds nothing to the name: a sign, a line break, a bracket without its other half."""
+        """Begins or ends with something that is not part of the name: a sign, a line break, an unpaired bracket."""
         form = self.form(start, end)
         in_brackets = self._doc[end - 1].text == ")" and "(" in self._doc[start:end].text
         return form == self.form(start + 1, end) or (form == self.form(start, end - 1) and not in_brackets)
 
     def are_words(self, start: int, end: int) -> bool:
-        """Whether these are all words of the language, with no capital to make a name of them."""
+        """Whether all tokens are known words and there are no capitals that suggest a name."""
         return not self.cased and all(
             not self._is_content(i) or self._doc[i].lower_ in common_words() for i in range(start, end)
         )
 
     def content(self, start: int, end: int) -> int:
-        """How many of these are more than stop words and signs."""
+        """Number of tokens other than stop words and punctuation."""
         return sum(self._is_content(i) for i in range(start, end))
 
     def are_misspelt(self, start: int, end: int) -> bool:
-        """Whether these may well be misspelt: a word among them is none of the language, or written like a name."""
+        """Whether the tokens may be misspelt: one is an unknown word or is capitalised like a name."""
         return any(
             self._doc[i].is_alpha and (self._is_name_like(i) if self.cased else not self._is_known_word(i))
             for i in range(start, end)
@@ -281,17 +294,17 @@ class _Words:
         return token.lower_ in _CONNECTORS or token.text in ("-", "'s", "’s", ",", ".", "&")
 
     def unmatched_runs(self, covered: set[int], *, bridged: bool = True) -> list[tuple[int, int]]:
-        """Runs of tokens that look like a name and are not wholly covered by exact matches.
+        """Runs of tokens that look like a name and are not completely covered by exact matches.
 
-        Without capitals to go by, `bridged` joins those that one or two ordinary words stand between
-        ("james k polk", "new york university"): they may belong to a name.
+        If there are no informative capitals, `bridged` joins runs that are separated by one or two ordinary words
+        ("james k polk", "new york university"): these may be part of a name.
         """
         if self.cased:
             in_run = [
                 self._is_name_like(i) or (i in covered and self._is_content(i) and self._doc[i].text[:1].isupper())
                 for i in range(len(self))
             ]
-            # A connector, or one word in lower case, belongs to the run when names stand on both sides of it.
+            # A connector, or one word in lower case, belongs to the run if there are names on both sides.
             for i in range(1, len(self) - 1):
                 if not in_run[i] and in_run[i - 1]:
                     in_run[i] = any(in_run[i + 1 : i + 3]) if self._connects(i) else in_run[i + 1]
@@ -314,13 +327,13 @@ class _Words:
         return runs
 
     def may_be_name(self, start: int, end: int) -> bool:
-        """Whether a span has letters or digits and, where capitals tell names, one of those."""
+        """Whether a span has letters or digits and, if capitals are informative, a capitalised token."""
         return any(c.isalnum() for c in self.form(start, end)[:_LONGEST_SPAN]) and (
             not self.cased or any(self._is_name_like(i) for i in range(start, end))
         )
 
     def outside(self, covered: set[int], start: int, end: int) -> list[tuple[int, int]]:
-        """The parts of a run that lie outside some tokens, from their first word to their last."""
+        """The parts of a run outside the covered tokens, each from its first content word to its last."""
         parts: list[tuple[int, int]] = []
         for free, group in itertools.groupby(range(start, end), lambda i: i not in covered):
             content = [i for i in group if free and self._is_content(i)]

@@ -1,57 +1,67 @@
-"""The exact name index: every label, alias and value of a graph, by its normalised form.
+"""The name indices: every label, alias and value of a graph, found exactly or despite typing errors.
 
-A marisa trie maps the form to a number, compressed rows map the number to the nodes that bear the
-name. Both are memory-mapped. Homonyms share a form and are all returned.
+Exact: a marisa trie maps a normalised name to a number, compressed rows map the number to its nodes. Both are
+memory-mapped. Homonyms share a name and are all returned.
+
+Typo-tolerant: character trigrams. The names that share most trigrams with a text are found by counting over the
+posting lists of its trigrams, and ranked by edit distance. One pass serves a whole span of a question, because a name
+is scored by how much of *the name* the text contains. A short word may lose all its trigrams to one swap ("chlie"),
+so its spellings one edit away are looked up as well.
 """
 
 from __future__ import annotations
 
 import re
+import string
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import marisa_trie
 import numpy as np
+import numpy.typing as npt
+from rapidfuzz.distance import OSA
 
+from triplecheck.kg._arrays import distinct
 from triplecheck.kg.columnar import ColumnarGraph
 
-# Accents, Hebrew and Arabic vowel points, and halves of surrogate pairs, which no index can hold.
+# Accents, Hebrew and Arabic vowel points, and halves of surrogate pairs, which an index cannot store.
 _DROPPED = re.compile("[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u064b-\u065f\u0670\ud800-\udfff]")
-# The vowel signs of Indian and South-East Asian scripts belong to the word, though `\w` leaves them out.
+# The vowel signs of Indian and South-East Asian scripts are part of the word, though `\w` excludes them.
 _SEPARATORS = re.compile(r"[^\w+$\u0900-\u0963\u0966-\u109f\u1780-\u17d3]+|_")
-# A value is findable by name as long as it is short enough to be written in a question.
+# Longer values are not indexed: nobody writes them in a question.
 _LONGEST_VALUE = 60
 
 SOURCES = ("label", "alias", "value")
 
 
 def normalize(text: str) -> str:
-    """Case, accents and punctuation away, words one space apart. What is nothing but punctuation stays.
+    """Remove case, accents and punctuation, and separate words by one space. Punctuation alone is kept.
 
     >>> normalize("Anna of Holstein-Gottorp")
     'anna of holstein gottorp'
     """
     folded = text.casefold()
     if not folded.isascii():
-        # Some characters have a case only once they are taken apart, and can be taken apart only then.
+        # Some characters have a case only after decomposition, and decompose further only after case folding.
         folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", folded).casefold())
         folded = unicodedata.normalize("NFC", _DROPPED.sub("", folded))
     words = _SEPARATORS.sub(" ", folded).strip()
-    return " ".join(words.split()) or folded.replace("\x00", " ").strip()  # the trie cannot hold NUL characters
+    return " ".join(words.split()) or folded.replace("\x00", " ").strip()  # the trie cannot store NUL characters
 
 
 @dataclass(frozen=True, slots=True)
 class NamedNode:
-    """A node and the kind of name it was found by: `label`, `alias` or `value`."""
+    """A node and the kind of its matching name: `label`, `alias` or `value`."""
 
     node: int
     source: str
 
 
 class NameIndex:
-    """Names to nodes, exactly (after `normalize`). Open it on the folder that `build` wrote."""
+    """Exact look-up of normalised names. Opens the folder that `build_names` wrote."""
 
     def __init__(self, folder: Path) -> None:
         self._trie = marisa_trie.Trie().mmap(str(folder / "names.marisa"))
@@ -66,7 +76,7 @@ class NameIndex:
         return form in self._trie
 
     def number(self, form: str) -> int | None:
-        """The number of a normalised name, None where there is no such name."""
+        """The number of a normalised name, None if there is no such name."""
         number: int | None = self._trie.get(form)
         return number
 
@@ -86,8 +96,8 @@ class NameIndex:
         return str(self._trie.restore_key(number))
 
 
-def build(graph: ColumnarGraph, folder: Path) -> list[str]:
-    """Write the index of all names of a graph into a folder; return the forms in the order of their numbers."""
+def build_names(graph: ColumnarGraph, folder: Path) -> list[str]:
+    """Write the index of all names of a graph into a folder; return the normalised names by number."""
     forms: list[str] = []
     nodes: list[int] = []
     sources: list[int] = []
@@ -100,7 +110,7 @@ def build(graph: ColumnarGraph, folder: Path) -> list[str]:
     numbers = np.fromiter(map(trie.key_id, forms), np.int64, len(forms))
     order = np.lexsort((np.array(nodes, np.int64), np.array(sources, np.int8), numbers))
     numbers, node_array, source_array = numbers[order], np.array(nodes, np.int64)[order], np.array(sources)[order]
-    # The same node under the same form counts once, by its best source.
+    # A node counts once per name, with its best source.
     _, first = np.unique(numbers * max(graph.num_nodes, 1) + node_array, return_index=True)
     first.sort()
     numbers, node_array, source_array = numbers[first], node_array[first], source_array[first]
@@ -125,3 +135,140 @@ def _entries(graph: ColumnarGraph) -> Iterable[tuple[str, int, int]]:
             form = normalize(alias)
             if form:
                 yield form, node, 1
+
+
+# --- typo-tolerant names -------------------------------------------------------------------------
+_BITS = 18
+# Names per chunk, to bound the memory of a build.
+_CHUNK = 250_000
+_SHORTLIST = 64
+# Lengths of texts that are looked up under all spellings one edit away, about 54 per character.
+_SHORT = range(3, 13)
+_LARGEST_SIZE = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Similar:
+    """A name similar to a text. `similarity` is 1 - edit distance (optimal string alignment) / longer length."""
+
+    number: int
+    form: str
+    similarity: float
+
+
+def _buckets(text: str) -> npt.NDArray[np.int64]:
+    """A hash of each trigram of a text, in order, shape (len - 2,)."""
+    code = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.uint64)
+    if len(code) < 3:
+        return np.empty(0, np.int64)
+    mixed = code[:-2] * np.uint64(0x9E3779B1) + code[1:-1] * np.uint64(0x85EBCA77) + code[2:] * np.uint64(0xC2B2AE3D)
+    mixed ^= mixed >> np.uint64(29)
+    mixed *= np.uint64(0xBF58476D1CE4E5B9)
+    buckets: npt.NDArray[np.int64] = (mixed >> np.uint64(64 - _BITS)).astype(np.int64)
+    return buckets
+
+
+def _padded(form: str) -> str:
+    return f" {form} "
+
+
+class TrigramIndex:
+    """Look-up of names similar to a text. Opens the folder that `build_trigrams` wrote."""
+
+    def __init__(self, folder: Path, names: NameIndex) -> None:
+        self._names = names
+        self._offsets = np.load(folder / "trigram_offsets.npy", mmap_mode="r", allow_pickle=False).view(np.ndarray)
+        self._postings = np.load(folder / "trigram_postings.npy", mmap_mode="r", allow_pickle=False).view(np.ndarray)
+        self._sizes = np.load(folder / "trigram_sizes.npy", mmap_mode="r", allow_pickle=False).view(np.ndarray)
+
+    def within(self, text: str, least: float = 0.34, shortlist: int = _SHORTLIST) -> list[tuple[int, str]]:
+        """Names with at least this share of their trigrams in the text: (number, form), best first."""
+        _, at, counts = self._counts(text)
+        share = counts / self._sizes[at]
+        kept = share >= least
+        # Rewards both complete and long names.
+        return self._shortlist(at[kept], (counts * share)[kept], shortlist)
+
+    def overlapping(self, text: str, least: float = 0.6, shortlist: int = 4 * _SHORTLIST) -> list[tuple[int, str]]:
+        """Names that contain at least this share of the text's trigrams; most shared first, then shortest."""
+        size, at, counts = self._counts(text)
+        kept = counts >= size * least
+        return self._shortlist(at[kept], counts[kept] - self._sizes[at[kept]] / _LARGEST_SIZE, shortlist)
+
+    def _counts(self, text: str) -> tuple[int, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Number of trigrams in the text, names with at least two of them, and the number that each has."""
+        buckets = np.unique(_buckets(_padded(text)))
+        # One byte per name stays in the cache; a name occurs once in each list.
+        counts = np.zeros(len(self._sizes), np.min_scalar_type(len(buckets)))
+        one = counts.dtype.type(1)
+        for bucket in buckets.tolist():
+            np.add.at(counts, self._postings[self._offsets[bucket] : self._offsets[bucket + 1]], one)
+        at = np.flatnonzero(counts >= 2)
+        return len(buckets), at, counts[at].astype(np.int64)
+
+    def _shortlist(self, at: npt.NDArray[np.int64], score: npt.NDArray[Any], size: int) -> list[tuple[int, str]]:
+        if len(at) > size:
+            top = np.argpartition(-score, size)[:size]
+            at, score = at[top], score[top]
+        best = at[np.lexsort((at, -score))]
+        return [(int(number), self._names.form(int(number))) for number in best]
+
+    def similar(self, form: str, limit: int = 10, least: float = 0.65) -> list[Similar]:
+        """Names a few edits away from a normalised text, most similar first."""
+        numbered = dict(self.within(form, 0.2, 4 * _SHORTLIST)) | dict(self.one_edit(form))
+        found = [Similar(n, f, similarity(form, f)) for n, f in numbered.items()]
+        found = [s for s in found if s.similarity >= least]
+        return sorted(found, key=lambda s: (-s.similarity, s.form))[:limit]
+
+    def one_edit(self, form: str) -> list[tuple[int, str]]:
+        """Names one edit away from a short text, or equal to it: (number, form).
+
+        Edits insert or substitute letters a to z, spaces and characters of the text itself. For a longer text the
+        result is empty; trigrams find its names.
+        """
+        if len(form) not in _SHORT:
+            return []
+        spellings = dict.fromkeys(_one_edit(form))
+        return [(number, text) for text in spellings if (number := self._names.number(text)) is not None]
+
+
+def _one_edit(form: str) -> Iterator[str]:
+    letters = {*string.ascii_lowercase, " ", *form}
+    for at in range(len(form) + 1):
+        before, after = form[:at], form[at:]
+        yield from (f"{before}{letter}{after}" for letter in letters)
+        if after:
+            yield before + after[1:]
+            yield from (f"{before}{letter}{after[1:]}" for letter in letters)
+        if len(after) > 1:
+            yield before + after[1] + after[0] + after[2:]
+
+
+def similarity(a: str, b: str, least: float = 0.0) -> float:
+    """1 - edit distance / longer length; a swap of neighbours counts as one edit; 0 if below `least`."""
+    return float(OSA.normalized_similarity(a, b, score_cutoff=least))
+
+
+def build_trigrams(forms: Sequence[str], folder: Path) -> None:
+    """Write the index of these names (ordered by number) into a folder."""
+    parts: list[npt.NDArray[Any]] = []
+    sizes = np.zeros(len(forms), np.uint16)
+    for start in range(0, len(forms), _CHUNK):
+        padded = [_padded(form) for form in forms[start : start + _CHUNK]]
+        lengths = np.fromiter(map(len, padded), np.int64, len(padded))
+        owner = np.repeat(np.arange(len(padded)), lengths)
+        buckets = _buckets("".join(padded))
+        whole = owner[:-2] == owner[2:]  # a trigram must not span two names
+        packed = distinct((buckets[whole] << 32) | (owner[:-2][whole] + start))
+        sizes[start : start + len(padded)] = np.minimum(
+            np.bincount((packed & 0xFFFFFFFF) - start, minlength=len(padded)), _LARGEST_SIZE - 1
+        )
+        parts.append(packed)
+    packed = np.concatenate(parts) if parts else np.empty(0, np.int64)
+    if len(parts) > 1:
+        packed.sort()
+    offsets = np.zeros((1 << _BITS) + 1, np.int64)
+    np.cumsum(np.bincount(packed >> 32, minlength=1 << _BITS), out=offsets[1:])
+    np.save(folder / "trigram_offsets.npy", offsets)
+    np.save(folder / "trigram_postings.npy", (packed & 0xFFFFFFFF).astype(np.int32))
+    np.save(folder / "trigram_sizes.npy", sizes)

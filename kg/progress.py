@@ -1,12 +1,12 @@
-"""How long work tells how far it is."""
+"""Progress callbacks of long operations."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 ProgressCallback = Callable[[str, int, int | None], None]
-"""Called as (what is being done, done so far, total or None). After a colon, `what` may add a detail, e.g. a score."""
+"""Called as (step, units done, total or None). After a colon, the step may add a detail such as a score."""
 
 
 def no_progress(what: str, done: int, total: int | None) -> None:
-    """The callback that ignores everything."""
+    """A callback that does nothing."""

@@ -1,4 +1,4 @@
-"""Readable labels out of identifiers, for graphs that bring none.
+"""Readable labels from identifiers, for graphs without labels.
 
 An IRI gives its local name, an identifier its words: `http://ex.org/birthPlace` -> "birth place",
 `plays_in_club` -> "plays in club". A path of slashes and dots, as in Freebase
@@ -15,7 +15,7 @@ _JOINTS = re.compile(r"[_\s]+")
 
 
 def local_name(id: str) -> str:
-    """What follows the last `#`, `/` or `:` of an IRI, percent-decoded; any other id as it is."""
+    """The part of an IRI after the last `#`, `/` or `:`, percent-decoded; any other id unchanged."""
     if "://" not in id and not id.startswith("urn:"):
         return id
     tail = re.split(r"[#/:]", id.rstrip("#/:"))[-1]
@@ -23,7 +23,7 @@ def local_name(id: str) -> str:
 
 
 def entity_label(id: str) -> str:
-    """A label for an entity id: underscores become spaces, an IRI is cut to its local name, `_:b0` to "b0"."""
+    """A label for an entity id: underscores become spaces, an IRI becomes its local name, `_:b0` becomes "b0"."""
     name = local_name(id.removeprefix("_:"))
     label = name if " " in name else name.replace("_", " ").strip()
     return label or id
@@ -39,7 +39,7 @@ def relation_label(id: str) -> str:
 
 
 def relation_alias(id: str) -> str | None:
-    """All the words of a path-like relation id, for matching: it names domain and range as well."""
+    """All words of a path-like relation id, for matching, including those of domain and range."""
     if not id.startswith("/") or id.count("/") < 3:
         return None
     words = _distinct_words(re.sub(r"[/.]", " ", id))

@@ -1,4 +1,4 @@
-"""Vectors of the relations of a graph, encoded once, and their similarity to a text."""
+"""Vectors of a graph's relations, encoded once, and their similarity to a text."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from triplecheck.kg._arrays import FloatArray
 from triplecheck.kg.encode import Encoder
 from triplecheck.kg.types import Relation
 
-FloatArray = npt.NDArray[np.float32]
-
 
 def relation_texts(relation: Relation) -> list[str]:
-    """The wordings by which a relation is compared: its label and its aliases."""
+    """The texts that are compared for a relation: its label and its aliases."""
     return [relation.label, *relation.aliases]
 
 
@@ -24,8 +23,8 @@ class RelationVectors:
 
     Args:
         vectors: shape (t, d), L2-normalised.
-        owners: the relation of each, shape (t,), ascending.
-        encoder: made them, and encodes the texts they are compared with.
+        owners: the relation of each vector, shape (t,), ascending.
+        encoder: made the vectors, and encodes the texts to compare.
     """
 
     def __init__(self, vectors: FloatArray, owners: npt.NDArray[np.int64], encoder: Encoder) -> None:
@@ -34,14 +33,14 @@ class RelationVectors:
         self._encoder = encoder
 
     def against(self, text: str) -> FloatArray:
-        """Cosine of each relation's best wording with a text, shape (relations,)."""
+        """Cosine of a text with the best text of each relation, shape (relations,)."""
         if len(self._vectors) == 0:
             return np.empty(0, np.float32)
         best: FloatArray = np.maximum.reduceat(self._cosines(text), self._starts)
         return best
 
     def nearest_wordings(self, text: str) -> npt.NDArray[np.int64]:
-        """For each relation, which of its wordings (`relation_texts`) is nearest to a text, shape (relations,)."""
+        """Index into `relation_texts` of the text nearest to the given one, per relation; shape (relations,)."""
         if len(self._vectors) == 0:
             return np.empty(0, np.int64)
         cosines = self._cosines(text)

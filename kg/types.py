@@ -1,7 +1,7 @@
-"""The values that the knowledge-graph library hands in and out.
+"""The values that `kg` takes and returns.
 
-Ids are strings at the edge. Inside a graph every node (entity or literal value) and every relation
-has a dense integer, which is what the look-ups of `kg.graph.Graph` take and return.
+Ids are strings at the edge of the library. Inside a graph every node (entity or literal value) and every relation has a
+dense integer, which the look-ups of `kg.graph.Graph` take and return.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ Edge = tuple[int, int, int]
 
 
 class Direction(IntEnum):
-    """Which way an edge is followed: from head to tail, or from tail to head."""
+    """Direction in which an edge is followed: from head to tail, or from tail to head."""
 
     OUT = 0
     IN = 1
 
     @property
     def reverse(self) -> Direction:
-        """The other one."""
+        """The opposite direction."""
         return Direction.IN if self is Direction.OUT else Direction.OUT
 
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A value that is no entity: a number, a date, a string.
+    """A value, not an entity: a number, a date, a string.
 
     Attributes:
         lexical: the value as written ("1895", "2014-07-13").
-        datatype: IRI of its XSD datatype; `xsd:string` where none was given.
+        datatype: IRI of its XSD datatype; `xsd:string` if none was given.
     """
 
     lexical: str
@@ -42,7 +42,7 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """An unknown of a `Pattern`; `type` optionally restricts what it may stand for."""
+    """A variable of a `Pattern`; `type` optionally restricts its nodes."""
 
     name: str
     type: str | None = None
@@ -50,7 +50,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """Something of a `Pattern` that is known by name only; `type` optionally says of what kind it is."""
+    """A constant of a `Pattern` that is given by name; `type` optionally restricts its nodes."""
 
     text: str
     type: str | None = None
@@ -58,7 +58,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Triple:
-    """One statement of the graph, in ids: (head, relation, tail). A literal tail keeps its datatype."""
+    """One statement of the graph in ids: (head, relation, tail). A literal tail keeps its datatype."""
 
     head: str
     relation: str
@@ -67,7 +67,7 @@ class Triple:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A triple in which head, relation and tail may be variables, and ends may be given by name."""
+    """A triple whose head, relation and tail may be variables; head and tail may also be names."""
 
     head: str | Name | Variable
     relation: str | Variable
@@ -76,7 +76,7 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """What the graph says about a node apart from its edges."""
+    """The description of a node, without its edges."""
 
     id: str
     label: str
@@ -87,7 +87,7 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """What the graph says about a relation. `domain` and `range` are type ids, where declared."""
+    """The description of a relation. `domain` and `range` are type ids, if declared."""
 
     id: str
     label: str

@@ -1,8 +1,8 @@
-"""`VectorIndex`: the rows of a matrix that lie closest to a query.
+"""`VectorIndex`: nearest rows of a matrix to a query.
 
-Scores are inner products, so on vectors of length 1 (what `kg.encode` gives) they are cosines. Up to
-about 200,000 rows the search is exact, a matrix product over the memory-mapped matrix; above that an
-HNSW graph (Malkov and Yashunin 2018, faiss) proposes candidates, which are scored exactly.
+Scores are inner products; on vectors of length 1 (as `kg.encode` returns) they are cosines. Up to about 200,000 rows
+the search is exact: a matrix product over the memory-mapped matrix. Above that an HNSW graph (Malkov and Yashunin
+2018, faiss) proposes candidates, which are scored exactly.
 """
 
 from __future__ import annotations
@@ -18,11 +18,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from triplecheck.kg._half import as_float32
+from triplecheck.kg._arrays import FloatArray, RowArray, as_float32
 from triplecheck.kg.errors import KnowledgeBaseError
-
-FloatArray = npt.NDArray[np.float32]
-RowArray = npt.NDArray[np.int64]
 
 HNSW_ROWS = 200_000
 """Rows above which `VectorIndex.save` adds an HNSW graph."""
@@ -31,29 +28,29 @@ _FORMAT = "triplecheck-vectors"
 _VERSION = 1
 _MANIFEST = "vectors.json"
 
-_BLOCK_ROWS = 1024  # so many rows stay in the processor's cache while they are converted
+_BLOCK_ROWS = 1024  # rows that fit the processor's cache during conversion
 _BLOCK_QUERIES = 64
-_MIN_CANDIDATES = 64  # candidates that the HNSW graph proposes at least
-_ROUNDING = 1e-5  # more than a float32 inner product of unit vectors is ever off
+_MIN_CANDIDATES = 64  # minimum number of candidates from the HNSW graph
+_ROUNDING = 1e-5  # above the error of a float32 inner product of unit vectors
 
 
 class VectorIndex:
-    """Search over n vectors of d dimensions; row numbers are the caller's ids. Safe to use from several threads.
+    """Search over n vectors of d dimensions; row numbers are the caller's ids. Thread-safe.
 
     Attributes:
-        vectors: shape (n, d), float32 or float16, memory-mapped where opened from a directory.
-        metadata: what the builder noted with the vectors, for one the fingerprint of their encoder.
+        vectors: shape (n, d), float32 or float16, memory-mapped if opened from a directory.
+        metadata: stored with the vectors, e.g. the fingerprint of their encoder.
     """
 
     def __init__(self, vectors: npt.NDArray[np.floating[Any]], metadata: Mapping[str, str] | None = None) -> None:
         """Search in memory.
 
         Args:
-            vectors: shape (n, d). float16 and float32 are kept as they are, not copied.
-            metadata: anything worth knowing about the vectors.
+            vectors: shape (n, d). float16 and float32 are not copied.
+            metadata: stored with the vectors.
 
         Raises:
-            ValueError: the array is not of that shape.
+            ValueError: the array has another shape.
         """
         if vectors.ndim != 2:
             raise ValueError(f"vectors must have the shape (rows, dimensions), not {vectors.shape}")
@@ -73,20 +70,20 @@ class VectorIndex:
     def search(
         self, query: npt.ArrayLike, k: int, within: npt.NDArray[np.integer] | None = None
     ) -> tuple[RowArray, FloatArray]:
-        """The k best rows, best first; rows of equal score by row number.
+        """The k best rows, best first; equal scores by row number.
 
-        A row has the same score however it is found (alone, in a batch, restricted, by HNSW).
+        The score of a row does not depend on the search (alone, in a batch, restricted, by HNSW).
 
         Args:
             query: one vector (d,) or several (q, d).
-            k: rows wanted; fewer come where fewer are to be had.
-            within: rows that may be answered, in any order. Only these are read.
+            k: number of rows; fewer are returned if there are fewer.
+            within: search only these rows, in any order; no others are read.
 
         Returns:
             Rows, int64, and scores, float32; of shape (min(k, rows),) or (q, min(k, rows)).
 
         Raises:
-            ValueError: a query of another number of dimensions, or one that is not finite.
+            ValueError: a query has another number of dimensions or is not finite.
             IndexError: `within` names a row that does not exist.
         """
         queries = np.asarray(query, dtype=np.float32)
@@ -107,8 +104,8 @@ class VectorIndex:
         return (rows, scores) if queries.ndim == 2 else (rows[0], scores[0])
 
     def _candidates(self, queries: FloatArray, k: int, allowed: RowArray | None) -> Iterator[RowArray]:
-        """Per query at least k rows that hold the k best."""
-        # A graph search that proposes a tenth of all rows is slower than looking at each.
+        """Per query at least k rows, including the k best."""
+        # A graph search for a tenth of all rows is slower than a full scan.
         if allowed is None and self._hnsw_path is not None and 10 * k < len(self):
             import faiss
 
@@ -132,13 +129,13 @@ class VectorIndex:
                 block = self.vectors[start:stop] if allowed is None else self.vectors[allowed[start:stop]]
                 np.matmul(some, as_float32(block).T, out=scores[:, start:stop])
             for query, row in zip(some, scores, strict=True):
-                # A matrix product rounds by position: what is within rounding of the k-th best is looked at again.
+                # A matrix product rounds by position: rows within rounding of the k-th best are scored again.
                 margin = _ROUNDING * max(1.0, float(np.abs(row).max()), float(np.linalg.norm(query)))
                 best = np.flatnonzero(row >= np.partition(row, size - k)[size - k] - margin)
                 yield best if allowed is None else allowed[best]
 
     def _rank(self, query: FloatArray, candidates: RowArray, k: int) -> tuple[RowArray, FloatArray]:
-        """The k best candidates by a score that depends on nothing but row and query."""
+        """The k best candidates by a score that depends only on row and query."""
         candidates = np.sort(candidates)
         exact = query.astype(np.float64)
         scores = np.empty(len(candidates), np.float32)
@@ -158,8 +155,8 @@ class VectorIndex:
             raise KnowledgeBaseError(f"{self._hnsw_path}: damaged HNSW graph; build the vectors again") from error
         if (graph.ntotal, graph.d) != self.vectors.shape:
             raise KnowledgeBaseError(
-                f"{self._hnsw_path}: the HNSW graph is of {graph.ntotal} rows of {graph.d} dimensions, the vectors "
-                f"are {len(self)} of {self.dimensions}; build the vectors again"
+                f"{self._hnsw_path}: the HNSW graph has {graph.ntotal} rows of {graph.d} dimensions, the vectors "
+                f"have {len(self)} of {self.dimensions}; build the vectors again"
             )
         return graph
 
@@ -167,12 +164,12 @@ class VectorIndex:
     def save(self, directory: Path | str, *, float16: bool = False, hnsw_rows: int = HNSW_ROWS) -> None:
         """Write the vectors, and above `hnsw_rows` rows an HNSW graph over them.
 
-        A reader sees the old index or the new one, never a mixture; an index that is open stays usable.
+        A reader sees the old index or the new one, never a mixture; an open index stays usable.
 
         Args:
-            directory: made if missing; an index already there is replaced.
-            float16: half the size, scores off by about 1e-4.
-            hnsw_rows: the number of rows above which a graph is added.
+            directory: created if missing; an index already there is replaced.
+            float16: half the size; scores change by about 1e-4.
+            hnsw_rows: number of rows above which a graph is added.
 
         Raises:
             ValueError: a vector is not finite (or not in float16's range).
@@ -208,10 +205,10 @@ class VectorIndex:
 
     @classmethod
     def open(cls, directory: Path | str) -> VectorIndex:
-        """Map a saved index into memory (about a millisecond, whatever its size).
+        """Map a saved index into memory (about a millisecond for any size).
 
         Raises:
-            KnowledgeBaseError: there is none, or a file of it is missing, cut short or another one's.
+            KnowledgeBaseError: there is no index, or one of its files is missing, truncated or of another index.
         """
         place = Path(directory)
         try:
@@ -246,7 +243,7 @@ class VectorIndex:
 
 
 def _write_matrix(path: Path, vectors: npt.NDArray[np.floating[Any]], dtype: type[np.floating[Any]]) -> None:
-    """A .npy file, written and checked block by block, on disk when this returns."""
+    """Write a .npy file, checked block by block and synced to disk."""
     header = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": vectors.shape}
     with path.open("wb") as file:
         np.lib.format.write_array_header_1_0(file, header)
@@ -264,7 +261,7 @@ def _write_matrix(path: Path, vectors: npt.NDArray[np.floating[Any]], dtype: typ
 def _write_hnsw(path: Path, vectors: npt.NDArray[np.floating[Any]]) -> None:
     import faiss
 
-    # The graph's own copy of the vectors only steers the search, so half precision does.
+    # The graph's own copy of the vectors only guides the search, so half precision is enough.
     graph: Any = faiss.index_factory(vectors.shape[1], "HNSW32,SQfp16", faiss.METRIC_INNER_PRODUCT)
     graph.hnsw.efConstruction = 80
     graph.train(vectors[:1].astype(np.float32))

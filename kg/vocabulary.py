@@ -1,7 +1,6 @@
 """Which predicates describe nodes instead of joining them: labels, aliases, descriptions, types.
 
-The RDF reader and `SparqlGraph` share it, so that a file and an endpoint with the same triples give
-the same graph.
+The RDF reader and `SparqlGraph` share it, so that a file and an endpoint with the same triples give the same graph.
 """
 
 from __future__ import annotations
@@ -21,20 +20,20 @@ SCHEMA = ("http://schema.org/", "https://schema.org/")
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Predicates with a meaning of their own. None of them is an edge of the graph.
+    """Predicates that describe. None of them is an edge of the graph.
 
-    Of several values the one of the earlier predicate counts; see `best_first` for languages.
+    Of several values that of the earlier predicate counts; see `best_first` for languages.
 
     Attributes:
         types: from an entity to its class.
-        labels: its name; every further one is an alias.
+        labels: its name; further names become aliases.
         aliases: its other names.
         descriptions: a sentence about it.
         domains, ranges: from a relation to the class of its heads, of its tails.
         classes: types whose members are classes.
         properties: types whose members are relations.
-        ignored: predicates to leave out altogether (bookkeeping of an ontology, page links).
-        language: preferred language tag, next to texts without a tag.
+        ignored: predicates to leave out (ontology bookkeeping, page links).
+        language: preferred language tag; texts without a tag rank equally.
     """
 
     types: tuple[str, ...] = (RDF + "type",)
@@ -60,26 +59,26 @@ class Vocabulary:
 
     @cached_property
     def described(self) -> tuple[str, ...]:
-        """Predicates that make their subject an entity even if it has no edge."""
+        """Predicates that make their subject an entity even without edges."""
         return self.types + self.labels + self.aliases + self.descriptions
 
     @cached_property
     def not_edges(self) -> tuple[str, ...]:
-        """All predicates that are no relation of the graph."""
+        """All predicates that are not relations of the graph."""
         return self.described + self.domains + self.ranges + self.ignored
 
     def language_rank(self, language: str) -> int:
-        """0 for no tag or the preferred one, 1 for a variety of it ("en-GB"), 2 for the others."""
+        """0 for no tag or the preferred one, 1 for a variety of it ("en-GB"), 2 for others."""
         tag = language.lower()
         if not tag or tag == self.language:
             return 0
         return 1 if tag.startswith(self.language + "-") else 2
 
     def best_first(self, texts: Iterable[tuple[int, str, str]]) -> list[str]:
-        """Texts in order of preference, each once.
+        """Texts in order of preference, without duplicates.
 
         Args:
-            texts: (place of the predicate in its list, language tag or "", text).
+            texts: (index of the predicate in its list, language tag or "", text).
         """
         order = sorted(texts, key=lambda t: (self.language_rank(t[1]), t[0], t[1], t[2]))
         return list(dict.fromkeys(text for _, _, text in order if text))

@@ -13,7 +13,7 @@ import dspy
 from triplecheck.kg import TriplecheckError, UserError
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.plausibility import Grounder, Plausibility, TextTriple
-from triplecheck.kg.plausibility.verdicts import Judge, Judged
+from triplecheck.kg.plausibility.verdicts import GraphJudge, JudgedTriple
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
 from triplecheck.programs.base import Sources
 from triplecheck.programs.concurrently import concurrently
@@ -39,7 +39,7 @@ class Verified:
     """
 
     text: str
-    claims: tuple[Judged, ...]
+    claims: tuple[JudgedTriple, ...]
     trace: Trace
 
     @property
@@ -66,7 +66,7 @@ class Verifier(dspy.Module):
             raise UserError("texts are verified against a knowledge base, not an endpoint; build one of the graph")
         ranks = None if base.embeddings is None else Plausibility.of(base, "tail_rank")
         self.sources = sources
-        self.judge = Judge(sources.graph, ranks, plausible=plausible)
+        self.judge = GraphJudge(sources.graph, ranks, plausible=plausible)
         self.extract_triples = RolePredict(ExtractTriples, role="extract")
 
     def forward(self, text: str) -> Verified:
@@ -83,7 +83,7 @@ class Verifier(dspy.Module):
             raise UserError(f"the text has {len(text)} characters; at most {_LONGEST_TEXT} are read at a time")
         trace = Trace()
         grounder = Grounder(self.sources.graph, NameLinker(self.sources.linker), self.sources.relations)
-        seen: dict[TextTriple, Judged] = {}
+        seen: dict[TextTriple, JudgedTriple] = {}
         for paragraph, triples in self._stated(paragraphs, trace):
             fresh = [triple for triple in triples if triple not in seen]
             for grounded in grounder.ground(fresh, paragraph):

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from triplecheck.kg import KnowledgeBase, Pattern, UserError, Variable
 from triplecheck.kg.patterns import bind, match
-from triplecheck.kg.patterns.constants import Constants
+from triplecheck.kg.patterns.bind import Constants
 from triplecheck.kg.values import quantity
 
 TARGET = "x"

@@ -1,4 +1,4 @@
-"""Arrays in safetensors files: written whole, opened memory-mapped."""
+"""Arrays in safetensors files: written atomically, opened memory-mapped."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LENGTH_BYTES = 8
 
 
 def save(path: Path, arrays: Mapping[str, Array], metadata: Mapping[str, str] | None = None) -> None:
-    """Write arrays into one file, whole or not at all."""
+    """Write arrays into one file, atomically."""
     from safetensors.numpy import save_file
 
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
@@ -39,10 +39,10 @@ def save(path: Path, arrays: Mapping[str, Array], metadata: Mapping[str, str] | 
 
 
 def open_mapped(path: Path) -> tuple[dict[str, Array], dict[str, str]]:
-    """The arrays of a file, mapped and not read, and its metadata.
+    """The memory-mapped arrays of a file, and its metadata.
 
     Raises:
-        KnowledgeBaseError: missing, damaged, or of a type that numpy does not know.
+        KnowledgeBaseError: missing, damaged, or of a type that numpy does not support.
     """
     try:
         with path.open("rb") as source:

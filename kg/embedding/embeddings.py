@@ -1,49 +1,53 @@
-"""`Embeddings`: the trained vectors of a knowledge base, as they lie in its directory."""
+"""`Embeddings`: the trained vectors of a knowledge base, and how they are trained and stored in its directory."""
 
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from triplecheck.kg import manifest
+from triplecheck.kg._arrays import FloatArray
 from triplecheck.kg._atomic import write_text
 from triplecheck.kg.embedding import _files
-from triplecheck.kg.embedding.interactions import FloatArray, interaction_of
-from triplecheck.kg.embedding.models import arrays_of, norm_of
-from triplecheck.kg.embedding.options import TrainingOptions
-from triplecheck.kg.embedding.ranking import Quality
-from triplecheck.kg.embedding.scorer import ArrayScorer, Scorer
-from triplecheck.kg.embedding.split import Triples
-from triplecheck.kg.embedding.training import Trained
+from triplecheck.kg.embedding.models import TrainingOptions, arrays_of, norm_of
+from triplecheck.kg.embedding.ranking import Quality, Triples, split, triples_of
+from triplecheck.kg.embedding.scoring import ArrayScorer, Scorer, interaction_of
+from triplecheck.kg.embedding.training import Trained, train
 from triplecheck.kg.errors import KnowledgeBaseError
 from triplecheck.kg.graph import IntArray
+from triplecheck.kg.progress import ProgressCallback, no_progress
+
+if TYPE_CHECKING:
+    from triplecheck.kg.knowledge_base import KnowledgeBase
 
 FORMAT, VERSION = "triplecheck-embeddings", 1
 PART, ABOUT = "embeddings", "embeddings.json"
-"""The part of a knowledge base's directory that they are, and the file that describes them."""
+"""Their folder in a knowledge base, and the file that describes them."""
 _WEIGHTS, _HELD_OUT = "weights.safetensors", "held_out.safetensors"
 
 
 @dataclass(frozen=True)
 class About:
-    """What a directory of embeddings says of itself.
+    """The description of trained embeddings.
 
     Attributes:
-        options: what the model was trained with.
+        options: the training options.
         quality: link prediction on the test triples.
         num_entities: nodes 0 ... num_entities - 1 have a vector.
         num_relations: relations of the graph.
-        scored_on: `arrays`, or `model` where PyKEEN has to score.
-        norm: by which the model measures distances, None where it measures none.
-        loop: that trained it.
-        epochs: that were run.
-        looks: (epoch, MRR on validation triples).
-        seconds: that training took.
+        scored_on: `arrays`, or `model` if PyKEEN has to compute scores.
+        norm: norm of the distances of the model, None if it has no distances.
+        loop: the training loop.
+        epochs: number of epochs.
+        looks: (epoch, MRR) of each validation.
+        seconds: training time.
     """
 
     options: TrainingOptions
@@ -60,7 +64,7 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class RankedTail:
-    """An entity and how plausible the model finds it as a tail."""
+    """An entity and its score as a tail."""
 
     node: int
     score: float
@@ -70,7 +74,7 @@ class Embeddings:
     """Embeddings that `save` wrote; opening reads one small file, vectors are memory-mapped.
 
     Attributes:
-        about: how they were made and how good they are.
+        about: training options and quality.
 
     Raises:
         KnowledgeBaseError: missing, damaged or of another format version.
@@ -82,16 +86,16 @@ class Embeddings:
 
     @cached_property
     def scorer(self) -> Scorer:
-        """Scores by the trained model."""
+        """The scorer of the trained model."""
         arrays, _ = _files.open_mapped(self._folder / _WEIGHTS)
         about = self.about
         if about.scored_on == "model":
-            from triplecheck.kg.embedding.torch_scorer import TorchScorer
+            from triplecheck.kg.embedding.models import TorchScorer
 
             return TorchScorer.from_state(about.options, about.num_entities, about.num_relations, arrays)
         interaction = interaction_of(about.options.model, about.norm or 2)
         if interaction is None or len(arrays.get("entities", ())) != about.num_entities:
-            raise KnowledgeBaseError(f"{self._folder}: {_WEIGHTS} is not of {ABOUT}; train the embeddings again")
+            raise KnowledgeBaseError(f"{self._folder}: {_WEIGHTS} does not match {ABOUT}; train the embeddings again")
         return ArrayScorer(interaction, arrays["entities"], arrays["relations"])
 
     @cached_property
@@ -100,20 +104,20 @@ class Embeddings:
 
     @property
     def validation(self) -> Triples:
-        """Triples that training was stopped by, shape (n, 3)."""
+        """Validation triples (for early stopping), shape (n, 3)."""
         return np.asarray(self._held_out["validation"], np.int64)
 
     @property
     def test(self) -> Triples:
-        """Triples that had no part in training, shape (n, 3)."""
+        """Test triples, not used in training, shape (n, 3)."""
         return np.asarray(self._held_out["test"], np.int64)
 
     def knows(self, node: int) -> bool:
-        """Whether a node has a vector. Values have none unless they were trained with."""
+        """Whether a node has a vector. Values have one only if they were trained with `values`."""
         return 0 <= node < self.about.num_entities
 
     def score(self, heads: IntArray, relations: IntArray, tails: IntArray) -> FloatArray:
-        """Scores of n triples of known nodes, shape (n,); greater is more plausible.
+        """Scores of n triples of known nodes, shape (n,); higher is more plausible.
 
         Raises:
             IndexError: a node or relation has no vector.
@@ -128,13 +132,13 @@ class Embeddings:
         return self.scorer.score(heads, relations, tails)
 
     def best_tails(self, head: int, relation: int, k: int, exclude: Iterable[int] = ()) -> list[RankedTail]:
-        """The entities that the model ranks best as tails, best first; equal scores by node.
+        """The best tails by the model, best first; equal scores by node.
 
         Args:
             head: an entity with a vector.
-            relation: of the graph.
-            k: how many; fewer where there are no more.
-            exclude: nodes to leave out, such as the head itself and the tails that are known already.
+            relation: a relation of the graph.
+            k: number of tails; fewer are returned if there are fewer.
+            exclude: nodes to leave out, such as the head itself and known tails.
 
         Raises:
             IndexError: head or relation has no vector.
@@ -192,3 +196,38 @@ def _read_about(path: Path) -> About:
         raise KnowledgeBaseError(f"{path}: missing; train the embeddings again") from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise KnowledgeBaseError(f"{path}: damaged ({error}); train the embeddings again") from error
+
+
+# --- training ------------------------------------------------------------------------------------
+def train_into(kb: KnowledgeBase, options: TrainingOptions, progress: ProgressCallback = no_progress) -> Trained:
+    """Train on the graph of a knowledge base and replace its embeddings.
+
+    An interrupted training is resumed by the next call with the same options: its checkpoint is kept beside the
+    knowledge base until training ends.
+
+    Args:
+        kb: an open knowledge base; open it again to use the embeddings.
+        options: see `TrainingOptions`.
+        progress: called after each epoch.
+
+    Raises:
+        UserError: too few triples, no such model, or the training diverged.
+        KnowledgeBaseError: a damaged checkpoint or knowledge base.
+    """
+    graph = kb.graph
+    nodes = graph.num_nodes if options.values else graph.num_entities
+    triples = triples_of(graph, values=options.values)
+    parts = split(triples, nodes, graph.num_relations, options.held_out, options.seed)
+    work = checkpoint_folder(kb.path)
+    work.mkdir(exist_ok=True)
+    trained = train(parts, options, work / "checkpoint.safetensors", progress)
+    with manifest.replaced_part(kb.path, PART) as folder:
+        save(trained, folder)
+    shutil.rmtree(work, ignore_errors=True)
+    return trained
+
+
+def checkpoint_folder(path: Path) -> Path:
+    """The checkpoint folder for a knowledge base."""
+    path = path.absolute()
+    return path.parent / f".{path.name}.training"

@@ -1,23 +1,82 @@
-"""Models of PyKEEN: made by name, with first weights and a regulariser that suit them, and read off as arrays."""
+"""The models: training options, PyKEEN models by name, and the scorer for models that arrays cannot score."""
 
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from triplecheck.kg.embedding.interactions import interaction_of
-from triplecheck.kg.embedding.options import TrainingOptions
+from triplecheck.kg._arrays import FloatArray
+from triplecheck.kg.embedding.scoring import interaction_of
 from triplecheck.kg.errors import UserError
+from triplecheck.kg.graph import IntArray
 
-# PyKEEN starts ComplEx from a standard normal distribution, from which it hardly learns.
+LOOPS = ("auto", "pykeen", "sampled")
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """All options that affect the trained weights.
+
+    Attributes:
+        model: name of a PyKEEN model.
+        dimensions: PyKEEN's `embedding_dim`; for a complex model, the number of complex numbers.
+        epochs: maximum number of epochs.
+        loop: `pykeen` (PyKEEN's own training loop), `sampled` (the same model, loss and regulariser, but a sampled
+            softmax, see `kg.embedding.training`) or `auto`: by the size of the graph.
+        batch_size: (head, relation) pairs, or triples, per step.
+        negatives: random tails to compare with; None for 1,500 shared by a batch (`sampled`), or 64 per triple (in
+            PyKEEN's loop over single triples, for graphs too large to compare with all tails).
+        optimizer: name of a torch optimizer.
+        learning_rate: learning rate.
+        regularization: weight of N3 (Lacroix et al. 2018) for ComplEx and DistMult; the
+            others keep PyKEEN's regulariser.
+        held_out: share of triples held out from training: half for validation, half for testing.
+        evaluate_every: epochs between two validations.
+        patience: validations without a better MRR before training stops.
+        values: embed literal values, too. Default: only entities, since most values occur in a single triple.
+        half: store vectors in half precision.
+        seed: of the split, the initial weights and every epoch.
+    """
+
+    model: str = "ComplEx"
+    dimensions: int = 128
+    epochs: int = 100
+    loop: str = "auto"
+    batch_size: int = 1000
+    negatives: int | None = None
+    optimizer: str = "Adagrad"
+    learning_rate: float = 0.1
+    regularization: float = 0.05
+    held_out: float = 0.1
+    evaluate_every: int = 5
+    patience: int = 3
+    values: bool = False
+    half: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("dimensions", "epochs", "batch_size", "negatives", "evaluate_every", "patience"):
+            if (value := getattr(self, name)) is not None and value < 1:
+                raise UserError(f"{name} must be at least 1, not {value}")
+        if not 0 < self.held_out < 1:
+            raise UserError(f"held_out must be a share of all triples between 0 and 1, not {self.held_out}")
+        if self.learning_rate <= 0 or self.regularization < 0:
+            raise UserError("learning_rate must be above 0, regularization at least 0")
+        if self.loop not in LOOPS:
+            raise UserError(f"no training loop {self.loop!r}; there are: {', '.join(LOOPS)}")
+
+
+# PyKEEN's default for ComplEx, a standard normal distribution, hardly learns.
 _FIRST_WEIGHTS_STD = 0.1
 
 
 def make_model(options: TrainingOptions, num_entities: int, num_relations: int) -> Any:
-    """A `pykeen.models.Model` with inverse relations and a softmax loss, its weights drawn from the options' seed.
+    """A `pykeen.models.Model` with inverse relations and a softmax loss, initialised with the options' seed.
 
     Raises:
         UserError: there is no such model, or it needs more than triples.
@@ -45,13 +104,13 @@ def make_model(options: TrainingOptions, num_entities: int, num_relations: int) 
         )
     except (TypeError, ValueError, AttributeError, NotImplementedError) as error:
         raise UserError(
-            f"{found.__name__} cannot be made from triples and a number of dimensions alone ({error}); "
+            f"{found.__name__} cannot be built from triples and dimensions alone ({error}); "
             "choose another model, such as ComplEx, DistMult, TransE or RotatE"
         ) from error
 
 
 def _particulars(name: str, options: TrainingOptions) -> dict[str, Any]:
-    """What is set otherwise than PyKEEN would: N3 of Lacroix et al. 2018 (eq. 5) and small first weights."""
+    """Settings other than PyKEEN's defaults: N3 of Lacroix et al. 2018 (eq. 5) and small initial weights."""
     n3 = {"weight": options.regularization, "p": 3.0}
     if name == "ComplEx":
         return {
@@ -79,7 +138,7 @@ def _small_normal(tensor: Any) -> Any:
 
 
 def arrays_of(model: Any) -> dict[str, npt.NDArray[np.float32]] | None:
-    """The vectors of a model as `ArrayScorer` takes them, None for a model that arrays do not score.
+    """The vectors of a model for `ArrayScorer`, None if arrays cannot score the model.
 
     Returns:
         `entities`, shape (entities, width), and `relations`, shape (2 * relations, width).
@@ -100,6 +159,68 @@ def arrays_of(model: Any) -> dict[str, npt.NDArray[np.float32]] | None:
 
 
 def norm_of(model: Any) -> int | None:
-    """The norm by which a model measures distances, None where it measures none."""
+    """The norm of the distances of a model, None if it has no distances."""
     norm = getattr(model.interaction, "p", None)
     return None if norm is None else int(norm)
+
+
+_BATCH = 256
+
+
+class TorchScorer:
+    """Scores by a PyKEEN model (ConvE, TuckER, ...). Slower than `ArrayScorer`, with its weights in memory.
+
+    Args:
+        model: a `pykeen.models.Model` with inverse relations.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._model = model.eval()
+
+    @classmethod
+    def from_state(
+        cls, options: TrainingOptions, num_entities: int, num_relations: int, state: Mapping[str, Any]
+    ) -> TorchScorer:
+        """A model with stored weights.
+
+        Args:
+            options: its training options.
+            num_entities: number of entities of its graph.
+            num_relations: number of relations of its graph.
+            state: its `state_dict` as arrays.
+        """
+        import torch
+
+        model = make_model(options, num_entities, num_relations)
+        model.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in state.items()})
+        return cls(model)
+
+    @property
+    def num_entities(self) -> int:
+        """See `kg.embedding.scoring.Scorer`."""
+        return int(self._model.num_entities)
+
+    @property
+    def num_relations(self) -> int:
+        """See `kg.embedding.scoring.Scorer`."""
+        return int(self._model.num_relations) // 2
+
+    def score(self, heads: IntArray, relations: IntArray, tails: IntArray) -> FloatArray:
+        """See `kg.embedding.scoring.Scorer`."""
+        return self._run(self._model.predict_hrt, np.stack([heads, relations, tails], axis=1))[:, 0]
+
+    def all_tails(self, heads: IntArray, relations: IntArray) -> FloatArray:
+        """See `kg.embedding.scoring.Scorer`."""
+        return self._run(self._model.predict_t, np.stack([heads, relations], axis=1))
+
+    def all_heads(self, relations: IntArray, tails: IntArray) -> FloatArray:
+        """See `kg.embedding.scoring.Scorer`."""
+        return self._run(self._model.predict_h, np.stack([relations, tails], axis=1))
+
+    def _run(self, predict: Any, rows: IntArray) -> FloatArray:
+        import torch
+
+        batches = [torch.from_numpy(rows[at : at + _BATCH].astype(np.int64)) for at in range(0, len(rows), _BATCH)]
+        with torch.inference_mode():
+            scores = [predict(batch).cpu().numpy() for batch in batches]
+        return np.concatenate(scores).astype(np.float32) if scores else np.empty((0, 1), np.float32)

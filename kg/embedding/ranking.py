@@ -1,21 +1,100 @@
-"""Link prediction: at which rank a model sees the true entity among all of them.
+"""Train, validation and test triples, and link prediction: the rank of the true entity among all entities.
 
-Filtered (Bordes et al. 2013): other entities known to be true are left out. Realistic rank (PyKEEN's name; Berrendorf
-et al. 2020): the mean of the best and the worst rank among equal scores. Tails and heads are predicted.
+Ranks are filtered (Bordes et al. 2013): other entities known to be true are left out. They are realistic ranks
+(PyKEEN's name; Berrendorf et al. 2020): the mean of the best and the worst rank among equal scores. Both tails and
+heads are predicted.
 """
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from triplecheck.kg._ranges import concat_ranges
-from triplecheck.kg.embedding.scorer import Scorer
-from triplecheck.kg.embedding.split import Split, Triples
-from triplecheck.kg.progress import ProgressCallback
+from triplecheck.kg._arrays import concat_ranges
+from triplecheck.kg.columnar import ColumnarGraph
+from triplecheck.kg.embedding.scoring import Scorer
+from triplecheck.kg.errors import UserError
+from triplecheck.kg.progress import ProgressCallback, no_progress
+from triplecheck.kg.types import Direction
 
+Triples = npt.NDArray[np.int64]
+"""Shape (n, 3): heads, relations, tails."""
+
+_LEAST_TRIPLES = 20
+
+
+@dataclass(frozen=True)
+class TripleSplit:
+    """Triples of one graph in three parts.
+
+    Attributes:
+        train: contains every entity and relation that occurs.
+        validation: for early stopping.
+        test: for the final evaluation.
+        num_entities: entities are 0 ... num_entities - 1.
+        num_relations: relations are 0 ... num_relations - 1.
+    """
+
+    train: Triples
+    validation: Triples
+    test: Triples
+    num_entities: int
+    num_relations: int
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of the split."""
+        digest = hashlib.sha256(repr((self.num_entities, self.num_relations)).encode())
+        for part in (self.train, self.validation, self.test):
+            digest.update(np.ascontiguousarray(part).data)
+            digest.update(b"|")
+        return digest.hexdigest()
+
+
+def triples_of(graph: ColumnarGraph, *, values: bool = False) -> Triples:
+    """All triples between entities; with `values` also those whose tail is a literal.
+
+    Raises:
+        UserError: too few triples to train on.
+    """
+    edges = graph.expand(np.arange(graph.num_entities), direction=Direction.OUT)
+    triples = np.stack([edges.heads, edges.relations, edges.tails], axis=1).astype(np.int64)
+    kept = triples if values else triples[triples[:, 2] < graph.num_entities]
+    if len(kept) < _LEAST_TRIPLES:
+        raise UserError(f"{len(kept)} triples between entities are too few to train embeddings on")
+    return kept
+
+
+def split(triples: Triples, num_entities: int, num_relations: int, held_out: float, seed: int) -> TripleSplit:
+    """Hold out a share of the triples, drawn uniformly among those that can be held out.
+
+    A triple can be held out if its head, relation and tail each occur in another training triple.
+
+    Args:
+        triples: all triples, without duplicates.
+        num_entities: number of entities.
+        num_relations: number of relations.
+        held_out: share to hold out; less if fewer can be held out.
+        seed: random seed.
+    """
+    order = np.random.default_rng(seed).permutation(len(triples))
+    shuffled = triples[order]
+    nodes = np.concatenate([shuffled[:, 0], shuffled[:, 2]])
+    needed = np.zeros(len(triples), bool)
+    needed[np.unique(nodes, return_index=True)[1] % len(triples)] = True
+    needed[np.unique(shuffled[:, 1], return_index=True)[1]] = True
+    # From the end, where hardly any triple is needed: at the start only popular nodes can be spared.
+    spare = np.flatnonzero(~needed)[::-1][: round(held_out * len(triples))]
+    kept = np.ones(len(triples), bool)
+    kept[spare] = False
+    half = len(spare) // 2
+    return TripleSplit(shuffled[kept], shuffled[spare[:half]], shuffled[spare[half:]], num_entities, num_relations)
+
+
+# --- link prediction -----------------------------------------------------------------------------
 _SCORES_AT_ONCE = 1 << 24
 
 
@@ -27,7 +106,7 @@ class Quality:
         mrr: mean reciprocal rank.
         hits_at_1: share of ranks that are 1.
         hits_at_10: share of ranks up to 10.
-        triples: how many were predicted, each once by its tail and once by its head.
+        triples: number of triples; the tail and the head of each are predicted.
     """
 
     mrr: float
@@ -36,8 +115,8 @@ class Quality:
     triples: int
 
 
-def quality(scorer: Scorer, triples: Triples, split: Split, progress: ProgressCallback | None = None) -> Quality:
-    """Predict tails and heads of triples, filtered by all parts of the split."""
+def quality(scorer: Scorer, triples: Triples, split: TripleSplit, progress: ProgressCallback = no_progress) -> Quality:
+    """Predict tails and heads of triples, filtered by all triples of the split."""
     ranks = ranks_of(scorer, triples, split, progress)
     if len(ranks) == 0:
         return Quality(float("nan"), float("nan"), float("nan"), 0)
@@ -45,9 +124,9 @@ def quality(scorer: Scorer, triples: Triples, split: Split, progress: ProgressCa
 
 
 def ranks_of(
-    scorer: Scorer, triples: Triples, split: Split, progress: ProgressCallback | None = None
+    scorer: Scorer, triples: Triples, split: TripleSplit, progress: ProgressCallback = no_progress
 ) -> npt.NDArray[np.float64]:
-    """Realistic ranks, first of all tails, then of all heads, shape (2n,)."""
+    """Realistic ranks of all tails, then of all heads, shape (2n,)."""
     known = np.concatenate([split.train, split.validation, split.test])
     size = max(1, _SCORES_AT_ONCE // scorer.num_entities)
     ranks = []
@@ -62,12 +141,11 @@ def ranks_of(
             true = scores[np.arange(len(batch)), batch[:, far]].copy()
             scores[index.cells(batch)] = -np.inf
             greater = (scores > true[:, None]).sum(axis=1)
-            # The true entity itself was among those left out.
+            # The true entity itself was filtered out.
             equal = (scores == true[:, None]).sum(axis=1)
-            # A score that is no number beats nothing.
+            # A score that is not finite ranks last.
             ranks.append(np.where(np.isfinite(true), 1 + greater + equal / 2, scorer.num_entities))
-            if progress is not None:
-                progress("ranking", start + len(batch) + (0 if far == 2 else len(triples)), 2 * len(triples))
+            progress("ranking", start + len(batch) + (0 if far == 2 else len(triples)), 2 * len(triples))
     return np.concatenate(ranks) if ranks else np.empty(0)
 
 
@@ -84,7 +162,7 @@ class _Known:
         return triples[:, self._near] * self._relations + triples[:, 1]
 
     def cells(self, batch: Triples) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """(row of the batch, far end) of everything known."""
+        """(row of the batch, far end) of all known triples."""
         keys = self._keys(batch)
         starts, stops = (np.searchsorted(self._sorted, keys, side) for side in ("left", "right"))
         return np.repeat(np.arange(len(batch)), stops - starts), self._far[concat_ranges(starts, stops)]

@@ -1,8 +1,8 @@
 """The two inner loops of pattern matching, compiled by numba.
 
-Imported by `kg.patterns.compiled` alone, and that only for a large graph: numba takes half a second to load.
-Both loops read compressed sparse rows: `offsets` by node, and per edge its relation and its far end,
-sorted by (node, relation, far end). `wanted` holds relations; an empty one stands for all.
+Imported by `kg.patterns.adjacency` for a large graph only: numba takes half a second to load. Both loops read
+compressed sparse rows: `offsets` by node, and per edge its relation and its far end, sorted by (node, relation, far
+end). `wanted` holds relations; if it is empty, all relations are wanted.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ import numba
 
 
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Machine code, made at the first call, and kept on disk where there is a place for it."""
+    """Compile at the first call, cached on disk if possible."""
     try:
         made: Callable[..., Any] = numba.njit(cache=True, nogil=True)(function)
-    except RuntimeError:  # numba finds no folder that it may write
+    except RuntimeError:  # numba finds no writable folder
         made = numba.njit(nogil=True)(function)
     return made
 
 
 @_compiled
 def _run(relations: Any, relation: Any, start: Any, stop: Any) -> Any:
-    """Where the edges of a relation begin between two places."""
+    """Start of the edges of a relation within [start, stop)."""
     while start < stop:
         middle = (start + stop) >> 1
         if relations[middle] < relation:
@@ -38,7 +38,7 @@ def _run(relations: Any, relation: Any, start: Any, stop: Any) -> Any:
 def mark_links(
     offsets: Any, relations: Any, ends: Any, near: Any, wanted: Any, far: Any, any_far: Any, hit: Any, marked: Any
 ) -> None:
-    """For each edge from `near` to a node that `far` flags: flag its start in `hit`, its end in `marked`.
+    """For each edge from `near` to a node flagged in `far`: flag its start in `hit` and its end in `marked`.
 
     Shapes: near, hit (n,); far, marked (nodes,).
     """
@@ -66,7 +66,7 @@ def mark_links(
 
 @_compiled
 def keep_linked(offsets: Any, relations: Any, ends: Any, nodes: Any, wanted: Any, by: Any, hit: Any) -> None:
-    """Flag in `hit` the nodes with an edge to a node that `by` flags; each is left at its first such edge."""
+    """Flag in `hit` the nodes with an edge to a node flagged in `by`; stop at the first such edge of each."""
     for i in range(len(nodes)):
         if hit[i]:
             continue

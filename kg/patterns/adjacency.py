@@ -1,7 +1,7 @@
-"""Set-wise steps along edges: which nodes of two domains have a link between them.
+"""Steps along edges for sets of nodes: which nodes of two domains have a link between them.
 
-`GraphAdjacency` takes them on any `kg.graph.Graph`, by its batched look-ups; on the arrays of a large
-columnar graph `kg.patterns.compiled.CompiledAdjacency` is many times as fast. Both give the same.
+`GraphAdjacency` works on any `kg.graph.Graph` through its batched look-ups. `CompiledAdjacency` runs compiled loops
+over the arrays of a large columnar graph and is many times faster. Both return the same nodes.
 """
 
 from __future__ import annotations
@@ -9,38 +9,40 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from triplecheck.kg._ranges import distinct
+from triplecheck.kg._arrays import distinct
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.graph import Graph, IntArray
 from triplecheck.kg.patterns.query import Domain, Link
+from triplecheck.kg.types import Direction
 
 COMPILED_FROM = 500_000
-"""Edges from which compiled code pays for the second that it takes to load."""
+"""Number of edges from which compiled code is worth its load time of about a second."""
 
 
 class UnboundedError(Exception):
-    """Neither end of a pattern is bounded, and the graph cannot list its nodes."""
+    """Neither end of a pattern has a domain, and the graph cannot list all its nodes."""
 
 
 class Adjacency(Protocol):
     """Steps along the edges of one graph."""
 
     def start(self, type_id: str | None) -> Domain:
-        """All nodes of a type, or of the graph; None where they cannot be listed."""
+        """All nodes of a type, or of the graph; None if they cannot be listed."""
 
     def of_type(self, nodes: IntArray, type_id: str) -> IntArray:
-        """Those of some nodes that have a type."""
+        """The given nodes that have a type."""
 
     def join(self, near: Domain, link: Link, far: Domain) -> tuple[IntArray, IntArray]:
-        """The nodes of both domains that have a link to some node of the other.
+        """The nodes of both domains that have a link to a node of the other domain.
 
         Raises:
             UnboundedError: both domains are None and the graph cannot list its nodes.
         """
 
     def supported(self, nodes: IntArray, link: Link, by: IntArray) -> IntArray:
-        """Those of `nodes` that have a link to some node of `by`."""
+        """The nodes of `nodes` that have a link to a node of `by`."""
 
 
 class GraphAdjacency:
@@ -97,7 +99,7 @@ class GraphAdjacency:
 
 
 def pairs(graph: Graph, near: IntArray, link: Link) -> tuple[IntArray, IntArray]:
-    """Both ends of every link at some nodes, shapes (n,): near ends and far ends, with repetitions."""
+    """Near and far ends of all links at the given nodes, shapes (n,), with repetitions."""
     starts, ends = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for direction in link.directions:
         for relation in (None,) if link.relations is None else link.relations:
@@ -118,9 +120,78 @@ def members(values: IntArray, domain: IntArray) -> np.ndarray[tuple[int], np.dty
 
 
 def adjacency(graph: Graph) -> Adjacency:
-    """The quickest there is for a graph."""
+    """The fastest implementation for a graph."""
     if isinstance(graph, ColumnarGraph) and graph.num_triples >= COMPILED_FROM:
-        from triplecheck.kg.patterns.compiled import CompiledAdjacency
-
         return CompiledAdjacency(graph)
     return GraphAdjacency(graph)
+
+
+Flags = npt.NDArray[np.bool_]
+
+# Testing whether a node has a link costs about as much as following this many edges.
+_COST_OF_LOOK_UP = 8.0
+
+
+class CompiledAdjacency:
+    """Implements `Adjacency` for a columnar graph by compiled loops.
+
+    Args:
+        graph: the graph. Its arrays are not copied; each step allocates flags of one byte per node.
+    """
+
+    def __init__(self, graph: ColumnarGraph) -> None:
+        self._graph = graph
+        self._rows = {direction: graph.rows(direction) for direction in Direction}
+
+    def start(self, type_id: str | None) -> Domain:
+        """See `Adjacency`."""
+        return None if type_id is None else self._graph.nodes_of_type(type_id)
+
+    def of_type(self, nodes: IntArray, type_id: str) -> IntArray:
+        """See `Adjacency`."""
+        return np.intersect1d(nodes, self._graph.nodes_of_type(type_id), assume_unique=True)
+
+    def join(self, near: Domain, link: Link, far: Domain) -> tuple[IntArray, IntArray]:
+        """See `Adjacency`."""
+        if self._edges(near, link) <= self._edges(far, link.reverse):
+            return self._walk(near, link, far)
+        ends, starts = self._walk(far, link.reverse, near)
+        return starts, ends
+
+    def supported(self, nodes: IntArray, link: Link, by: IntArray) -> IntArray:
+        """See `Adjacency`."""
+        if self._edges(by, link.reverse) < _COST_OF_LOOK_UP * len(nodes):
+            return self._walk(by, link.reverse, nodes)[1]
+        from triplecheck.kg.patterns._kernels import keep_linked
+
+        hit, flags, wanted = np.zeros(len(nodes), bool), self._flags(by), self._wanted(link)
+        for direction in link.directions:
+            keep_linked(*self._rows[direction], nodes, wanted, flags, hit)
+        kept: IntArray = nodes[hit]
+        return kept
+
+    def _walk(self, near: Domain, link: Link, far: Domain) -> tuple[IntArray, IntArray]:
+        if near is None:
+            near = np.arange(self._graph.num_nodes)
+        marked = np.zeros(self._graph.num_nodes, bool)
+        from triplecheck.kg.patterns._kernels import mark_links
+
+        hit, flags, wanted = np.zeros(len(near), bool), self._flags(far), self._wanted(link)
+        for direction in link.directions:
+            mark_links(*self._rows[direction], near, wanted, flags, far is None, hit, marked)
+        return near[hit], np.flatnonzero(marked) if far is None else far[marked[far]]
+
+    def _edges(self, nodes: Domain, link: Link) -> int:
+        """Number of edges at the nodes, of all relations."""
+        if nodes is None:
+            return self._graph.num_triples * len(link.directions)
+        rows = [self._rows[direction][0] for direction in link.directions]
+        return sum(int((offsets[nodes + 1] - offsets[nodes]).sum()) for offsets in rows)
+
+    def _flags(self, nodes: Domain) -> Flags:
+        flags = np.zeros(0 if nodes is None else self._graph.num_nodes, bool)
+        flags[nodes if nodes is not None else slice(0)] = True
+        return flags
+
+    def _wanted(self, link: Link) -> IntArray:
+        return np.array(link.relations or (), np.int64)

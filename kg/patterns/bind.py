@@ -1,19 +1,171 @@
-"""From patterns in words to patterns on node numbers (Algorithm 3 of 4StepFocus)."""
+"""Binding: from patterns in words to patterns on node numbers (Algorithm 3 of 4StepFocus).
+
+Names of relations and types are found by id, label or alias in any spelling of their words; a constant is bound to
+all nodes of that name in the graph.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from rapidfuzz import process
 
 from triplecheck.kg.graph import Graph, IntArray
-from triplecheck.kg.patterns.constants import Constants
-from triplecheck.kg.patterns.parse import write_pattern
-from triplecheck.kg.patterns.query import BoundPattern, Dropped, Link, Query
-from triplecheck.kg.patterns.schema_names import SchemaNames
+from triplecheck.kg.linking import Candidate, Linker, spelling_fit
+from triplecheck.kg.names import normalize
+from triplecheck.kg.patterns.query import BoundPattern, Dropped, Link, Query, write_pattern
+from triplecheck.kg.readable import entity_label, local_name, relation_label
 from triplecheck.kg.types import Direction, Literal, Name, Pattern, Variable
 
+_SUGGESTED = 3
 
+
+class SchemaNames:
+    """Looks up relations and types of one graph by name.
+
+    Args:
+        graph: the graph.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._relations: dict[str, set[int]] = {}
+        self._types: dict[str, set[str]] = {}
+        for number in range(graph.num_relations):
+            relation = graph.relation(number)
+            names = (relation.id, relation.label, *relation.aliases, relation_label(relation.id))
+            for form in _forms(names):
+                self._relations.setdefault(form, set()).add(number)
+        for id in graph.type_ids:
+            for form in _forms((id, graph.type_label(id), local_name(id), entity_label(id))):
+                self._types.setdefault(form, set()).add(id)
+
+    def relations(self, name: str) -> tuple[int, ...]:
+        """Relations with this id or name, ascending; empty if unknown."""
+        known = self._graph.find_relation(name)
+        if known is not None:
+            return (known,)
+        return tuple(sorted(self._relations.get(_form(name), ())))
+
+    def type_id(self, name: str) -> str | None:
+        """The type with this id or name; of several the first by id."""
+        return min(self._types.get(_form(name), ()), default=None)
+
+    def like_relation(self, name: str) -> list[str]:
+        """Labels of relations with a similar spelling, for a message."""
+        found = process.extract(_form(name), list(self._relations), limit=_SUGGESTED, score_cutoff=60)
+        numbers = dict.fromkeys(min(self._relations[form]) for form, _, _ in found)
+        return list(dict.fromkeys(self._graph.relation(number).label for number in numbers))
+
+    def like_type(self, name: str) -> list[str]:
+        """Labels of types with a similar spelling, for a message."""
+        found = process.extract(_form(name), list(self._types), limit=_SUGGESTED, score_cutoff=60)
+        return list(dict.fromkeys(self._graph.type_label(min(self._types[form])) for form, _, _ in found))
+
+
+def _forms(names: Iterable[str]) -> set[str]:
+    return {_form(name) for name in names} - {""}
+
+
+def _form(name: str) -> str:
+    """A name without case, accents, punctuation and spaces: `directed_by`, `directedBy` and "directed by" are equal."""
+    return normalize(name).replace(" ", "")
+
+
+# --- constants -----------------------------------------------------------------------------------
+CUTOFF = 0.8
+"""Minimum similarity of a misspelt name (1 - edit distance / length)."""
+
+_EXACT = ("label", "alias", "value")
+_HOMONYMS = 1_000
+_EQUAL = 0.05  # names whose fit is worse than the best by more than this are dropped
+
+
+@dataclass(frozen=True)
+class Constant:
+    """The nodes of a constant.
+
+    Attributes:
+        nodes: all nodes of that name, shape (n,), ascending; may be empty.
+        candidates: the same nodes with names and scores, best first.
+        source: how they were found: id, label, alias, value, typo or dense; empty if none was found.
+    """
+
+    nodes: IntArray
+    candidates: tuple[Candidate, ...] = ()
+    source: str = ""
+
+
+class Constants:
+    """Looks up the constants of one query, each once (4StepFocus, Algorithm 3).
+
+    Args:
+        graph: the graph.
+        linker: finds names in it; None if all constants are ids.
+        cutoff: minimum similarity of misspelt names, used if no name matches exactly.
+        by_vector: if no similar name is found either, take the nearest by name vectors.
+        recognised: candidates known beforehand, by normalised name; the best of them are used.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        linker: Linker | None,
+        *,
+        cutoff: float = CUTOFF,
+        by_vector: bool = False,
+        recognised: Mapping[str, Sequence[Candidate]] | None = None,
+    ) -> None:
+        self._graph, self._linker = graph, linker
+        self._cutoff, self._by_vector = cutoff, by_vector
+        self._recognised = recognised or {}
+        self._known: dict[Name, Constant] = {}
+
+    def look_up(self, name: Name, type_id: str | None) -> Constant:
+        """The nodes of a name.
+
+        Args:
+            name: the name.
+            type_id: only nodes of this type, if given.
+        """
+        if name not in self._known:
+            self._known[name] = self._look_up(name.text, type_id)
+        return self._known[name]
+
+    @property
+    def looked_up(self) -> Mapping[Name, Constant]:
+        """All names looked up so far."""
+        return self._known
+
+    def _look_up(self, text: str, type_id: str | None) -> Constant:
+        recognised = self._of_type(self._recognised.get(normalize(text), ()), type_id)
+        if recognised:
+            best = max(c.lexical for c in recognised)
+            return _constant([c for c in recognised if c.lexical >= best - _EQUAL])
+        named = self._of_type(() if self._linker is None else self._linker.candidates(text, limit=_HOMONYMS), type_id)
+        for sources, least in ((_EXACT, 0.0), (("typo",), spelling_fit(self._cutoff)), (("dense",), 0.0)):
+            if sources == ("dense",) and not self._by_vector:
+                continue
+            found = [c for c in named if c.source in sources and c.lexical >= least]
+            if sources != _EXACT:  # only the nearest, and those equally near
+                found = [c for c in found if c.lexical == max(other.lexical for other in found)]
+            if found:
+                return _constant(found)
+            if sources == _EXACT and (node := self._graph.find(text)) is not None:
+                return Constant(np.array([node], np.int64), (), "id")
+        return Constant(np.empty(0, np.int64))
+
+    def _of_type(self, candidates: Sequence[Candidate], type_id: str | None) -> list[Candidate]:
+        return [c for c in candidates if type_id is None or type_id in self._graph.types(c.node)]
+
+
+def _constant(found: Sequence[Candidate]) -> Constant:
+    return Constant(np.unique(np.array([c.node for c in found], np.int64)), tuple(found), found[0].source)
+
+
+# --- patterns ------------------------------------------------------------------------------------
 def bind(
     graph: Graph,
     patterns: Sequence[Pattern],
@@ -23,17 +175,17 @@ def bind(
     enforce_relation: bool = True,
     enforce_direction: bool = True,
 ) -> Query:
-    """Look up what patterns name. Those that cannot be used are dropped, each with its reason.
+    """Look up the names in patterns. Patterns that cannot be used are dropped, each with its reason.
 
-    An unknown relation or type is a warning: the pattern then holds for any.
+    An unknown relation or type gives a warning; the pattern then allows any.
 
     Args:
         graph: the graph.
-        patterns: ends that are a `str` or `Literal` are ids, a `Name` is looked up.
+        patterns: an end that is a `str` or `Literal` is an id, a `Name` is looked up.
         constants: looks up names.
-        schema: names of relations and types, where they are at hand.
-        enforce_relation: off: any relation will do (which 4StepFocus found to be better).
-        enforce_direction: off: an edge may run either way.
+        schema: names of relations and types; built from the graph if not given.
+        enforce_relation: if False, any relation matches (better, according to 4StepFocus).
+        enforce_direction: if False, edges match in both directions.
     """
     return _Binding(graph, constants, schema or SchemaNames(graph), enforce_relation, enforce_direction).run(patterns)
 
@@ -75,7 +227,7 @@ class _Binding:
         )
 
     def _unusable(self, pattern: Pattern) -> str | None:
-        """Why a pattern cannot be used; None where it can, and its ends are then known."""
+        """Why a pattern cannot be used; None if it can, and its constants have been looked up."""
         if not isinstance(pattern.head, Variable) and not isinstance(pattern.tail, Variable):
             return "it has no variable"
         if _key(pattern.head) == _key(pattern.tail):
@@ -120,7 +272,7 @@ def _unknown(kind: str, name: str, like: list[str]) -> str:
 
 
 def _key(end: str | Literal | Name | Variable) -> str:
-    """A variable's name; for a constant what no variable is called."""
+    """The name of a variable; for a constant a key that no variable can have."""
     if isinstance(end, Variable):
         return end.name
     kind = f":{end.type}" if isinstance(end, Name) and end.type else ""

@@ -1,24 +1,32 @@
-"""The values of pattern matching: patterns on node numbers, and what was left out on the way there."""
+"""Patterns: the values of a query on node numbers, and patterns as text.
+
+As text, `?film:Film directed_by 'Christopher Nolan'; ?film starring ?actor`: patterns are separated by `;` or new
+lines, their three parts by spaces. A part is a variable (`?film`, with a type `?film:Film`), a quoted text, or a
+single word; `*` or a variable in the middle stands for any relation. Inside quotes a backslash escapes the next
+character. A name may have a type, too: `'Paris':City`.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from triplecheck.kg.errors import UserError
 from triplecheck.kg.graph import IntArray
-from triplecheck.kg.types import Direction
+from triplecheck.kg.types import Direction, Name, Pattern, Variable
 
 Domain = IntArray | None
-"""What a variable may stand for: nodes, shape (n,), int64, ascending, each once; None: any node."""
+"""The nodes of a variable: shape (n,), int64, ascending, distinct; None: any node."""
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What joins the two ends of a pattern.
+    """The edges allowed between the two ends of a pattern.
 
     Attributes:
-        relations: any of these; None: any relation of the graph.
-        directions: how an edge may run, seen from the head of the pattern.
+        relations: allowed relations; None: any relation of the graph.
+        directions: allowed directions of an edge, from the head of the pattern.
     """
 
     relations: tuple[int, ...] | None
@@ -26,18 +34,18 @@ class Link:
 
     @property
     def reverse(self) -> Link:
-        """The same, seen from the tail."""
+        """The same, from the tail."""
         return Link(self.relations, tuple(direction.reverse for direction in self.directions))
 
 
 @dataclass(frozen=True, slots=True)
 class BoundPattern:
-    """A pattern whose relation is a number. Its ends are variables; a constant is one with a given domain.
+    """A pattern whose relations are numbers. Its ends are variables; a constant is a variable with a given domain.
 
     Attributes:
         head, tail: names of two different variables.
-        link: what joins them.
-        text: the pattern as it was written.
+        link: the edges allowed between them.
+        text: the pattern as text.
     """
 
     head: str
@@ -50,11 +58,11 @@ class BoundPattern:
         return self.tail if variable == self.head else self.head
 
     def link_from(self, variable: str) -> Link:
-        """The link, seen from one end."""
+        """The link, from one end."""
         return self.link if variable == self.head else self.link.reverse
 
     def loosened(self, *, any_direction: bool = False, any_relation: bool = False) -> BoundPattern:
-        """The same, satisfied by edges in both directions, or of all relations."""
+        """The same pattern with edges in both directions, or of any relation."""
         link = Link(
             None if any_relation else self.link.relations,
             tuple(Direction) if any_direction else self.link.directions,
@@ -63,13 +71,13 @@ class BoundPattern:
 
     @property
     def order(self) -> tuple[str, ...]:
-        """A key to sort by, which does not depend on how patterns are listed."""
+        """Sort key, independent of the order in which patterns are given."""
         return (self.text, self.head, self.tail, repr(self.link))
 
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A pattern that could not be used, as written, and why."""
+    """A pattern that could not be used, as text, and the reason."""
 
     pattern: str
     reason: str
@@ -77,14 +85,14 @@ class Dropped:
 
 @dataclass(frozen=True)
 class Query:
-    """Patterns that are all to hold.
+    """Patterns that must all hold.
 
     Attributes:
         patterns: on node numbers.
-        given: domain of each constant, by its variable; homonyms are all in it.
-        types: type id that restricts a variable, for those that have one.
+        given: domain of each constant, by its variable, with all homonyms.
+        types: type id by variable, for typed variables.
         dropped: patterns that could not be used.
-        warnings: what was taken otherwise than written.
+        warnings: parts of patterns that were ignored.
     """
 
     patterns: tuple[BoundPattern, ...]
@@ -95,7 +103,7 @@ class Query:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All variables, constants among them, in order of appearance."""
+        """All variables, including constants, in order of appearance."""
         return tuple(dict.fromkeys(end for pattern in self.patterns for end in (pattern.head, pattern.tail)))
 
     @property
@@ -104,11 +112,11 @@ class Query:
         return tuple(name for name in self.names if name not in self.given)
 
     def only(self, patterns: Sequence[BoundPattern]) -> Query:
-        """The same with some of its patterns."""
+        """The same query with some of its patterns."""
         return Query(tuple(patterns), self.given, self.types, self.dropped, self.warnings)
 
     def around(self, variable: str) -> tuple[BoundPattern, ...]:
-        """The patterns that are connected with a variable, directly or by way of others."""
+        """The patterns that are connected with a variable, directly or through others."""
         reached, found = {variable}, set[int]()
         while True:
             new = {
@@ -123,7 +131,7 @@ class Query:
 
     @property
     def is_forest(self) -> bool:
-        """Whether no variables form a cycle, so that domains that are consistent hold nothing else."""
+        """Whether no variables form a cycle; consistent domains then contain only solutions."""
         root = {name: name for name in self.names}
 
         def find(name: str) -> str:
@@ -137,3 +145,102 @@ class Query:
                 return False
             root[head] = tail
         return True
+
+
+# --- patterns as text ----------------------------------------------------------------------------
+_TOKEN = re.compile(
+    r"""(?P<space>[ \t]+)
+    | (?P<end>[;\r\n]+)
+    | (?P<part> \?(?P<variable>\w+)
+              | '(?P<single>(?:[^'\\]|\\.)*)'
+              | "(?P<double>(?:[^"\\]|\\.)*)"
+              | (?P<word>[^\s;'"?][^\s;]*) )
+      (?: (?<=[\w'"]) : (?: '(?P<single_type>(?:[^'\\]|\\.)*)' | "(?P<double_type>(?:[^"\\]|\\.)*)"
+                          | (?P<type>[^\s;'"]+) ) )?
+      (?=[\s;]|$)""",
+    re.VERBOSE | re.DOTALL,
+)
+_WORD = re.compile(r"[\w./#-]+")
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_FORM = "a pattern is `head relation tail`, such as ?film directed_by 'Christopher Nolan'"
+
+Part = Name | Variable
+
+
+def parse_patterns(text: str) -> list[Pattern]:
+    """Parse patterns.
+
+    Raises:
+        UserError: the text is not a list of patterns; the message shows where and what is expected.
+    """
+    patterns = [_pattern(parts, written) for parts, written in _split(text)]
+    if not patterns:
+        raise UserError(f"no pattern given; {_FORM}")
+    types: dict[str, str] = {}
+    for end in (end for pattern in patterns for end in (pattern.head, pattern.tail)):
+        if isinstance(end, Variable) and end.type is not None and types.setdefault(end.name, end.type) != end.type:
+            raise UserError(f"?{end.name} has two types, {types[end.name]!r} and {end.type!r}; keep one")
+    return patterns
+
+
+def write_pattern(pattern: Pattern) -> str:
+    """A pattern as text that `parse_patterns` reads."""
+    return " ".join(_written(part) for part in (pattern.head, pattern.relation, pattern.tail))
+
+
+def _split(text: str) -> list[tuple[list[Part], str]]:
+    found: list[tuple[list[Part], str]] = []
+    parts: list[Part] = []
+    at = begin = 0
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None:
+            raise UserError(f"cannot read {text[at : at + 30]!r} in the patterns{_hint(text[at])}; {_FORM}")
+        if match["end"] and parts:
+            found.append((parts, text[begin:at].strip()))
+            parts = []
+        elif match["part"]:
+            begin = begin if parts else at
+            parts.append(_part(match))
+        at = match.end()
+    return [*found, (parts, text[begin:].strip())] if parts else found
+
+
+def _hint(character: str) -> str:
+    if character in "'\"":
+        return f": a quote {character} that is not closed, or not followed by a space"
+    return ": a variable needs a name, as in ?film" if character == "?" else ""
+
+
+def _part(match: re.Match[str]) -> Part:
+    quoted = match["single_type"] if match["single_type"] is not None else match["double_type"]
+    kind = match["type"] if quoted is None else _ESCAPE.sub(r"\1", quoted)
+    if match["variable"]:
+        return Variable(match["variable"], kind)
+    quoted = match["single"] if match["single"] is not None else match["double"]
+    if quoted is not None:
+        return Name(_ESCAPE.sub(r"\1", quoted), kind)
+    return Name(match["word"] + (f":{kind}" if kind else ""))  # a bare word may hold colons: an IRI does
+
+
+def _pattern(parts: list[Part], written: str) -> Pattern:
+    if len(parts) != 3:
+        raise UserError(f"{written!r} has {len(parts)} part{'s' * (len(parts) != 1)}, not 3; {_FORM}")
+    head, relation, tail = parts
+    if isinstance(relation, Name):
+        any_relation = relation.text == "*" or not relation.text.strip()
+        return Pattern(head, Variable("*") if any_relation else relation.text, tail)
+    return Pattern(head, relation, tail)
+
+
+def _written(part: object) -> str:
+    kind = getattr(part, "type", None)
+    suffix = f":{_quoted(kind)}" if kind else ""
+    if isinstance(part, Variable):
+        return "*" if part.name == "*" else f"?{part.name}{suffix}"
+    text = part.text if isinstance(part, Name) else str(getattr(part, "lexical", part))
+    return text if _WORD.fullmatch(text) and not suffix else _quoted(text) + suffix
+
+
+def _quoted(text: str) -> str:
+    return "'" + re.sub(r"(['\\])", r"\\\1", text) + "'"

@@ -1,24 +1,23 @@
-"""How plausible triples are: scores from embeddings, text triples placed in the graph, calibration."""
+"""Plausibility of triples: text triples grounded in the graph, scores from embeddings, verdicts, calibration."""
 
 from triplecheck.kg.plausibility.calibration import Roc, calibrate
-from triplecheck.kg.plausibility.ground import Grounded, Grounder, TextTriple
-from triplecheck.kg.plausibility.reasons import Skip
-from triplecheck.kg.plausibility.scores import AGGREGATES, METHODS, Plausibility, Scores, TripleScore
-from triplecheck.kg.plausibility.verdicts import Judge, Judged, Verdict
+from triplecheck.kg.plausibility.ground import Grounded, Grounder, Skip, TextTriple
+from triplecheck.kg.plausibility.scores import AGGREGATES, METHODS, Plausibility, PlausibilityScores, TripleScore
+from triplecheck.kg.plausibility.verdicts import GraphJudge, JudgedTriple, TripleVerdict
 
 __all__ = [
     "AGGREGATES",
     "METHODS",
     "Grounded",
     "Grounder",
-    "Judge",
-    "Judged",
+    "GraphJudge",
+    "JudgedTriple",
     "Plausibility",
     "Roc",
-    "Scores",
+    "PlausibilityScores",
     "Skip",
     "TextTriple",
     "TripleScore",
-    "Verdict",
+    "TripleVerdict",
     "calibrate",
 ]

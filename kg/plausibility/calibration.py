@@ -1,9 +1,9 @@
-"""How well a score tells true triples from corrupted ones, on triples that training never saw.
+"""How well a score separates true triples from corrupted ones, measured on held-out triples.
 
-True: the embeddings' test triples. Corrupted: the same with another tail that the graph does not confirm, drawn from
-all entities (`random`) or from the tails that the relation has elsewhere (`consistent`: the right type, the hard
-ones). Also for answers of one to five triples, of which the corrupted have one corrupted triple: there sum and mean
-differ.
+True triples are the test triples of the embeddings. Corrupted ones have another tail that the graph does not confirm,
+drawn from all entities (`random`) or from the other tails of the relation (`consistent`: the right type, harder).
+Answers of one to five triples are measured too, where a corrupted answer has one corrupted triple: sum and mean
+differ only there.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from triplecheck.kg.columnar import ColumnarGraph
-from triplecheck.kg.embedding.split import Triples, triples_of
+from triplecheck.kg.embedding.ranking import Triples, triples_of
 from triplecheck.kg.errors import UserError
 from triplecheck.kg.plausibility.scores import METHODS, Plausibility
 
 CORRUPTIONS = ("random", "consistent")
 UNITS = ("triple", "sum", "mean")
-"""What is told apart: single triples, or answers by the sum or the mean over their triples."""
+"""What is classified: single triples, or answers by the sum or the mean over their triples."""
 
 _DRAWS = 20
 _LARGEST_ANSWER = 5
@@ -28,17 +28,17 @@ _LARGEST_ANSWER = 5
 
 @dataclass(frozen=True)
 class Roc:
-    """A receiver operating characteristic: a score below a threshold is taken for true.
+    """A receiver operating characteristic: scores below a threshold are classified as true.
 
     Attributes:
         method: of `kg.plausibility.scores.METHODS`.
         corruption: of `CORRUPTIONS`.
         unit: of `UNITS`.
-        auroc: the chance that a corrupted one has a higher score than a true one, equal scores counted half.
-        threshold: where true positives minus false positives are most (Youden's J): below it, taken for true.
+        auroc: the probability that a corrupted one has a higher score than a true one; equal scores count half.
+        threshold: maximises true positives minus false positives (Youden's J); lower scores count as true.
         false_positives, true_positives: the curve, shares, from (0, 0) to (1, 1).
-        scored: (true, corrupted) that could be scored and are compared.
-        unscored: those that could not.
+        scored: number of (true, corrupted) with a score.
+        unscored: number without a score.
     """
 
     method: str
@@ -55,10 +55,10 @@ class Roc:
 def calibrate(plausibility: Plausibility, *, limit: int = 2000, seed: int = 0) -> list[Roc]:
     """Curves of all methods, corruptions and units on at most `limit` test triples.
 
-    A true triple is compared with the graph's other triples only, as if the graph did not hold it.
+    A true triple is compared only with the graph's other triples, as if the graph did not contain it.
 
     Raises:
-        UserError: the embeddings hold out no triples.
+        UserError: the embeddings have no held-out triples.
     """
     test = plausibility.embeddings.test
     rng = np.random.default_rng(seed)
@@ -89,14 +89,14 @@ def calibrate(plausibility: Plausibility, *, limit: int = 2000, seed: int = 0) -
 def corrupt(
     graph: ColumnarGraph, triples: Triples, num_entities: int, corruption: str, rng: np.random.Generator
 ) -> tuple[Triples, Triples]:
-    """Triples and their corrupted forms, row by row; those that no draw could corrupt are left out of both.
+    """Triples and their corrupted forms, row by row; triples that could not be corrupted are left out of both.
 
     Args:
-        graph: what it confirms is not corrupted.
+        graph: a corrupted triple must not be in it.
         triples: shape (n, 3).
         num_entities: tails are drawn from 0 ... num_entities - 1.
         corruption: of `CORRUPTIONS`.
-        rng: draws.
+        rng: random number generator.
     """
     corrupted = triples.copy()
     open_ = np.arange(len(triples))
@@ -104,7 +104,7 @@ def corrupt(
     if pool is not None:
         pool = pool[pool[:, 2] < num_entities]
         pool = pool[np.argsort(pool[:, 1], kind="stable")]
-        # Each tail once for a relation: a frequent one would else be drawn again and again.
+        # Each tail once per relation: otherwise frequent tails would be drawn over and over.
         pairs = np.unique(pool[:, 1:], axis=0)
     for _ in range(_DRAWS):
         if len(open_) == 0:

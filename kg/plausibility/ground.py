@@ -1,8 +1,8 @@
-"""From triples in words to triples in the graph's numbers, with a reason for each that cannot be placed.
+"""Grounding of text triples: from words to the graph's numbers, with a reason for each that cannot be grounded.
 
-A mention becomes an entity by the linker; a predicate becomes a relation by its exact label or alias, else by the
-similarity of meaning, above a floor. Text may say a fact the other way round ("Nolan directed Inception" of
-(Inception, director, Nolan)): both directions are tried, and a swap is noted.
+The linker turns a mention into an entity. A predicate becomes a relation by exact label or alias, else by the
+similarity of its vector if that is above a threshold. A text may state a fact in the other direction ("Nolan directed
+Inception" for (Inception, director, Nolan)): both directions are tried, and a swap is noted.
 """
 
 from __future__ import annotations
@@ -10,32 +10,45 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from triplecheck.kg.graph import Graph
 from triplecheck.kg.linking import Linker
 from triplecheck.kg.names import normalize
-from triplecheck.kg.plausibility.reasons import Skip
 from triplecheck.kg.relation_vectors import RelationVectors, relation_texts
 from triplecheck.kg.types import Direction
 
+
+class Skip(StrEnum):
+    """Why a triple has no score; the value is readable text."""
+
+    UNKNOWN_HEAD = "the graph does not know the head"
+    UNKNOWN_RELATION = "the graph knows no such relation"
+    UNKNOWN_TAIL = "the graph does not know the tail"
+    DENIAL = "it is a denial, and the graph says only what is so"
+    HEAD_WITHOUT_VECTOR = "the head has no embedding"
+    TAIL_WITHOUT_VECTOR = "the tail has no embedding"
+    NO_REFERENCE = "the graph has no other triple to compare it with"
+
+
 TextTriple = tuple[str, str, str]
-"""Head, predicate and tail as a text has them."""
+"""Head, predicate and tail as in a text."""
 
 _LEAST_COSINE = 0.5
-# In meaning a denial is as near to a relation as what it denies.
+# The vector of a denial is as similar to a relation as that of the statement it denies.
 _DENIAL = re.compile(r"\b(?:not|never|cannot|no longer)\b|n['’]t\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Grounded:
-    """A triple in words and what it is in the graph.
+    """A text triple and its triple in the graph.
 
     Attributes:
         text: head, predicate and tail as given.
-        triple: head, relation and tail in the graph's direction; None for what it does not know.
-        swapped: whether the graph has head and tail the other way round.
-        similarity: cosine of predicate and relation, 1 where their names are the same, 0 where none was found.
-        reason: why it could not be placed, None where it was.
+        triple: head, relation and tail in the graph's direction; None for each unknown part.
+        swapped: whether head and tail are swapped in the graph.
+        similarity: cosine of predicate and relation; 1 if their names are equal, 0 if no relation was found.
+        reason: why it could not be grounded, None if it was.
     """
 
     text: TextTriple
@@ -46,13 +59,13 @@ class Grounded:
 
 
 class Grounder:
-    """Places triples of texts in one graph. Each distinct string is linked or encoded once in its life.
+    """Grounds text triples in one graph. Each distinct string is linked or encoded once.
 
     Args:
         graph: the graph.
         linker: finds its entities.
-        relations: vectors of its relations, or None to know them by name only.
-        least_cosine: similarity below which a predicate is no relation of the graph.
+        relations: vectors of its relations, or None to match them by name only.
+        least_cosine: minimum similarity of a predicate and a relation.
     """
 
     def __init__(
@@ -71,11 +84,11 @@ class Grounder:
         self._entities: dict[tuple[str, str | None], int | None] = {}
 
     def ground(self, triples: Iterable[TextTriple], question: str | None = None) -> list[Grounded]:
-        """Place triples, in the order given.
+        """Ground triples, in the order given.
 
         Args:
             triples: head, predicate, tail in words.
-            question: tells homonyms apart where given.
+            question: disambiguates homonyms, if given.
         """
         return [self._one(triple, question) for triple in triples]
 
@@ -99,7 +112,7 @@ class Grounder:
         return Grounded(text, triple, not straight, cosine)
 
     def _support(self, head: int, relation: int, tail: int) -> int:
-        """3 where the graph says so; else 1 for each end that stands at its end of the relation elsewhere."""
+        """3 if the graph has the edge; else 1 for each end that has another edge of the relation at the same end."""
         if self._graph.contains(head, relation, tail):
             return 3
         ends = ((head, Direction.OUT), (tail, Direction.IN))
@@ -113,7 +126,7 @@ class Grounder:
         return self._entities[key]
 
     def _relations_of(self, predicate: str) -> tuple[Sequence[int], float]:
-        """The relation that a predicate means, several where they share the name, and its similarity."""
+        """The relation of a predicate, several if they share the name, and its similarity."""
         if predicate not in self._relations:
             self._relations[predicate] = self._look_up(predicate)
         return self._relations[predicate]
@@ -129,14 +142,14 @@ class Grounder:
             or _DENIAL.search(predicate)
         ):
             return (), 0.0
-        # The likest one alone: were the graph to choose among several, it would confirm what the text does not say.
+        # Only the nearest: if the graph could choose among several, it would confirm statements the text does not make.
         cosines = self._vectors.against(predicate)
         best = int(cosines.argmax())
         return ((best,), float(cosines[best])) if cosines[best] >= self._floor else ((), 0.0)
 
 
 def _relations_by_name(graph: Graph) -> dict[str, Sequence[int]]:
-    """Relations by label and alias. Homonyms are all kept: which one is meant, the entities decide."""
+    """Relations by label and alias. All homonyms are kept; the entities decide between them."""
     named: dict[str, list[int]] = {}
     for number in range(graph.num_relations):
         for text in relation_texts(graph.relation(number)):

@@ -1,4 +1,4 @@
-"""What the scores are worth on some knowledge bases, as markdown: tables, curves, the paper's beside the others."""
+"""The calibration report in markdown: tables and ROC curves, the paper's score compared with the others."""
 
 from __future__ import annotations
 
@@ -9,22 +9,21 @@ from pathlib import Path
 from triplecheck.kg._atomic import write_text
 from triplecheck.kg.knowledge_base import KnowledgeBase
 from triplecheck.kg.plausibility.calibration import CORRUPTIONS, UNITS, Roc
-from triplecheck.kg.plausibility.picture import draw
 from triplecheck.kg.plausibility.scores import METHODS
 
 PAPERS = "relative"
-"""The score of Know³-RAG (arXiv 2505.12662, eq. 2), that the others are compared with."""
+"""The score of Know³-RAG (arXiv 2505.12662, eq. 2), with which the others are compared."""
 
 _EQUAL = 0.005  # AUROC
 
-_HEAD = """# How far plausibility scores can be trusted
+_HEAD = """# How reliable plausibility scores are
 
-AUROC of true against corrupted tails: the chance that a corrupted triple has a higher (less plausible) score than a
-true one. True are triples that the embeddings were neither trained nor stopped on; corrupted are the same with another
-tail that the graph does not confirm, any entity (random) or one that the relation has elsewhere (consistent: the right
-type, the hard ones). `triple`: single triples. `sum`, `mean`: answers of one to five triples by the sum or the mean of
-their scores, where the corrupted answer has one corrupted triple. 0.5 is chance. `relative` is the score of Know³-RAG,
-an absolute difference; `kg/plausibility/scores.py` defines all four.
+AUROC of true against corrupted tails: the probability that a corrupted triple has a higher (less plausible) score than
+a true one. True triples are test triples, used neither for training nor for early stopping. Corrupted triples are the
+same with another tail that the graph does not confirm: any entity (random), or another tail of the relation
+(consistent: the right type, harder). `triple`: single triples. `sum`, `mean`: answers of one to five triples by the sum
+or the mean of their scores, where a corrupted answer has one corrupted triple. 0.5 is chance. `relative` is the score
+of Know³-RAG, an absolute difference; `kg/plausibility/scores.py` defines all four.
 """
 
 
@@ -37,7 +36,7 @@ class Calibrated:
 
     @property
     def name(self) -> str:
-        """Of its directory."""
+        """Name of its directory."""
         return self.kb.path.name
 
 
@@ -46,8 +45,8 @@ def write_report(found: Sequence[Calibrated], out: Path, command: str = "") -> P
 
     Args:
         found: one or several knowledge bases.
-        out: directory, made if it is not there.
-        command: with which it was made.
+        out: directory, created if missing.
+        command: the command that made it.
 
     Returns:
         The path of the report.
@@ -68,7 +67,7 @@ def write_report(found: Sequence[Calibrated], out: Path, command: str = "") -> P
 
 
 def table(curves: Sequence[Roc]) -> str:
-    """AUROC, a row per score."""
+    """Table of AUROC, one row per score."""
     by_place = {(curve.method, curve.corruption, curve.unit): curve.auroc for curve in curves}
     columns = _columns(curves)
     lines = [" | ".join(["| score", *(f"{corruption}, {unit}" for corruption, unit in columns)]) + " |"]
@@ -92,7 +91,7 @@ def _about(one: Calibrated) -> str:
 
 
 def _against(found: Sequence[Calibrated]) -> str:
-    """How far the paper's score is ahead of each other one, by what is judged: on average, and how often."""
+    """Difference of the paper's score to each other score, per unit: on average, and how often."""
     lines = [f"| AUROC of `{PAPERS}` less that of | " + " | ".join(UNITS) + " |", "| --- |" + " ---: |" * len(UNITS)]
     for method in METHODS:
         if method != PAPERS:
@@ -111,3 +110,39 @@ def _lead(found: Sequence[Calibrated], method: str, unit: str) -> str:
 
 def _columns(curves: Sequence[Roc]) -> list[tuple[str, str]]:
     return list(dict.fromkeys((curve.corruption, curve.unit) for curve in curves))
+
+
+def draw(curves: Sequence[Roc], corruption: str, name: str, out: Path) -> Path:
+    """Draw the curves of one corruption as a PNG, one panel per unit.
+
+    Args:
+        curves: of all corruptions; others are left out.
+        corruption: the corruption to draw.
+        name: of the knowledge base, for the title.
+        out: an existing directory.
+
+    Returns:
+        The file, `NAME-CORRUPTION.png`.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4.2 * len(UNITS), 4.4), layout="constrained")
+    FigureCanvasAgg(figure)
+    panels = figure.subplots(1, len(UNITS), sharey=True)
+    titles = {"triple": "single triples", "sum": "answers by the sum", "mean": "answers by the mean"}
+    for panel, unit in zip(panels, UNITS, strict=True):
+        panel.plot([0, 1], [0, 1], color="0.7", linewidth=1, linestyle="--")
+        for curve in curves:
+            if (curve.corruption, curve.unit) == (corruption, unit):
+                label = f"{curve.method} {curve.auroc:.3f}"
+                panel.plot(curve.false_positives, curve.true_positives, label=label, linewidth=1.5)
+        panel.set_title(titles[unit])
+        panel.set_xlabel("false positive rate")
+        panel.set_aspect("equal")
+        panel.legend(loc="lower right", title="AUROC", fontsize=8)
+    panels[0].set_ylabel("true positive rate")
+    figure.suptitle(f"{name}: true against {corruption} tails")
+    path = out / f"{name}-{corruption}.png"
+    figure.savefig(path, dpi=120, metadata={"Software": None})
+    return path

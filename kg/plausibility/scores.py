@@ -1,13 +1,12 @@
-"""How far triples are from what the graph would lead one to expect, by its embeddings.
+"""Plausibility scores of triples from embeddings; lower is more plausible.
 
-A score of an embedding model says little by itself: it was trained to rank. Four ways to make something of it, all
-of them such that lower is more plausible:
+The score of an embedding model is only meaningful as a ranking. Four scores are derived from it:
 
 - `relative`: Know³-RAG (arXiv 2505.12662, eq. 2): |KGE(h, r, t) - mean KGE of the graph's triples with head h|.
 - `raw`: -KGE(h, r, t).
 - `per_relation`: (mean - KGE(h, r, t)) / standard deviation, both over the graph's triples of relation r.
-- `tail_rank`: the share of all entities that the model prefers to t as the tail of (h, r), those left out that the
-  graph has there. Reads all vectors.
+- `tail_rank`: the share of all entities that the model prefers to t as the tail of (h, r), the graph's own tails
+  left out. Reads all vectors.
 """
 
 from __future__ import annotations
@@ -24,8 +23,7 @@ from triplecheck.kg.embedding.embeddings import Embeddings
 from triplecheck.kg.errors import UserError
 from triplecheck.kg.graph import Edges
 from triplecheck.kg.knowledge_base import KnowledgeBase
-from triplecheck.kg.plausibility.ground import Grounded
-from triplecheck.kg.plausibility.reasons import Skip
+from triplecheck.kg.plausibility.ground import Grounded, Skip
 from triplecheck.kg.types import Direction
 
 METHODS = ("relative", "raw", "per_relation", "tail_rank")
@@ -34,18 +32,18 @@ AGGREGATES = ("sum", "mean")
 _LEAST_VARIANCE = 1e-12
 
 IdTriple = tuple[int | None, int | None, int | None]
-"""Head, relation and tail in the graph's numbers; None for what the graph does not know."""
+"""Head, relation and tail as the graph's numbers; None for each unknown part."""
 
 
 @dataclass(frozen=True, slots=True)
 class TripleScore:
-    """One triple with its score, or with the reason why it has none.
+    """One triple with its score, or the reason why it has none.
 
     Attributes:
         triple: head, relation, tail.
-        score: lower is more plausible; None where it was skipped.
-        kge: what the embedding model itself gives it; None where it was skipped.
-        skipped: why, None where it was not.
+        score: lower is more plausible; None if skipped.
+        kge: the score of the embedding model; None if skipped.
+        skipped: why it was skipped, None if it was not.
     """
 
     triple: IdTriple
@@ -55,13 +53,13 @@ class TripleScore:
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class PlausibilityScores:
     """Triples scored together.
 
     Attributes:
-        score: sum or mean of the triples' scores; +inf where none could be scored.
+        score: sum or mean of the triples' scores; +inf if none could be scored.
         triples: in the order given.
-        reason: why the score is +inf, empty where it is not.
+        reason: why the score is +inf, else empty.
     """
 
     score: float
@@ -70,22 +68,22 @@ class Scores:
 
     @property
     def skipped(self) -> dict[Skip, int]:
-        """How many triples were skipped, by reason."""
+        """Number of skipped triples by reason."""
         reasons = [triple.skipped for triple in self.triples if triple.skipped is not None]
         return {reason: reasons.count(reason) for reason in Skip if reason in reasons}
 
 
 @dataclass
 class Plausibility:
-    """Scores triples of one knowledge base. What it finds out about heads and relations it keeps.
+    """Scores triples of one knowledge base. Statistics of heads and relations are cached.
 
     Attributes:
         graph: the graph.
         embeddings: trained on it.
         method: of `METHODS`.
-        aggregate: `sum` as in the paper, which punishes long answers, or `mean`.
-        references: at most so many triples stand for a head or a relation; of more, a sample that is always the same.
-        leave_out: compare a triple of the graph with the other ones only, as if the graph did not hold it.
+        aggregate: `sum` as in the paper, which penalises long answers, or `mean`.
+        references: maximum number of triples per head or relation for the statistics; of more, a fixed random sample.
+        leave_out: compare a triple of the graph only with the others, as if the graph did not contain it.
 
     Raises:
         UserError: no such method or aggregate.
@@ -116,7 +114,7 @@ class Plausibility:
             raise UserError(f"{kb.path}: has no embeddings; train them with `triplecheck kb embed {kb.path}`")
         return cls(kb.graph, kb.embeddings, method, aggregate)
 
-    def relative_score(self, triples: Sequence[IdTriple | Grounded]) -> Scores:
+    def relative_score(self, triples: Sequence[IdTriple | Grounded]) -> PlausibilityScores:
         """Score triples and put their scores together.
 
         Never NaN and never an exception for what the graph does not know: such a triple is skipped, with its reason.
@@ -140,20 +138,20 @@ class Plausibility:
         return self._together(found)
 
     def triple_scores(self, triples: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """Scores of triples that are all known, shape (n, 3) to (n,); NaN where there is nothing to compare with."""
+        """Scores of known triples, shape (n, 3) to (n,); NaN if there is no reference to compare with."""
         kge = self.embeddings.score(triples[:, 0], triples[:, 1], triples[:, 2]).astype(np.float64)
         return self._scores(triples, kge)
 
-    def _together(self, found: list[TripleScore]) -> Scores:
+    def _together(self, found: list[TripleScore]) -> PlausibilityScores:
         scores = [triple.score for triple in found if triple.score is not None]
         if scores:
             total = math.fsum(scores)
-            return Scores(total if self.aggregate == "sum" else total / len(scores), tuple(found))
+            return PlausibilityScores(total if self.aggregate == "sum" else total / len(scores), tuple(found))
         if not found:
-            return Scores(math.inf, (), "there are no triples")
-        together = Scores(math.inf, tuple(found))
+            return PlausibilityScores(math.inf, (), "there are no triples")
+        together = PlausibilityScores(math.inf, tuple(found))
         reasons = "; ".join(f"{reason} ({count})" for reason, count in together.skipped.items())
-        return Scores(math.inf, tuple(found), f"none of {len(found)} triples can be scored: {reasons}")
+        return PlausibilityScores(math.inf, tuple(found), f"none of {len(found)} triples can be scored: {reasons}")
 
     def _skip(self, triple: IdTriple) -> Skip | None:
         head, relation, tail = triple
@@ -185,7 +183,7 @@ class Plausibility:
         return distances
 
     def _mean_of_head(self, head: int, left_out: float | None) -> float:
-        """Mean KGE of the graph's triples with this head, NaN where there are none."""
+        """Mean KGE of the graph's triples with this head, NaN if there are none."""
         if head not in self._of_head:
             edges = self.graph.expand([head], direction=Direction.OUT)
             kge = self._kge(edges, head)
@@ -196,7 +194,7 @@ class Plausibility:
         return total / count if count > 0 else math.nan
 
     def _spread(self, relation: int, left_out: float | None) -> tuple[float, float]:
-        """Mean and standard deviation of KGE over the graph's triples of a relation, NaN of fewer than two."""
+        """Mean and standard deviation of KGE over the graph's triples of a relation, NaN for fewer than two."""
         if relation not in self._of_relation:
             offsets, relations, ends = self.graph.rows(Direction.OUT)
             places = np.flatnonzero(relations == relation)
@@ -223,7 +221,7 @@ class Plausibility:
         for at in range(0, len(rows), size):
             batch = rows[at : at + size]
             scores = self.embeddings.scorer.all_tails(batch[:, 0], batch[:, 1])
-            # Not `kge`: one triple and all tails at once round differently.
+            # Not `kge`: scoring one triple and scoring all tails round differently.
             own = scores[np.arange(len(batch)), batch[:, 2]][:, None]
             for row, (head, relation, _) in enumerate(batch.tolist()):
                 known = self.graph.neighbors(head, relation)

@@ -1,9 +1,8 @@
-"""What a graph says of a statement: that it is so, that it is not, how plausible it is, or nothing.
+"""Verdicts on statements: in the graph, contradicted, plausible, implausible or unknown.
 
-A relation is taken for functional where nearly every head has one tail; then another tail than the graph's is a
-contradiction, unless the two tails are themselves connected (a city and its country). Dates and numbers are compared
-as values. How plausible a statement is
-that the graph neither has nor contradicts, the embeddings tell by the rank of its tail.
+A relation counts as functional if nearly every head has one tail. Then a tail other than the graph's is a
+contradiction, unless the two tails are connected themselves (a city and its country). Dates and numbers are compared
+as values. If the graph neither has nor contradicts a statement, the embeddings judge it by the rank of its tail.
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ import numpy as np
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.plausibility.ground import Grounded
 from triplecheck.kg.plausibility.scores import Plausibility
-from triplecheck.kg.plausibility.written import agrees
 from triplecheck.kg.types import Direction, Edge
+from triplecheck.kg.values import agrees
 
 _SHOWN = 3  # edges of evidence
 
 
-class Verdict(StrEnum):
-    """What a graph says of a statement; the value is for people to read."""
+class TripleVerdict(StrEnum):
+    """The verdict on a statement; the value is readable text."""
 
     IN_GRAPH = "in the graph"
     CONTRADICTED = "contradicted"
@@ -33,33 +32,33 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """A statement and what the graph says of it.
+class JudgedTriple:
+    """A statement and its verdict.
 
     Attributes:
-        grounded: the statement, and what it is in the graph.
-        verdict: what the graph says.
-        why: in words.
-        evidence: edges that it rests on: the statement itself, or what the graph has instead.
-        tail_rank: share of all entities that the embeddings prefer as its tail; None where nothing was ranked.
+        grounded: the statement, grounded in the graph.
+        verdict: the verdict.
+        why: the reason in words.
+        evidence: edges that support the verdict: the statement itself, or what the graph has instead.
+        tail_rank: share of all entities that the embeddings prefer as its tail; None if not ranked.
     """
 
     grounded: Grounded
-    verdict: Verdict
+    verdict: TripleVerdict
     why: str
     evidence: tuple[Edge, ...] = ()
     tail_rank: float | None = None
 
 
-class Judge:
-    """Judges statements by one graph. What it finds out about relations it keeps.
+class GraphJudge:
+    """Judges statements by one graph. Which relations are functional is cached.
 
     Args:
         graph: the graph.
-        ranks: its plausibility by `tail_rank`; None for a graph without embeddings, where nothing is plausible or not.
-        plausible: a tail is plausible up to this rank, a share of all entities.
-        functional: share of the heads of a relation that must have one tail.
-        heads: so many it must have at least.
+        ranks: its plausibility by `tail_rank`; None for a graph without embeddings.
+        plausible: maximum rank of a plausible tail, a share of all entities.
+        functional: minimum share of heads with one tail of a functional relation.
+        heads: minimum number of heads of a functional relation.
     """
 
     def __init__(
@@ -78,46 +77,46 @@ class Judge:
         self._heads = heads
         self._functional: dict[int, bool] = {}
 
-    def judge(self, grounded: Grounded) -> Judged:
-        """What the graph says of one statement."""
+    def judge(self, grounded: Grounded) -> JudgedTriple:
+        """The verdict on one statement."""
         head, relation, tail = grounded.triple
         if head is None or relation is None:
-            return Judged(grounded, Verdict.UNKNOWN, str(grounded.reason))
+            return JudgedTriple(grounded, TripleVerdict.UNKNOWN, str(grounded.reason))
         there = self._edges(head, relation)
         if tail is None or not self._graph.contains(head, relation, tail):
             by_value = self._by_value(grounded, relation, there)
             if by_value is not None:
                 return by_value
         if tail is None:
-            # The graph may have the same thing by a name that the linker does not know.
-            return Judged(grounded, Verdict.UNKNOWN, str(grounded.reason), there[:_SHOWN])
+            # The graph may have the same entity under a name that the linker does not find.
+            return JudgedTriple(grounded, TripleVerdict.UNKNOWN, str(grounded.reason), there[:_SHOWN])
         if self._graph.contains(head, relation, tail):
-            return Judged(grounded, Verdict.IN_GRAPH, "the graph says so", ((head, relation, tail),))
+            return JudgedTriple(grounded, TripleVerdict.IN_GRAPH, "the graph says so", ((head, relation, tail),))
         if there and self._graph.literal(tail) is not None and all(self._graph.literal(t) is None for _, _, t in there):
-            return Judged(grounded, Verdict.UNKNOWN, "the graph has no value there", there[:_SHOWN])
+            return JudgedTriple(grounded, TripleVerdict.UNKNOWN, "the graph has no value there", there[:_SHOWN])
         if there and self.is_functional(relation):
             between = self._between(there, tail)
             if between:
                 why = "the graph has a tail that is itself connected with this one"
-                return Judged(grounded, Verdict.PLAUSIBLE, why, (*there[:_SHOWN], *between))
+                return JudgedTriple(grounded, TripleVerdict.PLAUSIBLE, why, (*there[:_SHOWN], *between))
             why = "the graph has another tail, and nearly every head of this relation has one"
-            return Judged(grounded, Verdict.CONTRADICTED, why, there[:_SHOWN])
+            return JudgedTriple(grounded, TripleVerdict.CONTRADICTED, why, there[:_SHOWN])
         return self._by_rank(grounded, there[:_SHOWN])
 
-    def _by_value(self, grounded: Grounded, relation: int, there: tuple[Edge, ...]) -> Judged | None:
-        """The verdict on a value, which texts write in other ways than graphs; None where none can be compared."""
+    def _by_value(self, grounded: Grounded, relation: int, there: tuple[Edge, ...]) -> JudgedTriple | None:
+        """The verdict on a value, which may be written differently in the text; None if no values can be compared."""
         values = {edge: self._graph.literal(edge[2]) for edge in there}
         compared = {edge: agrees(grounded.text[2], value) for edge, value in values.items() if value is not None}
         same = tuple(edge for edge, agreed in compared.items() if agreed)
         if same:
-            return Judged(grounded, Verdict.IN_GRAPH, "the graph has this value", same[:_SHOWN])
+            return JudgedTriple(grounded, TripleVerdict.IN_GRAPH, "the graph has this value", same[:_SHOWN])
         others = tuple(edge for edge, agreed in compared.items() if agreed is False)
         if not others:
             return None
         if self.is_functional(relation):
             why = "the graph has another value, and nearly every head of this relation has one"
-            return Judged(grounded, Verdict.CONTRADICTED, why, others[:_SHOWN])
-        return Judged(grounded, Verdict.UNKNOWN, "the graph has other values", others[:_SHOWN])
+            return JudgedTriple(grounded, TripleVerdict.CONTRADICTED, why, others[:_SHOWN])
+        return JudgedTriple(grounded, TripleVerdict.UNKNOWN, "the graph has other values", others[:_SHOWN])
 
     def is_functional(self, relation: int) -> bool:
         """Whether nearly every head of a relation has one tail."""
@@ -133,17 +132,17 @@ class Judge:
         return tuple((head, relation, tail) for tail in tails)
 
     def _between(self, there: tuple[Edge, ...], tail: int) -> tuple[Edge, ...]:
-        """Edges between the tails that the graph has and another one, either way."""
+        """Edges in either direction between the graph's tails and another tail."""
         edges = self._graph.expand([tail for _, _, tail in there], direction=None)
         rows = zip(edges.heads.tolist(), edges.relations.tolist(), edges.tails.tolist(), strict=True)
         return tuple(dict.fromkeys((h, r, t) for h, r, t in rows if tail in (h, t)))[:_SHOWN]
 
-    def _by_rank(self, grounded: Grounded, there: tuple[Edge, ...]) -> Judged:
+    def _by_rank(self, grounded: Grounded, there: tuple[Edge, ...]) -> JudgedTriple:
         if self._ranks is None:
-            return Judged(grounded, Verdict.UNKNOWN, "the graph does not say, and has no embeddings", there)
+            return JudgedTriple(grounded, TripleVerdict.UNKNOWN, "the graph does not say, and has no embeddings", there)
         (scored,) = self._ranks.relative_score([grounded]).triples
         if scored.score is None:
-            return Judged(grounded, Verdict.UNKNOWN, f"the graph does not say, and {scored.skipped}", there)
-        verdict = Verdict.PLAUSIBLE if scored.score <= self._plausible else Verdict.IMPLAUSIBLE
+            return JudgedTriple(grounded, TripleVerdict.UNKNOWN, f"the graph does not say, and {scored.skipped}", there)
+        verdict = TripleVerdict.PLAUSIBLE if scored.score <= self._plausible else TripleVerdict.IMPLAUSIBLE
         why = f"the graph does not say; its embeddings prefer {scored.score:.1%} of all entities as the tail"
-        return Judged(grounded, verdict, why, there, scored.score)
+        return JudgedTriple(grounded, verdict, why, there, scored.score)

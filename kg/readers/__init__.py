@@ -1,4 +1,4 @@
-"""Readers: files of triples, entities and relations in the usual formats, as `RawGraph`s."""
+"""Readers: files of triples, entities and relations in common formats, read as `RawGraph`s."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from triplecheck.kg.errors import UserError
-from triplecheck.kg.progress import ProgressCallback
+from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.readers.raw import BadLine, RawGraph
 from triplecheck.kg.readers.tables import (
     TABLE_SUFFIXES,
@@ -29,12 +29,12 @@ def read_graph(
     mapping: Mapping[str, str] | None = None,
     *,
     skip_bad: bool = False,
-    progress: ProgressCallback | None = None,
+    progress: ProgressCallback = no_progress,
 ) -> list[RawGraph]:
-    """Read all files of one graph, each by its extension (`.gz` looked through).
+    """Read all files of one graph, each by its extension (also with `.gz`).
 
     Raises:
-        UserError: an extension that no reader knows.
+        UserError: an unknown extension.
         ReadError: a file that cannot be read.
     """
     graphs = []

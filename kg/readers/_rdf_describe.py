@@ -1,6 +1,6 @@
-"""From statements that describe (labels, types, domains ...) to one row per entity and relation.
+"""From descriptive statements (labels, types, domains ...) to one row per entity and relation.
 
-All on integer codes: millions of labels are sorted and grouped without a Python object for each.
+Everything is computed on integer codes: millions of labels are sorted and grouped without a Python object for each.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Descriptions:
-    """Statements as dictionary-encoded columns of equal length; language null: the object is an entity."""
+    """Statements as dictionary-encoded columns of equal length; the language is null if the object is an entity."""
 
     subjects: pa.DictionaryArray
     predicates: pa.DictionaryArray
@@ -32,7 +32,7 @@ class Descriptions:
 
 @dataclass(frozen=True)
 class Described:
-    """The three tables of a `RawGraph` that are not edges."""
+    """The tables of a `RawGraph` other than edges."""
 
     entities: pa.Table
     relation_rows: pa.Table
@@ -47,7 +47,7 @@ def describe(
     datatypes: pa.DictionaryArray,
     words: Vocabulary,
 ) -> Described:
-    """Gather what is said about each subject and tell entities, relations and classes apart."""
+    """Merge the statements about each subject, and separate entities, relations and classes."""
     gathered = _Gathered(said, words)
     ids = said.subjects.dictionary
     types = gathered.rows(words.types, texts=False)
@@ -82,15 +82,15 @@ def describe(
 
 
 @dataclass(frozen=True)
-class _Rows:
-    """Some statements, sorted by subject, best first within a subject, each (subject, object) once."""
+class _Grouped:
+    """Statements sorted by subject, best first within a subject, each (subject, object) once."""
 
     subjects: Codes
     objects: Codes
 
 
 class _Gathered:
-    """The statements as codes, and the ways to group them by subject."""
+    """The statements as codes, with methods to group them by subject."""
 
     def __init__(self, said: Descriptions, words: Vocabulary) -> None:
         self._words = words
@@ -100,7 +100,7 @@ class _Gathered:
         self._predicates, self._languages = _codes(said.predicates), _codes(said.languages)
         self._predicate_ids: list[str] = said.predicates.dictionary.to_pylist()
         languages: list[str] = said.languages.dictionary.to_pylist()
-        # Best language first, by tag among equals; -1 (an entity) never comes with the others.
+        # Best language first, then by tag; -1 (an entity) never occurs together with languages.
         order = sorted(range(len(languages)), key=lambda i: (words.language_rank(languages[i]), languages[i]))
         self._language_rank = np.array([words.language_rank(tag) for tag in languages] + [0], np.int64)
         self._language_place = np.zeros(len(languages) + 1, np.int64)
@@ -111,7 +111,7 @@ class _Gathered:
         self._is_blank = pc.starts_with(self._texts, "_:").to_numpy(zero_copy_only=False)
 
     def _places(self, predicates: tuple[str, ...]) -> Codes:
-        """Per statement the place of its predicate in the list, -1 where it is none of them."""
+        """Per statement the index of its predicate in the list, -1 if it is not in the list."""
         place = {id: i for i, id in enumerate(predicates)}
         by_code = np.array([place.get(id, -1) for id in self._predicate_ids] + [-1], np.int64)
         return by_code[self._predicates]
@@ -119,15 +119,15 @@ class _Gathered:
     def subjects_of(self, predicates: tuple[str, ...]) -> Mask:
         return self._mask(self._subjects[self._places(predicates) >= 0])
 
-    def rows(self, predicates: tuple[str, ...], texts: bool) -> _Rows:
-        """Statements with a text (or else an IRI) as their object."""
+    def rows(self, predicates: tuple[str, ...], texts: bool) -> _Grouped:
+        """Statements whose object is a text (or else an IRI)."""
         place = self._places(predicates)
         is_text = self._languages >= 0
         unfit = self._is_empty if texts else self._is_blank
         keep = np.flatnonzero((place >= 0) & (is_text == texts) & ~unfit[self._objects])
         return self._sorted(keep, place)
 
-    def _sorted(self, keep: Codes, place: Codes) -> _Rows:
+    def _sorted(self, keep: Codes, place: Codes) -> _Grouped:
         language = self._languages[keep]
         order = np.lexsort(
             (
@@ -141,7 +141,7 @@ class _Gathered:
         return _distinct(self._subjects[keep][order], self._objects[keep][order])
 
     def names(self) -> tuple[pa.Array, pa.Array]:
-        """Label of each subject (null: none), and its other names."""
+        """Label of each subject (null if none), and its other names."""
         labels = self.rows(self._words.labels, texts=True)
         others = self.rows(self._words.aliases, texts=True)
         subjects = np.concatenate([labels.subjects, others.subjects])
@@ -149,13 +149,13 @@ class _Gathered:
         merged = _distinct(subjects[order], np.concatenate([labels.objects, others.objects])[order])
         label = self._first(labels)
         is_label = label[merged.subjects] == merged.objects
-        aliases = _Rows(merged.subjects[~is_label], merged.objects[~is_label])
+        aliases = _Grouped(merged.subjects[~is_label], merged.objects[~is_label])
         return self._take(label), self.lists(aliases)
 
-    def first(self, rows: _Rows) -> pa.Array:
+    def first(self, rows: _Grouped) -> pa.Array:
         return self._take(self._first(rows))
 
-    def _first(self, rows: _Rows) -> Codes:
+    def _first(self, rows: _Grouped) -> Codes:
         found = np.full(self._size, -1, np.int64)
         found[rows.subjects[::-1]] = rows.objects[::-1]
         return found
@@ -163,13 +163,13 @@ class _Gathered:
     def _take(self, codes: Codes) -> pa.Array:
         return self._texts.take(pa.array(codes, mask=codes < 0))
 
-    def lists(self, rows: _Rows) -> pa.Array:
+    def lists(self, rows: _Grouped) -> pa.Array:
         """All objects of each subject."""
         offsets = np.zeros(self._size + 1, np.int32)
         np.cumsum(np.bincount(rows.subjects, minlength=self._size), out=offsets[1:])
         return pa.ListArray.from_arrays(pa.array(offsets), self._texts.take(pa.array(rows.objects)))
 
-    def typed(self, types: _Rows, classes: tuple[str, ...]) -> Mask:
+    def typed(self, types: _Grouped, classes: tuple[str, ...]) -> Mask:
         """Which subjects have one of these types."""
         of_class = _member(self._texts, pa.array(classes, pa.string()))
         return self._mask(types.subjects[of_class[types.objects]])
@@ -180,11 +180,11 @@ class _Gathered:
         return mask
 
 
-def _distinct(subjects: Codes, objects: Codes) -> _Rows:
-    """Each (subject, object) where it first stands; the order stays."""
+def _distinct(subjects: Codes, objects: Codes) -> _Grouped:
+    """The first occurrence of each (subject, object), in the same order."""
     _, first = np.unique(subjects << 32 | objects, return_index=True)
     first.sort()
-    return _Rows(subjects[first], objects[first])
+    return _Grouped(subjects[first], objects[first])
 
 
 def _codes(column: pa.DictionaryArray) -> Codes:

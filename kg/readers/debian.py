@@ -1,25 +1,131 @@
-"""Debian's package index as a semi-structured knowledge base: packages with descriptions, and what ties them.
+"""Debian's package index as a semi-structured knowledge base: packages with descriptions and relations.
 
-Nodes: packages (id: their name), the virtual packages that some provide, source packages, maintainers,
-sections, and debtags. Relations: the dependency fields of deb-control(5), maintainer, section, source, and
-one relation per facet of debtags (implemented-in, interface, role, works-with ...). An alternative
-(`a | b`) gives an edge to each; versions and architectures in dependencies are left out.
+Nodes: packages (id: the name), virtual packages, source packages, maintainers, sections and debtags. Relations: the
+dependency fields of deb-control(5), maintainer, section, source, and one relation per facet of debtags
+(implemented-in, interface, role, works-with ...). An alternative (`a | b`) gives an edge to each; versions and
+architectures in dependencies are left out.
+
+The input is a control file, stanzas of `Field: value` separated by blank lines (deb822(5)), or the package lists of
+apt on this machine.
 """
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
 import re
+import shutil
+import subprocess
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, cast
 
 import pyarrow as pa
 
 from triplecheck.kg.documents import Document
-from triplecheck.kg.errors import UserError
-from triplecheck.kg.readers.control import Stanza
+from triplecheck.kg.errors import ReadError, UnavailableError, UserError
 from triplecheck.kg.readers.raw import ENTITY_SCHEMA, RELATION_SCHEMA, RawGraph
 from triplecheck.kg.types import XSD
 
+Stanza = dict[str, str]
+"""Values by field name in lower case. Lines of a folded value are joined by newlines, less their first space."""
+
+
+def read_stanzas(path: Path) -> Iterator[Stanza]:
+    """The stanzas of a file, plain or compressed (.gz, .xz, .bz2).
+
+    Raises:
+        ReadError: on iteration, if the file cannot be read or a line is not of a control file.
+    """
+    try:
+        with _opened(path) as source:
+            yield from parse_stanzas(source, path)
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        raise ReadError(path, None, getattr(error, "strerror", None) or str(error)) from error
+
+
+def parse_stanzas(lines: Iterable[bytes], path: Path | str) -> Iterator[Stanza]:
+    """The stanzas of lines; `path` is named in errors.
+
+    Raises:
+        ReadError: on iteration, at a line that is neither a field nor a continuation line.
+    """
+    stanza: Stanza = {}
+    name = ""
+    for number, line in enumerate(lines, 1):
+        text = line.decode("utf-8", "replace").rstrip("\r\n")
+        if not text.strip():
+            if stanza:
+                yield stanza
+            stanza, name = {}, ""
+        elif text[0] in " \t":
+            if not name:
+                raise ReadError(path, number, "a continuation line without a field before it")
+            stanza[name] += "\n" + text[1:]
+        else:
+            name, colon, value = text.partition(":")
+            if not colon or not name or " " in name:
+                raise ReadError(path, number, "is not a line of a control file (`Field: value`)")
+            name = name.lower()
+            stanza[name] = value.strip()
+    if stanza:
+        yield stanza
+
+
+def _opened(path: Path) -> IO[bytes]:
+    match path.suffix:
+        case ".gz":
+            return cast(IO[bytes], gzip.open(path))
+        case ".xz":
+            return lzma.open(path)
+        case ".bz2":
+            return bz2.open(path)
+        case _:
+            return path.open("rb")
+
+
+# --- apt -----------------------------------------------------------------------------------------
+_CAT_FILE = "/usr/lib/apt/apt-helper"  # reads all compressions of apt's lists
+
+
+def available_packages() -> Iterator[Stanza]:
+    """All packages that apt knows (`apt-cache dumpavail`).
+
+    Raises:
+        UnavailableError: apt is not installed.
+    """
+    yield from _stanzas(["apt-cache", "dumpavail"])
+
+
+def translations() -> Iterator[Stanza]:
+    """The English long descriptions that apt has fetched; none if it is configured not to."""
+    listed = _run(["apt-get", "indextargets", "--format", "$(FILENAME)", "Created-By: Translations", "Language: en"])
+    for path in listed.decode("utf-8", "replace").split("\n"):
+        if path:
+            yield from _stanzas([_CAT_FILE, "cat-file", path])
+
+
+def _stanzas(command: list[str]) -> Iterator[Stanza]:
+    return parse_stanzas(_run(command).splitlines(), " ".join(command))
+
+
+def _run(command: list[str]) -> bytes:
+    if shutil.which(command[0]) is None:
+        raise UnavailableError(
+            f"{command[0]} is not installed; download a Packages file from a Debian mirror "
+            "(dists/stable/main/binary-amd64/Packages.xz) and pass it with --packages"
+        )
+    result = subprocess.run(command, capture_output=True, check=False)
+    if result.returncode:
+        reason = result.stderr.decode("utf-8", "replace").strip()
+        raise UnavailableError(f"`{' '.join(command)}` failed with {result.returncode}: {reason}")
+    return result.stdout
+
+
+# --- the graph -----------------------------------------------------------------------------------
 PACKAGE, VIRTUAL, MISSING = "Package", "VirtualPackage", "MissingPackage"
 SOURCE, MAINTAINER, SECTION, TAG = "SourcePackage", "Maintainer", "Section", "Tag"
 _TYPE_LABELS = {
@@ -48,8 +154,8 @@ _ADDRESS = re.compile(r"^\s*(.*?)\s*<([^>]*)>\s*$")
 
 
 @dataclass
-class _Rows:
-    """Edges and entities as they are gathered."""
+class _PackageRows:
+    """Edges and entities collected so far."""
 
     edges: dict[tuple[str, str, str, str | None], None] = field(default_factory=dict)
     entities: dict[str, dict[str, object]] = field(default_factory=dict)
@@ -68,14 +174,14 @@ def read_debian(packages: Iterable[Stanza], translations: Iterable[Stanza] = ())
     """The graph of a package index and the description of each package.
 
     Args:
-        packages: stanzas of a `Packages` file or of `apt-cache dumpavail`. Of several with one name the first counts.
-        translations: stanzas of a `Translation-en` file, where archives keep the long descriptions.
+        packages: stanzas of a `Packages` file or of `apt-cache dumpavail`. The first stanza of a name is used.
+        translations: stanzas of a `Translation-en` file with the long descriptions.
 
     Raises:
         UserError: there is no package among the stanzas.
     """
     described = _descriptions(translations)
-    rows = _Rows()
+    rows = _PackageRows()
     documents = []
     for stanza in packages:
         name = stanza.get("package")
@@ -86,13 +192,13 @@ def read_debian(packages: Iterable[Stanza], translations: Iterable[Stanza] = ())
         _relate(name, stanza, rows)
         documents.append(Document(name, name, name, f"{short}\n{long}" if long else short))
     if not documents:
-        raise UserError("no package is in this index (no stanza has a field `Package`)")
+        raise UserError("this index has no packages (no stanza has a field `Package`)")
     _name_the_others(rows)
     return _raw_graph(rows), documents
 
 
 def _descriptions(translations: Iterable[Stanza]) -> dict[str, str]:
-    """Whole descriptions by their MD5, which is how a package names its own."""
+    """Full descriptions by their MD5, which packages refer to."""
     return {
         stanza["description-md5"]: text
         for stanza in translations
@@ -116,7 +222,7 @@ def _description(stanza: Stanza, described: dict[str, str]) -> tuple[str, str]:
     return short.strip(), "\n".join(text.strip() for text in paragraphs if text.strip())
 
 
-def _relate(name: str, stanza: Stanza, rows: _Rows) -> None:
+def _relate(name: str, stanza: Stanza, rows: _PackageRows) -> None:
     for relation in _DEPENDENCIES:
         for other in _named(stanza.get(relation, "")):
             if other != name:
@@ -162,15 +268,15 @@ def _tags(text: str) -> Iterator[str]:
             yield f"{facet}::{one.strip()}"
 
 
-def _name_the_others(rows: _Rows) -> None:
-    """Types for what dependencies name and no stanza describes."""
+def _name_the_others(rows: _PackageRows) -> None:
+    """Add entities for names in dependencies that no stanza describes."""
     provided = {tail for _, relation, tail, _ in rows.edges if relation == "provides"}
     for _, relation, tail, _ in rows.edges:
         if relation in _DEPENDENCIES and tail not in rows.entities:
             rows.entity(tail, tail, VIRTUAL if tail in provided else MISSING)
 
 
-def _raw_graph(rows: _Rows) -> RawGraph:
+def _raw_graph(rows: _PackageRows) -> RawGraph:
     columns = [pa.array(column, pa.string()).dictionary_encode() for column in zip(*rows.edges, strict=True)]
     return RawGraph(
         heads=columns[0],

@@ -14,10 +14,10 @@ from triplecheck.kg.readers.raw import BadLine
 
 
 class DocumentFile:
-    """Documents read from a JSON lines file as they are iterated over; see `read_documents`.
+    """Documents of a JSON lines file, read on iteration; see `read_documents`.
 
     Attributes:
-        skipped: the lines left out so far, under `skip_bad`.
+        skipped: the lines skipped so far, under `skip_bad`.
     """
 
     def __init__(self, path: Path, mapping: Mapping[str, str], skip_bad: bool) -> None:
@@ -48,7 +48,7 @@ class DocumentFile:
             raise ReadError(self.path, number + 1 if number else None, reason) from error
 
     def _parse(self, line: bytes, number: int) -> Document:
-        """The document of a line; ValueError says what is wrong with it."""
+        """The document of a line, or a ValueError with the reason."""
         try:
             record = json.loads(line.decode("utf-8"))
         except json.JSONDecodeError as error:
@@ -61,13 +61,13 @@ class DocumentFile:
             if name in ("id", "node") and isinstance(value, int) and not isinstance(value, bool):
                 value = str(value)
             if value is not None and not isinstance(value, str):
-                raise ValueError(f"the field {field!r} holds {type(value).__name__} where a string is expected")
+                raise ValueError(f"the field {field!r} contains {type(value).__name__}, a string is expected")
             if (
                 value is not None
                 and not value.isascii()
                 and any("\ud800" <= character <= "\udfff" for character in value)
             ):
-                raise ValueError(f"the field {field!r} holds half a character (a lone surrogate)")
+                raise ValueError(f"the field {field!r} contains half a character (a lone surrogate)")
             found[name] = value
         if found["text"] is None:
             raise ValueError(f"no field {self._fields['text']!r}; map one with text=COLUMN")
@@ -77,15 +77,15 @@ class DocumentFile:
 def read_documents(
     path: Path | str, mapping: Mapping[str, str] | None = None, *, skip_bad: bool = False
 ) -> DocumentFile:
-    """Documents of a JSON lines file (`.gz` looked through), one JSON object a line.
+    """Documents of a JSON lines file (also with `.gz`), one JSON object per line.
 
     Args:
         path: the file.
-        mapping: field of the file by name of ours, where they differ. Ours are `text`, and optionally
-            `id` (else the line number), `title` and `node`. Other names are left alone.
-        skip_bad: leave out malformed lines, and list them in `skipped`.
+        mapping: field names of the file by standard name, if they differ. Standard names are `text`, and optionally
+            `id` (default: the line number), `title` and `node`. Other fields are ignored.
+        skip_bad: skip malformed lines and list them in `skipped`.
 
     Raises:
-        ReadError: on iteration, at a malformed line, or where the file itself cannot be read.
+        ReadError: on iteration, at a malformed line, or if the file cannot be read.
     """
     return DocumentFile(Path(path), mapping or {}, skip_bad)

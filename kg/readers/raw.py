@@ -1,4 +1,4 @@
-"""`RawGraph`: what every reader produces and the builder of knowledge bases takes."""
+"""`RawGraph`: what every reader returns and the builder of knowledge bases takes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 ENTITY_SCHEMA = pa.schema(
     [
         ("id", pa.string()),
-        ("label", pa.string()),  # null: none given
+        ("label", pa.string()),  # null if not given
         ("description", pa.string()),
         ("aliases", pa.list_(pa.string())),
         ("types", pa.list_(pa.string())),
@@ -29,7 +29,7 @@ RELATION_SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class BadLine:
-    """A line that was skipped under `skip_bad`, and why."""
+    """A line that was skipped under `skip_bad`, and the reason."""
 
     path: str
     line: int | None
@@ -38,18 +38,18 @@ class BadLine:
 
 @dataclass
 class RawGraph:
-    """Triples as dictionary-encoded columns, with what was said about entities, relations and types.
+    """Triples as dictionary-encoded columns, with descriptions of entities, relations and types.
 
     Attributes:
         heads: entity ids, `dictionary<int32, string>`, length n.
-        relations: relation ids, same kind and length.
-        tails: entity ids or lexical forms, same kind and length.
-        datatypes: datatype IRI of a literal tail, null where the tail is an entity; same kind and
-            length, or None where the source does not tell literals from entities (plain TSV).
-        entities: rows of `ENTITY_SCHEMA`; an id may stand several times, the rows are merged.
-        relation_rows: rows of `RELATION_SCHEMA`, likewise.
+        relations: relation ids, same type and length.
+        tails: entity ids or lexical forms, same type and length.
+        datatypes: datatype IRI of a literal tail, null if the tail is an entity; same type and length. None if the
+            source does not distinguish literals from entities (plain TSV).
+        entities: rows of `ENTITY_SCHEMA`; several rows of one id are merged.
+        relation_rows: rows of `RELATION_SCHEMA`; several rows of one id are merged.
         type_labels: label by type id.
-        skipped: lines left out under `skip_bad`.
+        skipped: lines skipped under `skip_bad`.
     """
 
     heads: pa.DictionaryArray

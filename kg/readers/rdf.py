@@ -1,20 +1,31 @@
 """Reads RDF: N-Triples, N-Quads, Turtle, TriG, RDF/XML, JSON-LD, plain or gzipped.
 
-pyoxigraph parses all but JSON-LD, which is rdflib's. Statements go into dictionary-encoded Arrow
-columns batch by batch: what is held in memory is the distinct strings and one integer per use.
+pyoxigraph parses all formats except JSON-LD, which rdflib parses. Statements go into dictionary-encoded Arrow
+columns batch by batch, so memory holds each distinct string once and one integer per use.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import codecs
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from pathlib import Path
+from typing import IO, Any
+from urllib.parse import quote
+from xml.parsers import expat
 
 import pyarrow as pa
+import pyoxigraph as ox
 
-from triplecheck.kg.progress import ProgressCallback
+from triplecheck.kg.errors import ReadError
+from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.readers._rdf_describe import Descriptions, describe
-from triplecheck.kg.readers._rdf_parse import Statement, statements
 from triplecheck.kg.readers.raw import BadLine, RawGraph
+from triplecheck.kg.types import XSD
 from triplecheck.kg.vocabulary import Vocabulary
 
 
@@ -22,28 +33,28 @@ def read_rdf(
     paths: Path | str | Iterable[Path | str],
     *,
     skip_bad: bool = False,
-    progress: ProgressCallback | None = None,
+    progress: ProgressCallback = no_progress,
     vocabulary: Vocabulary | None = None,
 ) -> RawGraph:
     """Read one or several RDF files as one graph.
 
-    Predicates of the vocabulary (labels, aliases, descriptions, types, domains, ranges) describe
-    their subject and are no edges. What they say about a relation (used as a predicate, or typed as
-    a property) goes to `relation_rows`, about a class (object of a type statement, or typed as a
-    class) to `type_labels`; relations and classes are entities only if they have edges, too.
+    Predicates of the vocabulary (labels, aliases, descriptions, types, domains, ranges) describe their subject and are
+    not edges. Descriptions of a relation (used as a predicate, or typed as a property) go to `relation_rows`, labels of
+    a class (object of a type statement, or typed as a class) to `type_labels`; relations and classes are entities only
+    if they have edges.
     Blank nodes become entities `_:b0`, `_:b1` ... in order of appearance. A literal keeps its
-    lexical form and datatype; language tags are dropped. In JSON-LD, rdflib brings numbers and
-    booleans into their canonical form, and a remote `@context` is fetched.
+    lexical form and datatype; language tags are dropped. In JSON-LD, rdflib converts numbers and
+    booleans to their canonical form, and fetches a remote `@context`.
 
     Args:
-        paths: files; the extension tells the format (.nt .nq .ttl .trig .rdf .owl .xml .jsonld, and .gz after it).
-        skip_bad: leave malformed lines of N-Triples and N-Quads out and list them in `skipped`;
-            the other formats cannot be read past an error.
-        progress: called after each batch with the number of statements read so far.
-        vocabulary: which predicates describe; RDFS, SKOS, schema.org, FOAF by default.
+        paths: files; the extension determines the format (.nt .nq .ttl .trig .rdf .owl .xml .jsonld, and .gz after it).
+        skip_bad: skip malformed lines of N-Triples and N-Quads and list them in `skipped`; other formats cannot be read
+            past an error.
+        progress: called after each batch with the number of statements.
+        vocabulary: predicates that describe; default: RDFS, SKOS, schema.org, FOAF.
 
     Raises:
-        ReadError: a file is missing, of no known extension, or malformed (with the line).
+        ReadError: a file is missing, malformed (with the line), or has an unknown extension.
     """
     files = [Path(paths)] if isinstance(paths, Path | str) else [Path(p) for p in paths]
     words = vocabulary or Vocabulary()
@@ -59,8 +70,7 @@ def read_rdf(
         for batch in statements(path, blank, skipped if skip_bad else None):
             _encode(batch, words, edges, said)
             done += len(batch)
-            if progress is not None:
-                progress(f"reading {path.name}", done, None)
+            progress(f"reading {path.name}", done, None)
     heads, relations, tails, datatypes = edges.arrays()
     found = describe(Descriptions(*said.arrays()), heads, relations, tails, datatypes, words)
     return RawGraph(
@@ -76,7 +86,7 @@ def read_rdf(
 
 
 class _Columns:
-    """String columns that grow by batches, each batch encoded at once."""
+    """String columns that grow by batches; each batch is dictionary-encoded."""
 
     def __init__(self, width: int) -> None:
         self._chunks: list[list[pa.DictionaryArray]] = [[] for _ in range(width)]
@@ -103,6 +113,223 @@ def _encode(batch: list[Statement], words: Vocabulary, edges: _Columns, said: _C
 
 
 def _description(statement: Statement) -> tuple[str | None, ...]:
-    """(subject, predicate, object, language), the language null where the object is an entity."""
+    """(subject, predicate, object, language); the language is null if the object is an entity."""
     subject, predicate, target, datatype, language = statement
     return subject, predicate, target, None if datatype is None else language or ""
+
+
+# --- parsing -------------------------------------------------------------------------------------
+Statement = tuple[str, str, str, str | None, str | None]
+"""(subject, predicate, object, datatype, language); both None if the object is an entity."""
+
+FORMATS: dict[str, ox.RdfFormat | None] = {
+    ".nt": ox.RdfFormat.N_TRIPLES,
+    ".nq": ox.RdfFormat.N_QUADS,
+    ".ttl": ox.RdfFormat.TURTLE,
+    ".trig": ox.RdfFormat.TRIG,
+    ".rdf": ox.RdfFormat.RDF_XML,
+    ".owl": ox.RdfFormat.RDF_XML,
+    ".xml": ox.RdfFormat.RDF_XML,
+    ".jsonld": None,  # by rdflib, which resolves remote contexts
+}
+_LINE_FORMATS = (ox.RdfFormat.N_TRIPLES, ox.RdfFormat.N_QUADS)
+_BLOCK_BYTES = 8 << 20
+_BATCH = 100_000
+_PLACE = re.compile(r"^Parser error (?:at|between) [^:]*: ")
+_BAD_INPUT = (EOFError, OSError, zlib.error)
+
+Blank = Callable[[str], str]
+"""From the parser's label of a blank node to its id in the graph."""
+
+
+def statements(path: Path, blank: Blank, skipped: list[BadLine] | None) -> Iterator[list[Statement]]:
+    """Batches of about 100,000 statements of a file, without names of graphs.
+
+    Args:
+        path: the file, plain or gzipped; its extension determines the format.
+        blank: returns the id of a blank node.
+        skipped: receives the malformed lines of N-Triples and N-Quads; None: they are errors.
+
+    Raises:
+        ReadError: unreadable file, unknown extension, malformed content.
+    """
+    suffixes = [s.lower() for s in path.suffixes]
+    if suffixes and suffixes[-1] == ".gz":
+        suffixes.pop()
+    suffix = suffixes[-1] if suffixes else ""
+    if suffix not in FORMATS:
+        raise ReadError(path, None, f"unknown RDF extension {suffix!r}; known: {', '.join(FORMATS)} (.gz)")
+    form = FORMATS[suffix]
+    try:
+        with _open(path) as file:
+            if form is None:
+                yield from _json_ld(path, file, blank)
+            elif form in _LINE_FORMATS:
+                yield from _lines(path, file, form, blank, skipped)
+            else:
+                yield from _document(path, file, form, blank, skipped is not None)
+    except _BAD_INPUT as error:
+        raise ReadError(path, None, f"cannot be read: {error}") from error
+
+
+def _open(path: Path) -> IO[bytes]:
+    opened = gzip.open if path.suffix.lower() == ".gz" else open
+    file: Any = opened(path, "rb")
+    if file.peek(3).startswith(codecs.BOM_UTF8):
+        file.read(3)
+    return file  # type: ignore[no-any-return]
+
+
+def _base(path: Path) -> str:
+    """Base of relative IRIs: the name of the file, without its folder."""
+    return f"file:///{quote(path.name.split('.')[0])}"
+
+
+def _lines(
+    path: Path, file: IO[bytes], form: ox.RdfFormat, blank: Blank, skipped: list[BadLine] | None
+) -> Iterator[list[Statement]]:
+    """Parse block by block; a block with an error is parsed line by line, so that only bad lines are lost."""
+    before = 0
+    while lines := file.readlines(_BLOCK_BYTES):
+        try:
+            yield _convert(ox.parse(b"".join(lines), form), blank)
+        except (SyntaxError, _QuotedTripleError):
+            good: list[Statement] = []
+            for number, line in enumerate(lines, before + 1):
+                try:
+                    good += _convert(ox.parse(line, form), blank)
+                except (SyntaxError, _QuotedTripleError) as error:
+                    if skipped is None:
+                        raise ReadError(path, number, _reason(error)) from error
+                    skipped.append(BadLine(str(path), number, _reason(error)))
+            yield good
+        before += len(lines)
+
+
+def _document(
+    path: Path, file: IO[bytes], form: ox.RdfFormat, blank: Blank, skip_bad: bool
+) -> Iterator[list[Statement]]:
+    parser = ox.parse(file, form, base_iri=_base(path))
+    if form is ox.RdfFormat.RDF_XML:
+        with _open(path) as prolog:
+            check_prolog(path, prolog)
+    way_out = f"; {form.name} cannot be read past an error; correct it or convert the file to N-Triples"
+    try:
+        while quads := list(islice(parser, _BATCH)):
+            yield _convert(quads, blank)
+    except SyntaxError as error:
+        line = error.lineno
+        if line is None and form is ox.RdfFormat.RDF_XML:
+            with _open(path) as whole:
+                line = error_line(whole)
+        raise ReadError(path, line, _reason(error) + (way_out if skip_bad else "")) from error
+    except _QuotedTripleError as error:
+        raise ReadError(path, None, _reason(error) + (way_out if skip_bad else "")) from error
+
+
+class _QuotedTripleError(Exception):
+    """A statement about a statement."""
+
+
+def _convert(quads: Iterable[ox.Quad], blank: Blank) -> list[Statement]:
+    named, literal, string = ox.NamedNode, ox.Literal, XSD + "string"
+    found: list[Statement] = []
+    for quad in quads:
+        subject, target = quad.subject, quad.object
+        if isinstance(subject, ox.Triple) or isinstance(target, ox.Triple):
+            raise _QuotedTripleError("quoted triples (RDF-star) are not supported")
+        head = subject.value if isinstance(subject, named) else blank(subject.value)
+        if isinstance(target, literal):
+            language = target.language
+            datatype = target.datatype.value if language is None else string
+            found.append((head, quad.predicate.value, target.value, datatype, language))
+        else:
+            tail = target.value if isinstance(target, named) else blank(target.value)
+            found.append((head, quad.predicate.value, tail, None, None))
+    return found
+
+
+def _reason(error: Exception) -> str:
+    message = error.msg if isinstance(error, SyntaxError) else str(error)
+    return _PLACE.sub("", message or "malformed")
+
+
+def _json_ld(path: Path, file: IO[bytes], blank: Blank) -> Iterator[list[Statement]]:
+    import rdflib
+
+    text = file.read()
+    if not text.strip():
+        return
+    try:
+        json.loads(text)
+        data = rdflib.Dataset()
+        data.parse(data=text, format="json-ld", publicID=_base(path))
+    except json.JSONDecodeError as error:
+        raise ReadError(path, error.lineno, error.msg) from error
+    except OSError as error:
+        raise ReadError(
+            path, None, f"its @context cannot be fetched ({error}); include the context in the file"
+        ) from error
+    except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError) as error:
+        raise ReadError(path, None, f"not JSON-LD: {error}") from error
+    quads = iter(data.quads())
+    while batch := list(islice(quads, _BATCH)):
+        yield [_from_rdflib(s, p, o, blank) for s, p, o, _ in batch]
+
+
+def _from_rdflib(subject: Any, predicate: Any, target: Any, blank: Blank) -> Statement:
+    import rdflib
+
+    head = blank(str(subject)) if isinstance(subject, rdflib.BNode) else str(subject)
+    if isinstance(target, rdflib.Literal):
+        datatype = XSD + "string" if target.datatype is None else str(target.datatype)
+        return head, str(predicate), str(target), datatype, target.language
+    return head, str(predicate), blank(str(target)) if isinstance(target, rdflib.BNode) else str(target), None, None
+
+
+# --- XML -----------------------------------------------------------------------------------------
+# Ontologies abbreviate namespaces by entities, which are no longer than an IRI.
+_LONGEST_ENTITY = 1000
+
+
+class _PrologOverError(Exception):
+    """The first element is reached."""
+
+
+def check_prolog(path: Path, file: IO[bytes]) -> None:
+    """Reject entity expansion attacks, before a parser expands them.
+
+    Raises:
+        ReadError: an entity that contains other entities, or a very long one; not XML.
+    """
+    parser = expat.ParserCreate()
+
+    def declared(
+        name: str, _parameter: bool, value: str | None, _base: object, _system: object, _public: object, _note: object
+    ) -> None:
+        if value is not None and ("&" in value or len(value) > _LONGEST_ENTITY):
+            reason = f"entity {name!r} contains other entities or is too long; replace it by its content"
+            raise ReadError(path, parser.CurrentLineNumber, reason)
+
+    def element(_name: str, _attributes: object) -> None:
+        raise _PrologOverError
+
+    parser.EntityDeclHandler = declared
+    parser.StartElementHandler = element
+    try:
+        parser.ParseFile(file)
+    except _PrologOverError:
+        return
+    except expat.ExpatError as error:
+        if error.code != expat.errors.codes[expat.errors.XML_ERROR_NO_ELEMENTS]:
+            raise ReadError(path, error.lineno, expat.ErrorString(error.code)) from error
+
+
+def error_line(file: IO[bytes]) -> int | None:
+    """Line of the first XML error; None if the XML is valid and only its RDF is wrong."""
+    parser = expat.ParserCreate()
+    try:
+        parser.ParseFile(file)
+    except expat.ExpatError as error:
+        return error.lineno
+    return None

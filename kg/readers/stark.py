@@ -2,15 +2,18 @@
 
 The parts, each by its name: `node_info` (a dictionary of fields per node), `node_types`, `edge_types`
 (numbers), `edge_index` (two rows: heads, tails), `node_type_dict`, `edge_type_dict` (names of the numbers).
-Arrays are `.pt` or `.npy`, dictionaries `.json` or `.pkl`; of a pickle only plain data is read, and nothing
-that it names is run. A node's id is its number, as in STaRK's questions. AMAZON has its parts in
-`processed/cache/brand-category-color`; MAG lacks the names of its types, which are known here.
+Arrays are `.pt` or `.npy`, dictionaries `.json` or `.pkl`. Pickles come from elsewhere: only plain data and numpy's
+numbers and texts are read from them, and no code that they name is run. A node's id is its number, as in STaRK's
+questions. AMAZON has its parts in `processed/cache/brand-category-color`; MAG does not name its types, so this module
+does.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import pickle
+import struct
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,7 +24,6 @@ import pyarrow as pa
 
 from triplecheck.kg.documents import Document
 from triplecheck.kg.errors import ReadError, UserError
-from triplecheck.kg.readers._plain_pickle import read_plain_pickle
 from triplecheck.kg.readers.raw import ENTITY_SCHEMA, RELATION_SCHEMA, RawGraph
 
 _NAMES = ("name", "title", "DisplayName", "brand_name", "category_name", "color_name")
@@ -29,7 +31,7 @@ _NOT_TEXT = {"id", "type", "mag_id", "new_id", *_NAMES}
 _UNKNOWN = ("", "nan", "-1", -1)
 # MAG writes its relations as `author___writes___paper`.
 _JOINT = "___"
-# The names of MAG's numbers, which stark-qa does not write beside them.
+# The names of MAG's type numbers, which stark-qa does not store.
 _OF_MAG = {
     "node_type_dict": {0: "author", 1: "institution", 2: "field_of_study", 3: "paper"},
     "edge_type_dict": {
@@ -41,8 +43,16 @@ _OF_MAG = {
 }
 
 
+_NUMPY_SCALAR = {"numpy.core.multiarray", "numpy._core.multiarray"}
+# Errors of a damaged or hostile pickle; a wrong length may request all memory.
+_DAMAGE = (
+    *(pickle.UnpicklingError, struct.error, EOFError, ValueError, TypeError, LookupError),
+    *(AttributeError, AssertionError, OverflowError, MemoryError),
+)
+
+
 class StarkDocuments:
-    """The documents of the nodes, rendered as they are iterated over."""
+    """The documents of the nodes, rendered on iteration."""
 
     def __init__(self, nodes: Mapping[int, Mapping[str, Any]], types: list[str], only: Collection[str]) -> None:
         self._nodes, self._types, self._only = nodes, types, only
@@ -58,11 +68,11 @@ def read_stark(folder: Path, candidate_types: Collection[str] = ()) -> tuple[Raw
     """The graph and the documents of a folder.
 
     Args:
-        folder: it, or one above it.
-        candidate_types: node types that can be answers: only these get documents. None given: all.
+        folder: the folder of the parts, or a folder above it.
+        candidate_types: node types of answers: only these get documents. Default: all.
 
     Raises:
-        ReadError: a part cannot be read, or the parts contradict each other.
+        ReadError: a part cannot be read, or the parts are inconsistent.
         UserError: a part is missing, or there is no such node type.
     """
     place = _place(folder)
@@ -71,14 +81,14 @@ def read_stark(folder: Path, candidate_types: Collection[str] = ()) -> tuple[Raw
     type_names, relation_names = (_type_names(place, name, is_mag) for name in ("node_type_dict", "edge_type_dict"))
     codes, edges, relations = (_array(place, name) for name in ("node_types", "edge_index", "edge_types"))
     if sorted(nodes) != list(range(len(codes))):
-        raise ReadError(place, None, f"node_info tells of {len(nodes)} nodes, node_types numbers {len(codes)}")
+        raise ReadError(place, None, f"node_info has {len(nodes)} nodes, node_types has {len(codes)}")
     if edges.shape != (2, len(relations)):
         raise ReadError(place, None, f"edge_index has the shape {edges.shape}, not (2, {len(relations)}) as edge_types")
     if edges.size and not 0 <= edges.min() <= edges.max() < len(codes):
-        raise ReadError(place, None, "edge_index names a node that is not in node_info")
+        raise ReadError(place, None, "edge_index contains a node that is not in node_info")
     for name, names, used in (("node_types", type_names, codes), ("edge_types", relation_names, relations)):
         if unknown := sorted(set(np.unique(used).tolist()) - set(names)):
-            raise ReadError(place, None, f"{name} holds {unknown[0]}, which has no name")
+            raise ReadError(place, None, f"{name} contains {unknown[0]}, which has no name")
     if unknown := sorted(set(candidate_types) - set(type_names.values())):
         raise UserError(f"{place}: no node type {unknown[0]!r}; there are {', '.join(sorted(type_names.values()))}")
     types = [type_names[code] for code in codes.tolist()]
@@ -104,7 +114,7 @@ def _raw_graph(
         ends[0],
         pa.array(relations, pa.string()).dictionary_encode(),
         ends[1],
-        # Nothing is a literal; without this, numbers for ids would be taken for values.
+        # No tail is a literal; otherwise numeric ids would be read as values.
         pa.DictionaryArray.from_arrays(pa.nulls(len(relations), pa.int32()), pa.array([], pa.string())),
         entities=pa.Table.from_pylist(rows, ENTITY_SCHEMA),
         relation_rows=pa.Table.from_pylist(named, RELATION_SCHEMA),
@@ -112,11 +122,13 @@ def _raw_graph(
 
 
 def _place(folder: Path) -> Path:
-    """Where the parts are."""
+    """The folder of the parts."""
     place = folder / "processed" if (folder / "processed").is_dir() else folder
     caches = sorted(cache for cache in place.glob("cache/*") if any(cache.glob("node_info.*")))
     if len(caches) > 1:
-        raise UserError(f"{place}: which of {', '.join(str(cache) for cache in caches)} is meant? Name that folder")
+        raise UserError(
+            f"{place}: several graphs ({', '.join(str(cache) for cache in caches)}); name one of these folders"
+        )
     return caches[0] if caches else place
 
 
@@ -126,7 +138,7 @@ def _name(number: int, info: Mapping[str, Any]) -> str:
 
 
 def _lines(name: str, value: Any, depth: int = 0) -> Iterator[str]:
-    """`name: value`, a nested value below its name; what is empty or unknown is left out."""
+    """`name: value`, nested values indented below their name; empty and unknown values are left out."""
     if value is None or (isinstance(value, float) and math.isnan(value)) or value in _UNKNOWN:
         return
     indent = "  " * depth
@@ -159,7 +171,7 @@ def _dictionary(place: Path, name: str) -> dict[Any, Any]:
     except ValueError as error:
         raise ReadError(path, None, f"is not JSON ({error})") from error
     if not isinstance(found, dict):
-        raise ReadError(path, None, f"holds a {type(found).__name__}, not a dictionary")
+        raise ReadError(path, None, f"contains a {type(found).__name__}, not a dictionary")
     return found
 
 
@@ -173,13 +185,74 @@ def _array(place: Path, name: str) -> npt.NDArray[np.int64]:
 
             found = torch.load(path, map_location="cpu", weights_only=True).numpy()
         return np.asarray(found, np.int64)
-    except Exception as error:  # torch raises whatever its many parts raise
+    except Exception as error:  # torch raises errors of many kinds
         reason = next(iter(str(error).splitlines()), repr(error))
-        raise ReadError(path, None, f"is no array of numbers ({reason})") from error
+        raise ReadError(path, None, f"is not an array of numbers ({reason})") from error
 
 
 def _part(place: Path, name: str, suffixes: tuple[str, ...]) -> Path:
     found = next((place / f"{name}{end}" for end in suffixes if (place / f"{name}{end}").is_file()), None)
     if found is None:
-        raise UserError(f"{place}: {name}{' or '.join(suffixes)} is missing; STaRK's parts lie in a folder `processed`")
+        raise UserError(
+            f"{place}: {name}{' or '.join(suffixes)} is missing; STaRK keeps its parts in a folder `processed`"
+        )
     return found
+
+
+# --- pickles -------------------------------------------------------------------------------------
+def read_plain_pickle(path: Path) -> Any:
+    """Dictionaries, lists, texts and numbers of a pickle.
+
+    Raises:
+        ReadError: it holds anything else, or is damaged.
+    """
+    try:
+        with path.open("rb") as source:
+            return _PlainUnpickler(source).load()
+    except OSError as error:
+        raise ReadError(path, None, error.strerror or str(error)) from error
+    except _DAMAGE as error:
+        raise ReadError(path, None, f"is not a pickle of plain data ({error})") from error
+
+
+class _PlainUnpickler(pickle._Unpickler):
+    """Resolves numpy's numbers and texts to stand-ins and rejects all other names, so that a pickle cannot run code.
+
+    This is the Python class, not the C class: the C class keeps its memo in an array, and a file of ten bytes with a
+    large memo index makes it fill all memory.
+    """
+
+    def find_class(self, module_name: str, global_name: str) -> Any:
+        """The stand-in for a name; other names are an error."""
+        if (module_name, global_name) == ("numpy", "dtype"):
+            return _Dtype
+        if module_name in _NUMPY_SCALAR and global_name == "scalar":
+            return _Scalar()
+        raise pickle.UnpicklingError(f"it refers to {module_name}.{global_name}; only plain data is read")
+
+
+class _Dtype:
+    """Stands in for `numpy.dtype`: numbers and texts only."""
+
+    __slots__ = ("kind",)
+
+    def __init__(self, name: object, *_: object) -> None:
+        self.kind = np.dtype(str(name))
+        if self.kind.kind not in "biufU":
+            raise ValueError(f"it contains numpy's {self.kind}; of numpy only numbers and texts are read")
+
+    def __setstate__(self, state: Any) -> None:
+        """Read the byte order from the state of a dtype; the rest is ignored."""
+        if state[1] in ("<", ">"):
+            self.kind = self.kind.newbyteorder(state[1])
+
+
+class _Scalar:
+    """Stands in for `numpy.core.multiarray.scalar`: a number or a text from a dtype and bytes."""
+
+    __slots__ = ()
+
+    def __call__(self, dtype: object, data: bytes) -> Any:
+        if not isinstance(dtype, _Dtype):
+            raise ValueError("it contains a number of numpy's without its type")
+        return np.frombuffer(data, dtype=dtype.kind, count=1)[0].item() if dtype.kind.itemsize else ""

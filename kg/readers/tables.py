@@ -1,7 +1,7 @@
-"""Triples, entities and relations from TSV, CSV and Parquet, gzipped or not.
+"""Triples, entities and relations from TSV, CSV and Parquet, plain or gzipped.
 
-Arrow parses whole files in its own threads; only where it meets trouble does a second, slower pass
-look for the line and the reason. TSV fields are taken as they are, CSV fields may be quoted.
+Arrow parses whole files in its own threads. Only if it fails does a slower second pass look for the line and the
+reason. TSV fields are read verbatim, CSV fields may be quoted.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from triplecheck.kg.errors import ReadError, UserError
-from triplecheck.kg.progress import ProgressCallback
+from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.readers.raw import ENTITY_SCHEMA, RELATION_SCHEMA, BadLine, RawGraph
 
 TRIPLE_COLUMNS = ("head", "relation", "tail")
 TABLE_SUFFIXES = (".tsv", ".txt", ".csv", ".parquet")
 _LIST_SEPARATOR = "|"
-# A quoted field from where it opens, and what is left of one that an earlier line has opened; group 1
-# is empty where it is still open at the end of the line.
+# A quoted field from its start, and the rest of a field opened on an earlier line; group 1 is empty if the field is
+# still open at the end of the line.
 _QUOTED = re.compile(rb'(?:^|,)"[^"]*(?:""[^"]*)*("?)')
 _QUOTED_REST = re.compile(rb'[^"]*(?:""[^"]*)*("?)')
 _DAMAGED = (OSError, EOFError, zlib.error)
 
 
 def suffix(path: Path) -> str:
-    """Extension that tells the format, looking through `.gz`."""
+    """Extension that determines the format, without `.gz`."""
     name = path.name.lower().removesuffix(".gz")
     return Path(name).suffix
 
@@ -46,19 +46,18 @@ def read_triples(
     mapping: Mapping[str, str] | None = None,
     *,
     skip_bad: bool = False,
-    progress: ProgressCallback | None = None,
+    progress: ProgressCallback = no_progress,
 ) -> RawGraph:
     """Read triples from one file.
 
-    Without a mapping the first three columns are head, relation and tail, and a first line that says
-    just that is taken as a header. A mapping (`{"head": "subject", ...}`) names the columns of a file
-    with a header; the optional key `datatype` names a column with the datatype IRI of literal tails.
+    Without a mapping the first three columns are head, relation and tail; a first line of exactly these names is a
+    header. A mapping (`{"head": "subject", ...}`) gives the column names of a file with a header; the optional key
+    `datatype` gives the column with the datatype IRI of literal tails.
 
     Raises:
         ReadError: the file is missing, or a line is malformed and `skip_bad` is off.
     """
-    if progress:
-        progress(f"reading {path.name}", 0, None)
+    progress(f"reading {path.name}", 0, None)
     wanted = {name: (mapping or {}).get(name, name) for name in TRIPLE_COLUMNS}
     if mapping and "datatype" in mapping:
         wanted["datatype"] = mapping["datatype"]
@@ -78,9 +77,9 @@ def read_triples(
 def read_entities(
     path: Path, mapping: Mapping[str, str] | None = None, *, skip_bad: bool = False
 ) -> tuple[pa.Table, list[BadLine]]:
-    """Rows of `ENTITY_SCHEMA` from a table with a header, and the lines left out; only `id` is required.
+    """Rows of `ENTITY_SCHEMA` from a table with a header, and the skipped lines; only `id` is required.
 
-    Columns: id, label, description, aliases (several by `|`), type (several by `|`). Others are ignored.
+    Columns: id, label, description, aliases and type (several separated by `|`). Other columns are ignored.
     """
     table, skipped = _described(path, mapping, skip_bad, {"id", "label", "description", "aliases", "type"})
     columns = {
@@ -96,7 +95,7 @@ def read_entities(
 def read_relations(
     path: Path, mapping: Mapping[str, str] | None = None, *, skip_bad: bool = False
 ) -> tuple[pa.Table, list[BadLine]]:
-    """Rows of `RELATION_SCHEMA` from a table with a header, and the lines left out; only `id` is required."""
+    """Rows of `RELATION_SCHEMA` from a table with a header, and the skipped lines; only `id` is required."""
     table, skipped = _described(path, mapping, skip_bad, {"id", "label", "description", "aliases", "domain", "range"})
     columns = {name: _text(table, name) for name in ("label", "description", "domain", "range")}
     columns = {"id": table["id"], **columns, "aliases": _split(table, "aliases")}
@@ -106,12 +105,12 @@ def read_relations(
 # --- one file ------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class _Layout:
-    """How a delimited file is laid out: its columns by position, and which of them must not be empty."""
+    """Layout of a delimited file: its columns by position, and which must not be empty."""
 
     delimiter: str
     quoted: bool
     columns: dict[str, int]
-    width: int | None  # fields per line; None: any number of at least the last needed one
+    width: int | None  # fields per line; None: any number from the last required one
     header: bool
     required: tuple[str, ...]
 
@@ -127,7 +126,7 @@ def _read(path: Path, wanted: Mapping[str, str] | None, skip_bad: bool) -> tuple
         header = tuple(f.strip().lower() for f in first[:3]) == TRIPLE_COLUMNS
         positions = {name: i for i, name in enumerate(TRIPLE_COLUMNS)}
         if first and len(first) < 3:
-            raise ReadError(path, 1, f"{len(first)} field(s) where head, relation and tail are needed")
+            raise ReadError(path, 1, f"{len(first)} field(s), but head, relation and tail are required")
     else:
         header, positions = True, _positions(path, first, wanted)
     delimiter, quoted = _dialect(path)
@@ -190,8 +189,8 @@ def _read_delimited(path: Path, layout: _Layout, skip_bad: bool) -> tuple[pa.Tab
     except pa.ArrowInvalid:
         pass
     except _DAMAGED as error:
-        raise ReadError(path, None, f"cannot be read to its end: {error}") from error
-    # Something is wrong on some line: find out where and what.
+        raise ReadError(path, None, f"cannot be read to the end: {error}") from error
+    # A line is malformed: find out which and why.
     good, skipped = io.BytesIO(), []
     try:
         for number, line, reason in _scan(path, layout):
@@ -202,16 +201,16 @@ def _read_delimited(path: Path, layout: _Layout, skip_bad: bool) -> tuple[pa.Tab
                     raise ReadError(path, number, reason)
                 skipped.append(BadLine(str(path), number, reason))
     except _DAMAGED as error:
-        raise ReadError(path, None, f"cannot be read to its end: {error}") from error
+        raise ReadError(path, None, f"cannot be read to the end: {error}") from error
     good.seek(0)
     table = _parse(good, layout)
     if table is None:
-        raise ReadError(path, None, "cannot be parsed, though no single line is at fault")
+        raise ReadError(path, None, "cannot be parsed, though no single line is malformed")
     return table, skipped
 
 
 def _parse(source: object, layout: _Layout) -> pa.Table | None:
-    """The wanted columns, or None where a row is malformed."""
+    """The requested columns, or None if a row is malformed."""
     bad: list[object] = []
 
     def skip(row: object) -> str:
@@ -257,13 +256,13 @@ def _faulty(column: pa.DictionaryArray, required: bool) -> bool:
 
 
 def _runs_on(table: pa.Table) -> bool:
-    """The last record has a line break in it: a quote may have been opened and never closed."""
+    """Whether the last record contains a line break: a quote may never have been closed."""
     last = table.slice(max(0, table.num_rows - 1))
     return any("\n" in value for column in last.columns for value in column.to_pylist())
 
 
 def _scan(path: Path, layout: _Layout) -> Iterator[tuple[int, bytes, str | None]]:
-    """Each record with its first line number and what is wrong with it (None: nothing)."""
+    """Each record with its first line number and its fault (None if it is valid)."""
     with _open(path) as source:
         records = _quoted_records(source) if layout.quoted else enumerate(source, 1)
         for number, line in records:
@@ -280,10 +279,10 @@ def _fault(line: bytes, layout: _Layout) -> str | None:
     except UnicodeDecodeError as error:
         return f"not UTF-8 ({error.reason} at byte {error.start})"
     if layout.quoted and _leaves_open(line, False):
-        return "a quote is opened and never closed"
+        return "a quote is never closed"
     fields = next(csv.reader(io.StringIO(text, newline=""))) if layout.quoted else text.split(layout.delimiter)
     if layout.width is not None and len(fields) != layout.width:
-        return f"{len(fields)} fields where {layout.width} are expected"
+        return f"{len(fields)} fields, {layout.width} expected"
     if "\x00" in text:
         return "contains a NUL character"
     empty = [name for name in layout.required if not fields[layout.columns[name]].strip()]
@@ -291,7 +290,7 @@ def _fault(line: bytes, layout: _Layout) -> str | None:
 
 
 def _quoted_records(source: IO[bytes]) -> Iterator[tuple[int, bytes]]:
-    """Records of a CSV file, whose quoted fields may run over several lines."""
+    """Records of a CSV file; quoted fields may span several lines."""
     start, held, is_open = 1, io.BytesIO(), False
     for number, line in enumerate(source, 1):
         held.write(line)
@@ -304,7 +303,7 @@ def _quoted_records(source: IO[bytes]) -> Iterator[tuple[int, bytes]]:
 
 
 def _leaves_open(text: bytes, is_open: bool) -> bool:
-    """Whether a quoted field is still open after a text, `is_open` telling whether one is before it."""
+    """Whether a quoted field is open after a text; `is_open` is the state before it."""
     if is_open:
         rest = _QUOTED_REST.match(text)
         if rest is None or not rest[1]:
@@ -345,7 +344,7 @@ def _read_parquet(path: Path, wanted: Mapping[str, str], required: Sequence[str]
 
 # --- columns -------------------------------------------------------------------------------------
 def _dictionary(column: pa.ChunkedArray) -> pa.DictionaryArray:
-    """One dictionary-encoded array out of a column of strings in any chunking."""
+    """One dictionary-encoded array from a column of strings, however chunked."""
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     column = column.unify_dictionaries()
@@ -355,7 +354,7 @@ def _dictionary(column: pa.ChunkedArray) -> pa.DictionaryArray:
 
 
 def _text(table: pa.Table, name: str) -> pa.ChunkedArray:
-    """A column of strings, null where it is empty or missing."""
+    """A column of strings, null for empty or missing."""
     if name not in table.column_names:
         return pa.chunked_array([pa.nulls(table.num_rows, pa.string())])
     column = table[name].cast(pa.string())
@@ -363,7 +362,7 @@ def _text(table: pa.Table, name: str) -> pa.ChunkedArray:
 
 
 def _split(table: pa.Table, name: str) -> pa.ChunkedArray:
-    """A column of lists out of `a|b|c`."""
+    """A column of lists from `a|b|c`."""
     values = _text(table, name).to_pylist()
     lists = [[part for p in v.split(_LIST_SEPARATOR) if (part := p.strip())] if v else [] for v in values]
     return pa.chunked_array([pa.array(lists, pa.list_(pa.string()))])
@@ -373,7 +372,7 @@ def parse_mapping(pairs: Sequence[str]) -> dict[str, str]:
     """`["head=subject", "tail=object"]` as a mapping.
 
     Raises:
-        UserError: a pair without `=`, or a name that no reader knows.
+        UserError: a pair without `=`, or an unknown name.
     """
     known = {*TRIPLE_COLUMNS, "datatype", *ENTITY_SCHEMA.names, *RELATION_SCHEMA.names, "type", "title", "text", "node"}
     mapping: dict[str, str] = {}

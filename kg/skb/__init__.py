@@ -1,4 +1,4 @@
-"""Semi-structured knowledge bases: nodes of a graph with documents, and search among them by words and by meaning."""
+"""Semi-structured knowledge bases: nodes with documents, searched by words and by vectors."""
 
 from triplecheck.kg.skb.node_documents import NodeDocuments, described
 from triplecheck.kg.skb.search import BM25Search, NodeSearch, NodeSearches, Ranking, VectorSearch

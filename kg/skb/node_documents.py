@@ -1,4 +1,4 @@
-"""`NodeDocuments`: one document per node, its text and what the graph says of it, indexed by words."""
+"""`NodeDocuments`: one document per node, its text followed by its relations in the graph, indexed by words."""
 
 from __future__ import annotations
 
@@ -8,41 +8,72 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from triplecheck.kg._arrays import RowArray, distinct, positions_in_runs
 from triplecheck.kg._atomic import replaced_directory
-from triplecheck.kg._ranges import distinct
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.documents import Document, DocumentStore
-from triplecheck.kg.graph import IntArray
-from triplecheck.kg.progress import ProgressCallback
-from triplecheck.kg.skb.relation_text import relation_texts
+from triplecheck.kg.graph import Graph, IntArray
+from triplecheck.kg.progress import ProgressCallback, no_progress
+from triplecheck.kg.types import Direction
 
-Rows = npt.NDArray[np.int64]
+NAMES_PER_RELATION = 30
+"""Maximum number of neighbours named per node, relation and direction; the rest is counted."""
 
-_BATCH = 2048  # nodes rendered at a time
+
+def relation_texts(graph: Graph, nodes: Sequence[int] | npt.NDArray[np.int64]) -> list[str]:
+    """One text per node: a line per relation and direction, with the names of the neighbours.
+
+    An outgoing relation reads "depends: libc6, zlib1g", an incoming one "inverse depends: bash". If there are more
+    than `NAMES_PER_RELATION` neighbours, the first by node number are named and the rest counted: "(+ 812)".
+    """
+    at = np.asarray(nodes, np.int64)
+    lines: dict[int, list[str]] = {int(node): [] for node in at}
+    for direction in Direction:
+        edges = graph.expand(at, None, direction)
+        near, far = (edges.heads, edges.tails) if direction is Direction.OUT else (edges.tails, edges.heads)
+        order = np.lexsort((far, edges.relations, near))
+        near, relations, far = near[order], edges.relations[order], far[order]
+        keys = near * max(graph.num_relations, 1) + relations
+        named = positions_in_runs(keys) < NAMES_PER_RELATION
+        names = graph.labels(far[named])
+        starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1]))) if len(keys) else np.empty(0, int)
+        sizes = np.diff(np.append(starts, len(keys)))
+        taken = 0
+        for start, size in zip(starts.tolist(), sizes.tolist(), strict=True):
+            count = min(size, NAMES_PER_RELATION)
+            listed = ", ".join(names[taken : taken + count])
+            taken += count
+            label = graph.relation(int(relations[start])).label
+            head = label if direction is Direction.OUT else f"inverse {label}"
+            rest = f" (+ {size - count})" if size > count else ""
+            lines[int(near[start])].append(f"{head}: {listed}{rest}")
+    return ["\n".join(lines[int(node)]) for node in at]
+
+
+_BATCH = 2048  # nodes rendered per batch
 _NODES, _LENGTHS, _DOCUMENTS = "nodes.npy", "text_lengths.npy", "documents"
 
 
 class NodeDocuments:
-    """Open it on the folder that `build` wrote. Row r is the document of node `nodes[r]`.
+    """The documents of nodes, in a folder that `build` wrote. Row r is the document of node `nodes[r]`.
 
-    The nodes are those with documents of their own; in a knowledge base without such, all entities, with
-    label and description.
+    The nodes are those with their own documents; if no node has one, all entities with label and description.
 
     Attributes:
-        nodes: the nodes that have a document, ascending, shape (n,).
-        store: the documents; the title is the node's label, the text both halves.
+        nodes: the nodes with a document, ascending, shape (n,).
+        store: the documents; the title is the node's label, the text contains text and relations.
     """
 
     def __init__(self, folder: Path) -> None:
-        self.nodes: Rows = np.load(folder / _NODES, mmap_mode="r", allow_pickle=False).view(np.ndarray)
+        self.nodes: RowArray = np.load(folder / _NODES, mmap_mode="r", allow_pickle=False).view(np.ndarray)
         self._lengths = np.load(folder / _LENGTHS, mmap_mode="r", allow_pickle=False)
         self.store = DocumentStore.open(folder / _DOCUMENTS)
 
     def __len__(self) -> int:
         return len(self.nodes)
 
-    def rows_of(self, nodes: IntArray | Sequence[int]) -> Rows:
-        """Row of each node, -1 where it has no document; shape as `nodes`."""
+    def rows_of(self, nodes: IntArray | Sequence[int]) -> RowArray:
+        """Row of each node, -1 if it has no document; shape as `nodes`."""
         wanted = np.asarray(nodes, np.int64)
         if not len(self.nodes):
             return np.full(len(wanted), -1, np.int64)
@@ -65,11 +96,11 @@ class NodeDocuments:
         return f"{document.title}\n{document.text[int(self._lengths[row]) :].lstrip()}"
 
 
-def described(graph: ColumnarGraph, documented: Rows) -> Rows | None:
-    """The nodes that a search for documented things may mean: those with documents, and all others of their kinds.
+def described(graph: ColumnarGraph, documented: RowArray) -> RowArray | None:
+    """Candidates for a search by documents: nodes with documents, and all nodes of documented types.
 
-    A kind is a type most of whose nodes have one.
-    None where documents are the exception in a graph: then any node may be meant.
+    A type is documented if most of its nodes have a document. None if documents are the exception in the graph: then
+    any node is a candidate.
 
     Args:
         graph: the graph.
@@ -84,14 +115,14 @@ def described(graph: ColumnarGraph, documented: Rows) -> Rows | None:
 
 
 def build(
-    graph: ColumnarGraph, documents: DocumentStore | None, folder: Path, progress: ProgressCallback | None = None
+    graph: ColumnarGraph, documents: DocumentStore | None, folder: Path, progress: ProgressCallback = no_progress
 ) -> None:
-    """Render and index the documents of all nodes that have some.
+    """Render and index the documents of all nodes with documents.
 
     Args:
         graph: the graph.
-        documents: texts about its nodes; those about none are left alone.
-        folder: made, or replaced once the new one is whole.
+        documents: texts about its nodes; texts about no node are ignored.
+        folder: created, or replaced when the new one is complete.
         progress: called as ("indexing node documents", done, total).
     """
     owners = _owners(graph, documents)
@@ -105,8 +136,8 @@ def build(
         np.save(new / _LENGTHS, np.array(lengths, np.int64))
 
 
-def _owners(graph: ColumnarGraph, documents: DocumentStore | None) -> Rows:
-    """The node of each document, -1 for one about no node of this graph."""
+def _owners(graph: ColumnarGraph, documents: DocumentStore | None) -> RowArray:
+    """The node of each document, -1 if it is about no node of this graph."""
     if documents is None:
         return np.empty(0, np.int64)
     known: dict[str, int] = {}
@@ -124,13 +155,12 @@ def _owners(graph: ColumnarGraph, documents: DocumentStore | None) -> Rows:
 def _records(
     graph: ColumnarGraph,
     documents: DocumentStore | None,
-    nodes: Rows,
+    nodes: RowArray,
     lengths: list[int],
-    progress: ProgressCallback | None,
+    progress: ProgressCallback,
 ) -> Iterator[Document]:
     for start in range(0, len(nodes), _BATCH):
-        if progress is not None:
-            progress("indexing node documents", start, len(nodes))
+        progress("indexing node documents", start, len(nodes))
         some = nodes[start : start + _BATCH]
         for node, relations in zip(some.tolist(), relation_texts(graph, some), strict=True):
             id = graph.node_id(node)
@@ -141,7 +171,7 @@ def _records(
 
 
 def _joined(documents: DocumentStore, node: str, label: str) -> str:
-    """The texts about a node, each under its title where that says more than the node's label."""
+    """The texts about a node, each under its title unless that is the node's label."""
     return "\n\n".join(
         f"{document.title}\n{document.text}" if document.title not in ("", label) else document.text
         for document in documents.of_node(node)

@@ -1,19 +1,23 @@
-"""Ranking nodes by how well their documents fit a query: by words (BM25), by one vector or by several.
+"""Rank nodes by how well their documents fit a query: by words (BM25), by one vector or by several.
 
-A knowledge base hands out all three as `knowledge_base.node_search`:
+A knowledge base offers all three as `knowledge_base.node_search`:
 
-    searches = knowledge_base.node_search          # NodeSearches, None where there are no documents
+    searches = knowledge_base.node_search
     ranking = searches.dense.rank("a terminal multiplexer", candidates, limit=20)
     ranking.nodes, ranking.scores
 
-Source of the kinds: STaRK (arXiv 2404.13207), where VSS compares one vector of a node's textual and
-relational information, and Multi-VSS vectors of both apart.
+Source: STaRK (arXiv 2404.13207), where VSS compares one vector of a node's textual and relational information, and
+Multi-VSS separate vectors of both. Vectors are computed when first needed and kept on disk: the default encoder
+embeds some 13 full-length documents per second and core.
 """
 
 from __future__ import annotations
 
+import json
+import secrets
+import shutil
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -21,29 +25,141 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from triplecheck.kg._ranges import distinct
+from triplecheck.kg._arrays import FloatArray, RowArray, distinct
 from triplecheck.kg.encode import Encoder
 from triplecheck.kg.errors import KnowledgeBaseError
 from triplecheck.kg.graph import IntArray
-from triplecheck.kg.progress import ProgressCallback
-from triplecheck.kg.skb.lazy_vectors import LazyVectors
+from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.skb.node_documents import NodeDocuments
 
-FloatArray = npt.NDArray[np.float32]
+_CHUNK = 128  # rows encoded between two writes: the work that an interruption can lose
+_SCORED_AT_ONCE = 8192  # rows converted to float32 per block
+_ABOUT, _MATRIX, _FILLED = "about.json", "vectors.npy", "filled.npy"
 
+
+class LazyVectors:
+    """Vectors of n texts, in half precision, computed when first needed and kept on disk.
+
+    Several threads, and several processes on one folder, may fill it at the same time: a row is marked as filled after
+    its vector is written, and others that compute the same row write the same vector.
+
+    Args:
+        folder: created if missing. If it is not writable, the vectors are kept in memory.
+        rows: number of texts.
+        text: the text of a row.
+        encoder: makes the vectors. A folder of another encoder or number of rows is replaced.
+    """
+
+    def __init__(self, folder: Path, rows: int, text: Callable[[int], str], encoder: Encoder) -> None:
+        self.encoder = encoder
+        self._text = text
+        self._lock = threading.Lock()
+        self._matrix, self._filled = _opened(folder, (rows, encoder.dimensions), encoder.fingerprint)
+
+    def __len__(self) -> int:
+        return len(self._filled)
+
+    def missing(self, rows: RowArray) -> RowArray:
+        """The given rows that are not filled."""
+        missing: RowArray = rows[self._filled[rows] == 0]
+        return missing
+
+    def fill(self, rows: RowArray, progress: ProgressCallback = no_progress) -> None:
+        """Compute the missing vectors of these rows. If interrupted, the next call resumes.
+
+        Args:
+            rows: row numbers.
+            progress: called as ("encoding documents", done, total).
+        """
+        missing = np.unique(self.missing(rows))
+        for start in range(0, len(missing), _CHUNK):
+            progress("encoding documents", start, len(missing))
+            some = missing[start : start + _CHUNK]
+            vectors = self.encoder.encode([self._text(row) for row in some.tolist()])
+            with self._lock:
+                self._matrix[some] = vectors
+                _flush(self._matrix)
+                self._filled[some] = 1
+                _flush(self._filled)
+        if len(missing):
+            progress("encoding documents", len(missing), len(missing))
+
+    def cosines(self, query: FloatArray, rows: RowArray) -> FloatArray:
+        """Cosine of a query vector with each row, -inf for rows that are not filled; shape (len(rows),)."""
+        scores = np.full(len(rows), -np.inf, np.float32)
+        for start in range(0, len(rows), _SCORED_AT_ONCE):
+            some = rows[start : start + _SCORED_AT_ONCE]
+            filled = self._filled[some] != 0
+            # Summed row by row: a matrix product rounds by position, and equal documents must score equal.
+            block = self._matrix[some[filled]].astype(np.float32)
+            scores[start : start + len(some)][filled] = (block * query).sum(axis=1)
+        return scores
+
+
+def _flush(array: npt.NDArray[np.generic]) -> None:
+    if isinstance(array, np.memmap):
+        array.flush()
+
+
+def _opened(
+    folder: Path, shape: tuple[int, int], fingerprint: str
+) -> tuple[npt.NDArray[np.float16], npt.NDArray[np.uint8]]:
+    """Matrix and filled flags, mapped from the folder, which is created if missing or not matching."""
+    about = {"rows": shape[0], "dimensions": shape[1], "fingerprint": fingerprint}
+    if not shape[0]:
+        return np.empty(shape, np.float16), np.empty(0, np.uint8)
+    try:
+        if _about(folder) != about:
+            _make(folder, shape, about)
+        from numpy.lib.format import open_memmap
+
+        return open_memmap(folder / _MATRIX, mode="r+"), open_memmap(folder / _FILLED, mode="r+")
+    except (PermissionError, FileExistsError):
+        return np.zeros(shape, np.float16), np.zeros(shape[0], np.uint8)
+    except ValueError as error:
+        raise KnowledgeBaseError(f"{folder}: damaged vectors ({error}); remove the folder") from error
+
+
+def _about(folder: Path) -> object:
+    try:
+        return json.loads((folder / _ABOUT).read_text("utf-8"))
+    except (FileNotFoundError, ValueError):
+        return None
+
+
+def _make(folder: Path, shape: tuple[int, int], about: dict[str, object]) -> None:
+    """Create an empty matrix, sparse on disk until rows are written; one made by another process is kept."""
+    from numpy.lib.format import open_memmap
+
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    draft = folder.with_name(f".{folder.name}-{secrets.token_hex(4)}")
+    try:
+        draft.mkdir()
+        open_memmap(draft / _MATRIX, mode="w+", dtype=np.float16, shape=shape).flush()
+        open_memmap(draft / _FILLED, mode="w+", dtype=np.uint8, shape=shape[:1]).flush()
+        (draft / _ABOUT).write_text(json.dumps(about), "utf-8")
+        if folder.exists() and _about(folder) != about:
+            shutil.rmtree(folder)
+        if not folder.exists():
+            draft.rename(folder)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+# --- searches ------------------------------------------------------------------------------------
 ENCODED_AT_ONCE = 64
-"""Candidates whose vectors one query may make, where they are not there yet: some 5 seconds on one core."""
+"""Maximum number of missing vectors that one query computes: about 5 seconds on one core."""
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """Nodes in the order of their fit.
+    """Nodes ranked for a query.
 
     Attributes:
         nodes: best first, equal scores by node number; shape (n,), int64.
-        scores: of each; -inf where there was nothing to compare. Shape (n,), float32.
-        compared: candidates that were given a score.
-        total: candidates there were.
+        scores: score of each node, -inf if it has no document or vector; shape (n,), float32.
+        compared: number of candidates with a score.
+        total: number of candidates.
     """
 
     nodes: npt.NDArray[np.int64]
@@ -56,25 +172,25 @@ class Ranking:
 
 
 class NodeSearch(Protocol):
-    """Ranks nodes for a query. Safe to use from several threads."""
+    """Ranks nodes for a query. Thread-safe."""
 
     @property
     def nodes(self) -> npt.NDArray[np.int64]:
-        """The nodes that can be found: those with a document, ascending."""
+        """The nodes with a document, ascending."""
 
     def rank(self, query: str, candidates: IntArray | Sequence[int] | None = None, limit: int = 20) -> Ranking:
-        """The best of some nodes; only they are looked at.
+        """The best of the candidates.
 
         Args:
             query: any text.
-            candidates: nodes, in any order; None: all that can be found. One without a document or
-                without a vector ranks behind all others.
-            limit: nodes wanted. Exactly min(limit, number of candidates) are returned.
+            candidates: nodes, in any order; None: all nodes with a document. Candidates without a document or
+                vector rank last.
+            limit: number of nodes. Exactly min(limit, number of candidates) are returned.
         """
 
 
 class BM25Search:
-    """By the words of a node's document (title, text and relations). Nodes that share no word score 0."""
+    """BM25 on the words of a node's document (title, text and relations). Nodes that share no word score 0."""
 
     def __init__(self, documents: NodeDocuments) -> None:
         self._documents = documents
@@ -95,16 +211,16 @@ class BM25Search:
 
 
 class VectorSearch:
-    """By cosine with one vector per node, or with the mean of several (of its text and of its relations).
+    """Cosine with one vector per node, or the mean over several (of its text and of its relations).
 
-    Vectors are made as they are needed (`LazyVectors`). As long as not all are there, a query is compared
-    with at most `at_once` candidates: those whose words fit best. So the same query has the same answer
-    whatever was asked before, and after `encode_all` every candidate is compared.
+    Vectors are computed when needed (`LazyVectors`). Until all exist, a query is compared with at most `at_once`
+    candidates, the best by BM25. So the result of a query does not depend on earlier queries; after `encode_all` all
+    candidates are compared.
 
     Args:
-        documents: of the nodes.
-        fields: the vectors, one or several sets, rows as in `documents`.
-        at_once: candidates whose vectors one query may make.
+        documents: the documents of the nodes.
+        fields: one or several sets of vectors, rows as in `documents`.
+        at_once: maximum number of vectors that one query computes.
     """
 
     def __init__(self, documents: NodeDocuments, fields: Sequence[LazyVectors], at_once: int = ENCODED_AT_ONCE) -> None:
@@ -127,8 +243,8 @@ class VectorSearch:
             self._complete = all(not len(field.missing(rows)) for field in self._fields)
         return self._complete
 
-    def encode_all(self, progress: ProgressCallback | None = None) -> None:
-        """Make every vector. After a kill, the next call goes on where this one was."""
+    def encode_all(self, progress: ProgressCallback = no_progress) -> None:
+        """Compute all vectors. If interrupted, the next call resumes."""
         for field in self._fields:
             field.fill(np.arange(len(self._documents)), progress)
 
@@ -150,12 +266,12 @@ class VectorSearch:
 
 
 class NodeSearches:
-    """The searches of one knowledge base; shared, not copied, by copies of the programs that use it.
+    """The searches of one knowledge base. Copies of a program share it.
 
     Args:
-        documents: of its nodes.
-        folder: where vectors are kept.
-        encoder: makes them; without one only BM25 is there.
+        documents: the documents of its nodes.
+        folder: for the vectors.
+        encoder: makes the vectors; without one only BM25 is available.
     """
 
     def __init__(self, documents: NodeDocuments, folder: Path, encoder: Encoder | None) -> None:
@@ -179,7 +295,7 @@ class NodeSearches:
     def _vectors(self, *fields: str) -> VectorSearch:
         if self._encoder is None:
             raise KnowledgeBaseError(
-                f"{self._folder.parent}: built without vectors, so that it can be searched by words only; "
+                f"{self._folder.parent}: built without vectors, so only word search is available; "
                 "build it again without --no-vectors"
             )
         with self._lock:
@@ -202,7 +318,7 @@ class NodeSearches:
 def _looked_at(
     documents: NodeDocuments, candidates: IntArray | Sequence[int] | None
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The candidates, ascending and each once, and the row of each."""
+    """The distinct candidates, ascending, and the row of each."""
     if candidates is None:
         return documents.nodes, np.arange(len(documents))
     nodes = distinct(np.asarray(candidates, np.int64))

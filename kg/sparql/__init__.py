@@ -1,15 +1,20 @@
-from triplecheck.kg.sparql.client import Limits, QueryRefusedError, SparqlClient
-from triplecheck.kg.sparql.endpoint import HttpClient
+from triplecheck.kg.sparql.client import (
+    HttpClient,
+    OxigraphClient,
+    QueryLimits,
+    QueryRefusedError,
+    RdflibClient,
+    SparqlClient,
+)
 from triplecheck.kg.sparql.graph import SparqlGraph
-from triplecheck.kg.sparql.in_process import OxigraphClient, RdflibClient
 from triplecheck.kg.sparql.linker import SparqlLinker
-from triplecheck.kg.sparql.terms import Kind, Term
+from triplecheck.kg.sparql.terms import Term, TermKind
 from triplecheck.kg.vocabulary import Vocabulary
 
 __all__ = [
     "HttpClient",
-    "Kind",
-    "Limits",
+    "TermKind",
+    "QueryLimits",
     "OxigraphClient",
     "QueryRefusedError",
     "RdflibClient",

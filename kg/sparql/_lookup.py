@@ -1,20 +1,64 @@
-"""Numbers in, numbers out: the edges that `SparqlGraph` hands out, chunk by chunk of nodes."""
+"""Look-ups for `SparqlGraph`: numbers for terms, edges of nodes, descriptions of nodes, relations and types."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+import threading
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from triplecheck.kg.errors import GraphUnavailableError
-from triplecheck.kg.sparql.client import Row, SparqlClient
-from triplecheck.kg.sparql.numbers import Numbering
+from triplecheck.kg.readable import entity_label, relation_alias, relation_label
+from triplecheck.kg.sparql.client import Binding, SparqlClient
 from triplecheck.kg.sparql.queries import Queries
-from triplecheck.kg.sparql.terms import STRING, Kind, Term, iri, literal, string_variants
-from triplecheck.kg.types import XSD, Direction
+from triplecheck.kg.sparql.terms import STRING, Term, TermKind, iri, is_iri, literal, string_variants
+from triplecheck.kg.types import XSD, Direction, Entity, Relation
 from triplecheck.kg.vocabulary import Vocabulary
 
+Key = TypeVar("Key", bound=Hashable)
+
+
+class Numbering(Generic[Key]):
+    """Numbers keys 0, 1, 2 ... in order of first use. Thread-safe."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._lock = threading.Lock()
+        self._numbers: dict[Key, int] = {}
+        self._keys: list[Key] = []
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def number(self, key: Key) -> int:
+        """Number of a key; a new key gets the next number."""
+        known = self._numbers.get(key)
+        if known is not None:
+            return known
+        with self._lock:
+            number = self._numbers.setdefault(key, len(self._keys))
+            if number == len(self._keys):
+                self._keys.append(key)
+            return number
+
+    def known(self, key: Key) -> int | None:
+        """Number of a key that was numbered before, else None."""
+        return self._numbers.get(key)
+
+    def key(self, number: int) -> Key:
+        """The key of a number.
+
+        Raises:
+            IndexError: no key has this number.
+        """
+        if not 0 <= number < len(self._keys):
+            raise IndexError(f"no {self._what} {number} in this graph")
+        return self._keys[number]
+
+
+# --- edges ---------------------------------------------------------------------------------------
 _log = logging.getLogger(__name__)
 
 NODES_PER_QUERY = 200
@@ -22,7 +66,7 @@ _GROUPS_PER_QUERY = 20
 _COMMON_TYPES = ("string", "integer", "decimal", "double", "float", "boolean", "date", "dateTime", "gYear", "anyURI")
 
 Found = tuple[int, int, int]
-"""(place of the node in the list asked for, relation, node at the other end)."""
+"""(index of the node in the given list, relation, node at the other end)."""
 
 T = TypeVar("T")
 
@@ -33,7 +77,7 @@ def chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
 
 
 class Lookup:
-    """Asks a client about edges and keeps the numbers of nodes and relations."""
+    """Queries edges through a client, and numbers nodes and relations."""
 
     def __init__(
         self, client: SparqlClient, words: Vocabulary, literal_kinds: tuple[tuple[str, str], ...] | None
@@ -52,12 +96,12 @@ class Lookup:
 
     def is_blank(self, node: int) -> bool:
         """Whether a query cannot name the node."""
-        return self.nodes.key(node).kind is Kind.BLANK
+        return self.nodes.key(node).kind is TermKind.BLANK
 
     def written(self, node: int) -> list[str]:
-        """All terms of a node, as they stand in a query."""
+        """All terms of a node, as written in a query."""
         term = self.nodes.key(node)
-        if term.kind is Kind.IRI:
+        if term.kind is TermKind.IRI:
             return [iri(term.value)]
         if term.datatype != STRING:
             return [literal(term.value, term.datatype)]
@@ -68,13 +112,13 @@ class Lookup:
 
     @cached_property
     def literal_kinds(self) -> tuple[tuple[str, str], ...]:
-        """(datatype, language) of all values; the common ones where the store is too large to tell."""
+        """(datatype, language) of all values; common ones if the store is too slow to list them."""
         if self._given_kinds is not None:
             return self._given_kinds
         try:
             rows = self.client.select(self.queries.literal_kinds())
         except GraphUnavailableError as error:
-            _log.warning("Values are looked for in common datatypes only; give literal_kinds to be exact. %s", error)
+            _log.warning("Values are searched in common datatypes only; give literal_kinds to be exact. %s", error)
             return (*((XSD + name, "") for name in _COMMON_TYPES), (STRING, self._language))
         kinds = ((row["l"].value if "l" in row else "", row) for row in rows if "d" in row)
         return tuple((STRING if language else row["d"].value, language) for language, row in kinds)
@@ -163,12 +207,12 @@ class Lookup:
         return total
 
     def contained(self, triples: Sequence[tuple[int, int, int]]) -> set[int]:
-        """Places of the triples that are edges."""
+        """Indices of the triples that are edges."""
         found: set[int] = set()
         named = [
             (place, triple)
             for place, triple in enumerate(triples)
-            if self.nodes.key(triple[0]).kind is Kind.IRI and not self.is_blank(triple[2])
+            if self.nodes.key(triple[0]).kind is TermKind.IRI and not self.is_blank(triple[2])
         ]
         for part in chunks(named, NODES_PER_QUERY):
             rows = [
@@ -188,25 +232,178 @@ class Lookup:
 
     # --- parts -----------------------------------------------------------------------------------
     def _askable(self, nodes: Sequence[int], direction: Direction) -> list[tuple[int, int]]:
-        """(place, node) without the literals that have no edge in this direction."""
+        """(index, node), without literals if the direction is outgoing."""
         kinds = [self.nodes.key(node).kind for node in nodes]
         return [
             (place, node)
             for place, (node, kind) in enumerate(zip(nodes, kinds, strict=True))
-            if direction is Direction.IN or kind is not Kind.LITERAL
+            if direction is Direction.IN or kind is not TermKind.LITERAL
         ]
 
-    def _relation(self, row: Row) -> int:
+    def _relation(self, row: Binding) -> int:
         return self.relations.number(row["p"].value)
 
-    def _far(self, row: Row, relation: int) -> list[Found]:
-        # A quoted triple at the other end leaves ?k unbound: it is no node.
+    def _far(self, row: Binding, relation: int) -> list[Found]:
+        # A quoted triple at the other end leaves ?k unbound: it is not a node.
         return [(int(row["i"].value), relation, self.number(row["k"]))] if "k" in row else []
 
     def _edges_of_blank(self, node: int, relation: int | None, direction: Direction) -> set[tuple[int, int]]:
-        """(relation, other end). A query cannot name a blank node, so it is bound from outside."""
+        """(relation, other end). A query cannot name a blank node, so it is passed as a binding."""
         if not self.client.keeps_blank_nodes:
             return set()
         rows = self.client.select(self.queries.edges_of_bound(direction), {"x": self.nodes.key(node)})
         edges = {(self._relation(row), self.number(row["y"])) for row in rows if "y" in row}
         return {edge for edge in edges if relation is None or edge[0] == relation}
+
+
+# --- descriptions --------------------------------------------------------------------------------
+Said = dict[str, list[Term]]
+"""Objects by predicate."""
+
+
+class Describer:
+    """Queries labels, descriptions and types; labels are cached."""
+
+    def __init__(self, look: Lookup, words: Vocabulary) -> None:
+        self._look, self._words = look, words
+        self._labels: dict[int, str] = {}
+        self._type_labels: dict[str, str] = {}
+        self._relations: dict[int, Relation] = {}
+
+    def labels(self, nodes: Sequence[int]) -> list[str]:
+        """Labels of entities, lexical forms of literals."""
+        terms = {node: self._look.nodes.key(node) for node in nodes}
+        missing = [n for n, term in terms.items() if n not in self._labels and term.kind is not TermKind.LITERAL]
+        # First a label in the preferred language: some entities have labels in 300 languages.
+        for language in (self._words.language, ""):
+            missing = [node for node in missing if node not in self._labels]
+            for node, said in zip(missing, self._said(missing, self._words.labels, language), strict=True):
+                if found := self._texts(said, self._words.labels):
+                    self._labels[node] = found[0]
+        return [
+            term.value if term.kind is TermKind.LITERAL else self._labels.setdefault(node, entity_label(self.id(node)))
+            for node, term in ((node, terms[node]) for node in nodes)
+        ]
+
+    def id(self, node: int) -> str:
+        """Id of an entity, lexical form of a literal."""
+        term = self._look.nodes.key(node)
+        return f"_:{term.value}" if term.kind is TermKind.BLANK else term.value
+
+    def entity(self, node: int) -> Entity:
+        """The description of an entity, in one query."""
+        id, words = self.id(node), self._words
+        if self._look.nodes.key(node).kind is TermKind.LITERAL:
+            return Entity(id, id)
+        said = self._said([node], words.described)[0]
+        label, aliases = self._names(said)
+        descriptions = self._texts(said, words.descriptions)
+        return Entity(
+            id=id,
+            label=label or entity_label(id),
+            aliases=aliases,
+            description=descriptions[0] if descriptions else "",
+            types=tuple(_ids(said, words.types)),
+        )
+
+    def types(self, node: int) -> tuple[str, ...]:
+        """Types of an entity, the datatype of a literal."""
+        term = self._look.nodes.key(node)
+        if term.kind is TermKind.LITERAL:
+            return (term.datatype,)
+        return tuple(_ids(self._said([node], self._words.types)[0], self._words.types))
+
+    def type_label(self, id: str) -> str:
+        """Label of a type or datatype; cached."""
+        if id not in self._type_labels:
+            label, _ = self._names(self._said_of(id, self._words.labels))
+            self._type_labels[id] = label or entity_label(id)
+        return self._type_labels[id]
+
+    def fetch_type_labels(self, ids: Sequence[str]) -> None:
+        """Query and cache the labels of many types at once, for `type_label`."""
+        look, words = self._look, self._words
+        for part in chunks([id for id in ids if is_iri(id)] if words.labels else [], NODES_PER_QUERY):
+            found: list[Said] = [defaultdict(list) for _ in part]
+            for row in look.client.select(
+                look.queries.described([(iri(id), i) for i, id in enumerate(part)], words.labels)
+            ):
+                if "v" in row:
+                    found[int(row["i"].value)][row["p"].value].append(row["v"])
+            for id, said in zip(part, found, strict=True):
+                self._type_labels[id] = self._names(said)[0] or entity_label(id)
+
+    def relation(self, relation: int) -> Relation:
+        """The description of a relation; cached."""
+        if relation not in self._relations:
+            id, words = self._look.relations.key(relation), self._words
+            said = self._said_of(id, words.labels + words.aliases + words.descriptions + words.domains + words.ranges)
+            label, aliases = self._names(said)
+            path = None if label else relation_alias(id)
+            descriptions = self._texts(said, words.descriptions)
+            domains, ranges = _ids(said, words.domains), _ids(said, words.ranges)
+            self._relations[relation] = Relation(
+                id=id,
+                label=label or relation_label(id),
+                aliases=(*aliases, path) if path else aliases,
+                description=descriptions[0] if descriptions else "",
+                domain=domains[0] if domains else None,
+                range=ranges[0] if ranges else None,
+            )
+        return self._relations[relation]
+
+    # --- parts -----------------------------------------------------------------------------------
+    def _said(self, nodes: Sequence[int], predicates: Iterable[str], language: str = "") -> list[Said]:
+        """Objects of the predicates for each node."""
+        look, predicates = self._look, tuple(predicates)
+        rows: list[tuple[int, Binding]] = []
+        if not predicates:
+            return [{} for _ in nodes]
+        named = [(place, node) for place, node in enumerate(nodes) if not look.is_blank(node)]
+        for part in chunks(named, NODES_PER_QUERY):
+            texts = [(iri(look.nodes.key(node).value), place) for place, node in part]
+            found = look.client.select(look.queries.described(texts, predicates, language))
+            rows += [(int(row["i"].value), row) for row in found]
+        for place, node in enumerate(nodes):
+            if look.is_blank(node) and look.client.keeps_blank_nodes:
+                found = look.client.select(look.queries.described_bound(predicates), {"x": look.nodes.key(node)})
+                rows += [(place, row) for row in found]
+        said: list[Said] = [defaultdict(list) for _ in nodes]
+        for place, row in rows:
+            if "v" in row:
+                said[place][row["p"].value].append(row["v"])
+        return said
+
+    def _said_of(self, id: str, predicates: Sequence[str]) -> Said:
+        """The same for an IRI that is not a node."""
+        found: Said = defaultdict(list)
+        if predicates and is_iri(id):
+            for row in self._look.client.select(self._look.queries.described([(iri(id), 0)], predicates)):
+                if "v" in row:
+                    found[row["p"].value].append(row["v"])
+        return found
+
+    def _texts(self, said: Said, predicates: Sequence[str]) -> list[str]:
+        return self._words.best_first(
+            (place, term.language, term.value)
+            for place, predicate in enumerate(predicates)
+            for term in said.get(predicate, ())
+            if term.kind is TermKind.LITERAL
+        )
+
+    def _names(self, said: Said) -> tuple[str | None, tuple[str, ...]]:
+        labels = self._texts(said, self._words.labels)
+        others = dict.fromkeys(labels[1:] + self._texts(said, self._words.aliases))
+        label = labels[0] if labels else None
+        return label, tuple(text for text in others if text != label)
+
+
+def _ids(said: Said, predicates: Sequence[str]) -> list[str]:
+    """Objects that are IRIs, those of earlier predicates first."""
+    return list(
+        dict.fromkeys(
+            id
+            for predicate in predicates
+            for id in sorted(term.value for term in said.get(predicate, ()) if term.kind is TermKind.IRI)
+        )
+    )

@@ -1,4 +1,4 @@
-"""`SparqlGraph`: a graph behind a SPARQL engine, in process or over HTTP, read-only."""
+"""`SparqlGraph`: a read-only graph backed by a SPARQL engine, in process or over HTTP."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ import pyoxigraph
 
 from triplecheck.kg.errors import GraphUnavailableError
 from triplecheck.kg.graph import Edges, IntArray, RelationCount, RelationSchema
-from triplecheck.kg.sparql._describe import Describer
-from triplecheck.kg.sparql._lookup import Found, Lookup
+from triplecheck.kg.sparql._lookup import Describer, Found, Lookup
 from triplecheck.kg.sparql.client import QueryRefusedError, SparqlClient
-from triplecheck.kg.sparql.terms import STRING, Kind, Term, is_iri, literal, string_variants
+from triplecheck.kg.sparql.terms import STRING, Term, TermKind, is_iri, literal, string_variants
 from triplecheck.kg.types import Direction, Entity, Literal, Relation
 from triplecheck.kg.vocabulary import Vocabulary
 
@@ -27,22 +26,20 @@ _MOST_NODES_OF_TYPE = 100_000
 
 
 class SparqlGraph:
-    """Implements `kg.graph.Graph` by queries. Safe to use from several threads.
+    """Implements `kg.graph.Graph` by queries. Thread-safe.
 
-    Nodes and relations get their numbers when they are first seen, so the numbers of two graph
-    objects over one store differ. Which edges a limit leaves out is up to the store. Over HTTP,
-    edges at blank nodes are left out, since the label of a blank node need not outlive a reply.
-    Every look-up may raise `GraphUnavailableError`: the store does not answer within the client's
-    limits.
+    Nodes and relations are numbered when first seen, so numbers differ between two graph objects over one store. Which
+    edges a limit leaves out depends on the store. Over HTTP, edges at blank nodes are left out, because the label of a
+    blank node is valid only within one reply. Every look-up may raise `GraphUnavailableError` if the store does not
+    reply within the limits of the client.
 
     Args:
-        client: who answers the queries; closed with the graph.
-        vocabulary: which predicates describe nodes; they are no relations of the graph.
-        type_ids: types of entities, most frequent first; None: the store counts them when first needed, by a query
-            over all types. Give them (or none) for a large public endpoint.
-        literal_kinds: (datatype IRI, language or "") of all values. They tell how a value may be
-            written; None: asked for when first needed, by a query over the whole store. Give them
-            for a large public endpoint.
+        client: answers the queries; closed with the graph.
+        vocabulary: predicates that describe nodes; they are not relations of the graph.
+        literal_kinds: (datatype IRI, language or "") of all values, needed to write a value in a query. None: queried
+            from the whole store on first use. Give them for a large public endpoint.
+        type_ids: types of entities, most frequent first. None: counted over the whole store on first use. Give them
+            (or none) for a large public endpoint.
     """
 
     def __init__(
@@ -60,25 +57,25 @@ class SparqlGraph:
         self._given_types = None if type_ids is None else tuple(type_ids)
         self._schemas: dict[int, RelationSchema] = {}
 
-    # --- sizes: one query over the whole store each, then remembered -----------------------------
+    # --- sizes: one query over the whole store each, cached --------------------------------------
     @cached_property
     def num_nodes(self) -> int:
-        """Entities and values."""
+        """Number of entities and values."""
         return self._count(self._queries.count_entities()) + self._count(self._queries.count_values())
 
     @cached_property
     def num_relations(self) -> int:
-        """Relations with at least one edge."""
+        """Number of relations with edges."""
         return len({self._look.relations.number(r["p"].value) for r in self._client.select(self._queries.relations())})
 
     @cached_property
     def num_triples(self) -> int:
-        """Edges; statements of labels and types are none."""
+        """Number of edges, without statements of labels and types."""
         return self._count(self._queries.count_triples())
 
     @cached_property
     def has_types(self) -> bool:
-        """Whether anything has a type."""
+        """Whether any entity has a type."""
         return bool(self._client.select(self._queries.typed()))
 
     @cached_property
@@ -118,7 +115,7 @@ class SparqlGraph:
         """Node of an id: an IRI, `_:label` (in process only), else the lexical form of a value."""
         if isinstance(id, Literal):
             return self._find_literal(id)
-        entity = Term(Kind.BLANK, id[2:]) if id.startswith("_:") else Term(Kind.IRI, id)
+        entity = Term(TermKind.BLANK, id[2:]) if id.startswith("_:") else Term(TermKind.IRI, id)
         known = self._look.nodes.known(entity)
         if known is not None:
             return known
@@ -127,17 +124,17 @@ class SparqlGraph:
         return self._find_lexical(id)
 
     def _is_blank_node(self, term: Term) -> bool:
-        if term.kind is not Kind.BLANK or not self._client.keeps_blank_nodes:
+        if term.kind is not TermKind.BLANK or not self._client.keeps_blank_nodes:
             return False
         asked = [self._queries.edges_of_bound(way) for way in Direction]
         asked.append(self._queries.described_bound(self._words.described))
         try:
             return any(self._client.select(query, {"x": term}) for query in asked)
-        except ValueError:  # no label that a blank node could have
+        except ValueError:  # not a valid label of a blank node
             return False
 
     def _is_entity(self, term: Term) -> bool:
-        if term.kind is not Kind.IRI or not is_iri(term.value):
+        if term.kind is not TermKind.IRI or not is_iri(term.value):
             return False
         try:
             return bool(self._client.select(self._queries.find_entity(term.value)))
@@ -147,7 +144,7 @@ class SparqlGraph:
             return False
 
     def _find_literal(self, value: Literal) -> int | None:
-        known = self._look.nodes.known(Term(Kind.LITERAL, value.lexical, value.datatype))
+        known = self._look.nodes.known(Term(TermKind.LITERAL, value.lexical, value.datatype))
         if known is not None:
             return known
         try:
@@ -155,7 +152,7 @@ class SparqlGraph:
                 terms = string_variants(value.lexical, self._look.languages)
             else:
                 terms = [literal(value.lexical, value.datatype)]
-        except ValueError:  # text that no store can hold
+        except ValueError:  # not valid Unicode
             return None
         found = self._values(terms)
         return self._look.number(found[0]) if found else None
@@ -166,7 +163,7 @@ class SparqlGraph:
             terms += [literal(lexical, kind) for kind, _ in self._look.literal_kinds if kind != STRING]
         except ValueError:
             return None
-        # Of several values the one that the columnar store takes, too.
+        # Of several values, the same one as in the columnar store.
         found = sorted((t for t in self._values(terms) if t.value == lexical), key=lambda t: t.datatype)
         return self._look.number(found[0]) if found else None
 
@@ -191,11 +188,11 @@ class SparqlGraph:
         return self._describe.id(node)
 
     def label(self, node: int) -> str:
-        """Label of an entity, made from its id where it has none; lexical form of a literal."""
+        """Label of an entity, made from its id if it has none; lexical form of a literal."""
         return self._describe.labels([node])[0]
 
     def labels(self, nodes: IntArray | Sequence[int]) -> list[str]:
-        """The same for many nodes, in a query per 200 nodes."""
+        """The same for many nodes, in one query per 200 nodes."""
         return self._describe.labels(_ints(nodes))
 
     def entity(self, node: int) -> Entity:
@@ -205,23 +202,23 @@ class SparqlGraph:
     def literal(self, node: int) -> Literal | None:
         """The value of a literal node, None for an entity."""
         term = self._look.nodes.key(node)
-        return Literal(term.value, term.datatype) if term.kind is Kind.LITERAL else None
+        return Literal(term.value, term.datatype) if term.kind is TermKind.LITERAL else None
 
     def types(self, node: int) -> tuple[str, ...]:
         """Type ids of an entity, the datatype of a literal."""
         return self._describe.types(node)
 
     def type_label(self, type_id: str) -> str:
-        """Label of a type, made from its id where it has none."""
+        """Label of a type, made from its id if it has none."""
         return self._describe.type_label(type_id)
 
     def relation(self, relation: int) -> Relation:
-        """What the store says about a relation."""
+        """Label, aliases, description, declared domain and range."""
         return self._describe.relation(relation)
 
     # --- look-ups --------------------------------------------------------------------------------
     def degree(self, node: int) -> int:
-        """Edges in both directions."""
+        """Number of edges in both directions."""
         return sum(count.edges for count in self.relations_of(node))
 
     def relations_of(self, node: int) -> list[RelationCount]:
@@ -235,7 +232,7 @@ class SparqlGraph:
     def neighbors(
         self, node: int, relation: int, direction: Direction = Direction.OUT, limit: int | None = None
     ) -> IntArray:
-        """Nodes at the other end, ascending by number; any `limit` of them."""
+        """Nodes at the other end, ascending by number; a limit returns any of them."""
         if limit is None:
             found = self._look.edges([node], relation, direction)
         else:
@@ -248,7 +245,7 @@ class SparqlGraph:
 
     # --- batched ---------------------------------------------------------------------------------
     def relation_counts(self, nodes: IntArray | Sequence[int]) -> list[RelationCount]:
-        """Relations around a set of nodes; the store counts."""
+        """Relations at a set of nodes, counted by the store."""
         return [
             RelationCount(relation, direction, edges, holders)
             for direction in Direction
@@ -262,7 +259,7 @@ class SparqlGraph:
         direction: Direction | None = None,
         limit_per_node: int | None = None,
     ) -> Edges:
-        """Edges at the nodes; with a limit the store counts first, so that no hub is sent whole."""
+        """Edges at the nodes. With a limit the store counts first, so that hubs are not sent completely."""
         at = _ints(nodes)
         heads: list[int] = []
         relations: list[int] = []
@@ -298,7 +295,7 @@ class SparqlGraph:
 
     # --- schema ----------------------------------------------------------------------------------
     def schema(self, relation: int) -> RelationSchema:
-        """Types at both ends of a relation, the 1,000 most frequent; the store counts, once."""
+        """The 1,000 most frequent types at both ends of a relation, counted by the store; cached."""
         known = self._schemas.get(relation)
         if known is None:
             known = self._schemas[relation] = self._count_schema(relation)
@@ -330,7 +327,7 @@ def _ints(numbers: IntArray | Sequence[int]) -> list[int]:
 
 
 def _is_strict_iri(text: str) -> bool:
-    """Whether an engine must accept the IRI (RFC 3987); the grammar of queries alone is laxer."""
+    """Whether an engine must accept the IRI (RFC 3987); the grammar of queries is less strict."""
     try:
         pyoxigraph.NamedNode(text)
     except ValueError:

@@ -1,8 +1,7 @@
-"""The text of every query that `SparqlGraph` asks.
+"""The text of all queries of `SparqlGraph`.
 
-Throughout, `?i` is the place of a node in the list that was asked for (a node may have several
-terms: one string in three languages), `?x` the node itself, `?y` the other end and `?k` the other
-end without its language.
+In all of them, `?i` is the position of a node in the given list (a node may have several terms: one string in three
+languages), `?x` the node itself, `?y` the other end, and `?k` the other end without its language.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ class Queries:
     """Writes queries for one vocabulary.
 
     Args:
-        words: which predicates are no edges.
-        blank_nodes: whether edges from and to blank nodes are asked for.
+        words: predicates that are not edges.
+        blank_nodes: whether to include edges from and to blank nodes.
     """
 
     def __init__(self, words: Vocabulary, blank_nodes: bool) -> None:
@@ -32,7 +31,7 @@ class Queries:
         self._no_blank = "" if blank_nodes else " FILTER(!isBlank(?x) && !isBlank(?y))"
         self._not_edge = f" FILTER(?p NOT IN ({not_edge}))" if not_edge else ""
         self._edge = self._not_edge + self._no_blank
-        # A path must not be empty; without predicates for types it is one that no store uses.
+        # A path must not be empty; without type predicates, use one that no store has.
         self._type = "|".join(iri(p) for p in words.types or ("urn:triplecheck:none",))
 
     def _edges_at(self, direction: Direction, relation: str | None) -> str:
@@ -42,18 +41,18 @@ class Queries:
 
     # --- edges ---------------------------------------------------------------------------------
     def edges(self, nodes: Iterable[tuple[str, int]], relation: str | None, direction: Direction) -> str:
-        """Rows (?i, ?p, ?k), ?p absent for a given relation; `nodes` as (term, place)."""
+        """Rows (?i, ?p, ?k), ?p absent for a given relation; `nodes` are (term, index)."""
         variables = "?i ?k" if relation is not None else "?i ?p ?k"
         where = f"{_values('?x ?i', nodes)} {self._edges_at(direction, relation)}"
         return f"SELECT DISTINCT {variables.replace('?k', f'({_FAR[direction]} AS ?k)')} WHERE {{ {where} }}"
 
     def edges_of_pairs(self, pairs: Iterable[tuple[str, str, int]], direction: Direction) -> str:
-        """Rows (?i, ?k) for (node term, relation term, place)."""
+        """Rows (?i, ?k) for (node term, relation term, index)."""
         where = f"{_values('?x ?p ?i', pairs)} {_PATTERN[direction].format(x='?x', p='?p')}{self._no_blank}"
         return f"SELECT DISTINCT ?i ({_FAR[direction]} AS ?k) WHERE {{ {where} }}"
 
     def some_edges(self, groups: Sequence[tuple[list[str], str, int]], direction: Direction, limit: int) -> str:
-        """Rows (?i, ?k), at most `limit` for each (terms of a node, relation, place)."""
+        """Rows (?i, ?k), at most `limit` for each (terms of a node, relation, index)."""
         parts = []
         for terms, relation, place in groups:
             where = f"VALUES ?x {{ {' '.join(terms)} }} {self._edges_at(direction, relation)}"
@@ -91,7 +90,7 @@ class Queries:
         return f"SELECT (1 AS ?found) WHERE {{ {union} }} LIMIT 1"
 
     def find_values(self, terms: Iterable[str]) -> str:
-        """Rows (?x): those of the literals that are nodes, as the store writes them."""
+        """Rows (?x): the literals that are nodes, as written in the store."""
         where = f"{_values('?x', [(t,) for t in terms])} {self._edges_at(Direction.IN, None)}"
         return f"SELECT DISTINCT ?x WHERE {{ {where} }}"
 
@@ -108,9 +107,9 @@ class Queries:
 
     # --- descriptions --------------------------------------------------------------------------
     def described(self, nodes: Iterable[tuple[str, int]], predicates: Iterable[str], language: str = "") -> str:
-        """Rows (?i, ?p, ?v); with a language only texts in it and those without a tag."""
+        """Rows (?i, ?p, ?v); with a language only texts in that language or without a tag."""
         tagged = f" FILTER(LANG(?v) = '' || langMatches(LANG(?v), {literal(language)}))" if language else ""
-        # The nodes stand in each branch: engines that join the list afterwards would read all labels.
+        # The nodes are repeated in each branch: engines that join the list afterwards would read all labels.
         asked = _values("?x ?i", nodes)
         parts = (f"{{ {asked} ?x {iri(p)} ?v{tagged} BIND({iri(p)} AS ?p) }}" for p in predicates)
         return f"SELECT DISTINCT ?i ?p ?v WHERE {{ {' UNION '.join(parts)} }}"

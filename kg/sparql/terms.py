@@ -1,4 +1,4 @@
-"""RDF terms, and how they are written into a query so that no text can break out of its quotes."""
+"""RDF terms, and how they are escaped in a query so that no text can break out of its quotes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from triplecheck.kg.types import XSD
 
 STRING = XSD + "string"
 
-# Grammar rule IRIREF of SPARQL 1.1; a surrogate cannot be sent as UTF-8.
+# Grammar rule IRIREF of SPARQL 1.1; surrogates cannot be encoded in UTF-8.
 _IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\\ud800-\udfff]*")
 _LANGUAGE = re.compile(r"[A-Za-z]+(-[A-Za-z0-9]+)*")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# A backslash before a "u" is written with the letter escaped: some engines replace \uXXXX before
-# they look at the quotes, so that "\\u0022" would end the string there.
+# In a backslash before a "u" the letter is escaped too: some engines replace \uXXXX before they parse quotes, so
+# that "\\u0022" would end the string.
 _ESCAPED = {
     ord("\\"): "\\\\",
     ord('"'): '\\"',
@@ -28,7 +28,7 @@ _ESCAPED = {
 _BACKSLASH_U = re.compile(r"\\([uU])")
 
 
-class Kind(Enum):
+class TermKind(Enum):
     """The three kinds of RDF terms."""
 
     IRI = "iri"
@@ -41,20 +41,20 @@ class Term:
     """An RDF term.
 
     Attributes:
-        kind: what it is.
+        kind: its kind.
         value: the IRI, the label of a blank node (without `_:`), or the lexical form.
-        datatype: datatype IRI of a literal, `xsd:string` where it has a language.
+        datatype: datatype IRI of a literal, `xsd:string` if it has a language.
         language: language tag of a literal.
     """
 
-    kind: Kind
+    kind: TermKind
     value: str
     datatype: str = ""
     language: str = ""
 
 
 def is_iri(text: str) -> bool:
-    """Whether the text may stand between `<` and `>` in a query."""
+    """Whether the text is valid between `<` and `>` in a query."""
     return _IRI.fullmatch(text) is not None
 
 
@@ -62,10 +62,10 @@ def iri(text: str) -> str:
     """`<text>`.
 
     Raises:
-        ValueError: the text holds a character that no IRI may hold.
+        ValueError: the text contains a character that is not allowed in an IRI.
     """
     if not is_iri(text):
-        raise ValueError(f"no IRI: {text!r}")
+        raise ValueError(f"not an IRI: {text!r}")
     return f"<{text}>"
 
 
@@ -73,22 +73,22 @@ def literal(lexical: str, datatype: str = STRING, language: str = "") -> str:
     """A quoted, escaped literal with its language or datatype.
 
     Raises:
-        ValueError: a lone surrogate in the text, a datatype that is no IRI, a malformed language tag.
+        ValueError: a lone surrogate in the text, a datatype that is not an IRI, a malformed language tag.
     """
     if _SURROGATE.search(lexical):
-        raise ValueError(f"no Unicode text: {lexical!r}")
+        raise ValueError(f"not valid Unicode: {lexical!r}")
     pieces = _BACKSLASH_U.split(lexical)
     quoted = pieces[0].translate(_ESCAPED)
     for letter, rest in zip(pieces[1::2], pieces[2::2], strict=True):
         quoted += f"\\\\\\U{ord(letter):08X}{rest.translate(_ESCAPED)}"
     if language:
         if not _LANGUAGE.fullmatch(language):
-            raise ValueError(f"no language tag: {language!r}")
+            raise ValueError(f"not a language tag: {language!r}")
         return f'"{quoted}"@{language}'
     return f'"{quoted}"' if datatype == STRING else f'"{quoted}"^^{iri(datatype)}'
 
 
 def string_variants(lexical: str, languages: tuple[str, ...]) -> list[str]:
-    """All terms that the graph takes for one string: plain, typed, and in each language."""
+    """All terms that are one string in the graph: plain, typed, and in each language."""
     plain = literal(lexical)
     return [plain, f"{plain}^^{iri(STRING)}", *(literal(lexical, language=tag) for tag in languages)]

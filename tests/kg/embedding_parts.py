@@ -7,7 +7,7 @@ from pathlib import Path
 
 from triplecheck.kg import KnowledgeBase, build
 from triplecheck.kg.embedding import TrainingOptions
-from triplecheck.kg.embedding.split import Split, split, triples_of
+from triplecheck.kg.embedding.ranking import TripleSplit, split, triples_of
 from triplecheck.kg.readers import read_graph
 
 # PyKEEN's own loop takes half a second an epoch however small the graph: only tests of it use it.
@@ -23,7 +23,7 @@ def pykeen_graph(name: str, folder: Path) -> KnowledgeBase:
     return build(read_graph(files), folder / name, encoder=None)
 
 
-def split_of(kb: KnowledgeBase, held_out: float = 0.1) -> Split:
+def split_of(kb: KnowledgeBase, held_out: float = 0.1) -> TripleSplit:
     """Its triples in three parts."""
     graph = kb.graph
     return split(triples_of(graph), graph.num_entities, graph.num_relations, held_out, 0)

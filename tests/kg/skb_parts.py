@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from triplecheck.kg import KnowledgeBase, build
-from triplecheck.kg.readers.control import parse_stanzas
-from triplecheck.kg.readers.debian import read_debian
+from triplecheck.kg.readers.debian import parse_stanzas, read_debian
 
 PACKAGES = """\
 Package: tmux

@@ -33,7 +33,7 @@ def test_what_stood_there_goes_with_all_its_files(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_it_stays_where_the_new_one_fails(tmp_path: Path) -> None:
+def test_the_old_one_stays_if_the_new_one_fails(tmp_path: Path) -> None:
     target = tmp_path / "kb"
     replace(target, "old")
     with pytest.raises(RuntimeError), replaced_directory(target) as folder:
@@ -43,7 +43,7 @@ def test_it_stays_where_the_new_one_fails(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_it_stays_where_the_new_one_is_gone(tmp_path: Path) -> None:
+def test_the_old_one_stays_if_the_new_one_disappears(tmp_path: Path) -> None:
     target = tmp_path / "kb"
     replace(target, "old")
     with pytest.raises(FileNotFoundError), replaced_directory(target) as folder:

@@ -107,9 +107,7 @@ def test_counts_of_many_nodes_are_the_sums_of_each(edges: list[Edge]) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 3), st.integers(0, 20)), max_size=60), st.booleans())
-def test_edges_are_sorted_alike_whether_they_fit_one_integer_or_not(
-    edges: list[tuple[int, int, int]], distinct: bool
-) -> None:
+def test_packed_and_unpacked_edges_are_sorted_the_same(edges: list[tuple[int, int, int]], distinct: bool) -> None:
     near, rels, far = np.array(edges, np.int64).reshape(-1, 3).T
     packed = columnar_build._sorted_edges(near, rels, far, 21, 4, distinct=distinct)
     by_key = columnar_build._sorted_edges(near, rels, far, 2**31, 4, distinct=distinct)

@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from triplecheck.kg._arrays import FloatArray
 from triplecheck.kg.documents import Document, DocumentStore
-from triplecheck.kg.encode import Encoder, FloatArray, load_encoder
+from triplecheck.kg.encode import Encoder, load_encoder
 from triplecheck.kg.errors import KnowledgeBaseError, ReadError, UserError
 from triplecheck.kg.readers.documents import read_documents
 
@@ -86,9 +87,9 @@ BAD_LINES = {
     "not JSON": b'{"text": "x"',
     "JSON object": b"[1, 2]",
     "no field 'text'": b'{"title": "x"}',
-    "'text' holds int": b'{"text": 5}',
-    "'node' holds list": b'{"text": "x", "node": ["Q1"]}',
-    "'id' holds bool": b'{"text": "x", "id": true}',
+    "'text' contains int": b'{"text": 5}',
+    "'node' contains list": b'{"text": "x", "node": ["Q1"]}',
+    "'id' contains bool": b'{"text": "x", "id": true}',
     "not UTF-8": b'{"text": "\xff"}',
     "surrogate": b'{"text": "\\ud83d"}',
 }
@@ -102,7 +103,7 @@ def test_a_malformed_line_is_named(tmp_path: Path, reason: str) -> None:
     assert (caught.value.path, caught.value.line) == (path, 2)
 
 
-def test_malformed_lines_are_counted_where_they_may_be_skipped(tmp_path: Path) -> None:
+def test_skipped_malformed_lines_are_counted(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "corpus.jsonl", {"text": "x"}, *BAD_LINES.values(), {"text": "y"})
     documents = read_documents(path, skip_bad=True)
     assert ids(list(documents)) == ["1", "10"]
@@ -211,7 +212,7 @@ def test_without_vectors_the_way_out_is_named(tmp_path: Path) -> None:
         store.search_dense("x")
 
 
-def test_encoding_goes_on_where_it_was_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_encoding_is_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("triplecheck.kg.documents._CHUNK", 10)
     documents = [Document(str(n), None, f"title {n}", "text " * n) for n in range(75)]
     store = DocumentStore.build(documents, tmp_path / "s")
@@ -288,9 +289,9 @@ def test_a_failed_build_changes_nothing(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["s"]
 
 
-def test_a_directory_that_holds_something_else_is_left_alone(tmp_path: Path) -> None:
+def test_a_directory_with_something_else_is_not_touched(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(KnowledgeBaseError, match="something else"):
+    with pytest.raises(KnowledgeBaseError, match="something other than documents"):
         DocumentStore.build(DOCUMENTS, tmp_path)
     with pytest.raises(KnowledgeBaseError, match="no documents here"):
         DocumentStore.open(tmp_path)

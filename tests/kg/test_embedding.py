@@ -15,12 +15,9 @@ from hypothesis import strategies as st
 
 from triplecheck.kg import KnowledgeBase
 from triplecheck.kg.embedding import ArrayScorer, _files
-from triplecheck.kg.embedding.interactions import interaction_of
-from triplecheck.kg.embedding.models import arrays_of, make_model
-from triplecheck.kg.embedding.ranking import quality
-from triplecheck.kg.embedding.scorer import Scorer
-from triplecheck.kg.embedding.split import Split, split
-from triplecheck.kg.embedding.torch_scorer import TorchScorer
+from triplecheck.kg.embedding.models import TorchScorer, arrays_of, make_model
+from triplecheck.kg.embedding.ranking import TripleSplit, quality, split
+from triplecheck.kg.embedding.scoring import Scorer, interaction_of
 from triplecheck.kg.embedding.training import scorer_of
 from triplecheck.kg.errors import KnowledgeBaseError, UserError
 
@@ -149,10 +146,10 @@ class Constant:
 
 
 @pytest.mark.parametrize("value", [1.0, float("nan")])
-def test_a_model_that_tells_nothing_apart_is_not_taken_for_a_good_one(value: float) -> None:
+def test_a_model_with_equal_scores_does_not_rank_well(value: float) -> None:
     scorer: Scorer = Constant(value)
     triples = np.unique(random_triples(40), axis=0)
-    parts = Split(triples[:0], triples[:0], triples, ENTITIES, RELATIONS)
+    parts = TripleSplit(triples[:0], triples[:0], triples, ENTITIES, RELATIONS)
     assert quality(scorer, triples, parts).mrr < 0.15
 
 

@@ -12,8 +12,8 @@ from embedding_parts import QUICK, pykeen_graph, split_of
 from kg_parts import built
 
 from triplecheck.kg import KnowledgeBase
-from triplecheck.kg.embedding import TrainingOptions, loops, training
-from triplecheck.kg.embedding.install import checkpoint_folder, train_into
+from triplecheck.kg.embedding import TrainingOptions, training
+from triplecheck.kg.embedding.embeddings import checkpoint_folder, train_into
 from triplecheck.kg.embedding.models import arrays_of
 from triplecheck.kg.embedding.training import train
 from triplecheck.kg.errors import KnowledgeBaseError, UserError
@@ -71,7 +71,7 @@ def test_a_killed_training_goes_on_to_the_weights_of_one_that_was_not(
     assert resumed.course.losses == whole.course.losses
 
 
-def test_a_checkpoint_of_other_options_is_not_gone_on_from(nations: KnowledgeBase, tmp_path: Path) -> None:
+def test_a_checkpoint_of_other_options_is_ignored(nations: KnowledgeBase, tmp_path: Path) -> None:
     parts, file = split_of(nations), tmp_path / "checkpoint.safetensors"
     train(parts, QUICK, file)
     other = replace(QUICK, seed=1)
@@ -99,10 +99,10 @@ def test_fewer_epochs_than_are_done_already_end_a_training(
     assert [epoch for epoch, _ in ended.course.looks] == [3]
 
 
-def test_single_triples_against_drawn_ones_where_all_tails_are_too_many(
+def test_random_negatives_replace_all_tails_in_a_large_graph(
     nations: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loops, "_LARGEST_BATCH", 1000)
+    monkeypatch.setattr(training, "_LARGEST_BATCH", 1000)
     assert train(split_of(nations), replace(QUICK, model="TransE", loop="pykeen", epochs=1)).loop == "slcwa"
 
 
@@ -210,7 +210,7 @@ def test_the_best_tails_are_the_best_of_all_and_none_that_is_excluded(mine: Know
         found.score(np.array([0]), np.array([0]), np.array([n]))
 
 
-def test_values_have_vectors_only_where_asked_for(tmp_path: Path) -> None:
+def test_values_have_vectors_only_on_request(tmp_path: Path) -> None:
     rows = "".join(f"p{i}\tknows\tp{(i * 7 + 1) % 30}\np{i}\tborn\t{1900 + i % 3}\n" for i in range(30))
     kb = built(tmp_path, rows)
     assert kb.graph.num_nodes > kb.graph.num_entities

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from triplecheck.kg.encode import Encoder, FloatArray, SentenceTransformerEncoder, TextEncoder, load_encoder
+from triplecheck.kg._arrays import FloatArray
+from triplecheck.kg.encode import Encoder, SentenceTransformerEncoder, TextEncoder, load_encoder
 from triplecheck.kg.errors import UnavailableError
 
 TEXTS = [
@@ -74,7 +75,7 @@ def test_no_texts_give_no_vectors(encoder: Encoder) -> None:
     assert encoder.encode([]).shape == (0, 384)
 
 
-def test_what_lies_beyond_the_models_limit_does_not_count(encoder: Encoder) -> None:
+def test_text_beyond_the_models_limit_is_ignored(encoder: Encoder) -> None:
     long = "word " * 400
     np.testing.assert_allclose(*encoder.encode([long, long + "and a different end"]), atol=1e-6)
 
@@ -100,7 +101,7 @@ def test_the_onnx_path_equals_sentence_transformers(encoder: Encoder) -> None:
     np.testing.assert_allclose(encoder.encode(TEXTS), reference.encode(TEXTS), atol=1e-5)
 
 
-def test_the_onnx_path_is_not_taken_for_a_model_it_would_get_wrong(tmp_path: Path) -> None:
+def test_onnx_is_not_used_for_a_model_it_cannot_reproduce(tmp_path: Path) -> None:
     from triplecheck.kg._encode_onnx import bert_config
     from triplecheck.kg.encode import _packaged_model
 
@@ -123,8 +124,8 @@ def test_the_onnx_path_never_imports_torch() -> None:
 
 def test_importing_the_modules_imports_nothing_heavy() -> None:
     heavy = {"torch", "transformers", "sentence_transformers", "onnx", "onnxruntime", "faiss", "tantivy"}
-    code = f"import sys, kg.encode, kg.vectors, kg.documents; print(sorted({heavy} & set(sys.modules)))"
-    assert run_python(code) == "[]"
+    modules = ", ".join(f"triplecheck.kg.{name}" for name in ("encode", "vectors", "documents"))
+    assert run_python(f"import sys, {modules}; print(sorted({heavy} & set(sys.modules)))") == "[]"
 
 
 # --- loading ---------------------------------------------------------------------------------

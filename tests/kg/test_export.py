@@ -17,7 +17,7 @@ def edges(graph: ColumnarGraph) -> set[tuple[object, ...]]:
     return {(graph.node_id(h), graph.relation(r).id, graph.literal(t) or graph.node_id(t)) for h, r, t in rows}
 
 
-def test_a_graph_taken_out_and_built_again_is_the_same(bundled: KnowledgeBase, tmp_path: Path) -> None:
+def test_an_exported_graph_builds_the_same_graph(bundled: KnowledgeBase, tmp_path: Path) -> None:
     again = build(to_raw(bundled.graph), tmp_path / "again", encoder=None).graph
     assert edges(again) == edges(bundled.graph)
     assert again.num_entities == bundled.graph.num_entities

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kg_parts import raw_graph
 
 from triplecheck.kg import KnowledgeBase, build, normalize
-from triplecheck.kg.fuzzy import TrigramIndex, similarity
+from triplecheck.kg.names import TrigramIndex, similarity
 from triplecheck.kg.readers.raw import ENTITY_SCHEMA
 
 NAMES = """\

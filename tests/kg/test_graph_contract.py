@@ -268,7 +268,7 @@ class TestDescriptions:
         tokyo = graph.entity(at(graph, "tōkyō"))
         assert (tokyo.label, tokyo.aliases) == ("Tokyo", ("東京",))
 
-    def test_labels_are_made_from_ids_where_there_are_none(self, graph: Graph) -> None:
+    def test_missing_labels_are_made_from_ids(self, graph: Graph) -> None:
         node = at(graph, "p1")
         assert graph.label(node) == graph.entity(node).label == "p1"
         assert graph.relation(rel(graph, "shoe_size")).label == "shoe size"

@@ -78,7 +78,7 @@ class TestBuild:
         assert graph.find("charles") is not None
         assert graph.num_triples == 3
 
-    def test_an_empty_directory_is_taken(self, tmp_path: Path) -> None:
+    def test_an_empty_directory_is_accepted(self, tmp_path: Path) -> None:
         (tmp_path / "kb").mkdir()
         assert build(raw_graph(EDGES), tmp_path / "kb", encoder=None).graph.num_triples == 3
 
@@ -97,7 +97,7 @@ class TestBuild:
         kb = build(raw, tmp_path / "kb", documents=documents, encoder=None, sources=["t.tsv", "e.tsv", "d.jsonl"])
         assert (kb.manifest.sources, kb.manifest.skipped) == (["d.jsonl", "e.tsv", "t.tsv"], 3)
 
-    def test_progress_is_told(self, tmp_path: Path) -> None:
+    def test_progress_is_reported(self, tmp_path: Path) -> None:
         told: list[str] = []
         build(raw_graph(EDGES), tmp_path / "kb", encoder=None, progress=lambda what, _done, _total: told.append(what))
         assert told[0] == "numbering nodes"
@@ -136,7 +136,7 @@ class TestFailedBuild:
         assert listing(folder.parent) == before
         assert [p.name for p in folder.parent.iterdir()] == ["kb"]
 
-    def test_nothing_is_left_where_there_was_nothing(self, tmp_path: Path) -> None:
+    def test_a_failed_write_leaves_nothing_behind(self, tmp_path: Path) -> None:
         def documents() -> Iterator[Document]:
             yield Document("d1", None, "", "text")
             raise OSError("the disk is full")
@@ -221,9 +221,7 @@ def test_two_processes_that_build_the_same_target_leave_one_whole(tmp_path: Path
     assert (kb.graph.find("one") is None) != (kb.graph.find("other") is None)
 
 
-def test_one_that_is_replaced_while_it_is_looked_at_is_not_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_that_is_replaced_while_it_is_checked_is_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = tmp_path / "kb"
     build(raw_graph([("a", "r", "b")]), target, encoder=None)
     is_one = manifest.is_one
@@ -290,7 +288,7 @@ class TestRefused:
             folder = Path(shutil.copytree(pristine, tmp_path / "kb"))
             content = (folder / name).read_bytes()
             (folder / name).write_bytes(content[:-1])
-            with pytest.raises(KnowledgeBaseError, match=rf"{name}: {size - 1} bytes where {size}"):
+            with pytest.raises(KnowledgeBaseError, match=rf"{name}: {size - 1} bytes instead of {size}"):
                 KnowledgeBase.open(folder)
             shutil.rmtree(folder)
 

@@ -60,23 +60,23 @@ class TestSources:
         assert lexical == sorted(set(lexical), reverse=True)
         assert all(0 < fit <= 1 for fit in lexical)
 
-    def test_a_misspelt_name_is_not_sought_where_there_is_an_exact_one(self, people: KnowledgeBase) -> None:
+    def test_misspelt_names_are_not_searched_if_there_is_an_exact_one(self, people: KnowledgeBase) -> None:
         assert {c.source for c in candidates(people, "Paris")} == {"label"}
 
-    def test_looser_matches_are_sought_beside_an_exact_one_where_all_are_wanted(self, tmp_path: Path) -> None:
+    def test_union_adds_looser_matches_to_an_exact_one(self, tmp_path: Path) -> None:
         kb = built(tmp_path, "Malia Ann Obama\tchild of\tObama\n")
         assert [(c.id, c.source) for c in candidates(kb, "obama")] == [("Obama", "label")]
         found = kb.linker.candidates("obama", union=True)
         assert [(c.id, c.source) for c in found] == [("Obama", "label"), ("Malia Ann Obama", "partial")]
 
-    def test_a_misspelt_part_is_not_sought_where_there_is_an_exact_one(self, people: KnowledgeBase) -> None:
+    def test_misspelt_parts_are_not_searched_if_there_is_an_exact_one(self, people: KnowledgeBase) -> None:
         assert [c.label for c in candidates(people, "Michael")] == ["Michael Jordan", "Michael Jordan"]
 
     def test_the_shorter_of_two_names_with_a_part_fits_better(self, tmp_path: Path) -> None:
         kb = built(tmp_path, "Malia Ann Obama\tchild of\tBarack Obama\n")
         assert [c.id for c in candidates(kb, "obama")] == ["Barack Obama", "Malia Ann Obama"]
 
-    def test_a_name_that_is_less_alike_does_not_hide_part_of_one(self, tmp_path: Path) -> None:
+    def test_a_less_similar_name_does_not_hide_a_part_of_a_name(self, tmp_path: Path) -> None:
         kb = built(tmp_path, "Rakovski\tfriend of\tMarx\nAndrei Tarkovsky\tdirected\tStalker\n")
         assert [c.id for c in candidates(kb, "Tarkovski")] == ["Andrei Tarkovsky", "Rakovski"]
         (mention,) = kb.linker.mentions("Who is Tarkovski?")
@@ -93,7 +93,7 @@ class TestSources:
     def test_what_resembles_no_name_has_no_candidates(self, people: KnowledgeBase, text: str) -> None:
         assert candidates(people, text) == []
 
-    def test_a_short_word_is_not_taken_for_a_misspelt_one(self, people: KnowledgeBase) -> None:
+    def test_a_short_word_is_not_matched_as_misspelt(self, people: KnowledgeBase) -> None:
         assert "Zsa Zsa Gábor" not in [c.label for c in candidates(people, "Zsi")]
 
     def test_without_typo_tolerance_only_exact_names_are_found(self, people: KnowledgeBase) -> None:
@@ -103,7 +103,7 @@ class TestSources:
         named = [m.text for m in linker.mentions("Who taught Bernhard Heiden or Paul Hindemit?") if m.forms]
         assert named == ["Bernhard Heiden"]
 
-    def test_a_name_is_found_by_its_meaning_where_names_have_vectors(self, people_with_vectors: KnowledgeBase) -> None:
+    def test_a_name_is_found_by_meaning_with_name_vectors(self, people_with_vectors: KnowledgeBase) -> None:
         found = candidates(people_with_vectors, "the United States of America")
         assert found[0].id == "usa"
         assert "dense" in {c.source for c in found}

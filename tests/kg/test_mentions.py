@@ -170,7 +170,7 @@ class TestAnything:
         ],
         ids=ascii,
     )
-    def test_any_text_is_taken(self, people: KnowledgeBase, question: str) -> None:
+    def test_any_text_is_accepted(self, people: KnowledgeBase, question: str) -> None:
         assert texts(people, question) == []
 
     @pytest.mark.parametrize("noise", ["\x00", "\N{VIOLIN}", "\ud83d", "\u200b", "\t\n"])

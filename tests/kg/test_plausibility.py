@@ -1,4 +1,4 @@
-"""Scores of triples by the graph's embeddings, the reasons for those without, and how far the scores can be trusted."""
+"""Scores of triples by the embeddings, reasons for missing scores, and how well the scores are calibrated."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from kg_parts import built
 
 from triplecheck.kg import KnowledgeBase
-from triplecheck.kg.embedding.install import train_into
+from triplecheck.kg.embedding.embeddings import train_into
 from triplecheck.kg.errors import UserError
 from triplecheck.kg.plausibility import METHODS, Plausibility, Skip, calibrate
 from triplecheck.kg.plausibility.calibration import CORRUPTIONS, UNITS, corrupt
-from triplecheck.kg.plausibility.picture import draw
+from triplecheck.kg.plausibility.report import draw
 from triplecheck.kg.types import Direction
 
 
@@ -108,7 +108,7 @@ def test_a_score_is_never_nan(nations: KnowledgeBase, method: str, data: st.Data
     assert all((triple.score is None) == (triple.skipped is not None) for triple in found.triples)
 
 
-def test_hubs_are_sampled_and_always_alike(nations: KnowledgeBase) -> None:
+def test_hubs_are_sampled_deterministically(nations: KnowledgeBase) -> None:
     assert nations.embeddings is not None
     few = [Plausibility(nations.graph, nations.embeddings, references=5).relative_score([(3, 5, 7)]) for _ in range(2)]
     assert few[0] == few[1]
@@ -154,7 +154,7 @@ def test_corrupted_triples_are_unknown_to_the_graph(nations: KnowledgeBase, corr
             assert len(graph.neighbors(tail, relation, Direction.IN)) > 0
 
 
-def test_true_triples_are_told_from_corrupted_ones(nations: KnowledgeBase, tmp_path: Path) -> None:
+def test_true_triples_are_separated_from_corrupted_ones(nations: KnowledgeBase, tmp_path: Path) -> None:
     curves = calibrate(Plausibility.of(nations))
     assert len(curves) == len(METHODS) * len(CORRUPTIONS) * len(UNITS)
     by = {(curve.method, curve.corruption, curve.unit): curve for curve in curves}

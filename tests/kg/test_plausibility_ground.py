@@ -45,7 +45,9 @@ def test_triples_are_placed_whichever_way_round_they_are_said(
     assert found.reason is None and found.text == text
 
 
-def test_an_untrue_triple_is_placed_as_it_is_said(people_with_vectors: KnowledgeBase, grounder: Grounder) -> None:
+def test_an_untrue_triple_is_grounded_in_its_own_direction(
+    people_with_vectors: KnowledgeBase, grounder: Grounder
+) -> None:
     (found,) = grounder.ground([("Barack Obama", "born in", "Frankfurt am Main")])
     assert ids(people_with_vectors, found) == ("obama", "born_in", "frankfurt")
     assert not found.swapped and found.similarity == 1.0
@@ -67,7 +69,7 @@ def test_what_cannot_be_placed_says_why(grounder: Grounder, text: tuple[str, str
     assert None in found.triple
 
 
-def test_relations_of_one_name_are_told_apart_by_their_ends(encoder: Encoder, tmp_path: object) -> None:
+def test_relations_of_one_name_are_disambiguated_by_their_ends(encoder: Encoder, tmp_path: object) -> None:
     triples = "ann\tbook_author\tnovel\njoe\tsong_author\ttune\ntown\tin\tland\n"
     relations = "id\tlabel\nbook_author\tauthor\nsong_author\tauthor\n"
     kb = built(tmp_path, triples, "", relations)  # type: ignore[arg-type]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from triplecheck.kg.plausibility.written import agrees
 from triplecheck.kg.types import XSD, Literal
+from triplecheck.kg.values import agrees
 
 BIRTH = Literal("1899-08-13", XSD + "date")
 YEAR = Literal("1979", XSD + "gYear")
@@ -42,5 +42,5 @@ HEIGHT = Literal("1.85", XSD + "decimal")
         ("1979", Literal("a text"), None),
     ],
 )
-def test_a_value_agrees_as_precisely_as_it_is_written(written: str, value: Literal, agreed: bool | None) -> None:
+def test_a_value_agrees_at_the_precision_of_the_text(written: str, value: Literal, agreed: bool | None) -> None:
     assert agrees(written, value) is agreed

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triplecheck.kg._ranges import bisect_ranges, concat_ranges, distinct, positions_in_runs, smallest_unsigned, used
+from triplecheck.kg._arrays import bisect_ranges, concat_ranges, distinct, positions_in_runs, smallest_unsigned, used
 
 small = st.integers(0, 9)
 

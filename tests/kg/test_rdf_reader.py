@@ -94,7 +94,7 @@ class TestFormats:
         assert raw.entities.num_rows == raw.relation_rows.num_rows == 0
 
     @pytest.mark.parametrize("name", [*SAME, "a.jsonld"])
-    def test_a_byte_order_mark_is_passed_over(self, tmp_path: Path, name: str) -> None:
+    def test_a_byte_order_mark_is_skipped(self, tmp_path: Path, name: str) -> None:
         (tmp_path / name).write_bytes(b"\xef\xbb\xbf" + SAME.get(name, json.dumps(JSON_LD)).encode())
         assert len(read_rdf(tmp_path / name)) == 2
 
@@ -180,7 +180,7 @@ class TestDescriptions:
         assert set(entities(raw)) == {"a", "U"}
         assert sorted(entities(raw)["a"]["types"]) == [EX + "T", EX + "U"]  # type: ignore[arg-type]
 
-    def test_a_literal_is_told_from_an_entity_of_the_same_text(self, tmp_path: Path) -> None:
+    def test_a_literal_and_an_entity_of_the_same_text_are_two_nodes(self, tmp_path: Path) -> None:
         raw = read(tmp_path, 'ex:a ex:p ex:b , "http://example.org/b" , "2014-07-13"^^xsd:date , "hey"@en , "hey" .')
         assert edges(raw) == {
             (EX + "a", EX + "p", EX + "b", None),
@@ -206,7 +206,7 @@ class TestBlankNodes:
         assert len(blank) == 2
         assert all(id[2:].startswith("b") for id in blank)
 
-    def test_they_are_described_like_others_and_are_no_types(self, tmp_path: Path) -> None:
+    def test_they_are_described_like_others_and_are_not_types(self, tmp_path: Path) -> None:
         rows = read(tmp_path, self.TEXT).entities.to_pylist()
         assert {row["label"] for row in rows if row["id"].startswith("_:")} >= {"inner"}
         assert all(not t.startswith("_:") for row in rows for t in row["types"])
@@ -274,7 +274,7 @@ class TestMalformed:
         with pytest.raises(ReadError, match="cannot be read past an error"):
             read(tmp_path, RDF_XML[:200], "x.rdf", skip_bad=True)
 
-    def test_xml_entities_abbreviate_and_no_more(self, tmp_path: Path) -> None:
+    def test_xml_entities_may_only_abbreviate(self, tmp_path: Path) -> None:
         def document(entities: str, use: str) -> str:
             start = f'<?xml version="1.0"?>\n<!DOCTYPE r [{entities}]>\n<rdf:RDF xmlns:e="http://e/" '
             start += 'xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">'
@@ -283,7 +283,7 @@ class TestMalformed:
         raw = read(tmp_path, document(f'<!ENTITY ex "{EX}">', "&ex;a"), "x.owl")
         assert edges(raw) == {(EX + "a", "http://e/p", "x", XSD + "string")}
         laughs = '<!ENTITY a0 "lol">' + "".join(f'\n<!ENTITY a{i} "{f"&a{i - 1};" * 10}">' for i in range(1, 12))
-        with pytest.raises(ReadError, match=r"x\.owl:3: entity 'a1' is made of other entities"):
+        with pytest.raises(ReadError, match=r"x\.owl:3: entity 'a1' contains other entities"):
             read(tmp_path, document(laughs, "&a11;"), "x.owl")
 
     def test_xml_that_is_no_rdf(self, tmp_path: Path) -> None:
@@ -298,9 +298,9 @@ class TestMalformed:
             read(tmp_path, text, "x.jsonld")
         assert caught.value.line == line
 
-    def test_a_context_out_of_reach_is_named(self, tmp_path: Path) -> None:
+    def test_an_unreachable_context_is_named(self, tmp_path: Path) -> None:
         text = json.dumps({"@context": "http://127.0.0.1:1/context", "@id": "e:a", "name": "A"})
-        with pytest.raises(ReadError, match=r"@context cannot be fetched.*write the context into it"):
+        with pytest.raises(ReadError, match=r"@context cannot be fetched.*include the context in the file"):
             read(tmp_path, text, "x.jsonld")
 
     def test_a_statement_about_a_statement_has_no_place(self, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from triplecheck.kg.readable import entity_label, local_name, relation_alias, re
         ("Q90", "Q90"),
     ],
 )
-def test_an_iri_is_cut_to_its_local_name_and_another_id_is_left_alone(id: str, name: str) -> None:
+def test_an_iri_becomes_its_local_name_and_other_ids_stay(id: str, name: str) -> None:
     assert local_name(id) == name
 
 

@@ -9,8 +9,7 @@ import pytest
 from skb_parts import PACKAGES, debian
 
 from triplecheck.kg import Direction, KnowledgeBase, ReadError, UserError
-from triplecheck.kg.readers.control import parse_stanzas, read_stanzas
-from triplecheck.kg.readers.debian import read_debian
+from triplecheck.kg.readers.debian import parse_stanzas, read_debian, read_stanzas
 
 
 @pytest.fixture(scope="module")

@@ -16,9 +16,8 @@ from triplecheck.kg.documents import Document
 from triplecheck.kg.encode import Encoder
 from triplecheck.kg.export import raw_of
 from triplecheck.kg.skb import VectorSearch, described
-from triplecheck.kg.skb.lazy_vectors import LazyVectors
-from triplecheck.kg.skb.relation_text import NAMES_PER_RELATION, relation_texts
-from triplecheck.kg.skb.search import NodeSearches
+from triplecheck.kg.skb.node_documents import NAMES_PER_RELATION, relation_texts
+from triplecheck.kg.skb.search import LazyVectors, NodeSearches
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +41,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 
 # --- documents of nodes --------------------------------------------------------------------------
-def test_a_document_holds_the_text_and_what_the_graph_says(kb: KnowledgeBase) -> None:
+def test_a_document_contains_the_text_and_the_relations(kb: KnowledgeBase) -> None:
     documents = kb.node_search.documents
     row = int(documents.rows_of([node(kb, "byobu")])[0])
     assert documents.text(row).startswith("byobu\ntext window manager")
@@ -161,13 +160,13 @@ def test_a_vector_is_made_once_and_kept_on_disk(tmp_path: Path, counting: Counti
     assert again.cosines(np.array([1, 0], np.float32), np.array([3, 4, 5])).tolist() == [3, -np.inf, 5]
 
 
-def test_another_encoders_vectors_are_not_taken(tmp_path: Path, counting: CountingEncoder) -> None:
+def test_vectors_of_another_encoder_are_not_used(tmp_path: Path, counting: CountingEncoder) -> None:
     lazy(tmp_path, counting).fill(np.array([3]))
     counting.fingerprint = "e" * 64
     assert lazy(tmp_path, counting).missing(np.array([3])).tolist() == [3]
 
 
-def test_interrupted_work_goes_on_where_it_was(tmp_path: Path, counting: CountingEncoder) -> None:
+def test_interrupted_work_is_resumed(tmp_path: Path, counting: CountingEncoder) -> None:
     class StoppedError(Exception):
         pass
 
@@ -206,7 +205,7 @@ def read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     monkeypatch.undo()
 
 
-def test_where_nothing_can_be_written_vectors_stay_in_memory(read_only: Path, counting: CountingEncoder) -> None:
+def test_vectors_stay_in_memory_if_the_folder_is_not_writable(read_only: Path, counting: CountingEncoder) -> None:
     vectors = lazy(read_only, counting)
     vectors.fill(np.array([7]))
     assert vectors.cosines(np.array([1, 0], np.float32), np.array([7])).tolist() == [7]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import resource
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from triplecheck.kg import KnowledgeBase, ReadError, UserError, build
-from triplecheck.kg.readers._plain_pickle import read_plain_pickle
-from triplecheck.kg.readers.stark import read_stark
+from triplecheck.kg.readers.stark import read_plain_pickle, read_stark
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5) | st.just(())
 PLAIN = st.recursive(
@@ -139,14 +140,101 @@ def test_a_pickle_that_names_code_is_refused_and_does_not_run_it(
     assert not Path("made-by-a-pickle").exists()
 
 
+def test_a_tensor_file_that_names_code_is_refused_and_does_not_run_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    monkeypatch.chdir(tmp_path)
+    place = write(tmp_path) / "processed"
+    torch.save({0: Malicious()}, place / "edge_types.pt")
+    with pytest.raises(ReadError, match=r"edge_types\.pt"):
+        read_stark(tmp_path)
+    assert not Path("made-by-a-pickle").exists()
+
+
+CALLS: dict[str, bytes] = {
+    "a global": b"cos\nsystem\n(S'touch made-by-a-pickle'\ntR.",
+    "a stack global": b"\x80\x04\x8c\x02os\x8c\x06system\x93\x8c\x17touch made-by-a-pickle\x85R.",
+    "an instance": b"(S'touch made-by-a-pickle'\nios\nsystem\n.",
+    "an object": b"(cos\nsystem\nS'touch made-by-a-pickle'\no.",
+    "an extension": b"\x80\x02\x82\x01.",
+    "a persistent id": b"Pmade-by-a-pickle\n.",
+    "the inside of numpy": b"cnumpy.core.multiarray\n_reconstruct\n)R.",
+    "an attribute of numpy's": b"\x80\x04\x8c\x05numpy\x8c\x0ddtype.__new__\x93.",
+    "a new class": b"\x80\x04cbuiltins\ntype\n)\x81.",
+    "eval": b"c__builtin__\neval\n(S'1'\ntR.",
+}
+
+
+@pytest.mark.parametrize("content", CALLS.values(), ids=CALLS)
+def test_no_way_of_a_pickle_to_call_something_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "data.pkl"
+    path.write_bytes(content)
+    with pytest.raises(ReadError, match=r"data\.pkl: is not a pickle of plain data"):
+        read_plain_pickle(path)
+    assert not Path("made-by-a-pickle").exists()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"cnumpy\ndtype\n}S'__setstate__'\nS'x'\nsb.",  # the state of the stand-in's class
+        b"cnumpy.core.multiarray\nscalar\n}S'name'\nS'x'\nsb.",
+        b"cnumpy.core.multiarray\nscalar\nN}S'__call__'\nS'x'\ns\x86b.",
+        b"cnumpy\ndtype\nN}S'kind'\nS'x'\ns\x86b.",
+        b"cnumpy\ndtype\n(S'O8'\ntR.",
+        b"cnumpy\ndtype\n(S'V8'\ntR.",
+    ],
+)
+def test_a_pickle_cannot_change_how_the_next_one_is_read(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "data.pkl"
+    path.write_bytes(content)
+    with pytest.raises(ReadError):
+        read_plain_pickle(path)
+    path.write_bytes(pickle.dumps([np.int64(3), np.str_("Émile"), np.float32(0.5), np.bool_(True)]))
+    assert read_plain_pickle(path) == [3, "Émile", 0.5, True]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="sets a limit on memory")
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\x80\x04Nr\xff\xff\xff\x7f.",  # a memo index of two thousand millions
+        b"\x80\x04\x8e" + b"\xff" * 7 + b"\x0f" + b"x.",  # bytes of a length that no machine has
+        b"\x80\x04\x8d" + b"\xff" * 5 + b"\x00" * 3 + b"x.",
+        b"\x80\x04\x95" + b"\xff" * 7 + b"\x0fN.",  # a frame of such a length
+    ],
+    ids=["memo", "bytes", "text", "frame"],
+)
+def test_a_few_bytes_cannot_ask_for_all_memory(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "data.pkl"
+    path.write_bytes(content)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    try:
+        read_plain_pickle(path)
+    except ReadError as error:
+        assert error.path == path
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # KiB
+
+
+def test_numbers_keep_their_value_in_either_byte_order(tmp_path: Path) -> None:
+    path = tmp_path / "data.pkl"
+    path.write_bytes(pickle.dumps(np.array([258], ">i4")[0]))
+    assert read_plain_pickle(path) == 258
+
+
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
         ({"edge_types": [0, 1]}, r"edge_index has the shape \(2, 3\)"),
         ({"edge_index": [[1, 1, 7], [2, 0, 1]]}, "not in node_info"),
         ({"node_types": [0, 1]}, "3 nodes"),
-        ({"node_types": [0, 1, 9]}, "node_types holds 9"),
-        ({"edge_types": [0, 1, 5]}, "edge_types holds 5"),
+        ({"node_types": [0, 1, 9]}, "node_types contains 9"),
+        ({"edge_types": [0, 1, 5]}, "edge_types contains 5"),
     ],
 )
 def test_parts_that_contradict_each_other_are_refused(tmp_path: Path, changed: dict[str, Any], reason: str) -> None:

@@ -12,7 +12,15 @@ import rdflib
 from sparql_endpoint import Endpoint, serve
 
 from triplecheck.kg.errors import GraphUnavailableError, UserError
-from triplecheck.kg.sparql import HttpClient, Kind, Limits, OxigraphClient, QueryRefusedError, RdflibClient, Term
+from triplecheck.kg.sparql import (
+    HttpClient,
+    OxigraphClient,
+    QueryLimits,
+    QueryRefusedError,
+    RdflibClient,
+    Term,
+    TermKind,
+)
 from triplecheck.kg.types import XSD
 
 TURTLE = '<http://e/a> <http://e/p> <http://e/b>, "x"@en, 5, [] .'
@@ -37,11 +45,11 @@ def test_all_clients_give_the_same_terms(store: pyoxigraph.Store, endpoint: Endp
     for client in (OxigraphClient(store), RdflibClient(graph), HttpClient(endpoint.address + "/sparql")):
         rows = client.select(ALL)
         assert all(set(row) == {"y"} for row in rows)
-        named = {row["y"] for row in rows if row["y"].kind is not Kind.BLANK}
+        named = {row["y"] for row in rows if row["y"].kind is not TermKind.BLANK}
         assert named == {
-            Term(Kind.IRI, "http://e/b"),
-            Term(Kind.LITERAL, "x", XSD + "string", "en"),
-            Term(Kind.LITERAL, "5", XSD + "integer"),
+            Term(TermKind.IRI, "http://e/b"),
+            Term(TermKind.LITERAL, "x", XSD + "string", "en"),
+            Term(TermKind.LITERAL, "5", XSD + "integer"),
         }
         assert len(rows) == 4
         client.close()
@@ -55,20 +63,20 @@ def test_a_malformed_query_is_refused(store: pyoxigraph.Store, endpoint: Endpoin
 
 def test_too_many_solutions_are_an_error_and_not_a_shorter_answer(store: pyoxigraph.Store, endpoint: Endpoint) -> None:
     graph = rdflib.Graph().parse(data=TURTLE, format="turtle")
-    few = Limits(rows=3)
+    few = QueryLimits(rows=3)
     for client in (
         OxigraphClient(store, few),
         RdflibClient(graph, few),
         HttpClient(endpoint.address + "/sparql", few),
     ):
-        with pytest.raises(GraphUnavailableError, match=r"more than 3 solutions.*Limits\.rows"):
+        with pytest.raises(GraphUnavailableError, match=r"more than 3 solutions.*QueryLimits\.rows"):
             client.select(ALL)
 
 
 def test_an_engine_in_process_is_held_to_its_time() -> None:
     store = pyoxigraph.Store()
     store.bulk_load(b"".join(b"<e:%d> <e:p> <e:%d> .\n" % (i, i) for i in range(2000)), pyoxigraph.RdfFormat.N_TRIPLES)
-    client = OxigraphClient(store, Limits(seconds=0.05))
+    client = OxigraphClient(store, QueryLimits(seconds=0.05))
     with pytest.raises(GraphUnavailableError, match=r"no answer within 0\.05 s"):
         client.select("SELECT * WHERE { ?a ?b ?c . ?d ?e ?f }")
 
@@ -82,9 +90,9 @@ def test_long_queries_go_by_post(endpoint: Endpoint) -> None:
 
 @pytest.mark.parametrize("path", ["slow", "trickle"])
 def test_a_slow_endpoint_is_given_up(endpoint: Endpoint, path: str) -> None:
-    client = HttpClient(f"{endpoint.address}/{path}", Limits(seconds=0.3))
+    client = HttpClient(f"{endpoint.address}/{path}", QueryLimits(seconds=0.3))
     start = time.monotonic()
-    with pytest.raises(GraphUnavailableError, match=rf"/{path}: no answer within 0\.3 s.*Limits\.seconds"):
+    with pytest.raises(GraphUnavailableError, match=rf"/{path}: no answer within 0\.3 s.*QueryLimits\.seconds"):
         client.select(ALL)
     assert time.monotonic() - start < 3
 
@@ -94,13 +102,13 @@ def test_a_slow_endpoint_is_given_up(endpoint: Endpoint, path: str) -> None:
     [
         ("500", "failed on a query .*Engine out of memory"),
         ("502", "HTTP 502 .*try again later"),
-        ("429", "HTTP 429 .*pause"),
+        ("429", "HTTP 429 .*try again later"),
         ("403", "HTTP 403 .*user and password"),
-        ("404", "check the address"),
-        ("html", "text/html instead of SPARQL results.*sign in.*address"),
-        ("cut", "broke the connection off"),
-        ("partly", "answers in part only .*S1TAT"),
-        ("capped", "cuts answers off at 4 rows"),
+        ("404", "check the URL"),
+        ("html", "text/html instead of SPARQL results.*sign in.*URL"),
+        ("cut", "closed the connection"),
+        ("partly", "returns a part of the results .*S1TAT"),
+        ("capped", "truncates results at 4 rows"),
     ],
 )
 def test_failures_name_the_endpoint_and_the_way_out(endpoint: Endpoint, path: str, message: str) -> None:
@@ -113,21 +121,21 @@ def test_an_answer_below_the_cap_of_the_endpoint_is_whole(endpoint: Endpoint) ->
 
 
 def test_a_reply_may_be_too_large(endpoint: Endpoint) -> None:
-    with pytest.raises(GraphUnavailableError, match=r"more than 100 bytes.*Limits\.bytes"):
-        HttpClient(endpoint.address + "/sparql", Limits(bytes=100)).select(ALL)
+    with pytest.raises(GraphUnavailableError, match=r"more than 100 bytes.*QueryLimits\.bytes"):
+        HttpClient(endpoint.address + "/sparql", QueryLimits(bytes=100)).select(ALL)
 
 
 def test_a_refused_connection() -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{closed.getsockname()[1]}/sparql"
-    with pytest.raises(GraphUnavailableError, match=f"^{address} is out of reach .*check the address"):
+    with pytest.raises(GraphUnavailableError, match=f"^{address} is not reachable .*check the URL"):
         HttpClient(address).select(ALL)
 
 
 @pytest.mark.parametrize("address", ["", "example.org/sparql", "file:///etc/hosts", "ftp://a/b", "http://"])
-def test_only_http_addresses_are_taken(address: str) -> None:
-    with pytest.raises(UserError, match="no address of a SPARQL endpoint"):
+def test_only_http_urls_are_accepted(address: str) -> None:
+    with pytest.raises(UserError, match="not the URL of a SPARQL endpoint"):
         HttpClient(address)
 
 

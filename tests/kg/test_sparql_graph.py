@@ -13,7 +13,7 @@ from sparql_endpoint import serve
 
 from triplecheck.kg.errors import GraphUnavailableError
 from triplecheck.kg.sparql import HttpClient, OxigraphClient, RdflibClient, SparqlClient, SparqlGraph, Term, Vocabulary
-from triplecheck.kg.sparql.client import Row
+from triplecheck.kg.sparql.client import Binding
 from triplecheck.kg.types import Direction, Literal
 
 EX = "http://example.org/"
@@ -53,7 +53,7 @@ class CountingClient:
         self.name, self.keeps_blank_nodes = client.name, client.keeps_blank_nodes
         self.asked: list[tuple[str, int]] = []
 
-    def select(self, query: str, bindings: Mapping[str, Term] | None = None) -> list[Row]:
+    def select(self, query: str, bindings: Mapping[str, Term] | None = None) -> list[Binding]:
         rows = self._client.select(query, bindings)
         self.asked.append((query, len(rows)))
         return rows
@@ -74,7 +74,7 @@ class TestBlankNodes:
             return graph_of(WITH_BLANK)
         return SparqlGraph(RdflibClient(rdflib.Graph().parse(data=WITH_BLANK, format="turtle")))
 
-    def test_in_process_they_are_entities_like_others(self, graph: SparqlGraph) -> None:
+    def test_in_process_they_are_ordinary_entities(self, graph: SparqlGraph) -> None:
         a, b, owns, made_by = node(graph, "a"), node(graph, "b"), relation(graph, "owns"), relation(graph, "made_by")
         (thing,) = set(graph.neighbors(a, owns).tolist()) - {node(graph, "c")}
         assert graph.node_id(thing).startswith("_:")
@@ -123,7 +123,7 @@ class TestCost:
         assert graph.contains_many(edges.heads, edges.relations, edges.tails).all()
         assert len(client.asked) == 9
 
-    def test_a_hub_is_not_sent_whole_where_there_is_a_limit(self) -> None:
+    def test_a_limit_keeps_a_hub_from_being_sent_completely(self) -> None:
         graph, client = counted("\n".join(f"ex:hub ex:has ex:n{i} . ex:n{i} ex:of ex:hub ." for i in range(2000)))
         edges = graph.expand([node(graph, "hub")], limit_per_node=5)
         assert (len(edges), edges.total) == (10, 4000)
@@ -156,7 +156,7 @@ class TestTypes:
 
     def test_a_store_too_slow_to_count_them_gives_those_of_a_sample(self, caplog: pytest.LogCaptureFixture) -> None:
         class Slow(CountingClient):
-            def select(self, query: str, bindings: Mapping[str, Term] | None = None) -> list[Row]:
+            def select(self, query: str, bindings: Mapping[str, Term] | None = None) -> list[Binding]:
                 if "ORDER BY" in query and "LIMIT 100000" not in query:
                     raise GraphUnavailableError("too slow")
                 return super().select(query, bindings)
@@ -231,7 +231,7 @@ class TestValues:
 
     def test_a_store_too_large_to_tell_is_asked_for_common_kinds(self, caplog: pytest.LogCaptureFixture) -> None:
         class Large(CountingClient):
-            def select(self, query: str, bindings: Mapping[str, Term] | None = None) -> list[Row]:
+            def select(self, query: str, bindings: Mapping[str, Term] | None = None) -> list[Binding]:
                 if "DATATYPE(?y) AS ?d" in query:
                     raise GraphUnavailableError("too slow")
                 return super().select(query, bindings)

@@ -38,7 +38,7 @@ def test_an_iri_keeps_between_its_brackets_or_is_refused(text: str) -> None:
     if is_iri(text):
         assert not set(iri(text)[1:-1]) & set('<>"{}|^`\\ \n\r\t')
     else:
-        with pytest.raises(ValueError, match="no IRI"):
+        with pytest.raises(ValueError, match="not an IRI"):
             iri(text)
 
 
@@ -54,5 +54,5 @@ def test_no_iris(text: str) -> None:
 
 def test_lone_surrogates_and_malformed_tags_are_refused() -> None:
     for arguments in (("\ud800",), ("a", "no iri"), ("a", XSD + "string", "en us"), ("a", XSD + "string", 'en"')):
-        with pytest.raises(ValueError, match=r"^no "):
+        with pytest.raises(ValueError, match=r"^not "):
             literal(*arguments)

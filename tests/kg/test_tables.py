@@ -59,7 +59,7 @@ class TestTriples:
         content = "subject\tpredicate\tobject\n"
         assert rows(read_triples(write(tmp_path / "a.tsv", content))) == [("subject", "predicate", "object")]
 
-    def test_a_header_stands_on_the_first_line_only(self, tmp_path: Path) -> None:
+    def test_a_header_is_only_on_the_first_line(self, tmp_path: Path) -> None:
         raw = read_triples(write(tmp_path / "a.tsv", TWO + "head\trelation\ttail\n"))
         assert rows(raw)[-1] == ("head", "relation", "tail")
 
@@ -157,8 +157,8 @@ class TestMalformed:
     @pytest.mark.parametrize(
         ("line", "reason"),
         [
-            (b"a\tr", "2 fields where 3 are expected"),
-            (b"a\tr\tb\tc", "4 fields where 3 are expected"),
+            (b"a\tr", "2 fields, 3 expected"),
+            (b"a\tr\tb\tc", "4 fields, 3 expected"),
             (b"a\t\tb", "empty relation"),
             (b"\tr\t ", "empty head, tail"),
             (b"a\tr\tb\x00", "NUL"),
@@ -176,7 +176,7 @@ class TestMalformed:
         assert reason in error.reason
         assert str(error).startswith(f"{tmp_path / name}:3: ")
 
-    def test_it_is_counted_with_its_reason_where_bad_lines_are_skipped(self, tmp_path: Path) -> None:
+    def test_a_skipped_line_is_counted_with_its_reason(self, tmp_path: Path) -> None:
         path = write(tmp_path / "a.tsv", TWO.encode() + b"a\tr\n" + TWO.encode() + b"\xff\xfe\tr\tb\n")
         raw = read_triples(path, skip_bad=True)
         assert rows(raw) == TWO_ROWS * 2
@@ -194,7 +194,7 @@ class TestMalformed:
         assert refusal(path).line == 2
         raw = read_triples(path, skip_bad=True)
         assert rows(raw) == [("a", "r", "b")]
-        assert [(bad.line, bad.reason) for bad in raw.skipped] == [(2, "a quote is opened and never closed")]
+        assert [(bad.line, bad.reason) for bad in raw.skipped] == [(2, "a quote is never closed")]
 
     def test_a_quote_within_a_field_is_text(self, tmp_path: Path) -> None:
         path = write(tmp_path / "a.csv", 'disk,size,5"\nb,r\ndisk,size,"8"" or\n5"""\n')
@@ -331,7 +331,7 @@ class TestDescriptions:
 
     def test_a_malformed_line_of_a_table_is_refused(self, tmp_path: Path) -> None:
         path = write(tmp_path / "e.tsv", "id\tlabel\nQ1\tAda\nQ2\n")
-        with pytest.raises(ReadError, match="2 are expected") as caught:
+        with pytest.raises(ReadError, match="2 expected") as caught:
             read_entities(path)
         assert caught.value.line == 3
 

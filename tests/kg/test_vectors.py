@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from triplecheck.kg._half import as_float32
+from triplecheck.kg._arrays import as_float32
 from triplecheck.kg.errors import KnowledgeBaseError
 from triplecheck.kg.vectors import VectorIndex
 
@@ -66,7 +66,7 @@ def test_only_rows_within_are_answered(index: VectorIndex) -> None:
     assert [everything[row] for row in rows.tolist()] == scores.tolist()
 
 
-def test_fewer_come_where_fewer_are_to_be_had(index: VectorIndex) -> None:
+def test_fewer_are_returned_if_there_are_fewer(index: VectorIndex) -> None:
     assert index.search(QUERIES[0], 10, np.array([3, 1]))[0].shape == (2,)
     assert index.search(QUERIES[:3], 10, np.array([], np.int64))[1].shape == (3, 0)
     assert index.search(QUERIES[0], 0)[0].shape == (0,)

@@ -12,7 +12,7 @@ from sparql_endpoint import serve
 
 from triplecheck.kg.linking import Linker
 from triplecheck.kg.sparql import HttpClient, OxigraphClient, SparqlClient, SparqlGraph, SparqlLinker, Term
-from triplecheck.kg.sparql.client import Row
+from triplecheck.kg.sparql.client import Binding
 from triplecheck.programs import Sources, replay
 
 TEACHER = "What was the nationality of Bernhard Heiden's teacher?"
@@ -26,7 +26,7 @@ class CountingClient:
         self.name, self.keeps_blank_nodes = client.name, client.keeps_blank_nodes
         self.asked = 0
 
-    def select(self, query: str, bindings: Mapping[str, Term] | None = None) -> list[Row]:
+    def select(self, query: str, bindings: Mapping[str, Term] | None = None) -> list[Binding]:
         self.asked += 1
         return self._client.select(query, bindings)
 

@@ -10,7 +10,7 @@ from program_parts import PREFIXES, WORLD, fields
 from text_parts import PUPILS, build_text_world
 
 from triplecheck.kg import KnowledgeBase, UserError, build
-from triplecheck.kg.plausibility import Grounder, Judge, Plausibility, Verdict
+from triplecheck.kg.plausibility import GraphJudge, Grounder, Plausibility, TripleVerdict
 from triplecheck.kg.readers import read_graph
 from triplecheck.lms import BudgetExceededError, session
 from triplecheck.lms.budget import Budget
@@ -20,18 +20,22 @@ from triplecheck.programs.know3rag.reliability import NameLinker
 from triplecheck.programs.verify import Verified, Verifier, to_json
 
 STATEMENTS = {
-    ("Bernhard Heiden", "student of", "Paul Hindemith"): Verdict.IN_GRAPH,
-    ("Paul Hindemith", "student of", "Bernhard Heiden"): Verdict.IN_GRAPH,  # the graph has it the other way round
-    ("Paul Hindemith", "born in", "Frankfurt"): Verdict.CONTRADICTED,
-    ("Paul Hindemith", "born in", "Germany"): Verdict.PLAUSIBLE,  # Hanau lies there
-    ("Paul Hindemith", "instrument", "basketball"): Verdict.UNKNOWN,
-    ("Paul Hindemith", "date of birth", "16 November 1895"): Verdict.IN_GRAPH,  # as people write it
-    ("Paul Hindemith", "date of birth", "17 November 1895"): Verdict.UNKNOWN,  # of too few is a date of birth known
-    ("Paul Hindemith", "not born in", "Frankfurt"): Verdict.UNKNOWN,  # the graph denies nothing
-    ("Paul Hindemith", "born in", "1910-08-24"): Verdict.UNKNOWN,  # no place, but no other place either
-    ("Nobody Known", "born in", "Hanau"): Verdict.UNKNOWN,
-    ("Paul Hindemith", "born in", "Atlantis"): Verdict.UNKNOWN,
-    ("Paul Hindemith", "sang with", "Lukas Foss"): Verdict.UNKNOWN,
+    ("Bernhard Heiden", "student of", "Paul Hindemith"): TripleVerdict.IN_GRAPH,
+    ("Paul Hindemith", "student of", "Bernhard Heiden"): TripleVerdict.IN_GRAPH,  # the graph has it the other way round
+    ("Paul Hindemith", "born in", "Frankfurt"): TripleVerdict.CONTRADICTED,
+    ("Paul Hindemith", "born in", "Germany"): TripleVerdict.PLAUSIBLE,  # Hanau lies there
+    ("Paul Hindemith", "instrument", "basketball"): TripleVerdict.UNKNOWN,
+    ("Paul Hindemith", "date of birth", "16 November 1895"): TripleVerdict.IN_GRAPH,  # as people write it
+    (
+        "Paul Hindemith",
+        "date of birth",
+        "17 November 1895",
+    ): TripleVerdict.UNKNOWN,  # of too few is a date of birth known
+    ("Paul Hindemith", "not born in", "Frankfurt"): TripleVerdict.UNKNOWN,  # the graph denies nothing
+    ("Paul Hindemith", "born in", "1910-08-24"): TripleVerdict.UNKNOWN,  # no place, but no other place either
+    ("Nobody Known", "born in", "Hanau"): TripleVerdict.UNKNOWN,
+    ("Paul Hindemith", "born in", "Atlantis"): TripleVerdict.UNKNOWN,
+    ("Paul Hindemith", "sang with", "Lukas Foss"): TripleVerdict.UNKNOWN,
 }
 
 
@@ -48,11 +52,11 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> Sources:
     return Sources.of(build_text_world(tmp_path_factory.mktemp("embedded"), embedded=True))
 
 
-def judge_of(sources: Sources, **options: Any) -> tuple[Grounder, Judge]:
+def judge_of(sources: Sources, **options: Any) -> tuple[Grounder, GraphJudge]:
     base = sources.knowledge_base
     assert base is not None
     ranks = None if base.embeddings is None else Plausibility.of(base, "tail_rank")
-    return Grounder(base.graph, NameLinker(base.linker)), Judge(base.graph, ranks, **options)
+    return Grounder(base.graph, NameLinker(base.linker)), GraphJudge(base.graph, ranks, **options)
 
 
 def read(sources: Sources, text: str, *lines: str) -> Verified:
@@ -62,7 +66,7 @@ def read(sources: Sources, text: str, *lines: str) -> Verified:
 
 
 @pytest.mark.parametrize(("statement", "verdict"), STATEMENTS.items(), ids=" ".join)
-def test_verdicts(plain: Sources, statement: tuple[str, str, str], verdict: Verdict) -> None:
+def test_verdicts(plain: Sources, statement: tuple[str, str, str], verdict: TripleVerdict) -> None:
     grounder, judge = judge_of(plain)
     (grounded,) = grounder.ground([statement])
     judged = judge.judge(grounded)
@@ -82,7 +86,7 @@ def test_another_value_of_a_functional_relation_is_a_contradiction(plain: Source
     grounder, judge = judge_of(plain, heads=1)
     (grounded,) = grounder.ground([("Paul Hindemith", "date of birth", "17 November 1895")])
     judged = judge.judge(grounded)
-    assert judged.verdict is Verdict.CONTRADICTED
+    assert judged.verdict is TripleVerdict.CONTRADICTED
     assert [plain.graph.label(tail) for _, _, tail in judged.evidence] == ["1895-11-16"]
 
 
@@ -90,15 +94,15 @@ def test_functional_is_inferred_from_the_data(plain: Sources) -> None:
     base = plain.knowledge_base
     assert base is not None
     relation = {base.graph.relation(n).label: n for n in range(base.graph.num_relations)}
-    assert Judge(base.graph).is_functional(relation["born in"])
-    assert not Judge(base.graph).is_functional(relation["instrument"])  # one of two heads has two
-    assert not Judge(base.graph).is_functional(relation["country"])  # two heads tell nothing
-    assert Judge(base.graph, heads=2).is_functional(relation["country"])
-    assert not Judge(base.graph, heads=2, functional=0.6).is_functional(relation["instrument"])
+    assert GraphJudge(base.graph).is_functional(relation["born in"])
+    assert not GraphJudge(base.graph).is_functional(relation["instrument"])  # one of two heads has two
+    assert not GraphJudge(base.graph).is_functional(relation["country"])  # two heads tell nothing
+    assert GraphJudge(base.graph, heads=2).is_functional(relation["country"])
+    assert not GraphJudge(base.graph, heads=2, functional=0.6).is_functional(relation["instrument"])
 
 
 def test_with_embeddings_what_the_graph_does_not_say_is_ranked(embedded: Sources) -> None:
-    for share, verdict in ((1.0, Verdict.PLAUSIBLE), (-1.0, Verdict.IMPLAUSIBLE)):
+    for share, verdict in ((1.0, TripleVerdict.PLAUSIBLE), (-1.0, TripleVerdict.IMPLAUSIBLE)):
         grounder, judge = judge_of(embedded, plausible=share)
         judged = judge.judge(grounder.ground([("Lukas Foss", "instrument", "viola")])[0])
         assert judged.verdict is verdict

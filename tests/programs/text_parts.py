@@ -15,7 +15,7 @@ from program_parts import PREFIXES, WORLD, fields
 from triplecheck.kg import KnowledgeBase, build
 from triplecheck.kg.documents import Document
 from triplecheck.kg.embedding import TrainingOptions
-from triplecheck.kg.embedding.install import train_into
+from triplecheck.kg.embedding.embeddings import train_into
 from triplecheck.kg.readers import read_graph
 from triplecheck.lms import Roles, session
 from triplecheck.lms.engines import messages_of
