@@ -16,11 +16,12 @@ from typing import Any
 import dspy
 from dspy.adapters.types.base_type import Type
 from dspy.adapters.utils import apply_output_field_defaults, format_field_value
+from dspy.streaming import StreamListener as _StreamListener
 from dspy.utils.exceptions import AdapterParseError
 
 from triplecheck.kg.errors import UserError
 from triplecheck.lms.metering import reply_was_cut
-from triplecheck.lms.sections import COMPLETED, HEADER, is_completed, split_fields
+from triplecheck.lms.prompt import COMPLETED, HEADER, is_completed, split_fields
 from triplecheck.lms.values import hint, is_list, read, render, render_numbered
 
 _LONGEST_REPEATED_REPLY = 2_000
@@ -195,3 +196,16 @@ def _render_input(field: Any, value: Any) -> str:
         text = str(format_field_value(field_info=field, value=value))
     # What comes from a graph or a document must not pass for a header.
     return _OPENING.sub("[ [", text)
+
+
+class StreamListener(_StreamListener):
+    """A `dspy.streaming.StreamListener` that also works inside a session.
+
+    DSPy looks up how fields begin and end by the name of the adapter's class and refuses names that it
+    does not know. The session's `TolerantAdapter` has fields headed as `dspy.ChatAdapter` has them.
+    What it forgives beyond that, such as a bold header, is not streamed: the prediction at the end holds it.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.adapter_identifiers[TolerantAdapter.__name__] = self.adapter_identifiers["ChatAdapter"]

@@ -12,10 +12,9 @@ from dspy.utils.exceptions import AdapterParseError, LMError
 
 from triplecheck.kg.errors import TriplecheckError
 from triplecheck.lms.adapter import TolerantAdapter
-from triplecheck.lms.failures import explain
 from triplecheck.lms.ledger import Ledger
 from triplecheck.lms.metering import price_of
-from triplecheck.lms.predict import problem_of
+from triplecheck.lms.predict import explain, problem_of
 from triplecheck.lms.resolve import language_model
 
 

@@ -10,6 +10,8 @@ from typing import Protocol, runtime_checkable
 
 from dspy.lm15 import Message, Request, Response, TextPart, Usage
 
+from triplecheck import signatures
+
 
 @runtime_checkable
 class EmbeddedEngine(Protocol):
@@ -49,8 +51,8 @@ class AsyncEngine:
         return self
 
 
-def code_hash(module: str, beside: Sequence[str] = ("prompt.py", "sections.py", "values.py")) -> str:
-    """A hash of an engine's code: the modules of its package, and some beside it.
+def code_hash(module: str, beside: Sequence[str] = ("prompt.py", "values.py")) -> str:
+    """A hash of an engine's code: the modules of its package, some beside it, and the steps with their notation.
 
     Args:
         module: `__file__` of one of the package.
@@ -58,7 +60,8 @@ def code_hash(module: str, beside: Sequence[str] = ("prompt.py", "sections.py", 
     """
     here = Path(module).parent
     digest = hashlib.sha256()
-    for path in (*sorted(here.glob("*.py")), *(here.parent / name for name in beside)):
+    steps = Path(signatures.__file__).parent
+    for path in (*sorted(here.glob("*.py")), *(here.parent / name for name in beside), *sorted(steps.glob("*.py"))):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 

@@ -1,13 +1,127 @@
-"""The ledger: one row per role and model, written by every call, read by budgets and reports."""
+"""Usage, budgets and the ledger: what calls to language models took, and what they may take."""
 
 from __future__ import annotations
 
+import math
 import threading
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from triplecheck.lms.budget import Budget
-from triplecheck.lms.usage import Usage, total
+from triplecheck.kg.errors import UserError
+from triplecheck.lms.errors import BudgetExceededError
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a set of calls took.
+
+    `calls` counts every call that was started, answered from the cache or not, so that a run counts
+    the same with a cold and with a warm cache; tokens and dollars count only what was newly made.
+    """
+
+    calls: int = 0
+    """Calls started; a repetition after an unreadable reply is a call of its own."""
+    cached_calls: int = 0
+    """Those of `calls` that DSPy's cache answered: no tokens, no money."""
+    failed_calls: int = 0
+    """Those of `calls` that ended in an error."""
+    unpriced_calls: int = 0
+    """Those of `calls` that cost an unknown amount: their price is in no table."""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    seconds: float = 0.0
+    """Sum of the calls' durations; calls side by side add up to more than the clock shows."""
+    dollars: float = 0.0
+    """Sum of the known prices (estimates from the price table of LiteLLM and DSPy)."""
+    by_role: Mapping[str, Usage] = field(default_factory=dict, hash=False)
+    by_model: Mapping[str, Usage] = field(default_factory=dict, hash=False)
+
+    @property
+    def tokens(self) -> int:
+        """Prompt and completion tokens together."""
+        return self.prompt_tokens + self.completion_tokens
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain numbers, with one level of `by_role` and `by_model` where there is any."""
+        row: dict[str, Any] = {
+            "calls": self.calls,
+            "cached_calls": self.cached_calls,
+            "failed_calls": self.failed_calls,
+            "unpriced_calls": self.unpriced_calls,
+            "prompt_tokens": self.prompt_tokens,
+            "completion_tokens": self.completion_tokens,
+            "seconds": round(self.seconds, 6),
+            "dollars": self.dollars,
+        }
+        for name, parts in (("by_role", self.by_role), ("by_model", self.by_model)):
+            if parts:
+                row[name] = {key: part.to_json() for key, part in sorted(parts.items())}
+        return row
+
+
+def total(parts: Mapping[str, Usage] | list[Usage]) -> Usage:
+    """The sum of some usages, without their parts."""
+    rows = list(parts.values()) if isinstance(parts, Mapping) else parts
+    return Usage(
+        calls=sum(row.calls for row in rows),
+        cached_calls=sum(row.cached_calls for row in rows),
+        failed_calls=sum(row.failed_calls for row in rows),
+        unpriced_calls=sum(row.unpriced_calls for row in rows),
+        prompt_tokens=sum(row.prompt_tokens for row in rows),
+        completion_tokens=sum(row.completion_tokens for row in rows),
+        seconds=sum(row.seconds for row in rows),
+        dollars=sum(row.dollars for row in rows),
+    )
+
+
+LIMITS = ("calls", "tokens", "seconds", "dollars")
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Hard limits on what a session spends; None is no limit.
+
+    A limit is looked at before each call: the call that would start when a limit is used up is not
+    made. Calls already under way are finished, so tokens, seconds and dollars may end above the limit
+    by what those calls take; the number of calls never does.
+
+    Raises:
+        UserError: a limit is negative or not a number.
+    """
+
+    calls: int | None = None
+    """Calls started, answered from the cache or not."""
+    tokens: int | None = None
+    """Prompt and completion tokens newly made."""
+    seconds: float | None = None
+    """Sum of the calls' durations."""
+    dollars: float | None = None
+    """Money newly spent. Only models whose price is known are called under such a limit."""
+
+    def __post_init__(self) -> None:
+        for name in LIMITS:
+            allowed = getattr(self, name)
+            if allowed is not None and (isinstance(allowed, bool) or not math.isfinite(allowed) or allowed < 0):
+                raise UserError(f"a budget of {allowed!r} {name} makes no sense: give a number from 0, or leave it out")
+
+    def check(self, usage: Usage) -> None:
+        """Raise `BudgetExceededError` if after `usage` no further call may start."""
+        for name in LIMITS:
+            allowed = getattr(self, name)
+            used = getattr(usage, name)
+            if allowed is not None and used >= allowed:
+                raise BudgetExceededError(
+                    f"the budget of {allowed:g} {name} is used up ({_spent(usage)}): no further call to a language "
+                    f"model is made; raise the limit on {name} or ask for less",
+                    limit=name,
+                    allowed=allowed,
+                    used=used,
+                )
+
+
+def _spent(usage: Usage) -> str:
+    return f"{usage.calls} calls, {usage.tokens} tokens, {usage.seconds:.1f} s, ${usage.dollars:.4f} so far"
 
 
 @dataclass(frozen=True)

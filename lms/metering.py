@@ -1,9 +1,4 @@
-"""Metering: every call through a `MeteredLM` is checked against the budget and written to the ledger.
-
-DSPy tells two things apart in two places, and both are needed here: `settings.usage_tracker` hears of
-new tokens only (a reply from the cache is not reported), and `update_history` sees the whole entry of
-a call, with its cost and why the reply ended.
-"""
+"""Metering: every call of a language model is counted in the ledger of its session, with its price."""
 
 from __future__ import annotations
 
@@ -11,14 +6,46 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 import dspy
+from dspy.clients.model_metadata import model_info
 from dspy.lm15 import Response
 
 from triplecheck.kg.errors import UserError
 from triplecheck.lms.ledger import Ledger, Spent
-from triplecheck.lms.prices import FREE, Price, price
+
+
+@dataclass(frozen=True)
+class Price:
+    """Dollars per token."""
+
+    prompt: float
+    completion: float
+
+    def of(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """Dollars for so many tokens."""
+        return self.prompt * prompt_tokens + self.completion * completion_tokens
+
+
+FREE = Price(0.0, 0.0)
+"""An embedded engine runs on one's own machine: no money per token."""
+
+
+def price(model: str) -> Price | None:
+    """The price of a LiteLLM model string; None where the table does not know it.
+
+    The table's current version is fetched once per process where the network allows; set
+    `LITELLM_LOCAL_MODEL_COST_MAP=True` for the one that came with the installation.
+    """
+    provider, separator, name = model.partition("/")
+    info = model_info(provider, name) if separator else model_info("openai", model)
+    prompt, completion = info.get("input_cost_per_token"), info.get("output_cost_per_token")
+    if not isinstance(prompt, int | float) or not isinstance(completion, int | float):
+        return None
+    return Price(float(prompt), float(completion))
+
 
 OTHER = "other"
 """The role of calls that no `RolePredict` makes, such as those of an optimizer that rewrites prompts."""

@@ -68,7 +68,7 @@ class Resolver:
         return self._extractive
 
     def _local_model(self, model: str, options: dict[str, Any]) -> MeteredLM:
-        from triplecheck.lms.local.config import LocalConfig
+        from triplecheck.lms.local.backend import LocalConfig
         from triplecheck.lms.local.engine import LocalEngine
 
         backend, _, name = model.partition("/")

@@ -15,11 +15,9 @@ import numpy as np
 from dspy.lm15 import ContextLengthError
 
 from triplecheck.lms.errors import ModelUnavailableError
-from triplecheck.lms.local.backend import TAIL, Generated, Prompt, room_for_reply, until_stop
-from triplecheck.lms.local.config import LocalConfig
+from triplecheck.lms.local.backend import TAIL, Generated, LocalConfig, Prompt, room_for_reply, until_stop
 from triplecheck.lms.local.gguf_lora import write_gguf_lora
-from triplecheck.lms.local.guide import Guide, likeliest
-from triplecheck.lms.local.vocabulary import LlamaVocabulary
+from triplecheck.lms.local.guide import Guide, LlamaVocabulary, likeliest
 from triplecheck.lms.local.weights import Weights
 
 _END = "<|im_end|>"

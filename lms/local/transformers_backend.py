@@ -11,10 +11,8 @@ from typing import Any
 from dspy.lm15 import ContextLengthError
 
 from triplecheck.lms.errors import ModelUnavailableError
-from triplecheck.lms.local.backend import TAIL, Generated, Prompt, room_for_reply, until_stop
-from triplecheck.lms.local.config import LocalConfig
-from triplecheck.lms.local.guide import Guide, likeliest
-from triplecheck.lms.local.vocabulary import TokenizerVocabulary
+from triplecheck.lms.local.backend import TAIL, Generated, LocalConfig, Prompt, room_for_reply, until_stop
+from triplecheck.lms.local.guide import Guide, TokenizerVocabulary, likeliest
 from triplecheck.lms.local.weights import Weights
 
 

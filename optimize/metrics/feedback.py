@@ -25,7 +25,7 @@ def score_call(row: TraceRow, case: Case) -> Scored | None:
     predictor, inputs, outputs = row
     if not isinstance(outputs, dspy.Prediction):
         return Scored(0.0, "The reply could not be read. ")
-    metric = step_metric(predictor.signature.output_fields)
+    metric = step_metric(predictor.signature)
     return None if metric is None else metric(StepCall(inputs, dict(outputs.items())), case)
 
 

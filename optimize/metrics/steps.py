@@ -1,8 +1,6 @@
-"""Which metric scores which step: looked up by a signature's output fields, which no two steps share."""
+"""Which metric scores which step."""
 
 from __future__ import annotations
-
-from collections.abc import Iterable
 
 import dspy
 
@@ -20,8 +18,9 @@ from triplecheck.optimize.metrics.relevance import (
 )
 from triplecheck.optimize.metrics.scored import StepMetric
 from triplecheck.optimize.metrics.triples import extracts_triples, writes_patterns
+from triplecheck.signatures import Step, step_of
 
-_METRICS: dict[type[dspy.Signature], StepMetric] = {
+_METRICS: dict[type[Step], StepMetric] = {
     steps.NameTopics: names_topics("topics"),
     steps.ExtractKeywords: names_topics("keywords"),
     steps.SelectPaths: keeps_paths("keep"),
@@ -46,9 +45,9 @@ _METRICS: dict[type[dspy.Signature], StepMetric] = {
     steps.AnswerWithReferences: answers_in("answer"),
     steps.AnswerWithTriples: answers_in("answer"),
 }
-_BY_OUTPUTS = {tuple(signature.output_fields): metric for signature, metric in _METRICS.items()}
 
 
-def step_metric(outputs: Iterable[str]) -> StepMetric | None:
-    """The metric of the step with these output fields; None where a step alone cannot be scored."""
-    return _BY_OUTPUTS.get(tuple(outputs))
+def step_metric(signature: type[dspy.Signature]) -> StepMetric | None:
+    """The metric of a step; None where a step alone cannot be scored."""
+    step = step_of(signature)
+    return None if step is None else _METRICS.get(step)

@@ -8,6 +8,6 @@ Each reply is computed from its prompt, the graph and the right answer: one modu
 """
 
 from triplecheck.optimize.traces.gold.engine import NAME, GoldEngine, check_computable, gold_engine, uncomputable
-from triplecheck.optimize.traces.gold.reply import Reply
+from triplecheck.optimize.traces.gold.reply import GoldReply
 
-__all__ = ["NAME", "GoldEngine", "Reply", "check_computable", "gold_engine", "uncomputable"]
+__all__ = ["NAME", "GoldEngine", "GoldReply", "check_computable", "gold_engine", "uncomputable"]

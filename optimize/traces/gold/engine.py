@@ -19,15 +19,16 @@ from triplecheck.evals.questions_file import question_row
 from triplecheck.kg import UserError
 from triplecheck.lms import TolerantAdapter, register_engine, unregister_engine
 from triplecheck.lms.engines import code_hash, messages_of, reply
-from triplecheck.lms.prompt import Prompt, read_request
-from triplecheck.optimize.traces.gold.detours import with_detours
+from triplecheck.lms.prompt import ForeignPromptError, Prompt, read_request
+from triplecheck.optimize.traces.gold.distractors import with_distractors
 from triplecheck.optimize.traces.gold.known import GoldQuestion, Known
 from triplecheck.optimize.traces.gold.planning import mended
-from triplecheck.optimize.traces.gold.reply import Reply
-from triplecheck.optimize.traces.gold.steps import by_graph, solver, why_not
+from triplecheck.optimize.traces.gold.reply import GoldReply
+from triplecheck.optimize.traces.gold.steps import KNOWN, by_graph, solver, why_not
 from triplecheck.optimize.traces.gold_paths import GoldPath, found_paths, given_paths
 from triplecheck.optimize.traces.recording import Call
 from triplecheck.programs import Program, Sources
+from triplecheck.signatures import Step, step_of
 
 NAME = "gold"
 _DEFAULT_HOPS = 2
@@ -42,44 +43,51 @@ class GoldEngine:
         sources: what the program reads from.
         questions: with their answers; of two with the same words the first counts.
         hops: how far from the topics answers are looked for.
-        detours: paths and facts that are kept beside the right ones, see `optimize.traces.gold.detours`.
+        distractors: paths and facts that are kept beside the right ones, see `optimize.traces.gold.distractors`.
     """
 
-    def __init__(self, sources: Sources, questions: Sequence[Question], hops: int, detours: int = 0) -> None:
-        self._sources, self._hops, self._detours = sources, hops, detours
+    def __init__(self, sources: Sources, questions: Sequence[Question], hops: int, distractors: int = 0) -> None:
+        self._sources, self._hops, self._distractors = sources, hops, distractors
         self._names: Names = linker_names(sources.linker)
         self._questions = {_words(question.question): question for question in reversed(questions)}
         self._known = functools.lru_cache(_KEPT)(self._known_of)
-        self.fingerprint = _fingerprint(sources, questions, hops, detours)
+        self.fingerprint = _fingerprint(sources, questions, hops, distractors)
         """Hash of this code and of what is known: other replies must not be served from a cache."""
 
     def complete(self, request: Request) -> Response:
-        """Reply to one step.
+        """GoldReply to one step.
 
         Raises:
             InvalidRequestError: it belongs to no known question, or its reply cannot be computed.
         """
         messages = messages_of(request)
-        prompt = read_request([m["content"] for m in messages if m["role"] == "user"])
-        right = self.reply(prompt)
+        prompt = read_request([(message["role"], message["content"]) for message in messages])
+        try:
+            step = prompt.step(KNOWN)
+        except ForeignPromptError as error:
+            raise InvalidRequestError(f"the gold engine cannot answer this prompt: {error}") from error
+        right = self.reply(step, prompt)
         if right is None:
-            raise InvalidRequestError("no right reply can be computed to this step")
-        text = with_detours(right, prompt, self._detours).text
+            raise InvalidRequestError(f"no right reply to this prompt of {step.__name__} can be computed")
+        text = with_distractors(step, right, prompt, self._distractors).text
         size = sum(len(message["content"]) for message in messages)
         tokens = size // _CHARACTERS_PER_TOKEN, len(text) // _CHARACTERS_PER_TOKEN
         return reply(request, text, prompt_tokens=tokens[0], completion_tokens=tokens[1])
 
-    def reply_to(self, call: Call) -> Reply | None:
+    def reply_to(self, call: Call) -> GoldReply | None:
         """The right reply to a step that was taken, by whomever."""
+        step = step_of(call.signature)
+        if step is None:
+            return None
         content = TolerantAdapter().format(call.signature, [], call.inputs)[-1]["content"]
-        return self.reply(read_request([str(content)]))
+        return self.reply(step, read_request([("user", str(content))]))
 
-    def reply(self, prompt: Prompt) -> Reply | None:
-        """The right reply to a step; None where it cannot be computed."""
+    def reply(self, step: type[Step], prompt: Prompt) -> GoldReply | None:
+        """The right reply to a prompt of a step; None where it cannot be computed."""
         words = _words(prompt.text("question"))
-        solve = solver(prompt) if self._question(words) is not None else None
+        solve = solver(step) if self._question(words) is not None else None
         if solve is None:
-            return by_graph(prompt, self._sources.graph, self._names)
+            return by_graph(step, prompt, self._sources.graph, self._names)
         return solve(self._known(words), prompt)
 
     def has_paths(self, question: Question) -> bool:
@@ -148,10 +156,12 @@ def check_computable(program: Program) -> None:
 
 
 @contextmanager
-def gold_engine(program: Program, questions: Sequence[Question], detours: int = 0) -> Iterator[tuple[str, GoldEngine]]:
+def gold_engine(
+    program: Program, questions: Sequence[Question], distractors: int = 0
+) -> Iterator[tuple[str, GoldEngine]]:
     """The engine for a program's questions, and the model string under which it is known inside."""
     hops = getattr(program, "hops", getattr(program, "depth", _DEFAULT_HOPS))
-    engine = GoldEngine(program.sources, questions, hops, detours)
+    engine = GoldEngine(program.sources, questions, hops, distractors)
     name = f"{NAME}-{engine.fingerprint}"
     register_engine(name, engine)
     try:
@@ -160,11 +170,11 @@ def gold_engine(program: Program, questions: Sequence[Question], detours: int = 
         unregister_engine(name)
 
 
-def _fingerprint(sources: Sources, questions: Sequence[Question], hops: int, detours: int) -> str:
+def _fingerprint(sources: Sources, questions: Sequence[Question], hops: int, distractors: int) -> str:
     base, graph = sources.knowledge_base, sources.graph
     about = base.manifest.content_hash if base else [graph.num_nodes, graph.num_relations, graph.num_triples]
     code = code_hash(__file__, ["gold_paths.py"])
-    return digest([code, about, hops, detours, [question_row(question) for question in questions]])[:16]
+    return digest([code, about, hops, distractors, [question_row(question) for question in questions]])[:16]
 
 
 def _words(question: str) -> str:

@@ -8,7 +8,7 @@ from triplecheck.lms.prompt import Prompt
 from triplecheck.optimize.traces.gold.answering import NO_ANSWER, answer_from_facts, leading_facts
 from triplecheck.optimize.traces.gold.known import Known
 from triplecheck.optimize.traces.gold.planning import leading
-from triplecheck.optimize.traces.gold.reply import Reply
+from triplecheck.optimize.traces.gold.reply import GoldReply
 from triplecheck.optimize.traces.gold_paths import GoldPath
 from triplecheck.signatures.notation import read_facts, read_path, write_reached
 
@@ -16,13 +16,13 @@ _UNKNOWN = "unknown"
 _FOUND = 3  # names in a finding
 
 
-def score_relations(known: Known, prompt: Prompt) -> Reply:
+def score_relations(known: Known, prompt: Prompt) -> GoldReply:
     """The offered paths that lead on to an answer, all rated alike."""
     numbers = leading(known, prompt)[: _most(prompt)]
-    return Reply({"relations": numbers, "scores": _shares(numbers)})
+    return GoldReply({"relations": numbers, "scores": _shares(numbers)})
 
 
-def score_entities(known: Known, prompt: Prompt) -> Reply:
+def score_entities(known: Known, prompt: Prompt) -> GoldReply:
     """The entities through which a gold path leads to an answer, all rated alike."""
     lines = prompt.items("reached")
     numbers: list[int] = []
@@ -33,44 +33,44 @@ def score_entities(known: Known, prompt: Prompt) -> Reply:
                 reached = ((n, line.removeprefix(start)) for n, line in enumerate(lines, 1) if line.startswith(start))
                 numbers += [n for n, entity in reached if known.is_called(entity, chain[length])]
     numbers = list(dict.fromkeys(numbers))[: _most(prompt)]
-    return Reply({"entities": numbers, "scores": _shares(numbers)})
+    return GoldReply({"entities": numbers, "scores": _shares(numbers)})
 
 
-def filter_triples(known: Known, prompt: Prompt) -> Reply:
+def filter_triples(known: Known, prompt: Prompt) -> GoldReply:
     """The facts that lie on a gold path."""
-    return Reply({"relevant": leading_facts(known, prompt)})
+    return GoldReply({"relevant": leading_facts(known, prompt)})
 
 
-def judge_sufficiency(known: Known, prompt: Prompt) -> Reply:
+def judge_sufficiency(known: Known, prompt: Prompt) -> GoldReply:
     """Whether the facts hold the gold paths to their ends."""
-    return Reply({"sufficient": _sufficient(known, prompt)})
+    return GoldReply({"sufficient": _sufficient(known, prompt)})
 
 
-def judge_and_go_on(known: Known, prompt: Prompt) -> Reply:
+def judge_and_go_on(known: Known, prompt: Prompt) -> GoldReply:
     """All three in one: the facts on gold paths, whether these come to their end, and where they go on if not."""
     sufficient = _sufficient(known, prompt)
     follow = [] if sufficient else leading(known, prompt)[: _most(prompt)]
-    return Reply({"relevant": leading_facts(known, prompt), "sufficient": sufficient, "follow": follow})
+    return GoldReply({"relevant": leading_facts(known, prompt), "sufficient": sufficient, "follow": follow})
 
 
-def name_sub_goals(known: Known, prompt: Prompt) -> Reply:
+def name_sub_goals(known: Known, prompt: Prompt) -> GoldReply:
     """The relations of the gold paths, one after the other; without paths there is nothing to learn from."""
     goals = [goal for goal, _, _ in _goals(known, known.starts(prompt))]
-    return Reply({"goals": goals}, taught=bool(goals))
+    return GoldReply({"goals": goals}, taught=bool(goals))
 
 
-def update_memory(known: Known, prompt: Prompt) -> Reply:
+def update_memory(known: Known, prompt: Prompt) -> GoldReply:
     """For each sub-goal the entities on the gold path, as far as the facts name them."""
     facts, goals = prompt.items("facts"), prompt.items("goals")
     named = [(name, path) for path in known.gold.paths for name in _names(known, path.topic, goals)]
     found = {goal: _found(known, facts, nodes) for goal, nodes, _ in _goals(known, named)}
-    return Reply({"findings": [found.get(goal, _UNKNOWN) for goal in goals]})
+    return GoldReply({"findings": [found.get(goal, _UNKNOWN) for goal in goals]})
 
 
-def reflect(known: Known, prompt: Prompt) -> Reply:
+def reflect(known: Known, prompt: Prompt) -> GoldReply:
     """The set-aside paths that lead on from a topic from which none that is followed does."""
     on_the_way = {topic for topic in known.gold.topics if leading(known, prompt, "followed", [topic])}
-    return Reply({"revisit": leading(known, prompt, topics=set(known.gold.topics) - on_the_way)})
+    return GoldReply({"revisit": leading(known, prompt, topics=set(known.gold.topics) - on_the_way)})
 
 
 def _sufficient(known: Known, prompt: Prompt) -> bool:

@@ -6,7 +6,7 @@ from triplecheck.kg import Direction, Name, Pattern, Variable
 from triplecheck.lms.prompt import Prompt
 from triplecheck.optimize.traces.gold.known import Known
 from triplecheck.optimize.traces.gold.planning import named_topics
-from triplecheck.optimize.traces.gold.reply import Reply
+from triplecheck.optimize.traces.gold.reply import GoldReply
 from triplecheck.optimize.traces.gold_paths import GoldPath
 from triplecheck.programs.triplets import write_triplet
 from triplecheck.signatures.notation import clean, is_relation, read_relation
@@ -15,30 +15,30 @@ _TARGET, _BETWEEN, _VALUE = "x", "y", "v"
 _RIGHT, _WRONG = "1 fits", "0 no"
 
 
-def write_triplets(known: Known, prompt: Prompt) -> Reply:
+def write_triplets(known: Known, prompt: Prompt) -> GoldReply:
     """The patterns of the gold paths."""
     lines, told = _patterns(known, prompt)
-    return Reply({"triplets": lines, "answer": f"?{_TARGET}"}, taught=told)
+    return GoldReply({"triplets": lines, "answer": f"?{_TARGET}"}, taught=told)
 
 
-def revise_triplets(known: Known, prompt: Prompt) -> Reply:
+def revise_triplets(known: Known, prompt: Prompt) -> GoldReply:
     """The same, whatever failed before."""
     lines, told = _patterns(known, prompt)
-    return Reply({"revised": lines, "answer": f"?{_TARGET}"}, taught=told)
+    return GoldReply({"revised": lines, "answer": f"?{_TARGET}"}, taught=told)
 
 
-def score_candidates(known: Known, prompt: Prompt) -> Reply:
+def score_candidates(known: Known, prompt: Prompt) -> GoldReply:
     """1 for the right answers, 0 for the others."""
     lines = prompt.items("candidates")
     right = [_is_right(known, line) for line in lines]
     verdicts = [f"{number}: {_verdict(one)}" for number, one in enumerate(right, 1)]
-    return Reply({"verdicts": verdicts}, taught=_told_apart(known, lines, right))
+    return GoldReply({"verdicts": verdicts}, taught=_told_apart(known, lines, right))
 
 
-def score_candidate(known: Known, prompt: Prompt) -> Reply:
+def score_candidate(known: Known, prompt: Prompt) -> GoldReply:
     """The same for one candidate."""
     score, _, reason = _verdict(_is_right(known, prompt.text("candidate"))).partition(" ")
-    return Reply({"score": float(score), "reason": reason})
+    return GoldReply({"score": float(score), "reason": reason})
 
 
 def _patterns(known: Known, prompt: Prompt) -> tuple[list[str], bool]:

@@ -8,11 +8,11 @@ from triplecheck.kg import Graph, normalize
 from triplecheck.lms.extractive.planning import known_names
 from triplecheck.lms.prompt import Prompt
 from triplecheck.optimize.traces.gold.known import Known
-from triplecheck.optimize.traces.gold.reply import Reply
+from triplecheck.optimize.traces.gold.reply import GoldReply
 from triplecheck.signatures.notation import without_note
 
 
-def name_topics(known: Known, prompt: Prompt) -> Reply:
+def name_topics(known: Known, prompt: Prompt) -> GoldReply:
     """The known names that are those of the topics; a topic's label where it is none of them but stands there."""
     types = prompt.items("types")
     named = named_topics(known, prompt)
@@ -20,18 +20,18 @@ def name_topics(known: Known, prompt: Prompt) -> Reply:
     for topic, _ in named:
         of = [known.graph.type_label(type) for type in known.graph.types(topic)]
         domain = next((kind for kind in of if kind in types), domain) if domain == "unknown" else domain
-    return Reply({"topics": list(dict.fromkeys(name for _, name in named)), "domain": domain})
+    return GoldReply({"topics": list(dict.fromkeys(name for _, name in named)), "domain": domain})
 
 
-def extract_keywords(known: Known, prompt: Prompt) -> Reply:
+def extract_keywords(known: Known, prompt: Prompt) -> GoldReply:
     """The question with its topics spelt as in the graph, and their names."""
     names = [name for _, name in named_topics(known, prompt)]
-    return Reply({"proofread": known.gold.mended, "keywords": list(dict.fromkeys(names))})
+    return GoldReply({"proofread": known.gold.mended, "keywords": list(dict.fromkeys(names))})
 
 
-def select_paths(known: Known, prompt: Prompt) -> Reply:
+def select_paths(known: Known, prompt: Prompt) -> GoldReply:
     """The offered paths that a gold path begins with or is."""
-    return Reply({"keep": leading(known, prompt)})
+    return GoldReply({"keep": leading(known, prompt)})
 
 
 def leading(known: Known, prompt: Prompt, field: str = "paths", topics: Collection[int] | None = None) -> list[int]:

@@ -13,7 +13,7 @@ from triplecheck.kg import Direction, Graph, normalize
 from triplecheck.kg.types import Edge
 from triplecheck.lms.prompt import Prompt
 from triplecheck.optimize.traces.gold.known import Known
-from triplecheck.optimize.traces.gold.reply import Reply
+from triplecheck.optimize.traces.gold.reply import GoldReply
 from triplecheck.optimize.traces.gold.sentences import edges_in, named_nodes, question_for, sentence, stated, triple
 from triplecheck.programs.subgraph import Hop
 from triplecheck.signatures.notation import clean, write_triple
@@ -27,53 +27,55 @@ _FETCHED = 50  # edges per (node, relation, direction)
 
 
 # --- answers -------------------------------------------------------------------------------------
-def answer_from_memory(*_: object) -> Reply:
+def answer_from_memory(*_: object) -> GoldReply:
     """None: what the prompt does not say is not known."""
-    return Reply({"reasoning": "Without facts this cannot be told.", "answers": []})
+    return GoldReply({"reasoning": "Without facts this cannot be told.", "answers": []})
 
 
-def judge_knowledge(*_: object) -> Reply:
+def judge_knowledge(*_: object) -> GoldReply:
     """Not known, for the same reason."""
-    return Reply({"known": False})
+    return GoldReply({"known": False})
 
 
-def answer_with_references(known: Known, prompt: Prompt) -> Reply:
+def answer_with_references(known: Known, prompt: Prompt) -> GoldReply:
     """What the references state of the gold paths, and the answer if that leads to it."""
     told = _explained(known, prompt)
     if told is None:
-        return Reply({"reasoning": "The references do not tell.", "answer": _NONE})
-    return Reply({"reasoning": told, "answer": _answer(known)})
+        return GoldReply({"reasoning": "The references do not tell.", "answer": _NONE})
+    return GoldReply({"reasoning": told, "answer": _answer(known)})
 
 
-def answer_from_references(known: Known, prompt: Prompt) -> Reply:
+def answer_from_references(known: Known, prompt: Prompt) -> GoldReply:
     """The same without explanation."""
-    return Reply({"answer": _NONE if _explained(known, prompt) is None else _answer(known)})
+    return GoldReply({"answer": _NONE if _explained(known, prompt) is None else _answer(known)})
 
 
-def next_question(known: Known, prompt: Prompt) -> Reply:
+def next_question(known: Known, prompt: Prompt) -> GoldReply:
     """The question for the first hop of a gold path that no reference states; the given one where none is missing."""
     for path in known.gold.paths:
         for hop, edges in zip(path.hops, known.edges(path), strict=True):
             missing = [edge for edge in edges if not _is_stated(known.graph, prompt.items("references"), edge)]
             if missing:
                 near, ends = _asked_of(missing, hop)
-                return Reply({"next_question": question_for(known.graph, near, hop, ends)}, taught=hop != path.hops[0])
-    return Reply({"next_question": known.gold.mended}, taught=False)
+                return GoldReply(
+                    {"next_question": question_for(known.graph, near, hop, ends)}, taught=hop != path.hops[0]
+                )
+    return GoldReply({"next_question": known.gold.mended}, taught=False)
 
 
 # --- passages ------------------------------------------------------------------------------------
-def write_passage(known: Known, prompt: Prompt) -> Reply:
+def write_passage(known: Known, prompt: Prompt) -> GoldReply:
     """What the graph says on the gold paths; what else it says, where related entities are given."""
     given = bool(prompt.items("entities"))
-    return Reply({"passage": _beside(known) if given else _on_the_way(known)}, taught=False)
+    return GoldReply({"passage": _beside(known) if given else _on_the_way(known)}, taught=False)
 
 
-def write_passages(known: Known, _: Prompt) -> Reply:
+def write_passages(known: Known, _: Prompt) -> GoldReply:
     """One passage that helps, and one that does not; which comes first is not to be guessed from the place."""
     passages = [_on_the_way(known), _beside(known)]
     if digest(known.gold.question)[0] in "01234567":
         passages.reverse()
-    return Reply({"passage": passages[0], "passage_with_entities": passages[1]}, taught=False)
+    return GoldReply({"passage": passages[0], "passage_with_entities": passages[1]}, taught=False)
 
 
 def passage_for(graph: Graph, prompt: Prompt, names: Names) -> str:
@@ -90,28 +92,28 @@ def passage_for(graph: Graph, prompt: Prompt, names: Names) -> str:
 
 
 # --- checks --------------------------------------------------------------------------------------
-def judge_passage(known: Known, prompt: Prompt) -> Reply:
+def judge_passage(known: Known, prompt: Prompt) -> GoldReply:
     """Whether the passage helps."""
-    return Reply({"helps": _helps(known, prompt.text("passage"))})
+    return GoldReply({"helps": _helps(known, prompt.text("passage"))})
 
 
-def select_passages(known: Known, prompt: Prompt) -> Reply:
+def select_passages(known: Known, prompt: Prompt) -> GoldReply:
     """The passages that help."""
-    return Reply({"useful": _useful(known, prompt)})
+    return GoldReply({"useful": _useful(known, prompt)})
 
 
-def check_passages(known: Known, prompt: Prompt) -> Reply:
+def check_passages(known: Known, prompt: Prompt) -> GoldReply:
     """The passages that help, and what they state; not for learning where they state more than can be told."""
     useful, texts = _useful(known, prompt), prompt.items("passages")
     edges = _edges(known)
     found = {number: stated(known.graph, texts[number - 1], edges) for number in useful}
     lines = [write_triple(triple(known.graph, edge), number) for number, (of, _) in found.items() for edge in of]
-    return Reply(
+    return GoldReply(
         {"useful": useful, "triples": list(dict.fromkeys(lines))}, taught=all(whole for _, whole in found.values())
     )
 
 
-def extract_triples(graph: Graph, prompt: Prompt, names: Names) -> Reply:
+def extract_triples(graph: Graph, prompt: Prompt, names: Names) -> GoldReply:
     """What texts state that were written of edges; of others the edges of the graph between names in them."""
     nodes = named_nodes(prompt.items("entities"), names)
     lines, taught = [], True
@@ -120,7 +122,7 @@ def extract_triples(graph: Graph, prompt: Prompt, names: Names) -> Reply:
         found, whole = stated(graph, text, may_be)
         taught &= whole
         lines += [write_triple(triple(graph, edge), number) for edge in (found if whole else may_be[:_MOST_TOLD])]
-    return Reply({"triples": list(dict.fromkeys(lines))}, taught=taught)
+    return GoldReply({"triples": list(dict.fromkeys(lines))}, taught=taught)
 
 
 def _useful(known: Known, prompt: Prompt) -> list[int]:

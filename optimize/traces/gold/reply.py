@@ -6,14 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from triplecheck.lms.prompt import Prompt
-from triplecheck.lms.sections import COMPLETED, HEADER
+from triplecheck.lms.prompt import COMPLETED, HEADER, Prompt
 from triplecheck.lms.values import render
 from triplecheck.optimize.traces.gold.known import Known
 
 
 @dataclass(frozen=True)
-class Reply:
+class GoldReply:
     """A right reply.
 
     Attributes:
@@ -32,7 +31,7 @@ class Reply:
         return "\n\n".join([*sections, f"{COMPLETED}\n"])
 
 
-Solver = Callable[[Known, Prompt], Reply | None]
+Solver = Callable[[Known, Prompt], GoldReply | None]
 """From what is known of a question and a prompt about it to the right reply; None where it cannot be computed."""
 
 

@@ -23,84 +23,116 @@ from triplecheck.optimize.traces.gold.exploration import (
 from triplecheck.optimize.traces.gold.patterns import revise_triplets, score_candidate, score_candidates, write_triplets
 from triplecheck.optimize.traces.gold.planning import extract_keywords, name_topics, select_paths
 from triplecheck.optimize.traces.gold.references import Names
-from triplecheck.optimize.traces.gold.reply import Reply, Solver
+from triplecheck.optimize.traces.gold.reply import GoldReply, Solver
+from triplecheck.signatures import (
+    AnswerDirectly,
+    AnswerFromFacts,
+    AnswerFromMemory,
+    AnswerFromReferences,
+    AnswerWithReferences,
+    AnswerWithTriples,
+    CheckPassages,
+    ExtractKeywords,
+    ExtractTriples,
+    FilterTriples,
+    JudgeAndGoOn,
+    JudgeKnowledge,
+    JudgePassage,
+    JudgeSufficiency,
+    NameSubGoals,
+    NameTopics,
+    NextQuestion,
+    ParaphraseQuestion,
+    Reflect,
+    ReviseTriplets,
+    ScoreCandidate,
+    ScoreCandidates,
+    ScoreEntities,
+    ScoreRelations,
+    SelectPassages,
+    SelectPaths,
+    Step,
+    TripletsFromQuery,
+    UpdateMemory,
+    WritePassage,
+    WritePassages,
+    step_of,
+)
 
-ANSWERING = "question, topics, facts -> reasoning, cited, operation, answers"
-_SOLVERS: Mapping[str, Solver] = {
-    "types, question, known_names -> topics, domain": name_topics,
-    "question, topics, paths -> keep": select_paths,
-    ANSWERING: answer_from_facts,
-    "question, known_names -> proofread, keywords": extract_keywords,
-    "question, topics, paths, most -> relations, scores": score_relations,
-    "question, reached, most -> entities, scores": score_entities,
-    "question, topics, facts -> relevant": filter_triples,
-    "question, topics, facts -> sufficient": judge_sufficiency,
-    "question, topics, facts, paths, most -> relevant, sufficient, follow": judge_and_go_on,
-    "question, topics -> goals": name_sub_goals,
-    "question, goals, facts -> findings": update_memory,
-    "question, findings, topics, followed, paths -> revisit": reflect,
-    "types, relations, question, known_names -> triplets, answer": write_triplets,
-    "types, relations, question, known_names, failed, reasons -> revised, answer": revise_triplets,
-    "question, candidates -> verdicts": score_candidates,
-    "question, candidate -> score, reason": score_candidate,
-    "question -> reasoning, answers": references.answer_from_memory,
-    "question -> known": references.judge_knowledge,
-    "question, references -> reasoning, answer": references.answer_with_references,
-    "question, references -> answer": references.answer_from_references,
-    "question, references, answer_so_far -> next_question": references.next_question,
-    "question, entities -> passage": references.write_passage,
-    "question, entities -> passage, passage_with_entities": references.write_passages,
-    "question, entities, passage -> helps": references.judge_passage,
-    "question, entities, passages -> useful": references.select_passages,
-    "question, entities, passages -> useful, triples": references.check_passages,
+_SOLVERS: Mapping[type[Step], Solver] = {
+    NameTopics: name_topics,
+    SelectPaths: select_paths,
+    AnswerFromFacts: answer_from_facts,
+    ExtractKeywords: extract_keywords,
+    ScoreRelations: score_relations,
+    ScoreEntities: score_entities,
+    FilterTriples: filter_triples,
+    JudgeSufficiency: judge_sufficiency,
+    JudgeAndGoOn: judge_and_go_on,
+    NameSubGoals: name_sub_goals,
+    UpdateMemory: update_memory,
+    Reflect: reflect,
+    TripletsFromQuery: write_triplets,
+    ReviseTriplets: revise_triplets,
+    ScoreCandidates: score_candidates,
+    ScoreCandidate: score_candidate,
+    AnswerFromMemory: references.answer_from_memory,
+    JudgeKnowledge: references.judge_knowledge,
+    AnswerWithReferences: references.answer_with_references,
+    AnswerFromReferences: references.answer_from_references,
+    NextQuestion: references.next_question,
+    WritePassage: references.write_passage,
+    WritePassages: references.write_passages,
+    JudgePassage: references.judge_passage,
+    SelectPassages: references.select_passages,
+    CheckPassages: references.check_passages,
 }
-"""By the inputs and outputs of a step, as DSPy writes a signature: steps about a question whose answer is known."""
+"""Steps about a question whose answer is known."""
 
 
-def _passage(graph: Graph, prompt: Prompt, names: Names) -> Reply:
-    return Reply({"passage": references.passage_for(graph, prompt, names)}, taught=False)
+def _passage(graph: Graph, prompt: Prompt, names: Names) -> GoldReply:
+    return GoldReply({"passage": references.passage_for(graph, prompt, names)}, taught=False)
 
 
-def _passages(graph: Graph, prompt: Prompt, names: Names) -> Reply:
+def _passages(graph: Graph, prompt: Prompt, names: Names) -> GoldReply:
     passage = references.passage_for(graph, prompt, names)
-    return Reply({"passage": passage, "passage_with_entities": "none"}, taught=False)
+    return GoldReply({"passage": passage, "passage_with_entities": "none"}, taught=False)
 
 
-_BY_GRAPH: Mapping[str, Callable[[Graph, Prompt, Names], Reply]] = {
-    "texts, entities -> triples": references.extract_triples,
-    "question, entities -> passage": _passage,
-    "question, entities -> passage, passage_with_entities": _passages,
+_BY_GRAPH: Mapping[type[Step], Callable[[Graph, Prompt, Names], GoldReply]] = {
+    ExtractTriples: references.extract_triples,
+    WritePassage: _passage,
+    WritePassages: _passages,
 }
 """Steps about no question that is known: of texts, and of what `next_question` asks."""
 
 _FROM_MEMORY = "what a model knows by heart is in no graph, and not to be learnt from one"
 _NONE_RIGHT = "no reply is the right one"
-_REASONS: Mapping[str, str] = {
-    "question -> answers": _FROM_MEMORY,
-    "question -> evidence, explanation, answer": _FROM_MEMORY,
-    "question, names, count -> paraphrases": _NONE_RIGHT,
+_REASONS: Mapping[type[Step], str] = {
+    AnswerDirectly: _FROM_MEMORY,
+    AnswerWithTriples: _FROM_MEMORY,
+    ParaphraseQuestion: _NONE_RIGHT,
 }
 
 
-def fields_of(signature: type[dspy.Signature]) -> str:
-    """What a step is recognised by: its fields, as DSPy writes them."""
-    return f"{', '.join(signature.input_fields)} -> {', '.join(signature.output_fields)}"
+KNOWN: tuple[type[Step], ...] = tuple(dict.fromkeys((*_SOLVERS, *_BY_GRAPH)))
+"""The steps whose right reply can be computed."""
 
 
 def why_not(signature: type[dspy.Signature]) -> str | None:
     """Why the right reply to a step cannot be computed; None: it can."""
-    fields = fields_of(signature)
-    if fields in _SOLVERS or fields in _BY_GRAPH:
+    step = step_of(signature)
+    if step in KNOWN:
         return None
-    return _REASONS.get(fields, "it is none of the steps that are known")
+    return _REASONS.get(step, "it is none of the known steps") if step else "it is none of the known steps"
 
 
-def solver(prompt: Prompt) -> Solver | None:
+def solver(step: type[Step]) -> Solver | None:
     """What replies to a prompt about a question whose answer is known."""
-    return _SOLVERS.get(prompt.signature)
+    return _SOLVERS.get(step)
 
 
-def by_graph(prompt: Prompt, graph: Graph, names: Names) -> Reply | None:
+def by_graph(step: type[Step], prompt: Prompt, graph: Graph, names: Names) -> GoldReply | None:
     """The reply to a prompt about no such question; None where only the answer would tell."""
-    solve = _BY_GRAPH.get(prompt.signature)
+    solve = _BY_GRAPH.get(step)
     return None if solve is None else solve(graph, prompt, names)
