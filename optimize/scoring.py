@@ -1,4 +1,4 @@
-"""Between DSPy and the metrics: which candidate made a prediction, and what an optimizer is told of it."""
+"""Between DSPy and the metrics: which candidate made a prediction, its score, and the feedback to an optimizer."""
 
 from __future__ import annotations
 
@@ -11,21 +11,39 @@ import dspy
 from dspy.utils.callback import BaseCallback
 
 from triplecheck.evals.configuration import digest
-from triplecheck.lms import Usage
+from triplecheck.lms import session
 from triplecheck.optimize.candidates import Candidates
 from triplecheck.optimize.halting import Halted, Watch
-from triplecheck.optimize.metrics import Case, Scored, feedback, proved, score_call, whole
+from triplecheck.optimize.metrics import Case, StepCall, StepScore, feedback, proved, step_metric, whole
 from triplecheck.optimize.metrics.feedback import TraceRow
-from triplecheck.optimize.one_step import OneStep
 from triplecheck.optimize.state import state_of
 from triplecheck.programs import Program
+
+
+class OneStep(dspy.Module):  # type: ignore[misc]
+    """Asks one step.
+
+    Args:
+        step: a `RolePredict`.
+    """
+
+    def __init__(self, step: dspy.Predict) -> None:
+        super().__init__()
+        self.step = step
+
+    def forward(self, **inputs: Any) -> dspy.Prediction:
+        """The step's outputs, and what it took as `usage`."""
+        with session() as ledger:
+            outputs = self.step(**inputs)
+        return dspy.Prediction(**dict(outputs.items()), usage=ledger.usage())
+
 
 CASE = "case_id"
 """Field of an example that names its question."""
 
 
 class Tagging(BaseCallback):  # type: ignore[misc]
-    """Writes on each prediction which candidate made it, and tells the watch how each run ended."""
+    """Puts on each prediction the key of the candidate that made it, as `candidate`; tells the watch how runs end."""
 
     def __init__(self, candidates: Candidates, watch: Watch) -> None:
         self._candidates = candidates
@@ -50,7 +68,7 @@ class Tagging(BaseCallback):  # type: ignore[misc]
         # Where DSPy records traces, it returns them beside the prediction.
         prediction = outputs[0] if isinstance(outputs, tuple) else outputs
         if isinstance(prediction, dspy.Prediction):
-            prediction._candidate = self._candidates.seen(state_of(instance))
+            prediction.candidate = self._candidates.seen(state_of(instance))
 
 
 class Metric:
@@ -60,7 +78,7 @@ class Metric:
         cases: by id.
         candidates: told each score.
         watch: told where the metric itself fails: that is no wrong answer.
-        step: whether predictions are of one step.
+        step: the step that predictions are of; None where they are of a whole program.
         progress: told after each score.
     """
 
@@ -70,7 +88,7 @@ class Metric:
         candidates: Candidates,
         watch: Watch,
         *,
-        step: bool = False,
+        step: type[dspy.Signature] | None = None,
         progress: Callable[[], None] | None = None,
     ) -> None:
         self._cases = cases
@@ -84,7 +102,7 @@ class Metric:
         scored = self._scored(example, prediction)
         if trace is None:
             return scored.score
-        if self._step:
+        if self._step is not None:
             return scored.score == 1
         with self._own_errors():
             return scored.score == 1 and proved(self._cases[example[CASE]], prediction)
@@ -103,16 +121,15 @@ class Metric:
             told = feedback(self._cases[gold[CASE]], scored, pred, pred_trace or ())
         return dspy.Prediction(score=scored.score, feedback=told)
 
-    def _scored(self, example: dspy.Example, prediction: Any, note: bool = True) -> Scored:
+    def _scored(self, example: dspy.Example, prediction: Any, note: bool = True) -> StepScore:
         if prediction is None:
-            return Scored(0.0, "The program failed. ")
+            return StepScore(0.0, "The program failed. ")
         with self._own_errors():
             case = self._cases[example[CASE]]
-            scored = self._of_step(example, prediction, case) if self._step else whole(case, prediction)
-        candidate = getattr(prediction, "_candidate", None)
+            scored = whole(case, prediction) if self._step is None else self._of_step(example, prediction, case)
+        candidate = prediction.get("candidate")
         if note and candidate is not None:
-            usage: Usage = getattr(prediction, "_usage", None) or prediction.usage
-            self._candidates.score(candidate, inputs_key(example.inputs()), scored.score, usage.calls)
+            self._candidates.score(candidate, inputs_key(example.inputs()), scored.score, prediction.usage.calls)
             if self._progress is not None:
                 self._progress()
         return scored
@@ -126,18 +143,10 @@ class Metric:
             self._watch.halted = error
             raise Halted(error) from error
 
-    def _of_step(self, example: dspy.Example, prediction: Any, case: Case) -> Scored:
-        step = _Asked(list(prediction.keys()))
-        found = score_call((step, dict(example.inputs()), prediction), case)
-        return found or Scored(0.0, "It cannot be told whether this is right. ")
-
-
-class _Asked:
-    """Stands for a predictor where only its output fields are known."""
-
-    def __init__(self, outputs: Sequence[str]) -> None:
-        self.signature = self
-        self.output_fields = outputs
+    def _of_step(self, example: dspy.Example, prediction: Any, case: Case) -> StepScore:
+        metric = None if self._step is None else step_metric(self._step)
+        found = None if metric is None else metric(StepCall(dict(example.inputs()), dict(prediction.items())), case)
+        return found or StepScore(0.0, "This reply cannot be scored. ")
 
 
 def inputs_key(inputs: Mapping[str, Any]) -> str:

@@ -22,8 +22,8 @@ from triplecheck.lms.local.guide import dictated
 from triplecheck.lms.prompt import Prompt, split_fields
 from triplecheck.optimize.traces import Manifest, TraceRow, collect, read_traces
 from triplecheck.optimize.traces.gold import GoldEngine, GoldReply, check_computable, uncomputable
-from triplecheck.optimize.traces.gold.sentences import edges_in, question_for, sentence, stated
-from triplecheck.optimize.traces.gold.steps import why_not
+from triplecheck.optimize.traces.gold.engine import why_not
+from triplecheck.optimize.traces.gold.references import edges_in, question_for, sentence, stated
 from triplecheck.optimize.traces.verify import rejection
 from triplecheck.programs import Sources, resolve_program
 from triplecheck.programs.outcome import evidence_rows

@@ -8,6 +8,6 @@ Each reply is computed from its prompt, the graph and the right answer: one modu
 """
 
 from triplecheck.optimize.traces.gold.engine import NAME, GoldEngine, check_computable, gold_engine, uncomputable
-from triplecheck.optimize.traces.gold.reply import GoldReply
+from triplecheck.optimize.traces.gold.known import GoldReply
 
 __all__ = ["NAME", "GoldEngine", "GoldReply", "check_computable", "gold_engine", "uncomputable"]

@@ -8,8 +8,7 @@ from triplecheck.kg import Literal
 from triplecheck.kg.values import Quantity, quantity
 from triplecheck.lms.extractive.facts import NOTHING_TOLD, FactPath, Hops, each, follow, told
 from triplecheck.lms.prompt import Prompt
-from triplecheck.optimize.traces.gold.known import Known
-from triplecheck.optimize.traces.gold.reply import GoldReply
+from triplecheck.optimize.traces.gold.known import GoldReply, Known
 from triplecheck.optimize.traces.gold_paths import GoldPath
 from triplecheck.programs.subgraph import ARROWS
 from triplecheck.signatures.notation import WrittenHop, read_facts

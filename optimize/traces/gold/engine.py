@@ -7,28 +7,191 @@ that comes with the question. What it makes a program do is verified like what a
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+import dspy
 from dspy.lm15 import InvalidRequestError, Request, Response
 
 from triplecheck.evals.configuration import digest
 from triplecheck.evals.gold import Names, linker_names, resolve_gold
 from triplecheck.evals.questions import Question
 from triplecheck.evals.questions_file import question_row
-from triplecheck.kg import UserError
+from triplecheck.kg import Graph, UserError
 from triplecheck.lms import TolerantAdapter, register_engine, unregister_engine
 from triplecheck.lms.engines import code_hash, messages_of, reply
 from triplecheck.lms.prompt import ForeignPromptError, Prompt, read_request
-from triplecheck.optimize.traces.gold.distractors import with_distractors
-from triplecheck.optimize.traces.gold.known import GoldQuestion, Known
-from triplecheck.optimize.traces.gold.planning import mended
-from triplecheck.optimize.traces.gold.reply import GoldReply
-from triplecheck.optimize.traces.gold.steps import KNOWN, by_graph, solver, why_not
+from triplecheck.optimize.traces.gold import references
+from triplecheck.optimize.traces.gold.answering import answer_from_facts
+from triplecheck.optimize.traces.gold.exploration import (
+    extract_keywords,
+    filter_triples,
+    judge_and_go_on,
+    judge_sufficiency,
+    mended,
+    name_sub_goals,
+    name_topics,
+    reflect,
+    score_entities,
+    score_relations,
+    select_paths,
+    update_memory,
+)
+from triplecheck.optimize.traces.gold.known import GoldQuestion, GoldReply, Known, Solver
+from triplecheck.optimize.traces.gold.patterns import revise_triplets, score_candidate, score_candidates, write_triplets
 from triplecheck.optimize.traces.gold_paths import GoldPath, found_paths, given_paths
 from triplecheck.optimize.traces.recording import Call
 from triplecheck.programs import Program, Sources
-from triplecheck.signatures import Step, step_of
+from triplecheck.signatures import (
+    AnswerDirectly,
+    AnswerFromFacts,
+    AnswerFromMemory,
+    AnswerFromReferences,
+    AnswerWithReferences,
+    AnswerWithTriples,
+    CheckPassages,
+    ExtractKeywords,
+    ExtractTriples,
+    FilterTriples,
+    JudgeAndGoOn,
+    JudgeKnowledge,
+    JudgePassage,
+    JudgeSufficiency,
+    NameSubGoals,
+    NameTopics,
+    NextQuestion,
+    ParaphraseQuestion,
+    Reflect,
+    ReviseTriplets,
+    ScoreCandidate,
+    ScoreCandidates,
+    ScoreEntities,
+    ScoreRelations,
+    SelectPassages,
+    SelectPaths,
+    Step,
+    TripletsFromQuery,
+    UpdateMemory,
+    WritePassage,
+    WritePassages,
+    step_of,
+)
+from triplecheck.signatures.step import Numbers, hint_of
+
+_SOLVERS: Mapping[type[Step], Solver] = {
+    NameTopics: name_topics,
+    SelectPaths: select_paths,
+    AnswerFromFacts: answer_from_facts,
+    ExtractKeywords: extract_keywords,
+    ScoreRelations: score_relations,
+    ScoreEntities: score_entities,
+    FilterTriples: filter_triples,
+    JudgeSufficiency: judge_sufficiency,
+    JudgeAndGoOn: judge_and_go_on,
+    NameSubGoals: name_sub_goals,
+    UpdateMemory: update_memory,
+    Reflect: reflect,
+    TripletsFromQuery: write_triplets,
+    ReviseTriplets: revise_triplets,
+    ScoreCandidates: score_candidates,
+    ScoreCandidate: score_candidate,
+    AnswerFromMemory: references.answer_from_memory,
+    JudgeKnowledge: references.judge_knowledge,
+    AnswerWithReferences: references.answer_with_references,
+    AnswerFromReferences: references.answer_from_references,
+    NextQuestion: references.next_question,
+    WritePassage: references.write_passage,
+    WritePassages: references.write_passages,
+    JudgePassage: references.judge_passage,
+    SelectPassages: references.select_passages,
+    CheckPassages: references.check_passages,
+}
+"""Steps about a question whose answer is known."""
+
+
+def _passage(graph: Graph, prompt: Prompt, names: Names) -> GoldReply:
+    return GoldReply({"passage": references.passage_for(graph, prompt, names)}, taught=False)
+
+
+def _passages(graph: Graph, prompt: Prompt, names: Names) -> GoldReply:
+    passage = references.passage_for(graph, prompt, names)
+    return GoldReply({"passage": passage, "passage_with_entities": "none"}, taught=False)
+
+
+_BY_GRAPH: Mapping[type[Step], Callable[[Graph, Prompt, Names], GoldReply]] = {
+    ExtractTriples: references.extract_triples,
+    WritePassage: _passage,
+    WritePassages: _passages,
+}
+"""Steps about no question that is known: of texts, and of what `next_question` asks."""
+
+_FROM_MEMORY = "what a model knows by heart is in no graph, and not to be learnt from one"
+_NO_RIGHT_ONE = "no reply is the right one"
+_REASONS: Mapping[type[Step], str] = {
+    AnswerDirectly: _FROM_MEMORY,
+    AnswerWithTriples: _FROM_MEMORY,
+    ParaphraseQuestion: _NO_RIGHT_ONE,
+}
+
+
+KNOWN: tuple[type[Step], ...] = tuple(dict.fromkeys((*_SOLVERS, *_BY_GRAPH)))
+"""The steps whose right reply can be computed."""
+
+
+def why_not(signature: type[dspy.Signature]) -> str | None:
+    """Why the right reply to a step cannot be computed; None: it can."""
+    step = step_of(signature)
+    if step in KNOWN:
+        return None
+    return _REASONS.get(step, "it is none of the known steps") if step else "it is none of the known steps"
+
+
+def solver(step: type[Step]) -> Solver | None:
+    """What replies to a prompt about a question whose answer is known."""
+    return _SOLVERS.get(step)
+
+
+def by_graph(step: type[Step], prompt: Prompt, graph: Graph, names: Names) -> GoldReply | None:
+    """The reply to a prompt about no such question; None where only the answer would tell."""
+    solve = _BY_GRAPH.get(step)
+    return None if solve is None else solve(graph, prompt, names)
+
+
+_DISTRACTED: Mapping[type[Step], tuple[str, ...]] = {
+    SelectPaths: ("keep",),
+    ScoreRelations: ("relations",),
+    FilterTriples: ("relevant",),
+    JudgeAndGoOn: ("relevant", "follow"),
+}
+"""The fields of numbers that distractors are added to."""
+_SCORE = 0.05  # beside those of the right ones
+
+
+def with_distractors(step: type[Step], right: GoldReply, prompt: Prompt, count: int) -> GoldReply:
+    """A reply that also keeps some items of each list at random; where the facts suffice, no further paths.
+
+    Args:
+        step: what was asked.
+        right: the right reply.
+        prompt: to which.
+        count: how many more of each list, at most.
+    """
+    outputs = dict(right.outputs)
+    for field in _DISTRACTED.get(step, ()):
+        if field == "follow" and outputs["sufficient"]:
+            continue
+        numbers = hint_of(step, field)
+        assert isinstance(numbers, Numbers)
+        others = [n for n in range(1, len(prompt.items(numbers.of)) + 1) if n not in outputs[field]]
+        most = int(prompt.text("most") or len(others)) - len(outputs[field]) if numbers.of == "paths" else len(others)
+        rng = random.Random(digest([prompt.inputs, field]))
+        more = rng.sample(others, max(0, min(count, len(others), most)))
+        outputs[field] = [*outputs[field], *more]
+        if "scores" in outputs:
+            outputs["scores"] = [*outputs["scores"], *[_SCORE] * len(more)]
+    return GoldReply(outputs, right.taught)
+
 
 NAME = "gold"
 _DEFAULT_HOPS = 2

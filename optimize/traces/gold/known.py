@@ -1,17 +1,19 @@
-"""What is known of a question's answer, in terms of the graph and in the words of prompts."""
+"""What is known of a question's answer, in terms of the graph and of prompts, and the right reply to a step."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from triplecheck.kg import Direction, Graph, IntArray
 from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.kg.types import Edge
-from triplecheck.lms.prompt import Prompt
+from triplecheck.lms.prompt import COMPLETED, HEADER, Prompt
+from triplecheck.lms.values import render
 from triplecheck.optimize.traces.gold_paths import GoldPath, follow
 from triplecheck.programs.subgraph import Hop, RelationNames, render_path
 from triplecheck.signatures.notation import clean, read_topic
@@ -145,3 +147,34 @@ def _edges(graph: Graph, starts: Sequence[int], hop: Hop, ends: Collection[int])
     for head, tail in zip(found.heads.tolist(), found.tails.tolist(), strict=True):
         if (tail if hop.direction is Direction.OUT else head) in ends:
             yield head, hop.relation, tail
+
+
+@dataclass(frozen=True)
+class GoldReply:
+    """A right reply.
+
+    Attributes:
+        outputs: by output field.
+        taught: whether it can be told from its prompt alone. One that cannot (a passage written from what only
+            the graph says) leads the program on, but who learnt it would learn to make things up.
+    """
+
+    outputs: Mapping[str, Any]
+    taught: bool = True
+
+    @property
+    def text(self) -> str:
+        """As a model would write it."""
+        sections = (f"{HEADER.format(name=name)}\n{_written(value)}" for name, value in self.outputs.items())
+        return "\n\n".join([*sections, f"{COMPLETED}\n"])
+
+
+Solver = Callable[[Known, Prompt], GoldReply | None]
+"""From what is known of a question and a prompt about it to the right reply; None where it cannot be computed."""
+
+
+def _written(value: Any) -> str:
+    kind: Any = type(value)
+    if isinstance(value, list):
+        kind = list[type(value[0])] if value else list[str]  # type: ignore[misc]  # a type that is known at run time
+    return render(kind, value)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from triplecheck.kg import Direction, Name, Pattern, Variable
 from triplecheck.lms.prompt import Prompt
-from triplecheck.optimize.traces.gold.known import Known
-from triplecheck.optimize.traces.gold.planning import named_topics
-from triplecheck.optimize.traces.gold.reply import GoldReply
+from triplecheck.optimize.traces.gold.exploration import named_topics
+from triplecheck.optimize.traces.gold.known import GoldReply, Known
 from triplecheck.optimize.traces.gold_paths import GoldPath
 from triplecheck.programs.triplets import write_triplet
 from triplecheck.signatures.notation import clean, is_relation, read_relation
