@@ -1,4 +1,4 @@
-"""What an embedded engine is, and how its thread-safe `complete` serves coroutines too."""
+"""Embedded engines: the protocol, an async wrapper, and helpers for requests and replies."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class EmbeddedEngine(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """A hash of everything that decides the reply: weights, adapter, generation configuration, code.
+        """A hash of everything that determines the reply: weights, adapter, generation configuration, code.
 
-        It becomes part of the model id, since DSPy's cache does not look at the engine itself.
+        It is part of the model id, because DSPy's cache key holds nothing else of the engine.
         """
         ...
 
@@ -34,7 +34,7 @@ class EmbeddedEngine(Protocol):
 
 
 class AsyncEngine:
-    """Serves an embedded engine to coroutines, one worker thread a call."""
+    """Runs an embedded engine from coroutines, with one worker thread per call."""
 
     def __init__(self, engine: EmbeddedEngine) -> None:
         self._engine = engine
@@ -47,7 +47,7 @@ class AsyncEngine:
         return self
 
     def __deepcopy__(self, memo: dict[int, object]) -> AsyncEngine:
-        """Optimizers copy LMs deeply; weights and queues stay one."""
+        """Optimizers deep-copy LMs; the engine is shared."""
         return self
 
 

@@ -1,4 +1,4 @@
-"""Usage, budgets and the ledger: what calls to language models took, and what they may take."""
+"""Usage of language models, budgets, and the ledger that counts calls and enforces budgets."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from triplecheck.lms.errors import BudgetExceededError
 
 @dataclass(frozen=True)
 class Usage:
-    """What a set of calls took.
+    """The usage of a set of calls.
 
-    `calls` counts every call that was started, answered from the cache or not, so that a run counts
-    the same with a cold and with a warm cache; tokens and dollars count only what was newly made.
+    `calls` counts every started call, cached or not, so a run has the same count with a cold and a warm cache.
+    Tokens and dollars count new completions only.
     """
 
     calls: int = 0
-    """Calls started; a repetition after an unreadable reply is a call of its own."""
+    """Started calls; a retry after an unreadable reply counts as a call."""
     cached_calls: int = 0
-    """Those of `calls` that DSPy's cache answered: no tokens, no money."""
+    """Calls answered from DSPy's cache: no tokens, no cost."""
     failed_calls: int = 0
-    """Those of `calls` that ended in an error."""
+    """Calls that ended in an error."""
     unpriced_calls: int = 0
-    """Those of `calls` that cost an unknown amount: their price is in no table."""
+    """Calls of unknown cost: the price is in no table."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
     seconds: float = 0.0
-    """Sum of the calls' durations; calls side by side add up to more than the clock shows."""
+    """Sum of the calls' durations; with concurrent calls, more than the wall time."""
     dollars: float = 0.0
     """Sum of the known prices (estimates from the price table of LiteLLM and DSPy)."""
     by_role: Mapping[str, Usage] = field(default_factory=dict, hash=False)
@@ -43,7 +43,7 @@ class Usage:
         return self.prompt_tokens + self.completion_tokens
 
     def to_json(self) -> dict[str, Any]:
-        """Plain numbers, with one level of `by_role` and `by_model` where there is any."""
+        """Plain numbers, with one level of `by_role` and `by_model` if not empty."""
         row: dict[str, Any] = {
             "calls": self.calls,
             "cached_calls": self.cached_calls,
@@ -82,22 +82,22 @@ LIMITS = ("calls", "tokens", "seconds", "dollars")
 class Budget:
     """Hard limits on what a session spends; None is no limit.
 
-    A limit is looked at before each call: the call that would start when a limit is used up is not
-    made. Calls already under way are finished, so tokens, seconds and dollars may end above the limit
-    by what those calls take; the number of calls never does.
+    Limits are checked before each call: once a limit is used up, no further call starts. Running calls are
+    finished, so tokens, seconds and dollars may exceed the limit by what those calls take; the number of calls
+    never does.
 
     Raises:
         UserError: a limit is negative or not a number.
     """
 
     calls: int | None = None
-    """Calls started, answered from the cache or not."""
+    """Started calls, cached or not."""
     tokens: int | None = None
-    """Prompt and completion tokens newly made."""
+    """Prompt and completion tokens of new completions."""
     seconds: float | None = None
     """Sum of the calls' durations."""
     dollars: float | None = None
-    """Money newly spent. Only models whose price is known are called under such a limit."""
+    """Cost of new completions. Models of unknown price are refused under this limit."""
 
     def __post_init__(self) -> None:
         for name in LIMITS:
@@ -106,7 +106,7 @@ class Budget:
                 raise UserError(f"a budget of {allowed!r} {name} makes no sense: give a number from 0, or leave it out")
 
     def check(self, usage: Usage) -> None:
-        """Raise `BudgetExceededError` if after `usage` no further call may start."""
+        """Raise `BudgetExceededError` if `usage` leaves no room for another call."""
         for name in LIMITS:
             allowed = getattr(self, name)
             used = getattr(usage, name)
@@ -126,7 +126,7 @@ def _spent(usage: Usage) -> str:
 
 @dataclass(frozen=True)
 class Spent:
-    """What one finished call took."""
+    """The usage of one finished call."""
 
     seconds: float
     prompt_tokens: int = 0
@@ -138,9 +138,9 @@ class Spent:
 
 
 class Ledger:
-    """Counts calls per role and model, and holds them to a budget. Safe to use from many threads.
+    """Counts calls per role and model, and enforces a budget. Thread-safe.
 
-    A ledger with a `parent` counts there too, and is held to the parent's budget as well as its own.
+    A ledger with a `parent` also counts there, and obeys the parent's budget as well as its own.
     """
 
     def __init__(self, budget: Budget | None = None, parent: Ledger | None = None) -> None:
@@ -148,14 +148,14 @@ class Ledger:
         self._parent = parent
         self._rows: dict[tuple[str, str], Usage] = {}
         self._total = Usage()
-        # One lock for a whole family: a call is checked and counted in all of its ledgers at once.
+        # One lock for nested ledgers: a call is checked and counted in all of them atomically.
         self._lock: threading.Lock = parent._lock if parent is not None else threading.Lock()
 
     def begin(self, role: str, model: str) -> None:
         """Count a call that is about to start.
 
         Raises:
-            BudgetExceededError: a budget, here or further out, is used up; nothing is counted.
+            BudgetExceededError: the budget of this ledger or of a parent is used up; nothing is counted.
         """
         with self._lock:
             for ledger in self._family():
@@ -164,7 +164,7 @@ class Ledger:
                 ledger._add(role, model, Usage(calls=1))
 
     def end(self, role: str, model: str, spent: Spent) -> None:
-        """Add what a call took that `begin` has counted."""
+        """Add the usage of a call that `begin` has counted."""
         row = Usage(
             cached_calls=int(spent.cached),
             failed_calls=int(spent.failed),
@@ -179,18 +179,18 @@ class Ledger:
                 ledger._add(role, model, row)
 
     def take(self, role: str, model: str, usage: Usage) -> None:
-        """Add what was spent where this ledger could not see it, as in another process. Nothing is checked."""
+        """Add usage from elsewhere, such as another process. Budgets are not checked."""
         with self._lock:
             for ledger in self._family():
                 ledger._add(role, model, usage)
 
     def limits(self) -> list[tuple[Budget, Usage]]:
-        """The budgets that hold here, each with what is spent of it, the innermost first."""
+        """The budgets in force, innermost first, each with its usage."""
         with self._lock:
             return [(ledger.budget, ledger._total) for ledger in self._family()]
 
     def limits_dollars(self) -> bool:
-        """Whether a budget in dollars applies, here or further out."""
+        """Whether this ledger or a parent has a budget in dollars."""
         return any(ledger.budget.dollars is not None for ledger in self._family())
 
     def usage(self) -> Usage:
@@ -211,7 +211,7 @@ class Ledger:
             return dict(self._rows)
 
     def __deepcopy__(self, memo: dict[int, object]) -> Ledger:
-        """A ledger is one account: copies of settings or programs go on writing into it."""
+        """Copies of settings or programs share the ledger."""
         return self
 
     def _family(self) -> Iterator[Ledger]:

@@ -1,4 +1,4 @@
-"""Prompts and replies as text: the fields that headers name, and which step a prompt is of."""
+"""Prompts and replies as text: fields under headers, and the step that a prompt belongs to."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from triplecheck.kg.errors import TriplecheckError
 from triplecheck.signatures import Step
 
 HEADER = "[[ ## {name} ## ]]"
-"""How a field is headed, in prompts and in replies (DSPy's chat format)."""
+"""The header of a field, in prompts and in replies (DSPy's chat format)."""
 
 COMPLETED = HEADER.format(name="completed")
-"""What ends a reply."""
+"""The end of a reply."""
 
 _THOUGHT = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _END_OF_THOUGHT = re.compile(r"^.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
@@ -26,27 +26,26 @@ _COMPLETED = re.compile(r"(?:\*\*|__|`|#+ )?\[\[\s*##\s*completed\s*##\s*\]\]", 
 def split_fields(text: str, names: Iterable[str]) -> dict[str, str]:
     """The text under each header of a reply, for the fields of these names that have one.
 
-    Headers may be bold, may be titles, and may stand in the middle of a line; what follows
-    `[[ ## completed ## ]]` is no part of the reply, nor is what stands between `<think>` marks.
-    Only where no such header is found are they looked for in the form `Field:` or `## Field` at the
-    start of a line. The first section of a name counts.
+    Headers may be bold, may be Markdown titles, and may be in the middle of a line. Text after
+    `[[ ## completed ## ]]` and inside `<think>` tags is ignored. If there is no such header, lines that begin with
+    `Field:` or `## Field` are used. The first section of each name counts.
     """
     wanted = list(names)
     text = without_thoughts(text)
     end = _COMPLETED.search(text)
     text = text[: end.start()] if end else text
     found = _bracketed(text, wanted)
-    # Where some headers are as they should be, a line such as "Answer: ..." is part of a value.
+    # If there are well-formed headers, a line such as "Answer: ..." is part of a value.
     return found or _titled(text, wanted)
 
 
 def is_completed(text: str) -> bool:
-    """Whether a reply says itself that it is complete."""
+    """Whether a reply has the completion marker."""
     return _COMPLETED.search(text) is not None
 
 
 def without_thoughts(text: str) -> str:
-    """A reply without what the model thought aloud before it."""
+    """A reply without the thoughts before it."""
     text = _THOUGHT.sub("", text)
     return _END_OF_THOUGHT.sub("", text)
 
@@ -57,7 +56,7 @@ def _bracketed(text: str, wanted: list[str]) -> dict[str, str]:
     for match in _ANY_HEADER.finditer(text):
         at_line_start = match.start() == 0 or text[match.start() - 1] == "\n"
         name = by_name.get(match["name"].casefold())
-        # In the middle of a line and between back ticks, a header is only spoken of.
+        # In the middle of a line and between back ticks, a header is only quoted.
         if at_line_start or (name is not None and "`" not in match.group()):
             headers.append((name, match.start(), match.end()))
     return _between(text, headers)
@@ -91,26 +90,26 @@ def _between(text: str, headers: list[tuple[str | None, int, int]]) -> dict[str,
 
 
 TASK = "Your task:\n"
-"""What the system message writes before the instruction."""
+"""The line before the instruction in the system message."""
 
-# A header stands alone on its line; what a label or a question brings along does not.
+# A header is alone on its line; header-like text in a label or question is not.
 _HEADER = re.compile(r"^\[\[ ## (\w+) ## \]\]$", re.MULTILINE)
 _NAME = re.compile(r"\[\[ ## (\w+) ## \]\]")
 _ITEM = re.compile(r"^\[(\d+)\] (.*)$")
 
 
 class ForeignPromptError(TriplecheckError):
-    """A prompt is not that of one step: of none of those that are known, or of one of several that are alike."""
+    """A prompt belongs to no known step, or to one of several steps that cannot be told apart."""
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """One request as the engine sees it.
+    """A parsed request.
 
     Attributes:
         inputs: text by input field.
         outputs: names of the output fields, in order.
-        instructions: of the system message; empty where there is none of this project's form.
+        instructions: from the system message; empty if it has another form.
     """
 
     inputs: dict[str, str]
@@ -123,7 +122,7 @@ class Prompt:
         return f"{', '.join(self.inputs)} -> {', '.join(self.outputs)}"
 
     def text(self, name: str) -> str:
-        """An input as text, empty where it is missing."""
+        """An input as text; empty if missing."""
         return self.inputs.get(name, "")
 
     def items(self, name: str) -> list[str]:
@@ -131,13 +130,13 @@ class Prompt:
         return [match[2] for line in self.text(name).splitlines() if (match := _ITEM.match(line))]
 
     def step(self, steps: Sequence[type[Step]]) -> type[Step]:
-        """Which of some steps this is a prompt of.
+        """The step that this is a prompt of.
 
-        It is the one with these fields, whatever its instruction has been changed to. Where several have them, it is
-        the one with this instruction: of steps that share their fields, a changed one is not recognised.
+        A step is recognised by its fields, even if an optimizer has rewritten its instruction. Steps that share their
+        fields are told apart by their instructions, so they are not recognised after a rewrite.
 
         Raises:
-            ForeignPromptError: it is none of them, or one of several that cannot be told apart.
+            ForeignPromptError: no step matches, or several match.
         """
         alike = _by_fields(tuple(steps)).get(self.signature, [])
         same = [step for step in alike if step.instructions == self.instructions] if len(alike) > 1 else alike
@@ -150,7 +149,7 @@ class Prompt:
 
 
 def read_request(messages: Sequence[tuple[str, str]]) -> Prompt:
-    """The request that a chat ends with. One to mend a reply repeats no inputs: those of the one before it count.
+    """The request at the end of a chat. A repair request has no inputs; it gets those of the request before it.
 
     Args:
         messages: (role, content) in order.
@@ -165,7 +164,7 @@ def read_request(messages: Sequence[tuple[str, str]]) -> Prompt:
 
 
 def read_prompt(user_message: str) -> Prompt:
-    """Take the last user message of a request apart: input sections, then the reminder naming the outputs."""
+    """Parse the last user message of a request: input sections, then the reminder that names the outputs."""
     body, separator, reminder = user_message.rpartition("Reply with ")
     if not separator:
         body, reminder = user_message, ""

@@ -1,11 +1,11 @@
-"""Language models for tests: replies written beforehand, given in order.
+"""Language models for tests: scripted replies in order, and an HTTP server with latency.
 
     with scripted_model(["[[ ## answer ## ]]\\nParis"]) as engine, session(engine.name) as ledger:
         ...
     assert engine.prompts[0].endswith(...)
 
-The calls go the whole way through DSPy (adapter, cache, history, usage) and the ledger; only the model
-is not real. `stand_in_server` puts HTTP, latency and a bounded number of slots in between.
+Calls use all of DSPy (adapter, cache, history, usage) and the ledger; only the model is fake. `stand_in_server`
+adds HTTP, latency and a limited number of slots.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _HEAD_BYTES = 1 << 16
 
 @dataclass(frozen=True)
 class Asked:
-    """One request, as the server got it."""
+    """One request to the server."""
 
     body: dict[str, Any]
     """The whole body: `model`, `messages`, `temperature` ..."""
@@ -47,12 +47,12 @@ class Asked:
 
     @property
     def system(self) -> str:
-        """What the system message says: for a signature, its fields and instructions."""
+        """Text of the system message: for a signature, its fields and instructions."""
         return "\n".join(_text(message) for message in self.messages if message["role"] == "system")
 
     @property
     def prompt(self) -> str:
-        """What the last message says: for a signature, the filled-in input fields."""
+        """Text of the last message: for a signature, the input fields."""
         return _text(self.messages[-1])
 
 
@@ -69,7 +69,7 @@ class StandInServer:
         self.calls = 0
         """Requests that were answered."""
         self.busiest = 0
-        """Most slots that were in use at once."""
+        """Maximum number of slots in use at once."""
         self.seconds = 0.0
         """From the first request to the latest reply."""
         self._reply = reply
@@ -89,7 +89,7 @@ class StandInServer:
 
     @contextmanager
     def environment(self) -> Iterator[None]:
-        """The address and a key in the environment, where models named `openai/...` look for them."""
+        """Put the address and a key into the environment, where models `openai/...` look for them."""
         ours = {"OPENAI_API_BASE": self.api_base, "OPENAI_API_KEY": "stand-in"}
         before = {name: os.environ.get(name) for name in ours}
         os.environ.update(ours)
@@ -102,7 +102,7 @@ class StandInServer:
                     os.environ[name] = value
 
     def share_used(self, seconds: float | None = None) -> float:
-        """Share of the capacity that was used: calls x latency / (slots x time).
+        """Utilisation: calls x latency / (slots x time).
 
         Args:
             seconds: the time; None for that from the first request to the latest reply.
@@ -110,7 +110,7 @@ class StandInServer:
         return self.calls * self.latency / (self.slots * (seconds or self.seconds))
 
     def close(self) -> None:
-        """Stop, whatever is under way."""
+        """Stop the server and cancel open requests."""
         asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
@@ -134,7 +134,7 @@ class StandInServer:
                 writer.write(head.encode() + text)
                 await writer.drain()
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            pass  # the client is gone, as one that timed out is, or the server is being closed
+            pass  # the client disconnected, or the server is closing
         finally:
             writer.close()
 
@@ -148,7 +148,7 @@ class StandInServer:
             over = time.perf_counter() + self.latency
             try:
                 text = await self._loop.run_in_executor(self._threads, self._reply, asked)
-            except Exception as error:  # noqa: BLE001 - the client is to see it, as of any server
+            except Exception as error:  # noqa: BLE001 - the client gets it as status 500
                 return "500 Internal Server Error", {"error": {"message": repr(error), "type": "server_error"}}
             finally:
                 await asyncio.sleep(over - time.perf_counter())
@@ -162,13 +162,13 @@ class StandInServer:
 def stand_in_server(
     reply: Callable[[Asked], str] | str, latency: float = 0.0, slots: int = 16
 ) -> Iterator[StandInServer]:
-    """A server that stands in for a hosted model, for as long as the block lasts.
+    """A fake server of a hosted model, for the duration of the block.
 
     Args:
-        reply: from the request to the text of the reply, or one text for all. It is called on a thread of the
-            server's; what it takes is part of the latency, and what it raises is the client's status 500.
-        latency: seconds that a call holds its slot.
-        slots: calls answered at once; others wait in line.
+        reply: from the request to the text of the reply, or one text for all. It is called on a server
+            thread; its duration is part of the latency, and an exception becomes status 500.
+        latency: seconds that a call occupies a slot.
+        slots: concurrent calls; others wait.
     """
     server = StandInServer((lambda _: reply) if isinstance(reply, str) else reply, latency, slots)
     try:
@@ -235,11 +235,11 @@ class QueueEngine:
 
     @property
     def left(self) -> int:
-        """How many replies were not asked for."""
+        """Number of unused replies."""
         return len(self._replies)
 
     def complete(self, request: Request) -> Response:
-        """Give the next reply; tokens are counted as words."""
+        """Return the next reply; tokens are counted as words."""
         with self._lock:
             self.requests.append(request)
             if not self._replies:
@@ -257,13 +257,13 @@ class QueueEngine:
         return self
 
     def __deepcopy__(self, memo: dict[int, object]) -> QueueEngine:
-        """Optimizers copy LMs deeply; there is one queue."""
+        """Optimizers deep-copy LMs; the queue is shared."""
         return self
 
 
 @contextmanager
 def scripted_model(replies: Iterable[ScriptedReply], name: str = "scripted") -> Iterator[QueueEngine]:
-    """A model that exists inside the block, under `name`, and gives these replies in order."""
+    """Register a model under `name` for the duration of the block; it gives these replies in order."""
     engine = QueueEngine(replies, name)
     register_engine(name, engine)
     try:

@@ -1,4 +1,4 @@
-"""Between DSPy and the metrics: which candidate made a prediction, its score, and the feedback to an optimizer."""
+"""Connects DSPy's optimizers with the metrics: which candidate made a prediction, its score, and feedback."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from triplecheck.programs import Program
 
 
 class OneStep(dspy.Module):  # type: ignore[misc]
-    """Asks one step.
+    """One step of a program as a module of its own, to be compiled alone: one call per example.
 
     Args:
         step: a `RolePredict`.
@@ -32,7 +32,7 @@ class OneStep(dspy.Module):  # type: ignore[misc]
         self.step = step
 
     def forward(self, **inputs: Any) -> dspy.Prediction:
-        """The step's outputs, and what it took as `usage`."""
+        """The step's outputs, and `usage`."""
         with session() as ledger:
             outputs = self.step(**inputs)
         return dspy.Prediction(**dict(outputs.items()), usage=ledger.usage())
@@ -43,7 +43,7 @@ CASE = "case_id"
 
 
 class Tagging(BaseCallback):  # type: ignore[misc]
-    """Puts on each prediction the key of the candidate that made it, as `candidate`; tells the watch how runs end."""
+    """Adds to each prediction the field `candidate`, the key of its program; reports errors to the watch."""
 
     def __init__(self, candidates: Candidates, watch: Watch) -> None:
         self._candidates = candidates
@@ -51,35 +51,35 @@ class Tagging(BaseCallback):  # type: ignore[misc]
         self._running: dict[str, tuple[Any, dict[str, Any]]] = {}
 
     def on_module_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
-        """Remember who runs."""
+        """Remember the running module."""
         if isinstance(instance, Program | OneStep):
             given = inputs.get("kwargs", inputs)
             self._running[call_id] = instance, {name: given[name] for name in given if name != "on_step"}
 
     def on_module_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
-        """Tag the prediction."""
+        """Add the candidate to the prediction."""
         if call_id not in self._running:
             return
         instance, inputs = self._running.pop(call_id)
         self._watch.ran(exception)
         if isinstance(exception, Exception):
-            # What cannot answer an example has nothing right there.
+            # A run that fails scores 0.
             self._candidates.score(self._candidates.seen(state_of(instance)), inputs_key(inputs), 0.0, 0)
-        # Where DSPy records traces, it returns them beside the prediction.
+        # With traces, DSPy returns them beside the prediction.
         prediction = outputs[0] if isinstance(outputs, tuple) else outputs
         if isinstance(prediction, dspy.Prediction):
             prediction.candidate = self._candidates.seen(state_of(instance))
 
 
 class Metric:
-    """Scores predictions for an optimizer, and writes every score down.
+    """Scores predictions for an optimizer, and records every score.
 
     Args:
         cases: by id.
-        candidates: told each score.
-        watch: told where the metric itself fails: that is no wrong answer.
+        candidates: record of the scores.
+        watch: told of errors of the metric itself; they are not wrong answers.
         step: the step that predictions are of; None where they are of a whole program.
-        progress: told after each score.
+        progress: called after each score.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Metric:
         self._progress = progress
 
     def __call__(self, example: dspy.Example, prediction: Any, trace: Any = None) -> float | bool:
-        """A score from 0 to 1; while examples are collected (`trace`), whether this one is fit to be shown."""
+        """A score from 0 to 1; with `trace`, whether the run can be a demonstration."""
         scored = self._scored(example, prediction)
         if trace is None:
             return scored.score
@@ -115,7 +115,7 @@ class Metric:
         pred_name: str | None = None,
         pred_trace: Sequence[TraceRow] | None = None,
     ) -> dspy.Prediction:
-        """The score with what was wrong in words: the metric as GEPA asks for it. The score is that of the whole."""
+        """The score of the whole with feedback in words, in the form of GEPA's metrics."""
         scored = self._scored(gold, pred, note=pred_name is None)
         with self._own_errors():
             told = feedback(self._cases[gold[CASE]], scored, pred, pred_trace or ())
@@ -136,7 +136,7 @@ class Metric:
 
     @contextmanager
     def _own_errors(self) -> Iterator[None]:
-        """An error of the metric is no wrong answer: it stops everything."""
+        """An error of the metric is not a wrong answer: it stops the optimizer."""
         try:
             yield
         except Exception as error:
@@ -150,5 +150,5 @@ class Metric:
 
 
 def inputs_key(inputs: Mapping[str, Any]) -> str:
-    """Names an example by what is asked."""
+    """A key for an example, by its inputs."""
     return digest(json.dumps(dict(inputs), sort_keys=True, default=str, ensure_ascii=False))[:16]

@@ -1,4 +1,4 @@
-"""The engine itself: from a request to a reply, by the fields that are given and those that are asked for."""
+"""The engine: recognises the step of a request and calls its solver."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ Solver = Callable[[Prompt, Encode], dict[str, object]]
 
 
 def _always(**outputs: object) -> Solver:
-    """The reply to steps that take knowledge from outside the prompt: there is none."""
+    """A fixed reply, for steps that need knowledge from outside the prompt."""
     return lambda *_: outputs
 
 
@@ -119,10 +119,10 @@ _SOLVERS: dict[type[Step], Solver] = {
 
 
 class ExtractiveEngine:
-    """Answers the project's own signatures, recognised by their fields.
+    """Answers the steps of this project, recognised by their fields.
 
     Args:
-        encoder: makes the sentence vectors; the default one is loaded at the first call.
+        encoder: for sentence vectors; by default loaded at the first call.
     """
 
     def __init__(self, encoder: Encoder | None = None) -> None:
@@ -134,14 +134,14 @@ class ExtractiveEngine:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """Hash of this code and of the encoder's weights: another engine must not be served its replies."""
+        """Hash of this code and of the encoder's weights, for DSPy's cache."""
         return hashlib.sha256(f"{self._encoder.fingerprint}:{code_hash(__file__)}".encode()).hexdigest()[:16]
 
     def complete(self, request: Request) -> Response:
         """Answer one request.
 
         Raises:
-            InvalidRequestError: it is none of the project's steps.
+            InvalidRequestError: the prompt is of no step of this project.
         """
         messages = messages_of(request)
         prompt = read_request([(message["role"], message["content"]) for message in messages])
@@ -167,7 +167,7 @@ class ExtractiveEngine:
         return self
 
     def __deepcopy__(self, memo: dict[int, object]) -> ExtractiveEngine:
-        """Optimizers copy LMs deeply; the encoder stays one."""
+        """Optimizers deep-copy LMs; the encoder is shared."""
         return self
 
 
@@ -175,5 +175,5 @@ def _written(value: object) -> str:
     if isinstance(value, list):
         kind: Any = list[int] if value and isinstance(value[0], int) else list[str]
         return render(kind, value)
-    # Names from a graph stand in the text: they must not pass for a header or for the end of a thought.
+    # Names from a graph must not be parsed as a header or as the end of a thought.
     return without_markup(str(value))

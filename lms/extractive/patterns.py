@@ -36,7 +36,7 @@ _ARTICLES = _INDEFINITE | {"the", "its", "their"}
 _BE = frozenset("is are was were be being been has have had".split())
 _RELATIVE = frozenset("that which".split())
 _NEXT = frozenset("and or but , ;".split())
-# After these a clause begins about the thing that was named last.
+# After these words, a clause about the last named entity begins.
 _BEFORE_CLAUSE = _RELATIVE | _NEXT | {"whose", "with", "there"}
 _PREPOSITIONS = frozenset("by in on of from with to for at as".split())
 _ANYTHING = "thing"  # of no type
@@ -47,7 +47,7 @@ Kind = Literal["name", "relation", "type", "word"]
 
 @dataclass(frozen=True)
 class _Item:
-    """Words of the question that mean one thing: `value` is how the graph calls it, for a word the word."""
+    """Words of the question with one meaning. `value` is the graph's name for it; for a plain word, the word."""
 
     kind: Kind
     value: str
@@ -78,7 +78,7 @@ class Clauses:
 def read_clauses(
     question: str, names: Iterable[tuple[str, str]], relations: Sequence[str], types: Sequence[str]
 ) -> Clauses:
-    """The clauses that are put in the graph's own words.
+    """Parse the clauses that use the graph's own terms.
 
     Args:
         question: the question.
@@ -90,11 +90,11 @@ def read_clauses(
 
 
 class _Reader:
-    """Goes over a question once, from left to right.
+    """Parses a question in one pass, from left to right.
 
     Attributes:
-        _frames: variables that clauses are about, innermost last, each with whether a verb is still to
-            come that says what it does to the one before ("a package that [a package ...] depends on").
+        _frames: subjects of the open clauses, innermost last, each with whether a later verb relates
+            it to the one before ("a package that [a package ...] depends on").
     """
 
     def __init__(self, items: Sequence[_Item]) -> None:
@@ -117,7 +117,7 @@ class _Reader:
                 at = self._name(at)
             elif item.kind == "type":
                 if not self._type(at):
-                    return Clauses((), {})  # what follows is said of something that no clause connects
+                    return Clauses((), {})  # the rest is about an entity that no clause connects
                 at += 1
             else:
                 if item.value in _NEXT:
@@ -131,7 +131,7 @@ class _Reader:
         return self._frames[-1][0]
 
     def _relation(self, at: int) -> int:
-        """A relation, with what it leads to; where that stands is where reading goes on."""
+        """Parse a relation and its object; return the next position."""
         relation = self._items[at].value
         object_at, of = self._object(at)
         if object_at is not None and self._begins_clause(at):
@@ -152,14 +152,14 @@ class _Reader:
         return at + 1
 
     def _begins_clause(self, at: int) -> bool:
-        """Whether what stands before a relation says that it is about the thing named last."""
+        """Whether the words before a relation make the last named entity its subject."""
         before = at - 1
         while self._word(before) in _ARTICLES | _BE:
             before -= 1
         return self._word(before) in _BEFORE_CLAUSE or self._items[before].kind == "type"
 
     def _object(self, at: int) -> tuple[int | None, bool]:
-        """Where the name or the indefinite noun after a relation stands, and whether it is "the R of" that."""
+        """Position of the name or indefinite noun after a relation, and whether "of" is between them."""
         after, of = at + 1, False
         while after < len(self._items) and self._items[after].kind == "word":
             word = self._items[after].value
@@ -186,7 +186,7 @@ class _Reader:
         return at + 1
 
     def _type(self, at: int) -> bool:
-        """A type that no relation leads to: the subject of a clause, or what is asked for once more."""
+        """A type that no relation leads to: the subject of a clause, or the requested type again."""
         if self._word(at - 1) in _INDEFINITE and self._word(at - 2) in _RELATIVE:
             self._frames.append((self._variable(at), True))
             return True
@@ -198,7 +198,7 @@ class _Reader:
         return name
 
     def _leave(self) -> None:
-        """An "and" goes on with what is asked for, unless a clause lacks its verb."""
+        """After "and", the subject is again what is asked for, unless a clause lacks its verb."""
         while len(self._frames) > 1 and not self._frames[-1][1]:
             self._frames.pop()
 
@@ -207,7 +207,7 @@ class _Reader:
         self._patterns.append(Clause(ends[0], relation, ends[1]))
 
     def _connected(self) -> list[Clause]:
-        """The patterns that lead to what is asked for."""
+        """The patterns that are connected with what is asked for."""
         reached, found = {"?x"}, list[Clause]()
         while new := [p for p in self._patterns if p not in found and not reached.isdisjoint((p.head, p.tail))]:
             found += new
@@ -219,7 +219,7 @@ class _Reader:
 
 
 def _asked(items: Sequence[_Item]) -> int | None:
-    """Where the type stands that is asked for: before any name or relation, and not in answer to "who" or "when"."""
+    """Position of the type that is asked for: before any name or relation, and not after "who" or "when"."""
     at = next((at for at, item in enumerate(items) if item.kind != "word"), None)
     if at is None or items[at].kind != "type":
         return None
@@ -233,12 +233,12 @@ def _asked(items: Sequence[_Item]) -> int | None:
 def _items(
     question: str, names: Iterable[tuple[str, str]], relations: Sequence[str], types: Sequence[str]
 ) -> list[_Item]:
-    """The question as names, relations, types and words: at each place the longest that stands there."""
+    """The question as names, relations, types and words: the longest match at each position."""
     words = _CLAUSE_WORD.findall(plain(question))
     stems = [_clause_stem(word) for word in words]
     named: dict[tuple[str, ...], _Item] = {}
     for written, name in names:
-        # An alias may hold the relation, too: "role program", of which "role" is one.
+        # An alias may contain a relation: "role program", where "role" is one.
         for form in (written, *([name] if plain(written).endswith(plain(name)) else [])):
             named.setdefault(tuple(_CLAUSE_WORD.findall(plain(form))), _Item("name", name))
     related: dict[tuple[str, ...], _Item] = {}
@@ -266,7 +266,7 @@ def _items(
 
 
 def _meant(found: Sequence[_Item | None], before: Sequence[_Item]) -> _Item:
-    """Of a name, a relation and a type that are written alike, the one that fits what stands before it."""
+    """Of a name, a relation and a type with the same spelling, the one that fits the context before it."""
     name, relation, kind = found
     last = next((item for item in reversed(before) if item.kind != "word" or item.value not in _ARTICLES | _BE), None)
     if name is not None and last is not None and last.kind == "relation":
@@ -281,16 +281,16 @@ def _clause_stems(text: str) -> tuple[str, ...]:
 
 
 def _clause_stem(word: str) -> str:
-    """A word without the ending that number, person or tense give it; prepositions and such stay."""
+    """A word without its inflection; prepositions stay."""
     return _INFLECTION.sub("", word) if len(word) > 3 and word not in _PREPOSITIONS else word
 
 
 _TARGET = Unknown("x")
-# Relations that two hops are made of: pairs of all would be too many.
+# Relations that are combined into two hops; all pairs would be too many.
 _MOST_PAIRED = 12
-# Of the types at the ends of a relation only the most frequent is known, so another is no proof against it.
+# Penalty, not exclusion: only the most frequent type at each end of a relation is known.
 _WRONG_TYPE = 0.15
-_NEAR = 5  # words beside a name that may say how it is related
+_NEAR = 5  # words beside a name that may name its relation
 _NEARBY = 0.5
 _FACTS = " Facts: "
 _WORD = re.compile(r"\w+")
@@ -298,9 +298,9 @@ _ENDING = re.compile(r"(?:ies|es|s)$")
 
 
 def write_triplets(prompt: Prompt, encode: Encode) -> dict[str, object]:
-    """What the clauses say that name relations of the graph; where none does, what is likely.
+    """The patterns of the clauses that name relations of the graph; without such clauses, the likeliest patterns.
 
-    That is for one name in the question the relation, or two, that lead on from it; for several a relation each.
+    The likeliest patterns are one or two relations from the name in the question, or one relation from each of several.
     """
     named = name_topics(prompt)["topics"]
     assert isinstance(named, list)
@@ -330,14 +330,14 @@ def write_triplets(prompt: Prompt, encode: Encode) -> dict[str, object]:
 
 
 def revise_triplets(prompt: Prompt) -> dict[str, object]:
-    """The patterns without those that are at fault; what is left of two that were chained is not mended."""
+    """The patterns without the failed ones; the rest of a broken chain is not repaired."""
     reasons = [plain(reason) for reason in prompt.items("reasons")]
     kept = [line for line in prompt.items("failed") if not any(_is_named(line, reason) for reason in reasons)]
     return {"revised": kept, "answer": "?x"}
 
 
 def score_candidates(prompt: Prompt) -> dict[str, object]:
-    """The share of the question's words that stand in each candidate's text, see `_shares`."""
+    """The share of the question's words in each candidate's text, see `_shares`."""
     scores = _shares(prompt.text("question"), prompt.items("candidates"))
     return {"verdicts": [f"{number}: {score:.2f} {reason}" for number, (score, reason) in enumerate(scores, 1)]}
 
@@ -381,7 +381,7 @@ def _leading_from(
     scores -= _WRONG_TYPE * np.array([mismatches for _, _, mismatches in offered])
     hops, _, _ = offered[int(scores.argmax())]
     if relevance.support(hops) < LEAST_SUPPORT:
-        return []  # a wrong pattern leaves out what a search would find
+        return []  # a wrong pattern excludes what a search would find
     starts: list[str | Unknown] = [name]
     ends = [*(Unknown(f"y{i}") for i in range(1, len(hops))), _TARGET]
     return [
@@ -398,7 +398,7 @@ def _nearest(
     relevance: PathRelevance,
     encode: Encode,
 ) -> WrittenHop | None:
-    """The relation that fits the words beside a name, and the question; None where none is named there."""
+    """The relation that fits the words beside a name and the question; None if there is none."""
     types = ", ".join(kinds)
     offered = [entry for relation in relations for entry in _both_ways(relation)]
     scores = relevance.first_hops([hop for hop, _, _ in offered])
@@ -420,7 +420,7 @@ def _turns_back(first: WrittenHop, second: WrittenHop) -> bool:
 
 
 def _mismatches(*joints: tuple[str, str]) -> int:
-    """At how many joints the types on both sides, where they are known, have none in common."""
+    """The number of joints where the known types of both sides are disjoint."""
     return sum(bool(one and other) and {*one.split(", ")}.isdisjoint(other.split(", ")) for one, other in joints)
 
 
@@ -439,7 +439,7 @@ def _asked_type(prompt: Prompt, named: Sequence[str]) -> str:
 
 
 def _is_named(line: str, reason: str) -> bool:
-    """Whether a reason names a pattern: all that stands in it stands in the reason, too."""
+    """Whether a reason names a pattern: it contains all parts of the pattern."""
     pattern = read_pattern(plain(line))
     parts = (pattern.head, pattern.relation or "*", pattern.tail) if pattern else (line,)
     return all(_part(part) in reason for part in parts)
@@ -451,9 +451,9 @@ def _part(part: str | Unknown) -> str:
 
 
 def _shares(question: str, candidates: Sequence[str]) -> list[tuple[float, str]]:
-    """The share of the question's words that each candidate has, but for those that its facts prove.
+    """The share of the question's words in each candidate's text, without the words in its facts.
 
-    All that satisfy the same patterns have such facts, so that these words tell nothing among them.
+    All candidates of the same patterns have such facts, so these words do not tell them apart.
     """
     wanted = {stem: word for word in _WORD.findall(plain(question)) if word not in STOP_WORDS and (stem := _stem(word))}
     scored = []

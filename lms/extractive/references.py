@@ -1,4 +1,4 @@
-"""References: reading an answer out of them, and telling which of them are about the question.
+"""References: extracts answers from passages, and judges their relevance.
 
 There is no language model. Sentences are ranked by cosine and shared words; spans (names, dates, numbers, phrases) by
 the kind that the question word asks for, by similarity to the noun that is asked for, and by distance to the
@@ -28,12 +28,12 @@ from triplecheck.lms.extractive.sentences import (
 )
 from triplecheck.lms.prompt import Prompt
 
-# Set by hand: a span counts by its sentence first.
+# Set by hand; the score of the sentence dominates.
 _SHARED_WORDS, _KIND_FITS, _NEAR, _TITLED, _LEADS = 0.3, 0.8, 0.35, 0.15, 0.15
-_BEST_FIT = 0.55  # what is nearer to the noun that is asked for is another word for it
+_BEST_FIT = 0.55  # a span with a higher cosine is a synonym of the noun that is asked for
 _MOST_ENCODED = 48  # sentences, those with the most words of the question first
-_MOST_READ = 6  # sentences in which spans are looked at
-# What kind of thing a question asks for; of several that fit, the one that stands first.
+_MOST_READ = 6  # sentences from which spans are taken
+# The kind of answer; of several matches, the first in the question.
 _ASKED = {
     "date": re.compile(r"\bwhen\b|\b(?:what|which) (?:year|date|day|month)\b", re.I),
     "number": re.compile(r"\bhow (?:many|much|old|tall|long|far|high|large|big)\b", re.I),
@@ -49,20 +49,20 @@ _WHETHER = re.compile(r"^(?:is|are|was|were|do|does|did|has|have|had|can|could)\
 
 @dataclass(frozen=True)
 class Read:
-    """A sentence and how near it is to the question."""
+    """A sentence and its similarity to the question."""
 
     sentence: Sentence
     score: float
 
     @property
     def text(self) -> str:
-        """The sentence by itself, so that it can be understood without its passage."""
+        """The sentence with the title of its passage, so that it can be understood alone."""
         title, text = self.sentence.title, self.sentence.text
         return f"{title}: {text}" if title else text
 
 
 def answer_with_references(prompt: Prompt, encode: Encode) -> dict[str, object]:
-    """The sentence that was read, and the answer."""
+    """The best sentence, and the answer."""
     sentence, answer = Reader(prompt.text("question"), prompt.items("references"), encode).answer()
     return {"reasoning": sentence, "answer": answer}
 
@@ -73,14 +73,14 @@ def answer_from_references(prompt: Prompt, encode: Encode) -> dict[str, object]:
 
 
 def next_question(prompt: Prompt, encode: Encode) -> dict[str, object]:
-    """The question with the name that leads on: one of the nearest sentence that the question does not know."""
+    """The question with a bridge name: a name in the nearest sentences that is not in the question."""
     question = prompt.text("question")
     bridge = Reader(question, prompt.items("references"), encode).bridge(prompt.text("answer_so_far"))
     return {"next_question": f"{question} {bridge}".strip()}
 
 
 class Reader:
-    """Reads references for one question.
+    """Extracts answers to one question.
 
     Args:
         text: the question.
@@ -101,7 +101,7 @@ class Reader:
         self.read = self._nearest([s for passage in references for s in passage_sentences(passage)])
 
     def answer(self) -> tuple[str, str]:
-        """The sentence that was read and the answer in it; ("", "none") where there is none."""
+        """The best sentence and the answer in it."""
         if not self.read:
             return "Nothing in the references.", "none"
         if _WHETHER.match(self._text.strip()):
@@ -121,7 +121,7 @@ class Reader:
         return read.text, span.text
 
     def bridge(self, so_far: str) -> str:
-        """A name of the nearest sentences that neither the question nor the answer so far has; empty for none."""
+        """A name in the nearest sentences that is neither in the question nor in the answer so far; empty for none."""
         known = self._words | set(words_of(so_far))
         for read in self.read[:_MOST_READ]:
             for span in salient_spans(read.sentence.text):
@@ -146,14 +146,14 @@ class Reader:
         return sorted(read, key=lambda one: -one.score)
 
     def _titled(self, sentence: Sentence) -> float:
-        """A passage about what the question names counts for more."""
+        """Bonus for a passage about an entity that the question names."""
         title = re.sub(r" \([^()]*\)$", "", sentence.title).casefold()
         if not title or all(title != name.casefold() for name in self._names):
             return 0.0
         return _TITLED + (_LEADS if sentence.leads else 0.0)
 
     def _spans(self, sentence: Sentence) -> list[Span]:
-        """What may be the answer in a sentence: of the kind that is asked for, and not in the question."""
+        """The spans that may be the answer: of the requested kind, and not in the question."""
         spans = salient_spans(sentence.text)
         if self._asked == "thing":
             spans = [span for span in spans if span.kind == "name"] + phrase_spans(sentence.text)
@@ -163,7 +163,7 @@ class Reader:
         return [span for span in spans if not set(words_of(span.text)) <= self._words]
 
     def _fit(self, texts: Sequence[str]) -> np.ndarray:
-        """Cosine of each span with what is asked for."""
+        """Cosine of each span with the noun that is asked for."""
         if self._asked in ("person", "place"):
             asked = f"name of a {self._asked}"
         else:
@@ -174,16 +174,16 @@ class Reader:
         return cosines
 
     def _nearness(self, sentence: str, span: Span) -> float:
-        """1 beside a word of the question that is no name, less with every word between."""
+        """1 beside a content word of the question, less with every word in between."""
         before, after = (_content(part) for part in (sentence[: span.start], sentence[span.end :]))
         distances = [at for at, word in enumerate(reversed(before)) if stem(word) in self._stems]
-        # A word that comes after more often goes on to something else.
+        # A word after the span more often continues with something else.
         distances += [at + 1 for at, word in enumerate(after) if stem(word) in self._stems]
         return 1 / (1 + min(distances) / 3) if distances else 0.0
 
     # --- yes or no, this or that -----------------------------------------------------------------
     def _whether(self) -> tuple[str, str]:
-        """Yes where of everything that the question names some sentence is near to what it asks."""
+        """Yes if for each name in the question some sentence is similar to the question."""
         best = [self._best_of(name) for name in self._names] or [self.read[0]]
         asked = self._encode([self._question.bare or self._text])[0]
         cosines = [0.0 if read is None else float(self._encode([read.sentence.text])[0] @ asked) for read in best]
@@ -191,7 +191,7 @@ class Reader:
         return told or self.read[0].text, "yes" if min(cosines) >= 0.25 else "no"
 
     def _choice(self) -> tuple[str, str] | None:
-        """For "A or B": the one whose number or date compares as asked, else the one nearer to the question."""
+        """For "A or B": the one whose number or date fits the comparison, else the one more similar to the question."""
         pairs = [
             (first, second)
             for first, second in zip(self._names, self._names[1:], strict=False)
@@ -215,7 +215,7 @@ class Reader:
 
 
 def _content(text: str) -> list[str]:
-    """The words of a text that are no stop words and no numbers."""
+    """The words of a text without stop words and numbers."""
     return [word for word in words_of(text) if word not in STOP_WORDS and not word[0].isdigit()]
 
 
@@ -227,24 +227,24 @@ def _size(read: Read | None) -> float | None:
     return None
 
 
-# A passage helps from here on; a little earlier where it has a name of the question.
+# Least cosine of a relevant passage; lower if it has a name of the question.
 _RELEVANT, _RELEVANT_NAMED = 0.4, 0.25
 
 
 def select_passages(prompt: Prompt, encode: Encode) -> dict[str, object]:
-    """Numbers of the passages that are near to the question."""
+    """Numbers of the relevant passages."""
     return {"useful": _useful(prompt.text("question"), prompt.items("passages"), encode)}
 
 
 def check_passages(prompt: Prompt, encode: Encode) -> dict[str, object]:
-    """Numbers of the passages that are near to the question, and what they state."""
+    """Numbers of the relevant passages, and the triples that they state."""
     passages = prompt.items("passages")
     useful = _useful(prompt.text("question"), passages, encode)
     return {"useful": useful, "triples": triple_lines(passages, set(useful))}
 
 
 def judge_passage(prompt: Prompt, encode: Encode) -> dict[str, object]:
-    """Whether the passage is near to the question."""
+    """Whether the passage is relevant."""
     return {"helps": bool(_useful(prompt.text("question"), [prompt.text("passage")], encode))}
 
 

@@ -1,4 +1,4 @@
-"""Sentences, the names, dates, numbers and phrases in them, and the triples that they state. English, by rules."""
+"""Splits passages into sentences, and extracts names, dates, numbers, phrases and triples by rules. English only."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _DATE = re.compile(
     rf"|1\d{{3}}|20\d{{2}})\b"
 )
 _NUMBER = re.compile(r"(?<![\w.,])\d+(?:[.,]\d+)*(?: (?:hundred|thousand|million|billion))?(?![\w])")
-# Words that stand inside names without a capital.
+# Lower-case words inside names.
 _INSIDE_NAMES = frozenset("of the de del della di da du von van der den la le y e &".split())
-# Forms of verbs that stand where a noun may, and name nothing.
+# Verb forms in noun position; they are no names.
 _VERBS = frozenset(
     "born known called named died located based situated considered released published best also".split()
 )
-# Words that begin sentences and no names, beside the stop words.
+# Words that begin sentences, not names, besides the stop words.
 _OPENERS = frozenset(
     """after although among an another because before both but despite each following he her his however if it
     its later like many most one since several she some such their then there these they this those though through
@@ -77,7 +77,7 @@ def split_sentences(text: str) -> list[str]:
 
 
 def salient_spans(sentence: str) -> list[Span]:
-    """Names, dates and numbers of a sentence in order, none inside another."""
+    """Names, dates and numbers of a sentence in order, without overlaps."""
     found = [Span(m.group(), m.start(), m.end(), "date") for m in _DATE.finditer(sentence)]
     found += _apart(found, name_spans(sentence))
     numbers = (Span(m.group(), m.start(), m.end(), "number") for m in _NUMBER.finditer(sentence))
@@ -86,7 +86,7 @@ def salient_spans(sentence: str) -> list[Span]:
 
 
 def name_spans(sentence: str) -> list[Span]:
-    """Runs of words with a capital, with the small words inside them."""
+    """Runs of capitalised words, with the small words inside them."""
     tokens = [(m.group(), m.start(), m.end()) for m in _TOKEN.finditer(sentence)]
     found = []
     at = 0
@@ -116,7 +116,7 @@ def name_spans(sentence: str) -> list[Span]:
 
 
 def phrase_spans(sentence: str) -> list[Span]:
-    """Runs of content words without a capital, whole and by their last word."""
+    """Runs of content words in lower case, and the last word of each."""
     tokens = [(m.group(), m.start(), m.end()) for m in _TOKEN.finditer(sentence)]
     found = []
     for run in _runs(tokens):
@@ -134,7 +134,7 @@ def words_of(text: str) -> list[str]:
 
 
 def stem(word: str) -> str:
-    """A word without its ending, so that its forms are alike: "directed", "director"."""
+    """A crude stem: "directed" and "director" have the same one."""
     return word[: max(4, len(word) - 3)] if len(word) > 4 else word
 
 
@@ -180,7 +180,7 @@ _POSSESSED = re.compile(r"^['’]s (.+?) (?:is|was|are|were)$")
 _THE_OF = re.compile(r"\b[Tt]he ((?:[\w'’-]+ ){0,3}?[\w'’-]+) of (?:the )?$")
 _COPULA = re.compile(r"^\s+(?:is|was|are|were)\s+(?:the\s+)?$")
 _LEADING = re.compile(r"^(?:who|which|that|and|also|later|then|first|he|she|it|they)\s+")
-# Nothing by themselves, and what a pair of names with a copula between them says is read otherwise.
+# No relations by themselves; copulas are handled separately.
 _NO_RELATION = re.compile(
     r"^(?:and|or|but|the|an?|s|of|in|on|at|by|to|for|from|with|as|is|was|are|were|(?:is|was|are|were) (?:an?|the)\b.*)$"
 )
@@ -189,18 +189,18 @@ _NEW_CLAUSE = re.compile(r"^,?\s*(?:and|but|while|where|when)\b")
 
 
 def extract_triples(prompt: Prompt) -> dict[str, object]:
-    """What the texts state, each line with the number of its text."""
+    """The triples of the texts, each with the number of its text."""
     return {"triples": triple_lines(prompt.items("texts"), None)}
 
 
 def triple_lines(texts: list[str], numbers: set[int] | None) -> list[str]:
-    """Lines "number | head | relation | tail" of some texts, numbered from 1; of all for None."""
+    """The triples of some texts as numbered lines; of all texts if `numbers` is None."""
     chosen = ((number, text) for number, text in enumerate(texts, 1) if numbers is None or number in numbers)
     return [write_triple(parts, number) for number, text in chosen for parts in statements(text)]
 
 
 def statements(text: str) -> list[TripleTexts]:
-    """Head, relation and tail of what a text states, in order, each once."""
+    """The triples of a text, in order, without duplicates."""
     found: dict[TripleTexts, None] = {}
     subject = ""
     for sentence in passage_sentences(text):
@@ -231,7 +231,7 @@ def _of_sentence(sentence: str, title: str) -> list[TripleTexts]:
         between = plain[first.end : second.start]
         relation = _relation(between)
         if between.startswith(",") and _CLAUSE.search(plain[: first.start]):
-            first = spans[0]  # the clause is over
+            first = spans[0]  # the relative clause ended
         if first.kind == "name" and relation and not _NO_RELATION.match(relation) and not _NEW_CLAUSE.match(between):
             found.append((first.text, relation, second.text))
         owner = _THE_OF.search(plain[: first.start])
@@ -243,7 +243,7 @@ def _of_sentence(sentence: str, title: str) -> list[TripleTexts]:
 
 
 def _of_subject(sentence: str, spans: list[Span]) -> list[TripleTexts]:
-    """The verb of the subject with what stands after it, past a first object: "was born in X and died in Y"."""
+    """Further objects of the subject's verbs: "was born in X and died in Y"."""
     subject = spans[0]
     found = []
     for at in range(1, len(spans) - 1):
@@ -274,7 +274,7 @@ def _what_it_is(sentence: str, spans: list[Span]) -> list[TripleTexts]:
 
 
 def _relation(between: str) -> str:
-    """The words between two names if they make a relation, without articles at their end."""
+    """The words between two names if they can be a relation, without trailing articles."""
     text = _LEADING.sub("", between.strip(" ,"))
     text = _TRAILING_ARTICLE.sub("", f" {text}").strip()
     text = _POSSESSED.sub(r"\1", text)

@@ -1,4 +1,4 @@
-"""The engine of the embedded small models: `local/smollm2` and what is distilled from it."""
+"""The engine of the embedded small models: `local/smollm2` and models distilled from it."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class _Job:
 
 
 class MicroBatcher:
-    """One worker thread that takes what is waiting, up to `size` prompts that go together, at once.
+    """One worker thread that batches waiting prompts, up to `size` with equal keys.
 
-    The thread starts with the first request and, being a daemon, ends with the process.
+    The daemon thread starts with the first request.
     """
 
     def __init__(self, generate: Generate, size: int, wait: float) -> None:
@@ -44,7 +44,7 @@ class MicroBatcher:
         self._lock = threading.Lock()
 
     def submit(self, prompt: Prompt) -> Future[Generated]:
-        """Queue a prompt; its future yields what was written, or the error."""
+        """Queue a prompt; the future holds the completion or the error."""
         with self._lock:
             if self._worker is None or not self._worker.is_alive():
                 self._worker = threading.Thread(target=self._run, name="embedded-model", daemon=True)
@@ -58,7 +58,7 @@ class MicroBatcher:
             self._answer(self._collect())
 
     def _collect(self) -> list[_Job]:
-        """The next job, and those that go with it and are here or come within the waiting time."""
+        """The next job, and those with the same key that arrive within the waiting time."""
         first = self._put_back.pop(0) if self._put_back else self._waiting.get()
         batch = [first]
         others = [job for job in self._put_back if job.prompt.goes_with == first.prompt.goes_with]
@@ -78,7 +78,7 @@ class MicroBatcher:
     def _answer(self, batch: list[_Job]) -> None:
         try:
             results = self._generate([job.prompt for job in batch])
-        except BaseException as error:  # noqa: BLE001 - the worker lives on; each caller gets the error
+        except BaseException as error:  # noqa: BLE001 - the worker continues; each caller gets the error
             results = [error if isinstance(error, Exception) else RuntimeError(repr(error))] * len(batch)
         for job, result in zip(batch, results, strict=True):
             if isinstance(result, Exception):
@@ -94,10 +94,10 @@ class _Loaded:
 
 
 class LocalEngine:
-    """Runs embedded models; one engine serves them all and takes the model from each request.
+    """Runs embedded models; one engine serves all of them, by the model of each request.
 
-    A model is loaded at its first request, and stays. Fine-tuning may thus hand the same engine on with
-    a new model id. Requests that come at the same time for the same model are answered side by side.
+    A model is loaded at its first request and stays in memory. Fine-tuning can reuse the engine with a new model id.
+    Concurrent requests for the same model are batched.
 
     Raises (from `complete`):
         ModelUnavailableError: the weights or a library are missing.
@@ -111,7 +111,7 @@ class LocalEngine:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """A hash of the configuration and of this code; that of the weights is in each model's id."""
+        """A hash of the configuration and of this code; the hash of the weights is in each model's id."""
         settings = json.dumps(self.config.reply_settings(), sort_keys=True)
         return hashlib.sha256(f"{settings}:{code_hash(__file__)}".encode()).hexdigest()[:12]
 
@@ -119,7 +119,7 @@ class LocalEngine:
         """The id under which DSPy knows a model: its name, `@`, and a hash of weights, adapter and settings.
 
         Raises:
-            ModelUnavailableError: there is no such model.
+            ModelUnavailableError: the model does not exist.
         """
         weights = find_weights(model)
         digest = hashlib.sha256(f"{weights.fingerprint}:{self.fingerprint}".encode()).hexdigest()[:12]
@@ -141,7 +141,7 @@ class LocalEngine:
         return self
 
     def __deepcopy__(self, memo: dict[int, object]) -> LocalEngine:
-        """Optimizers copy LMs deeply; weights and queue stay one."""
+        """Optimizers deep-copy LMs; weights and queue are shared."""
         return self
 
     def _load(self, model_id: str) -> _Loaded:

@@ -3,8 +3,8 @@
 Names and types of the fields are read off the prompt. If it is the prompt of a known step, the hints on that step's
 fields (`signatures.step`) say more:
 
-- `Numbers` of listed items: a small model writes how each item begins, as far as tells them apart, and this is
-  translated to numbers. Copying the item that fits the question is easier for it than looking up its number.
+- `Numbers` of listed items: a small model writes the shortest distinct prefix of each item, which is translated to
+  its number. Copying the item that fits the question is easier for a small model than looking up its number.
 - `CopiedFrom` cited items: only what these hold, and what they lead to, can be written. This is decoding constrained
   by the graph (Graph-constrained Reasoning, Luo et al. 2024), here by the cited facts.
 
@@ -28,7 +28,7 @@ Kind = Literal["text", "lines", "numbers", "items", "copies", "number", "choice"
 
 LISTS: frozenset[Kind] = frozenset({"lines", "numbers", "items", "copies"})
 NONE = "none"
-"""What an empty list reads."""
+"""The text of an empty list."""
 
 _REMINDER = re.compile(r"Reply with (?P<fields>`\[\[ ## .*), and end with `\[\[ ## completed ## \]\]`\.\s*$", re.DOTALL)
 _FIELD = re.compile(r"`\[\[ ## (\w+) ## \]\]`(?: \((.*?)\))?(?=, then `|$)", re.DOTALL)
@@ -48,19 +48,19 @@ class Field:
     name: str
     kind: Kind
     options: tuple[str, ...] = ()
-    """The values of a choice; of items, how each begins."""
+    """The values of a choice; of items, the prefix of each."""
     numbers: tuple[int, ...] = ()
     """The number of each item in `options`."""
     source: str = ""
-    """Of copies, the field of items that says what is copied from."""
+    """Of copies: the field of items that selects the sources."""
     copied: tuple[tuple[str, ...], ...] = ()
-    """Of copies, what each item in the options of `source` holds: head and tails of a fact, and what these lead to."""
+    """Of copies: the texts of each option of `source`: head and tails of a fact, and what the tails lead to."""
     besides: tuple[str, ...] = ()
-    """Of copies, what else may be written, such as yes and no."""
+    """Of copies: other allowed texts, such as yes and no."""
 
 
 def fields_of(messages: Sequence[tuple[str, str]], steps: Sequence[type[Step]] = STEPS) -> list[Field]:
-    """The fields that a chat's last message asks for, none where it is not of this project's form.
+    """The fields that a chat's last message asks for; none if the message has another format.
 
     Args:
         messages: (role, content) in order.
@@ -90,10 +90,10 @@ def shown(messages: Sequence[tuple[str, str]], steps: Sequence[type[Step]] = STE
 
 
 def as_items(field: Field, numbers: str) -> list[str] | None:
-    """How a model writes these numbers of items: one beginning each, `none` alone for none.
+    """These numbers of items as a model writes them: one prefix each, or `none`.
 
     Returns:
-        None where a number is not one of an item.
+        None if a number is out of range.
     """
     if numbers.strip().casefold() == NONE:
         return [NONE]
@@ -103,7 +103,7 @@ def as_items(field: Field, numbers: str) -> list[str] | None:
 
 
 def as_numbers(fields: Sequence[Field], reply: str) -> str:
-    """A reply in which items are pointed at by their beginnings, with their numbers in place of them."""
+    """A reply with the numbers of items in place of their prefixes."""
     return _rewritten(fields, reply, _numbers)
 
 
@@ -131,7 +131,7 @@ def _rewritten(fields: Sequence[Field], reply: str, write: Callable[[Field, str]
 
 
 def _fields(messages: Sequence[tuple[str, str]], at: int, steps: Sequence[type[Step]]) -> list[Field]:
-    """The fields that the last message asks for, with the lists that a reply at this place points into."""
+    """The fields that the last message asks for, with the lists that a reply at this position refers to."""
     reminder = _REMINDER.search(messages[-1][1]) if messages else None
     if reminder is None:
         return []
@@ -172,9 +172,10 @@ def _copying(field: Field, source: Field, items: Sequence[str], besides: tuple[s
 
 
 def _held(items: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """What can be copied from each item: head and tails of a fact, and where facts about these lead; else all of it.
+    """The texts that can be copied from each item: head and tails of a fact, and the tails of facts about these; of
+    another item, all of it.
 
-    A small model that is asked for the end of a path often cites no more than its beginning.
+    A small model that is asked for the end of a path often cites only its first fact.
     """
     facts = {fact.number: fact for fact in read_facts(items)}
     leads_to: dict[str, list[str]] = {}
@@ -196,7 +197,7 @@ def _pointing(field: Field, items: Sequence[str]) -> Field:
 
 
 def beginnings(texts: Sequence[str]) -> tuple[str, ...]:
-    """How each of several texts begins: the fewest whole words that no other one begins with, else all of it."""
+    """The shortest distinct prefix of each text, in whole words; the whole text if there is none."""
     every = Counter(start for text in texts for start in _starts(text))
     return tuple(next((start for start in _starts(text) if every[start] == 1), text) for text in texts)
 

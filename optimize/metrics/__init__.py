@@ -1,4 +1,4 @@
-"""Metrics to compile for: the whole answer, each step alone, and what was wrong in words."""
+"""Metrics for compilation: of the whole answer, of each step, and feedback in words."""
 
 from triplecheck.optimize.metrics.answering import proved, whole
 from triplecheck.optimize.metrics.case import Case, StepCall, StepMetric, StepScore

@@ -1,4 +1,4 @@
-"""Answers: of a step or of a whole program, strictly, and whether the cited facts prove them."""
+"""Metrics of answers, of a step or of a whole program, and whether the cited facts prove them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from triplecheck.programs import replay
 from triplecheck.signatures.notation import read_facts
 
 _UNPROVED = 0.5
-"""What a right answer is worth whose cited facts do not hold it."""
+"""Factor for a right answer that no cited fact contains."""
 
 
 def answers_in(output: str) -> StepMetric:
-    """F1 of the answers in a field, one text or a list, against the right ones; 1 for none where there is none."""
+    """F1 of the answers in a field, one text or a list; 1 for no answer if there is none."""
 
     def score(call: StepCall, case: Case) -> StepScore | None:
         value = call.outputs.get(output)
@@ -27,9 +27,9 @@ def answers_in(output: str) -> StepMetric:
 
 
 def answers_from_facts(call: StepCall, case: Case) -> StepScore | None:
-    """F1 of the answers, halved where no cited fact holds one; none is right where no fact holds an answer.
+    """F1 of the answers, halved if no cited fact contains one. If no fact contains an answer, no answer is right.
 
-    Where an operation is to compute the answer, the cited facts must hold it, or count up to it.
+    If an operation computes the answer, the cited facts must contain it, or their count must equal it.
     """
     facts = [str(fact) for fact in call.inputs.get("facts") or ()]
     cited = [facts[number - 1] for number in call.outputs.get("cited") or () if 0 < number <= len(facts)]
@@ -52,7 +52,7 @@ def answers_from_facts(call: StepCall, case: Case) -> StepScore | None:
 
 
 def judged(case: Case, answers: Sequence[str]) -> StepScore | None:
-    """Answers as texts against the right ones."""
+    """The score of answers as texts."""
     if not case.question.answers_known:
         return None
     given = [text for text in answers if text.strip() and text.strip().casefold() != "none"]
@@ -76,7 +76,7 @@ def _computed(case: Case, operation: str, cited: Sequence[str]) -> StepScore:
 
 
 def whole(case: Case, prediction: dspy.Prediction) -> StepScore:
-    """F1 of a program's answers against the right ones; 1 for an abstention where there is nothing to answer."""
+    """F1 of a program's answers against the right ones; 1 for an abstention if there is no answer."""
     if not case.gold.answers:
         told = "There is no answer in the graph: abstaining is right. "
         return StepScore(float(prediction.abstained), told if prediction.abstained else f"{told}It answered. ")
@@ -91,5 +91,5 @@ def whole(case: Case, prediction: dspy.Prediction) -> StepScore:
 
 
 def proved(case: Case, prediction: dspy.Prediction) -> bool:
-    """Whether an answer is wholly right and everything that it cites is in the graph: fit to be shown as an example."""
+    """Whether an answer is right and all of its evidence is in the graph, so the run can be a demonstration."""
     return whole(case, prediction).score == 1 and not replay(case.graph, prediction.evidence)

@@ -1,4 +1,4 @@
-"""What a step is scored against: a question with all that is known of its answer, and its gold paths in prompts."""
+"""What a step is scored against: a question with its known answer, and its gold paths in prompts."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class StepScore:
 
 @dataclass(frozen=True)
 class StepCall:
-    """One call of one step: what went into the prompt and what was read from the reply."""
+    """Inputs and parsed outputs of one call of a step."""
 
     inputs: Mapping[str, Any]
     outputs: Mapping[str, Any]
 
 
 def overlap(given: Collection[Any], wanted: Collection[Any], beta: float = 1.0) -> float:
-    """F-beta of a set against the right one; above 1, what is missing weighs more than what is too much."""
+    """F-beta of a set; with beta above 1, recall weighs more than precision."""
     if not given and not wanted:
         return 1.0
     right = len(set(given) & set(wanted))
@@ -47,7 +47,7 @@ def overlap(given: Collection[Any], wanted: Collection[Any], beta: float = 1.0) 
 
 
 def listed(what: str, items: Sequence[str]) -> str:
-    """`what: a; b; c (and 4 more).`, or nothing where there are none."""
+    """`what: a; b; c (and 4 more).`, or nothing if there are none."""
     if not items:
         return ""
     more = f" (and {len(items) - _SHOWN} more)" if len(items) > _SHOWN else ""
@@ -60,14 +60,14 @@ Hops = tuple[Hop, ...]
 def gold_paths(
     graph: Graph, question: Question, topics: Sequence[Collection[int]], answers: Collection[int], furthest: int
 ) -> tuple[Hops, ...]:
-    """The relations that lead from topics to answers: those that the data set names, else those that fit best.
+    """The relations that lead from topics to answers: those of the data set, else those that fit best.
 
     Args:
-        graph: where they lie.
+        graph: of the relations.
         question: may name the paths, or the relations along one (`Question.gold`).
-        topics: per topic the nodes that it may be: where they begin.
-        answers: where they end.
-        furthest: hops at most, where they are looked for.
+        topics: per topic the nodes that it may be.
+        answers: nodes at the ends.
+        furthest: maximum number of hops of a search.
     """
     own = sorted({node for nodes in topics for node in nodes})
     if not own or not answers:
@@ -82,14 +82,14 @@ def gold_paths(
 
 
 def leads_on(graph: Graph, written: Sequence[WrittenHop], path: Hops) -> bool:
-    """Whether hops as a prompt shows them are the beginning of a path, or all of it."""
+    """Whether written hops are a prefix of a path."""
     return 0 < len(written) <= len(path) and all(
         is_written(graph, hop, one) for hop, one in zip(path, written, strict=False)
     )
 
 
 def is_written(graph: Graph, hop: Hop, written: WrittenHop) -> bool:
-    """Whether a hop is the one that a prompt shows: by its label, alone or before an alias."""
+    """Whether a written hop is this hop, by its label, with or without an alias."""
     label = clean(graph.relation(hop.relation).label)
     return written.arrow == ARROWS[hop.direction] and is_relation(written.label, label)
 
@@ -103,7 +103,7 @@ def _named(question: Question) -> list[list[str]]:
 
 
 def _along(graph: Graph, names: Sequence[str], nodes: IntArray, answers: set[int]) -> Iterator[Hops]:
-    """The ways, forwards or backwards at each relation, along which some relations lead to an answer."""
+    """The directions in which a chain of relations leads to an answer."""
     for relation in _relations(graph, names[0]):
         for direction in (Direction.OUT, Direction.IN):
             hop = Hop(relation, direction)
@@ -129,9 +129,9 @@ _NEIGHBOURS = 200
 
 
 class Case:
-    """What a metric holds an answer, or a step on the way to it, against.
+    """The reference that a metric compares an answer or a step with.
 
-    Shared by all copies: optimizers copy what they are given deeply.
+    Copies share one object: optimizers deep-copy their data.
 
     Args:
         question: with its answers.
@@ -144,7 +144,7 @@ class Case:
 
     @property
     def graph(self) -> Graph:
-        """The graph that everything is looked up in."""
+        """The graph."""
         return self.sources.graph
 
     @cached_property
@@ -169,23 +169,23 @@ class Case:
 
     @cached_property
     def paths(self) -> tuple[Hops, ...]:
-        """Relations that lead from the topics to the answers; none: not known."""
+        """Relations that lead from the topics to the answers; empty: not known."""
         hops = self.question.hops
         furthest = min(hops, _FURTHEST) if isinstance(hops, int) else _FURTHEST - 1
         return gold_paths(self.graph, self.question, self.gold.topics, self.answers, furthest)
 
     @cached_property
     def grounder(self) -> Grounder:
-        """Places triples in words in the graph."""
+        """Links triples in words to the graph."""
         return Grounder(self.graph, self.sources.linker, self.sources.relations)
 
     def names_answer(self, text: str) -> bool:
-        """Whether a text has a right answer in it, as whole words."""
+        """Whether a text contains a right answer, as whole words."""
         words = f" {normalize(text)} "
         return any(f" {name} " in words for name in self.answer_names)
 
     def found_by(self, query: str) -> bool:
-        """Whether looking a query up finds a right answer: in a document, or next to what the query names."""
+        """Whether a search finds a right answer: in a document, or next to an entity that the query names."""
         documents = self.sources.documents
         if documents is not None:
             hits = documents.search(query, _HITS)
@@ -213,4 +213,4 @@ class Case:
 
 
 StepMetric: TypeAlias = Callable[[StepCall, Case], StepScore | None]
-"""None: what is known of the question does not tell whether this call was right."""
+"""None: this call cannot be scored for this question."""

@@ -1,4 +1,4 @@
-"""The metric of each step, and feedback in words for whoever rewrites one."""
+"""The metric of each step, and feedback in words for optimizers that rewrite instructions."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _METRICS: dict[type[Step], StepMetric] = {
 
 
 def step_metric(signature: type[dspy.Signature]) -> StepMetric | None:
-    """The metric of a step; None where a step alone cannot be scored."""
+    """The metric of a step; None if the step alone cannot be scored."""
     step = step_of(signature)
     return None if step is None else _METRICS.get(step)
 
@@ -66,7 +66,7 @@ TraceRow = tuple[Any, Mapping[str, Any], Any]
 
 
 def score_call(row: TraceRow, case: Case) -> StepScore | None:
-    """The score of one call by its step's own metric; None where that cannot be told."""
+    """The score of one call by its step's metric; None if it cannot be scored."""
     predictor, inputs, outputs = row
     if not isinstance(outputs, dspy.Prediction):
         return StepScore(0.0, "The reply could not be read. ")
@@ -75,13 +75,13 @@ def score_call(row: TraceRow, case: Case) -> StepScore | None:
 
 
 def feedback(case: Case, found: StepScore, prediction: Any, calls: Iterable[TraceRow] = ()) -> str:
-    """Everything that is worth telling whoever rewrites a step.
+    """The feedback for an optimizer that rewrites a step.
 
     Args:
         case: the question.
         found: the score of the whole.
         prediction: what the program returned.
-        calls: the calls of the step in view.
+        calls: of the step that is being rewritten.
     """
     parts = [scored.feedback for row in calls if (scored := score_call(row, case)) is not None]
     parts.append(found.feedback)

@@ -1,4 +1,4 @@
-"""Retrieval steps: naming topics, pruning, judging relevance and sufficiency, and asking on."""
+"""Metrics of retrieval steps: topics, pruning, relevance, sufficiency, and further questions."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from triplecheck.programs.fourstepfocus.rerank import read_verdicts
 from triplecheck.signatures.notation import read_fact, read_path
 
 _MEANT = 3
-"""Nodes that one name may mean."""
+"""Candidates per name."""
 
 
 def names_topics(output: str) -> StepMetric:
-    """F1 of the names in a field against the gold topics, by what the linker makes of them."""
+    """F1 of the names in a field against the gold topics, as the linker resolves them."""
 
     def score(call: StepCall, case: Case) -> StepScore | None:
         if not case.gold.topics:
@@ -55,7 +55,7 @@ def _topic_labels(case: Case, topic: frozenset[int]) -> str:
 
 
 _BETA = 2.0
-"""What is dropped cannot be had back; what is kept without need costs tokens."""
+"""Recall weighs more: a dropped path is lost, a needless one only costs tokens."""
 
 
 def keeps_paths(output: str, offered: str = "paths") -> StepMetric:
@@ -83,7 +83,7 @@ def _keeps(output: str, offered: str, is_right: Callable[[Case, str], bool], wha
         lines = [str(line) for line in call.inputs.get(offered) or ()]
         wanted = {number for number, line in enumerate(lines, 1) if is_right(case, line)}
         if not wanted:
-            return None  # nothing right was on offer, or what is right is not known: not the fault of this step
+            return None  # no right item was offered, or it is unknown: not the fault of this step
         kept = {int(number) for number in call.outputs.get(output) or ()}
         dropped = [lines[number - 1] for number in sorted(wanted - kept)]
         needless = [lines[number - 1] for number in sorted(kept - wanted) if 0 < number <= len(lines)]
@@ -100,11 +100,11 @@ def _keeps(output: str, offered: str, is_right: Callable[[Case, str], bool], wha
 
 
 _LEAST_SCORE = 0.5
-"""A score from which on a candidate is taken to be an answer."""
+"""Least score of a candidate that counts as an answer."""
 
 
 def helps(case: Case, passage: str) -> bool:
-    """Whether a passage is one of the gold documents, or names an answer where those are not known."""
+    """Whether a passage is a gold document; if those are unknown, whether it names an answer."""
     titles = [normalize(title) for title in case.question.documents]
     if titles:
         words = f" {normalize(passage)} "
@@ -132,7 +132,7 @@ def selects_passages(output: str, offered: str = "passages") -> StepMetric:
 
 
 def judges_passage(call: StepCall, case: Case) -> StepScore | None:
-    """1 where the judgement of one passage is right."""
+    """1 if the judgement of one passage is right."""
     if not case.gold.answers:
         return None
     right = helps(case, str(call.inputs.get("passage", "")))
@@ -141,7 +141,7 @@ def judges_passage(call: StepCall, case: Case) -> StepScore | None:
 
 
 def judges_sufficiency(call: StepCall, case: Case) -> StepScore | None:
-    """1 where facts were said to suffice that name an answer, or not to where none does."""
+    """1 if the facts were judged sufficient and name an answer, or insufficient and name none."""
     if not case.gold.answers or case.question.computed:
         return None
     right = any(case.names_answer(str(fact)) for fact in call.inputs.get("facts") or ())
@@ -150,7 +150,7 @@ def judges_sufficiency(call: StepCall, case: Case) -> StepScore | None:
 
 
 def scores_candidate(call: StepCall, case: Case) -> StepScore | None:
-    """How near the score of a candidate is to 1 for a right answer and to 0 for another."""
+    """1 minus the distance of a candidate's score from 1 for a right answer, or from 0 for another."""
     if not case.gold.answers:
         return None
     right = case.names_answer(_first_line(str(call.inputs.get("candidate") or "")))
@@ -159,7 +159,7 @@ def scores_candidate(call: StepCall, case: Case) -> StepScore | None:
 
 
 def scores_candidates(call: StepCall, case: Case) -> StepScore | None:
-    """F1 of the candidates that were given at least 0.5 against those that are right answers."""
+    """F1 of the candidates with a score of at least 0.5 against the right answers."""
     candidates = [str(text) for text in call.inputs.get("candidates") or ()]
     wanted = {n for n, text in enumerate(candidates, 1) if case.names_answer(_first_line(text))}
     if not wanted:
@@ -180,7 +180,7 @@ def _first_line(candidate: str) -> str:
 
 
 def asks_further(output: str) -> StepMetric:
-    """1 where looking the text of a field up finds a right answer (`Case.found_by`)."""
+    """1 if a search for the text of a field finds a right answer (`Case.found_by`)."""
 
     def score(call: StepCall, case: Case) -> StepScore | None:
         if not case.gold.answers or case.question.computed:

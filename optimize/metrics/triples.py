@@ -1,4 +1,4 @@
-"""Triples and patterns that a model writes, against the triples of the graph that they are linked to."""
+"""Metrics of triples and patterns that a model writes, linked to the graph."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _EDGES = 200
 def extracts_triples(output: str, texts: str) -> StepMetric:
     """F1 of extracted triples against the graph's triples between the entities that the texts name.
 
-    A triple that cannot be placed in the graph counts neither way: texts may say what the graph does not.
+    Triples that cannot be linked do not count: texts may state more than the graph.
 
     Args:
         output: field with the triples, one a line.
@@ -49,7 +49,7 @@ def extracts_triples(output: str, texts: str) -> StepMetric:
 
 
 def writes_patterns(output: str) -> StepMetric:
-    """Mean of two F1: of the relations in patterns against those of the gold paths, of the names against the topics."""
+    """Mean of the F1 of the patterns' relations against the gold paths, and of 1 if they name a topic."""
 
     def score(call: StepCall, case: Case) -> StepScore | None:
         if not case.paths:

@@ -1,4 +1,4 @@
-"""Answering from facts: the answer as they write it, with those that prove it."""
+"""Answering from facts: the answer as the facts write it, and the facts that prove it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NO_ANSWER = GoldReply({"reasoning": NOTHING_TOLD, "cited": [], "operation": "non
 
 
 def answer_from_facts(known: Known, prompt: Prompt) -> GoldReply:
-    """The answer as the facts write it, with the facts that prove it; none where they do not hold it."""
+    """The answer as the facts write it, with the facts that prove it; none if the facts do not contain it."""
     ways = _whole(known, prompt)
     if not ways:
         return NO_ANSWER
@@ -35,9 +35,9 @@ def answer_from_facts(known: Known, prompt: Prompt) -> GoldReply:
 
 
 def leading_facts(known: Known, prompt: Prompt) -> list[int]:
-    """Numbers of the facts that lie on a gold path and lead to an answer, or on towards one.
+    """Numbers of the facts on a gold path that lead to or towards an answer.
 
-    The facts may be those of a later hop alone.
+    The facts may be those of a later hop only.
     """
     facts = read_facts(prompt.items("facts"))
     found = {
@@ -53,9 +53,9 @@ def leading_facts(known: Known, prompt: Prompt) -> list[int]:
 
 
 def _whole(known: Known, prompt: Prompt) -> list[FactPath]:
-    """The gold paths that the facts follow to their ends, if these conditions are all that there are.
+    """The gold paths that the facts follow to their ends, if these are all conditions.
 
-    Where no path by itself leads to the answers alone, there must be one from each topic.
+    If no single path leads to the answers only, there must be one from each topic.
     """
     followed = _followed(prompt, [name for name, _ in known.starts(prompt)])
     found: dict[tuple[str, Hops], Way] = {}
@@ -82,7 +82,7 @@ def _counted(way: FactPath) -> GoldReply:
 
 
 def _compared(known: Known, ways: Sequence[FactPath]) -> GoldReply:
-    """The greatest or the smallest, whichever the answer is."""
+    """The greatest or the smallest value, depending on the answer."""
     facts = [fact for way in ways for fact in way.facts]
     sizes = [(size, known.is_answer(fact.anchor)) for fact in facts if (size := _size(fact.values)) is not None]
     if len({size.kind for size, _ in sizes}) != 1:

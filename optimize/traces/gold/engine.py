@@ -1,7 +1,7 @@
-"""An engine that knows the answers: it plays a program's roles, so that its right steps can be recorded.
+"""An engine that knows the answers: it answers the steps of a program, so the right replies can be recorded.
 
-It is no model and answers no question of its own: each reply is computed from the graph and the answer
-that comes with the question. What it makes a program do is verified like what any model does.
+It is not a model: each reply is computed from the graph and the known answer of the question. Its traces are
+verified like those of a model.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ _SOLVERS: Mapping[type[Step], Solver] = {
     SelectPassages: references.select_passages,
     CheckPassages: references.check_passages,
 }
-"""Steps about a question whose answer is known."""
+"""Steps about a question with a known answer."""
 
 
 def _passage(graph: Graph, prompt: Prompt, names: Names) -> GoldReply:
@@ -124,7 +124,7 @@ _BY_GRAPH: Mapping[type[Step], Callable[[Graph, Prompt, Names], GoldReply]] = {
     WritePassage: _passage,
     WritePassages: _passages,
 }
-"""Steps about no question that is known: of texts, and of what `next_question` asks."""
+"""Steps about other texts and questions, such as those that `NextQuestion` writes."""
 
 _FROM_MEMORY = "what a model knows by heart is in no graph, and not to be learnt from one"
 _NO_RIGHT_ONE = "no reply is the right one"
@@ -148,12 +148,12 @@ def why_not(signature: type[dspy.Signature]) -> str | None:
 
 
 def solver(step: type[Step]) -> Solver | None:
-    """What replies to a prompt about a question whose answer is known."""
+    """The solver of a step, for a question with a known answer."""
     return _SOLVERS.get(step)
 
 
 def by_graph(step: type[Step], prompt: Prompt, graph: Graph, names: Names) -> GoldReply | None:
-    """The reply to a prompt about no such question; None where only the answer would tell."""
+    """The reply to a prompt about another question; None if the step needs the answer."""
     solve = _BY_GRAPH.get(step)
     return None if solve is None else solve(graph, prompt, names)
 
@@ -165,17 +165,21 @@ _DISTRACTED: Mapping[type[Step], tuple[str, ...]] = {
     JudgeAndGoOn: ("relevant", "follow"),
 }
 """The fields of numbers that distractors are added to."""
-_SCORE = 0.05  # beside those of the right ones
+_SCORE = 0.05  # of a distractor
 
 
 def with_distractors(step: type[Step], right: GoldReply, prompt: Prompt, count: int) -> GoldReply:
-    """A reply that also keeps some items of each list at random; where the facts suffice, no further paths.
+    """The right reply with distractors: random items of each list, so that later steps see what they do not need.
+
+    With right replies only, every step would see only the facts that answer the question, and a student would learn
+    to copy everything. Distractors are followed but never labelled: training rows hold the right reply. If the facts
+    suffice, no paths are added.
 
     Args:
-        step: what was asked.
+        step: of the prompt.
         right: the right reply.
-        prompt: to which.
-        count: how many more of each list, at most.
+        prompt: that it answers.
+        count: maximum number of distractors per list.
     """
     outputs = dict(right.outputs)
     for field in _DISTRACTED.get(step, ()):
@@ -195,18 +199,18 @@ def with_distractors(step: type[Step], right: GoldReply, prompt: Prompt, count: 
 
 NAME = "gold"
 _DEFAULT_HOPS = 2
-_KEPT = 256  # questions whose paths are remembered: those under way at once, many times over
+_KEPT = 256  # questions whose paths are cached, far more than run at once
 _CHARACTERS_PER_TOKEN = 4
 
 
 class GoldEngine:
-    """Replies to the steps of known questions.
+    """Answers the steps of known questions.
 
     Args:
-        sources: what the program reads from.
-        questions: with their answers; of two with the same words the first counts.
-        hops: how far from the topics answers are looked for.
-        distractors: paths and facts that are kept beside the right ones, see `optimize.traces.gold.distractors`.
+        sources: the program's sources.
+        questions: with their answers; of two with the same text, the first counts.
+        hops: maximum distance of answers from the topics.
+        distractors: paths and facts that are kept besides the right ones, see `with_distractors`.
     """
 
     def __init__(self, sources: Sources, questions: Sequence[Question], hops: int, distractors: int = 0) -> None:
@@ -215,13 +219,13 @@ class GoldEngine:
         self._questions = {_words(question.question): question for question in reversed(questions)}
         self._known = functools.lru_cache(_KEPT)(self._known_of)
         self.fingerprint = _fingerprint(sources, questions, hops, distractors)
-        """Hash of this code and of what is known: other replies must not be served from a cache."""
+        """Hash of this code and of the questions, for DSPy's cache."""
 
     def complete(self, request: Request) -> Response:
-        """GoldReply to one step.
+        """Answer one request.
 
         Raises:
-            InvalidRequestError: it belongs to no known question, or its reply cannot be computed.
+            InvalidRequestError: the reply cannot be computed.
         """
         messages = messages_of(request)
         prompt = read_request([(message["role"], message["content"]) for message in messages])
@@ -238,7 +242,7 @@ class GoldEngine:
         return reply(request, text, prompt_tokens=tokens[0], completion_tokens=tokens[1])
 
     def reply_to(self, call: Call) -> GoldReply | None:
-        """The right reply to a step that was taken, by whomever."""
+        """The right reply to a recorded call."""
         step = step_of(call.signature)
         if step is None:
             return None
@@ -246,7 +250,7 @@ class GoldEngine:
         return self.reply(step, read_request([("user", str(content))]))
 
     def reply(self, step: type[Step], prompt: Prompt) -> GoldReply | None:
-        """The right reply to a prompt of a step; None where it cannot be computed."""
+        """The right reply to a prompt of a step; None if it cannot be computed."""
         words = _words(prompt.text("question"))
         solve = solver(step) if self._question(words) is not None else None
         if solve is None:
@@ -266,7 +270,7 @@ class GoldEngine:
         paths: tuple[GoldPath, ...] = given_paths(sources.graph, question.gold)
         if not paths and answers:
             paths = found_paths(sources.graph, gold.topics, answers, self._hops)
-        # A question may start from fewer nodes than share the names of its topics.
+        # A question may start from fewer nodes than have the names of its topics.
         begun = tuple(dict.fromkeys(path.topic for path in paths)) or topics
         computed = question.answers[0] if question.computed and question.answers else None
         known = GoldQuestion(
@@ -281,7 +285,7 @@ class GoldEngine:
         return Known(sources.graph, sources.relations, known)
 
     def _question(self, words: str) -> Question | None:
-        """The question of some words, as it was asked or as a program mended its spelling."""
+        """The question with this text, or with this text after spelling correction."""
         return self._questions.get(words) or (self._by_mended.get(words) if words else None)
 
     @functools.cached_property
@@ -297,18 +301,18 @@ class GoldEngine:
         return self
 
     def __deepcopy__(self, memo: dict[int, object]) -> GoldEngine:
-        """Optimizers copy LMs deeply; the questions stay as they are."""
+        """Optimizers deep-copy LMs; the engine is shared."""
         return self
 
 
 def uncomputable(program: Program) -> dict[str, str]:
-    """The steps of a program to which no right reply can be computed, by the names of their signatures, and why."""
+    """The steps of a program whose right replies cannot be computed, by signature name, with the reason."""
     steps = {step.signature.__name__: why_not(step.signature) for step in program.predictors()}
     return {name: reason for name, reason in steps.items() if reason is not None}
 
 
 def check_computable(program: Program) -> None:
-    """See that the right replies to all steps of a program can be computed.
+    """Check that the right replies to all steps of a program can be computed.
 
     Raises:
         UserError: they cannot; the message names the steps.
@@ -322,7 +326,7 @@ def check_computable(program: Program) -> None:
 def gold_engine(
     program: Program, questions: Sequence[Question], distractors: int = 0
 ) -> Iterator[tuple[str, GoldEngine]]:
-    """The engine for a program's questions, and the model string under which it is known inside."""
+    """Register the engine for a program's questions; yields its model string and the engine."""
     hops = getattr(program, "hops", getattr(program, "depth", _DEFAULT_HOPS))
     engine = GoldEngine(program.sources, questions, hops, distractors)
     name = f"{NAME}-{engine.fingerprint}"

@@ -1,4 +1,4 @@
-"""Planning and exploration: which topics, relations, entities and facts lie on the gold paths, and whether they end."""
+"""Planning and exploration: the topics, relations, entities and facts on the gold paths."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from triplecheck.signatures.notation import read_facts, read_path, without_note,
 
 
 def name_topics(known: Known, prompt: Prompt) -> GoldReply:
-    """The known names that are those of the topics; a topic's label where it is none of them but stands there."""
+    """The known names of the topics; else the label of a topic, if it is in the question."""
     types = prompt.items("types")
     named = named_topics(known, prompt)
     domain = "unknown"
@@ -54,7 +54,7 @@ def leading(known: Known, prompt: Prompt, field: str = "paths", topics: Collecti
 
 
 def named_topics(known: Known, prompt: Prompt) -> list[tuple[int, str]]:
-    """The topics that have a name in a prompt, with it: one of the known names, else the label in the question."""
+    """The topics with their names in a prompt: a known name, else the label if it is in the question."""
     listed = [known.name for known in known_names(prompt)]
     question = f" {normalize(known.gold.mended)} "
     named = []
@@ -70,7 +70,7 @@ def named_topics(known: Known, prompt: Prompt) -> list[tuple[int, str]]:
 
 
 def mended(graph: Graph, question: str, topics: Collection[int]) -> str:
-    """A question with the misspelt names of its topics spelt as in the graph; names by an alias stay as they are."""
+    """A question with the misspelt names of its topics spelt as in the graph; aliases stay."""
     from rapidfuzz.fuzz import ratio
 
     words = question.split()
@@ -90,7 +90,7 @@ def mended(graph: Graph, question: str, topics: Collection[int]) -> str:
 
 
 _MISSPELT = 78.0
-"""Percent by which a misspelt name is like the one that is meant."""
+"""Least similarity of a misspelt name, in percent."""
 
 
 def _bare(text: str) -> str:
@@ -104,13 +104,13 @@ _FOUND = 3  # names in a finding
 
 
 def score_relations(known: Known, prompt: Prompt) -> GoldReply:
-    """The offered paths that lead on to an answer, all rated alike."""
+    """The offered paths that lead to an answer, with equal scores."""
     numbers = leading(known, prompt)[: _most(prompt)]
     return GoldReply({"relations": numbers, "scores": _shares(numbers)})
 
 
 def score_entities(known: Known, prompt: Prompt) -> GoldReply:
-    """The entities through which a gold path leads to an answer, all rated alike."""
+    """The entities through which a gold path leads to an answer, with equal scores."""
     lines = prompt.items("reached")
     numbers: list[int] = []
     for path, chain in known.chains.items():
@@ -134,20 +134,20 @@ def judge_sufficiency(known: Known, prompt: Prompt) -> GoldReply:
 
 
 def judge_and_go_on(known: Known, prompt: Prompt) -> GoldReply:
-    """All three in one: the facts on gold paths, whether these come to their end, and where they go on if not."""
+    """The facts on gold paths, whether they suffice, and the paths to follow if not."""
     sufficient = _sufficient(known, prompt)
     follow = [] if sufficient else leading(known, prompt)[: _most(prompt)]
     return GoldReply({"relevant": leading_facts(known, prompt), "sufficient": sufficient, "follow": follow})
 
 
 def name_sub_goals(known: Known, prompt: Prompt) -> GoldReply:
-    """The relations of the gold paths, one after the other; without paths there is nothing to learn from."""
+    """The relations of the gold paths in order; without paths the reply is not for training."""
     goals = [goal for goal, _, _ in _goals(known, known.starts(prompt))]
     return GoldReply({"goals": goals}, taught=bool(goals))
 
 
 def update_memory(known: Known, prompt: Prompt) -> GoldReply:
-    """For each sub-goal the entities on the gold path, as far as the facts name them."""
+    """For each sub-goal, the entities on the gold path that the facts name."""
     facts, goals = prompt.items("facts"), prompt.items("goals")
     named = [(name, path) for path in known.gold.paths for name in _names(known, path.topic, goals)]
     found = {goal: _found(known, facts, nodes) for goal, nodes, _ in _goals(known, named)}
@@ -155,7 +155,7 @@ def update_memory(known: Known, prompt: Prompt) -> GoldReply:
 
 
 def reflect(known: Known, prompt: Prompt) -> GoldReply:
-    """The set-aside paths that lead on from a topic from which none that is followed does."""
+    """The set-aside paths that lead to an answer, from topics without such a followed path."""
     on_the_way = {topic for topic in known.gold.topics if leading(known, prompt, "followed", [topic])}
     return GoldReply({"revisit": leading(known, prompt, topics=set(known.gold.topics) - on_the_way)})
 
@@ -165,7 +165,7 @@ def _sufficient(known: Known, prompt: Prompt) -> bool:
 
 
 def _goals(known: Known, named: Sequence[tuple[str, GoldPath]]) -> list[tuple[str, frozenset[int], int]]:
-    """What there is to find out along one gold path of each topic: in words, the nodes, after how many hops."""
+    """The sub-goals along one gold path per topic: text, nodes, and number of hops."""
     goals = []
     first = {path.topic: (name, path) for name, path in reversed(named)}
     for name, path in reversed(first.values()):
@@ -181,7 +181,7 @@ def _found(known: Known, facts: Sequence[str], nodes: frozenset[int]) -> str:
 
 
 def _names(known: Known, topic: int, lines: Sequence[str]) -> list[str]:
-    """The names by which a topic goes at the beginning of some paths."""
+    """The names of a topic at the start of some paths."""
     starts = dict.fromkeys(read_path(line).topic for line in lines)
     return [name for name in starts if known.is_called(name, [topic])]
 

@@ -1,4 +1,4 @@
-"""Patterns: the gold paths as triple patterns over unknowns, and right answers told from other candidates."""
+"""Patterns: the gold paths as triple patterns, and scores that separate right answers from other candidates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def write_triplets(known: Known, prompt: Prompt) -> GoldReply:
 
 
 def revise_triplets(known: Known, prompt: Prompt) -> GoldReply:
-    """The same, whatever failed before."""
+    """The patterns of the gold paths, whatever failed before."""
     lines, told = _patterns(known, prompt)
     return GoldReply({"revised": lines, "answer": f"?{_TARGET}"}, taught=told)
 
@@ -41,9 +41,9 @@ def score_candidate(known: Known, prompt: Prompt) -> GoldReply:
 
 
 def _patterns(known: Known, prompt: Prompt) -> tuple[list[str], bool]:
-    """The patterns, and whether they can be read off the prompt: it must list all of their relations.
+    """The patterns, and whether they follow from the prompt: it must list all of their relations.
 
-    There are none where no path is known, or where what is asked for stands in the question (which of two).
+    There are none if no path is known, or if the question names the answer (which of two).
     """
     paths: dict[int, GoldPath] = {}
     for path in known.gold.paths:
@@ -65,7 +65,7 @@ def _patterns(known: Known, prompt: Prompt) -> tuple[list[str], bool]:
 
 
 def _ends(known: Known, path: GoldPath, name: str, taken: int) -> list[Name | Variable]:
-    """What stands between the hops of a path: its topic, unknowns of its own, and the one that is asked for."""
+    """The nodes of a path: its topic, unknowns, and the unknown that is asked for."""
     between: list[Name | Variable] = [Variable(f"{_BETWEEN}{taken + i}") for i in range(1, len(path.hops))]
     if known.measured:
         return [Name(name), *between[:-1], Variable(_TARGET), Variable(_VALUE)]
@@ -78,7 +78,7 @@ def _is_right(known: Known, candidate: str) -> bool:
 
 
 def _told_apart(known: Known, lines: list[str], right: list[bool]) -> bool:
-    """Whether the names of the candidates tell the right ones from others: there may be homonyms of an answer."""
+    """Whether names identify the right candidates; homonyms of an answer make that impossible."""
     return sum(right) <= len(known.gold.answers) and (known.gold.computed is None) and bool(lines)
 
 

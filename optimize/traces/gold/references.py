@@ -1,7 +1,7 @@
-"""Answering with references: what passages state of the gold paths, what they leave open, and the answer in them.
+"""Answering with references: the parts of the gold paths that passages state or leave open, and the answer.
 
-Nothing is answered from memory. Passages are written of what the graph says, so that a program has something
-to check and to read; no prompt holds that, so they are not for learning.
+Nothing is answered from memory. Passages are written from the graph, so that a program has something to check and
+read; they do not follow from the prompt, so they are not for training.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from triplecheck.programs.subgraph import Hop
 from triplecheck.signatures.notation import clean, write_triple
 
 _THING = End(EndKind.UNKNOWN)
-_SEARCHED = 200  # edges per (node, relation, direction) in which a sentence is looked for
+_SEARCHED = 200  # edges per (node, relation, direction) that are searched for a sentence
 
 
 def sentence(graph: Graph, edge: Edge) -> str:
@@ -35,20 +35,20 @@ def sentence(graph: Graph, edge: Edge) -> str:
 
 
 def triple(graph: Graph, edge: Edge) -> tuple[str, str, str]:
-    """An edge as a model would extract it from its sentence."""
+    """An edge as a triple extracted from its sentence."""
     head, relation, tail = edge
     return clean(graph.label(head)), clean(graph.relation(relation).label), clean(graph.label(tail))
 
 
 def question_for(graph: Graph, node: int, hop: Hop, ends: Sequence[int]) -> str:
-    """The question for what a relation leads to from a node."""
+    """The question for the ends of a relation from a node."""
     name, wording = clean(graph.label(node)), _wording(graph, hop.relation)
     asked = questions(wording, hop.direction, name, end_of(graph, ends, hop.relation, hop.direction))
     return asked[0] if asked else f"What has {name} as {wording.text}?"
 
 
 def stated(graph: Graph, text: str, edges: Iterable[Edge]) -> tuple[list[Edge], bool]:
-    """Those of some edges that a text states, in its order, and whether it states nothing else.
+    """The edges that a text states, in its order, and whether it states nothing else.
 
     Args:
         graph: of the edges.
@@ -64,7 +64,7 @@ def stated(graph: Graph, text: str, edges: Iterable[Edge]) -> tuple[list[Edge], 
 
 
 def edges_in(graph: Graph, text: str, nodes: Iterable[int]) -> list[Edge]:
-    """Edges at some nodes both ends of which a text names."""
+    """The edges at some nodes whose other end a text names."""
     found: dict[Edge, None] = {}
     for node in nodes:
         edges = graph.expand([node], None, None, _SEARCHED)
@@ -91,24 +91,24 @@ def _wording(graph: Graph, relation: int) -> Wording:
 
 
 _NONE = "none"
-_MOST_TOLD = 6  # sentences of a passage or of an explanation, so that a reply is not cut
+_MOST_TOLD = 6  # sentences of a passage or explanation, so that replies are not truncated
 _BESIDE = 3  # sentences of a passage that does not help
 _FETCHED = 50  # edges per (node, relation, direction)
 
 
 # --- answers -------------------------------------------------------------------------------------
 def answer_from_memory(*_: object) -> GoldReply:
-    """None: what the prompt does not say is not known."""
+    """No answer: nothing is known beyond the prompt."""
     return GoldReply({"reasoning": "Without facts this cannot be told.", "answers": []})
 
 
 def judge_knowledge(*_: object) -> GoldReply:
-    """Not known, for the same reason."""
+    """Not known: nothing is known beyond the prompt."""
     return GoldReply({"known": False})
 
 
 def answer_with_references(known: Known, prompt: Prompt) -> GoldReply:
-    """What the references state of the gold paths, and the answer if that leads to it."""
+    """The sentences of the references on the gold paths, and the answer if they lead to it."""
     told = _explained(known, prompt)
     if told is None:
         return GoldReply({"reasoning": "The references do not tell.", "answer": _NONE})
@@ -116,12 +116,12 @@ def answer_with_references(known: Known, prompt: Prompt) -> GoldReply:
 
 
 def answer_from_references(known: Known, prompt: Prompt) -> GoldReply:
-    """The same without explanation."""
+    """The answer without explanation."""
     return GoldReply({"answer": _NONE if _explained(known, prompt) is None else _answer(known)})
 
 
 def next_question(known: Known, prompt: Prompt) -> GoldReply:
-    """The question for the first hop of a gold path that no reference states; the given one where none is missing."""
+    """The question for the first hop of a gold path that no reference states; the given question if none is missing."""
     for path in known.gold.paths:
         for hop, edges in zip(path.hops, known.edges(path), strict=True):
             missing = [edge for edge in edges if not _is_stated(known.graph, prompt.items("references"), edge)]
@@ -135,13 +135,13 @@ def next_question(known: Known, prompt: Prompt) -> GoldReply:
 
 # --- passages ------------------------------------------------------------------------------------
 def write_passage(known: Known, prompt: Prompt) -> GoldReply:
-    """What the graph says on the gold paths; what else it says, where related entities are given."""
+    """Sentences on the gold paths; if related entities are given, other sentences about the topics."""
     given = bool(prompt.items("entities"))
     return GoldReply({"passage": _beside(known) if given else _on_the_way(known)}, taught=False)
 
 
 def write_passages(known: Known, _: Prompt) -> GoldReply:
-    """One passage that helps, and one that does not; which comes first is not to be guessed from the place."""
+    """One passage that helps and one that does not, in pseudo-random order."""
     passages = [_on_the_way(known), _beside(known)]
     if digest(known.gold.question)[0] in "01234567":
         passages.reverse()
@@ -149,7 +149,7 @@ def write_passages(known: Known, _: Prompt) -> GoldReply:
 
 
 def passage_for(graph: Graph, prompt: Prompt, names: Names) -> str:
-    """What answers a question for one hop, as `next_question` writes it."""
+    """The answer to a question for one hop, as `next_question` writes it."""
     question = prompt.text("question")
     for node in named_nodes(prompt.items("entities"), names):
         for count in graph.relation_counts([node]):
@@ -173,7 +173,7 @@ def select_passages(known: Known, prompt: Prompt) -> GoldReply:
 
 
 def check_passages(known: Known, prompt: Prompt) -> GoldReply:
-    """The passages that help, and what they state; not for learning where they state more than can be told."""
+    """The passages that help, and their triples; not for training if they state more than the gold paths."""
     useful, texts = _useful(known, prompt), prompt.items("passages")
     edges = _edges(known)
     found = {number: stated(known.graph, texts[number - 1], edges) for number in useful}
@@ -184,7 +184,7 @@ def check_passages(known: Known, prompt: Prompt) -> GoldReply:
 
 
 def extract_triples(graph: Graph, prompt: Prompt, names: Names) -> GoldReply:
-    """What texts state that were written of edges; of others the edges of the graph between names in them."""
+    """The edges that texts were written from; of other texts, the edges between the names in them."""
     nodes = named_nodes(prompt.items("entities"), names)
     lines, taught = [], True
     for number, text in enumerate(prompt.items("texts"), 1):
@@ -200,7 +200,7 @@ def _useful(known: Known, prompt: Prompt) -> list[int]:
 
 
 def _helps(known: Known, passage: str) -> bool:
-    """Whether a passage states a part of a gold path; else whether it is a gold document, or names an answer."""
+    """Whether a passage states a part of a gold path, is a gold document, or names an answer."""
     if stated(known.graph, passage, _edges(known))[0]:
         return True
     words = f" {normalize(passage)} "
@@ -211,7 +211,7 @@ def _helps(known: Known, passage: str) -> bool:
 
 # --- what there is to tell -----------------------------------------------------------------------
 def _explained(known: Known, prompt: Prompt) -> str | None:
-    """The sentences that lead to the answer; None where the references do not state all of them."""
+    """The sentences that lead to the answer; None if the references do not state all of them."""
     edges = _edges(known)
     references = prompt.items("references")
     if not (known.gold.answers or known.gold.computed):
@@ -228,9 +228,9 @@ def _answer(known: Known) -> str:
 
 
 def _on_the_way(known: Known) -> str:
-    """The hops of the gold paths but for the last one of several, as if that were looked up later.
+    """Sentences for the hops of the gold paths, without the last hop of longer paths: that is looked up later.
 
-    Of what is compared all of it: no one question asks for the values of several.
+    For comparisons all hops: one question cannot ask for several values.
     """
     later = 0 if known.measured else 1
     hops = [of for path in known.gold.paths for of in known.edges(path)[: max(1, len(path.hops) - later)]]
@@ -239,7 +239,7 @@ def _on_the_way(known: Known) -> str:
 
 
 def _beside(known: Known) -> str:
-    """What else there is of the topics: one edge of each of the first relations that are on no gold path."""
+    """Other sentences about the topics: one edge of each of the first relations that are on no gold path."""
     graph, told = known.graph, []
     on_paths = {hop.relation for path in known.gold.paths for hop in path.hops}
     for node in known.gold.topics:
@@ -264,7 +264,7 @@ def _is_stated(graph: Graph, references: Sequence[str], edge: Edge) -> bool:
 
 
 def _asked_of(edges: Sequence[Edge], hop: Hop) -> tuple[int, list[int]]:
-    """The first node from which a hop leads on along some edges, and where it leads to from there."""
+    """The first start node of a hop among some edges, and its ends."""
     out = hop.direction is Direction.OUT
     near = edges[0][0] if out else edges[0][2]
     return near, [(t if out else h) for h, _, t in edges if (h if out else t) == near]
