@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from triplecheck.lms.adapter import TolerantAdapter
 from triplecheck.lms.local.form import Field, as_items, as_numbers, beginnings, fields_of, shown
 from triplecheck.lms.local.guide import Guide, dictated
-from triplecheck.signatures import AnswerFromFacts, SelectPaths, Step
-from triplecheck.signatures.step import Numbers
+from triplecheck.signatures import STEPS, AnswerFromFacts, SelectPaths, Step
+from triplecheck.signatures.step import CopiedFrom, Numbers, hint_of
 
 ALPHABET = "\n ,.-0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ#[]_→|"
 END = len(ALPHABET)
@@ -151,6 +151,22 @@ def test_hints_stay_where_an_optimizer_rewrites_a_step() -> None:
     rewritten = SelectPaths.with_instructions("Choose.").with_updated_fields("keep", desc="the good ones")
     assert fields_of(asked(rewritten, **inputs)) == fields_of(asked(SelectPaths, **inputs))
     assert fields_of(asked(SelectPaths, **inputs))[0].kind == "items"
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_the_fields_of_every_step_are_decoded_as_its_hints_say(step: type[Step]) -> None:
+    inputs = {name: ["oak → part of → wood", "elm → tree"] for name in step.input_fields}
+    fields = {field.name: field for field in fields_of(asked(step, **inputs))}
+    assert list(fields) == list(step.output_fields)
+    for name, field in fields.items():
+        match hint_of(step, name):
+            case Numbers():
+                assert (field.kind, field.options, field.numbers) == ("items", ("oak", "elm"), (1, 2))
+            case CopiedFrom(cited=cited, besides=besides):
+                assert (field.kind, field.source, field.besides) == ("copies", cited, besides)
+                assert field.copied == (("oak", "wood"), ("elm → tree",))
+            case None:
+                assert field.kind in ("text", "lines", "number", "choice")
 
 
 def test_without_a_list_numbers_are_numbers() -> None:
