@@ -89,7 +89,7 @@ def collect(
             budget=batch.budget,
             cap=cap,
             dev_share=dev_share,
-            detours=distractors,
+            distractors=distractors,
             progress=lambda _name, so_far: show(so_far),
         )
     rows = traces.read_traces(out)

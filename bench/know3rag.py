@@ -15,7 +15,7 @@ from triplecheck import kg
 from triplecheck.kg import build
 from triplecheck.kg.readers import read_graph
 from triplecheck.lms import session
-from triplecheck.lms.sections import COMPLETED, HEADER
+from triplecheck.lms.prompt import COMPLETED, HEADER
 from triplecheck.lms.testing import STAND_IN, Asked, stand_in_server
 from triplecheck.programs import Know3RAG, Sources
 

@@ -1,16 +1,12 @@
 """Language models by role: engines, ledger and budgets, and the adapter that reads what they write."""
 
-from triplecheck.lms.adapter import TolerantAdapter
-from triplecheck.lms.budget import Budget
+from triplecheck.lms.adapter import StreamListener, TolerantAdapter
 from triplecheck.lms.check import CheckReport, check
 from triplecheck.lms.errors import BudgetExceededError, ModelReplyError, ModelUnavailableError, PromptTooLongError
-from triplecheck.lms.ledger import Ledger
+from triplecheck.lms.ledger import Budget, Ledger, Usage
 from triplecheck.lms.predict import RolePredict
 from triplecheck.lms.resolve import language_model, register_engine, unregister_engine
-from triplecheck.lms.roles import ROLES, Roles
-from triplecheck.lms.session import session
-from triplecheck.lms.streaming import StreamListener
-from triplecheck.lms.usage import Usage
+from triplecheck.lms.roles import ROLES, Roles, session
 
 __all__ = [
     "ROLES",

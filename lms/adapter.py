@@ -1,10 +1,10 @@
-"""The tolerant adapter: DSPy's chat format, written plainly and read with patience.
+"""The tolerant adapter: writes DSPy's chat format plainly and reads replies leniently.
 
-It departs from `dspy.ChatAdapter` in three ways. Values are written as short as small models keep to
-(lists one item a line, `none` for an empty one) and type hints are plain words. Replies are read with
-the usual slips allowed: bold headers, thoughts, `**Yes**` for `yes`, bullets, JSON where lines were
-asked for. And a reply that still cannot be read is an error at once, without a second call in another
-format: the caller decides what to do about it (see `RolePredict`).
+It departs from `dspy.ChatAdapter` in three ways. Values are written in short forms that small
+models can follow (lists with one item per line, `none` for an empty list), and type hints are plain words. Replies
+may have common mistakes: bold headers, thoughts, `**Yes**` for `yes`, bullets, JSON instead of lines. A reply that
+still cannot be read raises an error at once, without a second call in another format: the caller decides what to
+do (see `RolePredict`).
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from typing import Any
 import dspy
 from dspy.adapters.types.base_type import Type
 from dspy.adapters.utils import apply_output_field_defaults, format_field_value
+from dspy.streaming import StreamListener as _StreamListener
 from dspy.utils.exceptions import AdapterParseError
 
 from triplecheck.kg.errors import UserError
 from triplecheck.lms.metering import reply_was_cut
-from triplecheck.lms.sections import COMPLETED, HEADER, is_completed, split_fields
+from triplecheck.lms.prompt import COMPLETED, HEADER, is_completed, split_fields
 from triplecheck.lms.values import hint, is_list, read, render, render_numbered
 
 _LONGEST_REPEATED_REPLY = 2_000
@@ -28,7 +29,7 @@ _OPENING = re.compile(r"\[\[(?=\s*##)")
 
 
 class UnreadableReplyError(AdapterParseError):
-    """A reply that cannot be read as the fields that were asked for; `problem` says why."""
+    """A reply that cannot be parsed as the requested fields; `problem` says why."""
 
     def __init__(self, signature: type[dspy.Signature], reply: str, problem: str, parsed: dict[str, Any]) -> None:
         super().__init__("TolerantAdapter", signature, reply, problem, parsed or None)
@@ -36,14 +37,14 @@ class UnreadableReplyError(AdapterParseError):
 
 
 class TolerantAdapter(dspy.ChatAdapter):
-    """Writes prompts for, and reads replies of, models of any size."""
+    """Writes prompts and reads replies, for models of any size."""
 
     def __init__(self, callbacks: list[Any] | None = None) -> None:
         super().__init__(callbacks=callbacks, use_json_adapter_fallback=False)
         self._repair: tuple[str, str] | None = None
 
     def repairing(self, reply: str, problem: str) -> TolerantAdapter:
-        """An adapter whose prompts also show an unreadable reply, and what is wrong with it."""
+        """An adapter whose prompts include an unreadable reply and the reason."""
         other = copy.copy(self)
         if len(reply) > _LONGEST_REPEATED_REPLY:
             reply = reply[:_LONGEST_REPEATED_REPLY] + " ..."
@@ -88,7 +89,7 @@ class TolerantAdapter(dspy.ChatAdapter):
         suffix: str = "",
         main_request: bool = False,
     ) -> str:
-        """The inputs under their headers, and how to reply if this is the request itself."""
+        """The inputs under their headers; for the request itself, also the required reply format."""
         parts = [prefix]
         for name, field in signature.input_fields.items():
             if name in inputs:
@@ -108,7 +109,7 @@ class TolerantAdapter(dspy.ChatAdapter):
     def format_assistant_message_content(
         self, signature: type[dspy.Signature], outputs: dict[str, Any], missing_field_message: str | None = None
     ) -> str:
-        """A reply as it should be: each output under its header."""
+        """A well-formed reply: each output under its header."""
         parts = []
         for name, field in signature.output_fields.items():
             value = outputs.get(name, missing_field_message)
@@ -125,7 +126,7 @@ class TolerantAdapter(dspy.ChatAdapter):
         """One training conversation: system, user, assistant.
 
         Raises:
-            UserError: the reply would not be read back as `outputs`; such a row would teach the wrong thing.
+            UserError: the reply would not be parsed back as `outputs`, so the training row would be wrong.
         """
         data: dict[str, list[Any]] = super().format_finetune_data(signature, demos, inputs, outputs)
         parsed = self.parse(signature, data["messages"][-1]["content"])
@@ -168,7 +169,7 @@ class TolerantAdapter(dspy.ChatAdapter):
         if not outputs:
             raise UnreadableReplyError(original_signature, "", "the reply is empty", {})
         # A reply that was cut at its length limit is cached by DSPy like any other; its last field may
-        # be half a value, so it does not count unless it says itself that it is complete.
+        # be incomplete, so it is rejected unless it has the completion marker.
         if reply_was_cut():
             texts = [(output.get("text") if isinstance(output, dict) else output) or "" for output in outputs]
             for text in texts:
@@ -193,5 +194,18 @@ def _render_input(field: Any, value: Any) -> str:
         return str(format_field_value(field_info=field, value=value))
     else:
         text = str(format_field_value(field_info=field, value=value))
-    # What comes from a graph or a document must not pass for a header.
+    # Text from a graph or a document must not be parsed as a header.
     return _OPENING.sub("[ [", text)
+
+
+class StreamListener(_StreamListener):
+    """A `dspy.streaming.StreamListener` that also works inside a session.
+
+    DSPy finds the field delimiters by the adapter's class name and rejects unknown names. `TolerantAdapter` uses
+    the field headers of `dspy.ChatAdapter`. Fields with other headers that it accepts, such as bold ones, are not
+    streamed; they are in the final prediction.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.adapter_identifiers[TolerantAdapter.__name__] = self.adapter_identifiers["ChatAdapter"]

@@ -1,4 +1,4 @@
-"""Check a model: is it reachable, how fast and how dear is it, and does it keep to the format?"""
+"""Check a model: whether it is reachable, its speed and cost, and whether it follows the reply format."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from dspy.utils.exceptions import AdapterParseError, LMError
 
 from triplecheck.kg.errors import TriplecheckError
 from triplecheck.lms.adapter import TolerantAdapter
-from triplecheck.lms.failures import explain
 from triplecheck.lms.ledger import Ledger
 from triplecheck.lms.metering import price_of
-from triplecheck.lms.predict import problem_of
+from triplecheck.lms.predict import explain, problem_of
 from triplecheck.lms.resolve import language_model
 
 
@@ -55,29 +54,29 @@ _TRIALS: tuple[tuple[str, type[dspy.Signature], dict[str, Any]], ...] = (
 
 @dataclass(frozen=True)
 class Trial:
-    """One small task that a model was given."""
+    """The result of one small task."""
 
     name: str
     kept_format: bool
     outputs: dict[str, Any] = field(default_factory=dict)
-    """What was read from the reply, if it could be read."""
+    """The parsed reply, if it could be parsed."""
     problem: str = ""
-    """Why not, if it could not."""
+    """Why the reply could not be parsed; empty if it could."""
     reply: str = ""
     seconds: float = 0.0
 
 
 @dataclass(frozen=True)
 class CheckReport:
-    """What `check` found out about a model."""
+    """The result of `check`."""
 
     model: str
-    """The model as it was named."""
+    """The model string."""
     model_id: str = ""
-    """DSPy's id of it; for an embedded model with the hash of its weights."""
+    """DSPy's model id; for an embedded model it includes the hash of the weights."""
     reachable: bool = False
     error: str = ""
-    """Why it is not reachable, and the way out."""
+    """Why the model is not reachable, and how to fix it."""
     seconds: float = 0.0
     """Median duration of a call; the first call of an embedded model also loads it."""
     prompt_tokens: float = 0.0
@@ -85,12 +84,12 @@ class CheckReport:
     completion_tokens: float = 0.0
     """Mean per call."""
     dollars_per_call: float | None = None
-    """Mean; 0 for an embedded model, None where no table knows the price."""
+    """Mean; 0 for an embedded model, None if the price is unknown."""
     trials: tuple[Trial, ...] = ()
 
     @property
     def kept_format(self) -> int:
-        """How many trials were answered in the format, at the first try."""
+        """How many trials followed the format at the first try."""
         return sum(trial.kept_format for trial in self.trials)
 
     def to_json(self) -> dict[str, Any]:
@@ -99,13 +98,13 @@ class CheckReport:
 
 
 def check(model: str, **options: Any) -> CheckReport:
-    """Give a model three tiny tasks, without cache and without second tries.
+    """Run three small tasks on a model, without cache and without retries.
 
     Args:
         model: see `language_model`.
         **options: settings of `dspy.LM`, such as `api_base` and `max_tokens`.
 
-    Never raises for what is wrong with the model or the way to it: that is what the report says.
+    Problems of the model or the connection are reported, not raised.
     """
     try:
         lm = language_model(model, **options)

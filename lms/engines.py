@@ -1,4 +1,4 @@
-"""What an embedded engine is, and how its thread-safe `complete` serves coroutines too."""
+"""Embedded engines: the protocol, an async wrapper, and helpers for requests and replies."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Protocol, runtime_checkable
 
 from dspy.lm15 import Message, Request, Response, TextPart, Usage
 
+from triplecheck import signatures
+
 
 @runtime_checkable
 class EmbeddedEngine(Protocol):
@@ -20,9 +22,9 @@ class EmbeddedEngine(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """A hash of everything that decides the reply: weights, adapter, generation configuration, code.
+        """A hash of everything that determines the reply: weights, adapter, generation configuration, code.
 
-        It becomes part of the model id, since DSPy's cache does not look at the engine itself.
+        It is part of the model id, because DSPy's cache key holds nothing else of the engine.
         """
         ...
 
@@ -32,7 +34,7 @@ class EmbeddedEngine(Protocol):
 
 
 class AsyncEngine:
-    """Serves an embedded engine to coroutines, one worker thread a call."""
+    """Runs an embedded engine from coroutines, with one worker thread per call."""
 
     def __init__(self, engine: EmbeddedEngine) -> None:
         self._engine = engine
@@ -45,12 +47,12 @@ class AsyncEngine:
         return self
 
     def __deepcopy__(self, memo: dict[int, object]) -> AsyncEngine:
-        """Optimizers copy LMs deeply; weights and queues stay one."""
+        """Optimizers deep-copy LMs; the engine is shared."""
         return self
 
 
-def code_hash(module: str, beside: Sequence[str] = ("prompt.py", "sections.py", "values.py")) -> str:
-    """A hash of an engine's code: the modules of its package, and some beside it.
+def code_hash(module: str, beside: Sequence[str] = ("prompt.py", "values.py")) -> str:
+    """A hash of an engine's code: the modules of its package, some beside it, and the steps with their notation.
 
     Args:
         module: `__file__` of one of the package.
@@ -58,7 +60,8 @@ def code_hash(module: str, beside: Sequence[str] = ("prompt.py", "sections.py", 
     """
     here = Path(module).parent
     digest = hashlib.sha256()
-    for path in (*sorted(here.glob("*.py")), *(here.parent / name for name in beside)):
+    steps = Path(signatures.__file__).parent
+    for path in (*sorted(here.glob("*.py")), *(here.parent / name for name in beside), *sorted(steps.glob("*.py"))):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 

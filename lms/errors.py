@@ -1,4 +1,4 @@
-"""What can go wrong between a program and a language model."""
+"""Errors of calls to language models."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from triplecheck.kg.errors import TriplecheckError, UnavailableError
 
 
 class BudgetExceededError(TriplecheckError):
-    """The next call would start over budget; it was not made, and what was done before it is kept.
+    """The budget is used up: the next call was not made; earlier results are kept.
 
     Attributes:
-        limit: which limit is used up: `calls`, `tokens`, `seconds` or `dollars`.
+        limit: the limit that is used up: `calls`, `tokens`, `seconds` or `dollars`.
         allowed: the limit.
-        used: what was used of it so far.
+        used: the amount used so far.
     """
 
     def __init__(self, message: str, *, limit: str = "", allowed: float = 0, used: float = 0) -> None:
@@ -26,10 +26,10 @@ class BudgetExceededError(TriplecheckError):
 
 
 class ModelUnavailableError(UnavailableError):
-    """A language model is out of reach: not installed, not answering, or refusing the key.
+    """A language model is unavailable: not installed, not responding, or rejecting the key.
 
     Attributes:
-        model: the model as it was named.
+        model: the model string.
     """
 
     def __init__(self, message: str, *, model: str = "") -> None:
@@ -41,8 +41,8 @@ class PromptTooLongError(TriplecheckError):
     """A prompt does not fit into the model's context window.
 
     Attributes:
-        role: the role that asked.
-        model: the model as it was named.
+        role: the role of the call.
+        model: the model string.
     """
 
     def __init__(self, message: str, *, role: str = "", model: str = "") -> None:
@@ -52,15 +52,14 @@ class PromptTooLongError(TriplecheckError):
 
 
 class ModelReplyError(TriplecheckError, AdapterParseError):
-    """A model replied twice with something that cannot be read as the fields it was asked for.
+    """Two replies of a model could not be parsed as the requested fields.
 
-    It is an `AdapterParseError` as well, so that DSPy's optimizers count it as a reply that missed
-    the format, not as a crash.
+    It is also an `AdapterParseError`, so DSPy's optimizers count it as a format failure, not as a crash.
 
     Attributes:
-        role: the role that asked.
-        model: the model as it was named.
-        reply: the model's last reply, as it came.
+        role: the role of the call.
+        model: the model string.
+        reply: the model's last reply, verbatim.
         problem: what is wrong with it.
     """
 

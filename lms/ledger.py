@@ -1,18 +1,132 @@
-"""The ledger: one row per role and model, written by every call, read by budgets and reports."""
+"""Usage of language models, budgets, and the ledger that counts calls and enforces budgets."""
 
 from __future__ import annotations
 
+import math
 import threading
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from triplecheck.lms.budget import Budget
-from triplecheck.lms.usage import Usage, total
+from triplecheck.kg.errors import UserError
+from triplecheck.lms.errors import BudgetExceededError
+
+
+@dataclass(frozen=True)
+class Usage:
+    """The usage of a set of calls.
+
+    `calls` counts every started call, cached or not, so a run has the same count with a cold and a warm cache.
+    Tokens and dollars count new completions only.
+    """
+
+    calls: int = 0
+    """Started calls; a retry after an unreadable reply counts as a call."""
+    cached_calls: int = 0
+    """Calls answered from DSPy's cache: no tokens, no cost."""
+    failed_calls: int = 0
+    """Calls that ended in an error."""
+    unpriced_calls: int = 0
+    """Calls of unknown cost: the price is in no table."""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    seconds: float = 0.0
+    """Sum of the calls' durations; with concurrent calls, more than the wall time."""
+    dollars: float = 0.0
+    """Sum of the known prices (estimates from the price table of LiteLLM and DSPy)."""
+    by_role: Mapping[str, Usage] = field(default_factory=dict, hash=False)
+    by_model: Mapping[str, Usage] = field(default_factory=dict, hash=False)
+
+    @property
+    def tokens(self) -> int:
+        """Prompt and completion tokens together."""
+        return self.prompt_tokens + self.completion_tokens
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain numbers, with one level of `by_role` and `by_model` if not empty."""
+        row: dict[str, Any] = {
+            "calls": self.calls,
+            "cached_calls": self.cached_calls,
+            "failed_calls": self.failed_calls,
+            "unpriced_calls": self.unpriced_calls,
+            "prompt_tokens": self.prompt_tokens,
+            "completion_tokens": self.completion_tokens,
+            "seconds": round(self.seconds, 6),
+            "dollars": self.dollars,
+        }
+        for name, parts in (("by_role", self.by_role), ("by_model", self.by_model)):
+            if parts:
+                row[name] = {key: part.to_json() for key, part in sorted(parts.items())}
+        return row
+
+
+def total(parts: Mapping[str, Usage] | list[Usage]) -> Usage:
+    """The sum of some usages, without their parts."""
+    rows = list(parts.values()) if isinstance(parts, Mapping) else parts
+    return Usage(
+        calls=sum(row.calls for row in rows),
+        cached_calls=sum(row.cached_calls for row in rows),
+        failed_calls=sum(row.failed_calls for row in rows),
+        unpriced_calls=sum(row.unpriced_calls for row in rows),
+        prompt_tokens=sum(row.prompt_tokens for row in rows),
+        completion_tokens=sum(row.completion_tokens for row in rows),
+        seconds=sum(row.seconds for row in rows),
+        dollars=sum(row.dollars for row in rows),
+    )
+
+
+LIMITS = ("calls", "tokens", "seconds", "dollars")
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Hard limits on what a session spends; None is no limit.
+
+    Limits are checked before each call: once a limit is used up, no further call starts. Running calls are
+    finished, so tokens, seconds and dollars may exceed the limit by what those calls take; the number of calls
+    never does.
+
+    Raises:
+        UserError: a limit is negative or not a number.
+    """
+
+    calls: int | None = None
+    """Started calls, cached or not."""
+    tokens: int | None = None
+    """Prompt and completion tokens of new completions."""
+    seconds: float | None = None
+    """Sum of the calls' durations."""
+    dollars: float | None = None
+    """Cost of new completions. Models of unknown price are refused under this limit."""
+
+    def __post_init__(self) -> None:
+        for name in LIMITS:
+            allowed = getattr(self, name)
+            if allowed is not None and (isinstance(allowed, bool) or not math.isfinite(allowed) or allowed < 0):
+                raise UserError(f"a budget of {allowed!r} {name} makes no sense: give a number from 0, or leave it out")
+
+    def check(self, usage: Usage) -> None:
+        """Raise `BudgetExceededError` if `usage` leaves no room for another call."""
+        for name in LIMITS:
+            allowed = getattr(self, name)
+            used = getattr(usage, name)
+            if allowed is not None and used >= allowed:
+                raise BudgetExceededError(
+                    f"the budget of {allowed:g} {name} is used up ({_spent(usage)}): no further call to a language "
+                    f"model is made; raise the limit on {name} or ask for less",
+                    limit=name,
+                    allowed=allowed,
+                    used=used,
+                )
+
+
+def _spent(usage: Usage) -> str:
+    return f"{usage.calls} calls, {usage.tokens} tokens, {usage.seconds:.1f} s, ${usage.dollars:.4f} so far"
 
 
 @dataclass(frozen=True)
 class Spent:
-    """What one finished call took."""
+    """The usage of one finished call."""
 
     seconds: float
     prompt_tokens: int = 0
@@ -24,9 +138,9 @@ class Spent:
 
 
 class Ledger:
-    """Counts calls per role and model, and holds them to a budget. Safe to use from many threads.
+    """Counts calls per role and model, and enforces a budget. Thread-safe.
 
-    A ledger with a `parent` counts there too, and is held to the parent's budget as well as its own.
+    A ledger with a `parent` also counts there, and obeys the parent's budget as well as its own.
     """
 
     def __init__(self, budget: Budget | None = None, parent: Ledger | None = None) -> None:
@@ -34,14 +148,14 @@ class Ledger:
         self._parent = parent
         self._rows: dict[tuple[str, str], Usage] = {}
         self._total = Usage()
-        # One lock for a whole family: a call is checked and counted in all of its ledgers at once.
+        # One lock for nested ledgers: a call is checked and counted in all of them atomically.
         self._lock: threading.Lock = parent._lock if parent is not None else threading.Lock()
 
     def begin(self, role: str, model: str) -> None:
         """Count a call that is about to start.
 
         Raises:
-            BudgetExceededError: a budget, here or further out, is used up; nothing is counted.
+            BudgetExceededError: the budget of this ledger or of a parent is used up; nothing is counted.
         """
         with self._lock:
             for ledger in self._family():
@@ -50,7 +164,7 @@ class Ledger:
                 ledger._add(role, model, Usage(calls=1))
 
     def end(self, role: str, model: str, spent: Spent) -> None:
-        """Add what a call took that `begin` has counted."""
+        """Add the usage of a call that `begin` has counted."""
         row = Usage(
             cached_calls=int(spent.cached),
             failed_calls=int(spent.failed),
@@ -65,18 +179,18 @@ class Ledger:
                 ledger._add(role, model, row)
 
     def take(self, role: str, model: str, usage: Usage) -> None:
-        """Add what was spent where this ledger could not see it, as in another process. Nothing is checked."""
+        """Add usage from elsewhere, such as another process. Budgets are not checked."""
         with self._lock:
             for ledger in self._family():
                 ledger._add(role, model, usage)
 
     def limits(self) -> list[tuple[Budget, Usage]]:
-        """The budgets that hold here, each with what is spent of it, the innermost first."""
+        """The budgets in force, innermost first, each with its usage."""
         with self._lock:
             return [(ledger.budget, ledger._total) for ledger in self._family()]
 
     def limits_dollars(self) -> bool:
-        """Whether a budget in dollars applies, here or further out."""
+        """Whether this ledger or a parent has a budget in dollars."""
         return any(ledger.budget.dollars is not None for ledger in self._family())
 
     def usage(self) -> Usage:
@@ -97,7 +211,7 @@ class Ledger:
             return dict(self._rows)
 
     def __deepcopy__(self, memo: dict[int, object]) -> Ledger:
-        """A ledger is one account: copies of settings or programs go on writing into it."""
+        """Copies of settings or programs share the ledger."""
         return self
 
     def _family(self) -> Iterator[Ledger]:

@@ -1,9 +1,4 @@
-"""Metering: every call through a `MeteredLM` is checked against the budget and written to the ledger.
-
-DSPy tells two things apart in two places, and both are needed here: `settings.usage_tracker` hears of
-new tokens only (a reply from the cache is not reported), and `update_history` sees the whole entry of
-a call, with its cost and why the reply ended.
-"""
+"""Metering: every call to a language model is counted, with its price, in the session's ledger."""
 
 from __future__ import annotations
 
@@ -11,21 +6,53 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 import dspy
+from dspy.clients.model_metadata import model_info
 from dspy.lm15 import Response
 
 from triplecheck.kg.errors import UserError
 from triplecheck.lms.ledger import Ledger, Spent
-from triplecheck.lms.prices import FREE, Price, price
+
+
+@dataclass(frozen=True)
+class Price:
+    """Dollars per token."""
+
+    prompt: float
+    completion: float
+
+    def of(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """Cost of these token counts in dollars."""
+        return self.prompt * prompt_tokens + self.completion * completion_tokens
+
+
+FREE = Price(0.0, 0.0)
+"""The price of an embedded engine."""
+
+
+def price(model: str) -> Price | None:
+    """The price of a LiteLLM model string; None if it is not in the table.
+
+    The current table is downloaded once per process if there is a network; with
+    `LITELLM_LOCAL_MODEL_COST_MAP=True` the installed one is used.
+    """
+    provider, separator, name = model.partition("/")
+    info = model_info(provider, name) if separator else model_info("openai", model)
+    prompt, completion = info.get("input_cost_per_token"), info.get("output_cost_per_token")
+    if not isinstance(prompt, int | float) or not isinstance(completion, int | float):
+        return None
+    return Price(float(prompt), float(completion))
+
 
 OTHER = "other"
-"""The role of calls that no `RolePredict` makes, such as those of an optimizer that rewrites prompts."""
+"""The role of calls made outside `RolePredict`, such as those of an optimizer that rewrites prompts."""
 
 
 class Call:
-    """What one call to a model turns out to be; serves as DSPy's usage tracker while it runs."""
+    """The usage of one call; acts as DSPy's usage tracker while it runs."""
 
     def __init__(self) -> None:
         self.outer_tracker: Any = dspy.settings.get("usage_tracker")
@@ -37,7 +64,7 @@ class Call:
         self.cut = False
 
     def add_usage(self, lm: str, usage_entry: dict[str, Any]) -> None:
-        """Take what DSPy reports of new tokens, and pass it on."""
+        """Record the new tokens that DSPy reports, and pass them on."""
         self.cached = False
         self.prompt_tokens += int(usage_entry.get("prompt_tokens") or 0)
         self.completion_tokens += int(usage_entry.get("completion_tokens") or 0)
@@ -45,12 +72,12 @@ class Call:
             self.outer_tracker.add_usage(lm, usage_entry)
 
     def add_entry(self, entry: dict[str, Any]) -> None:
-        """Take the cost and the end of the reply from a history entry."""
+        """Read cost and finish reason from a history entry."""
         self.cost = entry.get("cost")
         self.cut = "length" in finish_reasons(entry.get("response"))
 
     def spent(self, seconds: float, *, free: bool, failed: bool) -> Spent:
-        """What to write into the ledger."""
+        """The entry for the ledger."""
         if failed:
             return Spent(seconds, self.prompt_tokens, self.completion_tokens, failed=True)
         dollars = 0.0 if free or self.cached else self.cost
@@ -62,15 +89,15 @@ _watched: ContextVar[list[Call] | None] = ContextVar("lms_watched", default=None
 
 
 class MeteredLM(dspy.LM):
-    """A `dspy.LM` that asks the budget before, and tells the ledger after, each call.
+    """A `dspy.LM` that checks the budget before each call and writes to the ledger after it.
 
-    `name` is the model as a person wrote it; `model` is DSPy's id, which for an embedded engine also
-    carries a hash of its weights and configuration, because DSPy's cache looks at nothing else.
+    `name` is the model string that the user gave; `model` is DSPy's id, which for an embedded engine includes a
+    hash of its weights and configuration, because DSPy's cache key has no other part of the engine.
     """
 
     @property
     def name(self) -> str:
-        """The model as a person names it."""
+        """The model string that the user gave."""
         return str((self.model.rpartition("@")[0] if self.embedded else "") or self.model)
 
     @property
@@ -93,7 +120,7 @@ class MeteredLM(dspy.LM):
             return await super().acall(prompt, messages=messages, **kwargs)
 
     def update_history(self, entry: dict[str, Any]) -> None:
-        """Take note of a finished call, and keep it in the history unless that is turned off."""
+        """Record a finished call, and add it to the history unless disabled."""
         call = _call.get()
         if call is not None:
             call.add_entry(entry)
@@ -103,7 +130,7 @@ class MeteredLM(dspy.LM):
 
 @contextmanager
 def metered(lm: Any) -> Iterator[None]:
-    """Check the budget, run one call to `lm` inside, and write the ledger, also when it fails."""
+    """Check the budget, run one call to `lm`, and write to the ledger, even if the call fails."""
     ledger: Ledger | None = dspy.settings.get("ledger")
     role = dspy.settings.get("lm_role") or OTHER
     name, free = model_name(lm), is_free(lm)
@@ -120,7 +147,7 @@ def metered(lm: Any) -> Iterator[None]:
         watched.append(call)
     started, failed = time.perf_counter(), True
     try:
-        # The history entry carries the cost: it is asked for here also where nobody wants it kept.
+        # The history entry has the cost, so it is created even where the history is disabled.
         with dspy.context(usage_tracker=call, **({"disable_history": False} if isinstance(lm, MeteredLM) else {})):
             yield
         failed = False
@@ -132,7 +159,7 @@ def metered(lm: Any) -> Iterator[None]:
 
 @contextmanager
 def watching() -> Iterator[list[Call]]:
-    """Collect the calls that are made inside, in order."""
+    """Collect the calls made inside the block, in order."""
     calls: list[Call] = []
     token = _watched.set(calls)
     try:
@@ -142,23 +169,23 @@ def watching() -> Iterator[list[Call]]:
 
 
 def reply_was_cut() -> bool:
-    """Whether the last reply inside the innermost `watching` ended because it reached its length limit."""
+    """Whether the last reply inside the innermost `watching` reached its length limit."""
     calls = _watched.get()
     return calls[-1].cut if calls else False
 
 
 def model_name(lm: Any) -> str:
-    """The model as it is shown to people."""
+    """The model's display name."""
     return lm.name if isinstance(lm, MeteredLM) else str(getattr(lm, "model", type(lm).__name__))
 
 
 def is_free(lm: Any) -> bool:
-    """Whether the model runs inside this process, so that a call costs no money."""
+    """Whether the model runs inside this process, so calls are free."""
     return not isinstance(getattr(lm, "engine", "auto"), str)
 
 
 def price_of(lm: Any) -> Price | None:
-    """Dollars per token of a language model; None where no table knows them."""
+    """Dollars per token of a language model; None if unknown."""
     return FREE if is_free(lm) else price(model_name(lm))
 
 

@@ -1,43 +1,124 @@
-"""`RolePredict`: a `dspy.Predict` that asks a role, not a model."""
+"""`RolePredict`: a `dspy.Predict` that calls the model of a role; errors of calls, explained."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import dspy
-from dspy.utils.exceptions import AdapterParseError, LMError
+from dspy.utils.exceptions import (
+    AdapterParseError,
+    ContextWindowExceededError,
+    LMAuthError,
+    LMBillingError,
+    LMError,
+    LMInvalidRequestError,
+    LMNotConfiguredError,
+    LMRateLimitError,
+    LMTimeoutError,
+    LMTransportError,
+    LMUnsupportedModelError,
+)
 
+from triplecheck.kg.errors import TriplecheckError
 from triplecheck.lms.adapter import TolerantAdapter
-from triplecheck.lms.errors import ModelReplyError
-from triplecheck.lms.failures import explain
-from triplecheck.lms.metering import MeteredLM, metered, model_name, watching
+from triplecheck.lms.errors import ModelReplyError, ModelUnavailableError, PromptTooLongError
+from triplecheck.lms.metering import MeteredLM, is_free, metered, model_name, watching
 from triplecheck.lms.resolve import language_model
 from triplecheck.lms.roles import Roles, check_role
 
 
+def explain(error: LMError, lm: Any, role: str) -> TriplecheckError:
+    """The Triplecheck error for a DSPy error, with its cause and a fix."""
+    if isinstance(error.__cause__, TriplecheckError):
+        return error.__cause__
+    model = model_name(lm)
+    if isinstance(error, ContextWindowExceededError):
+        return PromptTooLongError(
+            f"{model} (role {role}): the prompt is too long for the model ({_text(error)}); "
+            "give it fewer or shorter facts, or use a model with a longer context",
+            role=role,
+            model=model,
+        )
+    return ModelUnavailableError(
+        f"{model} (role {role}{_place(lm)}): {_what(error)} ({_text(error)}); {_way_out(error, lm)}", model=model
+    )
+
+
+def _what(error: LMError) -> str:
+    # DSPy's own client reports a read timeout as a transport error.
+    if isinstance(error, LMTimeoutError) or (isinstance(error, LMTransportError) and "timed out" in str(error)):
+        return "no answer in time"
+    if isinstance(error, LMRateLimitError):
+        return "too many requests"
+    if isinstance(error, LMAuthError | LMNotConfiguredError):
+        return "no access"
+    if isinstance(error, LMBillingError):
+        return "no credit"
+    if isinstance(error, LMUnsupportedModelError):
+        return "no such model"
+    if isinstance(error, LMInvalidRequestError):
+        return "the server refuses the request"
+    if isinstance(error, LMTransportError):
+        return "no connection"
+    return "the call failed"
+
+
+def _way_out(error: LMError, lm: Any) -> str:
+    prefix = model_name(lm).split("/", 1)[0].upper()
+    if is_free(lm):
+        return "this is a fault of the engine inside this process"
+    if isinstance(error, LMAuthError | LMNotConfiguredError):
+        return f"set {prefix}_API_KEY (any word will do for a server of your own that asks for none)"
+    if isinstance(error, LMBillingError):
+        return "check the account, or use another model"
+    if isinstance(error, LMRateLimitError):
+        return "wait, use fewer threads, or raise the account's limit"
+    if isinstance(error, LMUnsupportedModelError):
+        return "check the model's name"
+    if isinstance(error, LMInvalidRequestError):
+        return "check the model's name, as the server knows it, and the settings of the call"
+    return f"check that the server runs and that {prefix}_API_BASE is right, or use another model"
+
+
+def _place(lm: Any) -> str:
+    options = getattr(lm, "kwargs", {})
+    prefix = model_name(lm).split("/", 1)[0].upper()
+    base = options.get("api_base") or options.get("base_url")
+    base = base or os.environ.get(f"{prefix}_API_BASE") or os.environ.get(f"{prefix}_BASE_URL")
+    return f", at {base}" if base and not is_free(lm) else ""
+
+
+def _text(error: LMError) -> str:
+    text = " ".join(str(error).split())
+    if not error.message and error.status is not None:
+        # DSPy's own client parses errors in OpenAI's format only.
+        text = f"HTTP {error.status}, for a reason that cannot be read"
+    return text if len(text) <= 300 else text[:297] + "..."
+
+
 class RolePredict(dspy.Predict):
-    """One LLM step: a signature and the role that plays it.
+    """One LLM step: a signature and a role.
 
-    The model is found when the step is called: in `dspy.settings.lm_roles`, which `lms.session` sets.
-    Nothing about models is therefore saved with a program, and an optimizer may deepcopy it, reset it
-    or run it as a teacher with other roles (`teacher_settings={"lm_roles": Roles(...)}`). A model that
-    somebody puts into `lm`, as around fine-tuning, or passes as `lm=`, is used instead. Where there is
-    no session, `dspy.settings.lm` is used, or the default model.
+    The model is looked up at call time, in `dspy.settings.lm_roles`, which `lms.session` sets. So no model is
+    saved with a program, and an optimizer can deep-copy it, reset it, or run it as a teacher with other roles
+    (`teacher_settings={"lm_roles": Roles(...)}`). The attribute `lm` (set for example by fine-tuning) and the
+    argument `lm=` take precedence. Without a session, `dspy.settings.lm` is used, else the default model.
 
-    A reply that cannot be read is answered once with what is wrong with it; a second one is an error.
+    If a reply cannot be parsed, the model is asked once more with the reason; a second failure is an error.
 
     Args:
-        signature: what to ask.
-        role: who is asked; see `lms.roles.ROLES`.
+        signature: the step.
+        role: the role whose model is called; see `lms.roles.ROLES`.
         callbacks: DSPy callbacks.
         **config: settings for the model's calls, such as `temperature` and `max_tokens`.
 
     Calling it raises:
         ModelReplyError: two replies could not be read.
-        ModelUnavailableError: the model cannot be reached or refuses.
+        ModelUnavailableError: the model cannot be reached or rejects the call.
         PromptTooLongError: the prompt does not fit the model.
         BudgetExceededError: the session's budget is used up.
     """
@@ -53,7 +134,7 @@ class RolePredict(dspy.Predict):
         self.role = check_role(role)
 
     def forward(self, **kwargs: Any) -> dspy.Prediction:
-        """Ask the model, and once more if its reply cannot be read."""
+        """Call the model, with one retry if the reply cannot be parsed."""
         attempt = self._attempt(kwargs)
         with self._around(attempt):
             try:
@@ -85,13 +166,13 @@ class RolePredict(dspy.Predict):
         config = {**self.config, **kwargs.pop("config", {})}
         if lm is None:
             lm = self._lm_of_role()
-            # An optimizer varies its runs by a rollout id and a temperature on `settings.lm`.
+            # Optimizers vary runs by a rollout id and a temperature on `settings.lm`.
             varied = getattr(dspy.settings.lm, "kwargs", {})
             if varied.get("rollout_id") is not None:
                 config = {key: varied[key] for key in ("rollout_id", "temperature") if key in varied} | config
         rollout = config.get("rollout_id", getattr(lm, "kwargs", {}).get("rollout_id"))
         if isinstance(lm, MeteredLM) and lm.embedded and rollout is not None:
-            # DSPy keeps rollout ids from engines; a sampling engine varies with the seed.
+            # DSPy does not pass rollout ids to engines; a sampling engine varies with the seed.
             config.setdefault("seed", rollout)
         return _Attempt(lm, config, kwargs, dspy.settings.adapter or TolerantAdapter())
 
@@ -129,7 +210,7 @@ class RolePredict(dspy.Predict):
 
 @dataclass
 class _Attempt:
-    """One try at a reply."""
+    """One attempt."""
 
     lm: Any
     config: dict[str, Any]
@@ -141,10 +222,9 @@ class _Attempt:
         return {**self.inputs, "lm": self.lm, "config": dict(self.config)}
 
     def again(self, error: AdapterParseError) -> _Attempt:
-        """The second try: the model is told what was wrong, and no cached reply to the first is used.
+        """The second attempt: the prompt says what was wrong, and the cached first reply is not used.
 
-        The rollout id makes the request a new one for DSPy's cache, so that the second reply is kept
-        apart from the first, and a repeated run finds both.
+        The rollout id gives the request its own key in DSPy's cache, so a repeated run finds both replies.
         """
         config, adapter = dict(self.config), self.adapter
         if isinstance(adapter, TolerantAdapter):
@@ -159,10 +239,10 @@ class _Attempt:
 
 
 _SECOND_TRY = 1_000_003
-"""Far from the small numbers that optimizers use for rollouts."""
+"""Outside the range of rollout ids that optimizers use."""
 
 
 def problem_of(error: AdapterParseError) -> str:
-    """What is wrong with a reply, in one line."""
+    """Why a reply could not be parsed, in one line."""
     problem = getattr(error, "problem", None)
     return str(problem) if problem else "the reply is empty" if not error.lm_response else str(error).split("\n\n")[0]

@@ -1,28 +1,120 @@
-"""Reading a rendered prompt back: the inputs under their headers, the outputs asked for."""
+"""Prompts and replies as text: fields under headers, and the step that a prompt belongs to."""
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-# A header stands alone on its line; what a label or a question brings along does not.
+from triplecheck.kg.errors import TriplecheckError
+from triplecheck.signatures import Step
+
+HEADER = "[[ ## {name} ## ]]"
+"""The header of a field, in prompts and in replies (DSPy's chat format)."""
+
+COMPLETED = HEADER.format(name="completed")
+"""The end of a reply."""
+
+_THOUGHT = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+_END_OF_THOUGHT = re.compile(r"^.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+_MARKS = r"[ \t]*[*_#>`]*[ \t]*"
+_ANY_HEADER = re.compile(rf"{_MARKS}\[\[\s*##\s*(?P<name>\w+)\s*##\s*\]\][*_`]*:?")
+_COMPLETED = re.compile(r"(?:\*\*|__|`|#+ )?\[\[\s*##\s*completed\s*##\s*\]\]", re.IGNORECASE)
+
+
+def split_fields(text: str, names: Iterable[str]) -> dict[str, str]:
+    """The text under each header of a reply, for the fields of these names that have one.
+
+    Headers may be bold, may be Markdown titles, and may be in the middle of a line. Text after
+    `[[ ## completed ## ]]` and inside `<think>` tags is ignored. If there is no such header, lines that begin with
+    `Field:` or `## Field` are used. The first section of each name counts.
+    """
+    wanted = list(names)
+    text = without_thoughts(text)
+    end = _COMPLETED.search(text)
+    text = text[: end.start()] if end else text
+    found = _bracketed(text, wanted)
+    # If there are well-formed headers, a line such as "Answer: ..." is part of a value.
+    return found or _titled(text, wanted)
+
+
+def is_completed(text: str) -> bool:
+    """Whether a reply has the completion marker."""
+    return _COMPLETED.search(text) is not None
+
+
+def without_thoughts(text: str) -> str:
+    """A reply without the thoughts before it."""
+    text = _THOUGHT.sub("", text)
+    return _END_OF_THOUGHT.sub("", text)
+
+
+def _bracketed(text: str, wanted: list[str]) -> dict[str, str]:
+    by_name = {name.casefold(): name for name in wanted}
+    headers = []
+    for match in _ANY_HEADER.finditer(text):
+        at_line_start = match.start() == 0 or text[match.start() - 1] == "\n"
+        name = by_name.get(match["name"].casefold())
+        # In the middle of a line and between back ticks, a header is only quoted.
+        if at_line_start or (name is not None and "`" not in match.group()):
+            headers.append((name, match.start(), match.end()))
+    return _between(text, headers)
+
+
+def _titled(text: str, wanted: list[str]) -> dict[str, str]:
+    if not wanted:
+        return {}
+    options = "|".join(re.escape(name).replace("_", "[_ ]") for name in wanted)
+    pattern = re.compile(
+        rf"^[ \t]*(?:#+[ \t]*)?(?P<bold>\*\*|__)?(?:#+[ \t]*)?(?P<name>{options})[ \t]*"
+        rf"(?:[ \t]*#+|:?(?P=bold)?:?)[ \t]*(?=\n|$)|"
+        rf"^[ \t]*(?:[-*][ \t]+)?(?:\*\*|__)?(?P<inline>{options})(?:\*\*|__)?[ \t]*:(?:\*\*|__)?[ \t]*",
+        re.MULTILINE | re.IGNORECASE,
+    )
+    by_name = {name.casefold().replace("_", " "): name for name in wanted}
+    headers: list[tuple[str | None, int, int]] = []
+    for match in pattern.finditer(text):
+        name = (match["name"] or match["inline"]).casefold().replace("_", " ")
+        headers.append((by_name[name], match.start(), match.end()))
+    return _between(text, headers)
+
+
+def _between(text: str, headers: list[tuple[str | None, int, int]]) -> dict[str, str]:
+    sections: dict[str, str] = {}
+    for index, (name, _, end) in enumerate(headers):
+        stop = headers[index + 1][1] if index + 1 < len(headers) else len(text)
+        if name is not None:
+            sections.setdefault(name, text[end:stop].strip())
+    return sections
+
+
+TASK = "Your task:\n"
+"""The line before the instruction in the system message."""
+
+# A header is alone on its line; header-like text in a label or question is not.
 _HEADER = re.compile(r"^\[\[ ## (\w+) ## \]\]$", re.MULTILINE)
 _NAME = re.compile(r"\[\[ ## (\w+) ## \]\]")
 _ITEM = re.compile(r"^\[(\d+)\] (.*)$")
 
 
+class ForeignPromptError(TriplecheckError):
+    """A prompt belongs to no known step, or to one of several steps that cannot be told apart."""
+
+
 @dataclass(frozen=True)
 class Prompt:
-    """One request as the engine sees it.
+    """A parsed request.
 
     Attributes:
         inputs: text by input field.
         outputs: names of the output fields, in order.
+        instructions: from the system message; empty if it has another form.
     """
 
     inputs: dict[str, str]
     outputs: tuple[str, ...]
+    instructions: str = ""
 
     @property
     def signature(self) -> str:
@@ -30,26 +122,49 @@ class Prompt:
         return f"{', '.join(self.inputs)} -> {', '.join(self.outputs)}"
 
     def text(self, name: str) -> str:
-        """An input as text, empty where it is missing."""
+        """An input as text; empty if missing."""
         return self.inputs.get(name, "")
 
     def items(self, name: str) -> list[str]:
         """An input list, written one `[i] item` a line."""
         return [match[2] for line in self.text(name).splitlines() if (match := _ITEM.match(line))]
 
+    def step(self, steps: Sequence[type[Step]]) -> type[Step]:
+        """The step that this is a prompt of.
 
-def read_request(user_messages: Sequence[str]) -> Prompt:
-    """The request that a conversation ends with; one to mend a reply repeats no inputs, those before it count."""
-    if not user_messages:
+        A step is recognised by its fields, even if an optimizer has rewritten its instruction. Steps that share their
+        fields are told apart by their instructions, so they are not recognised after a rewrite.
+
+        Raises:
+            ForeignPromptError: no step matches, or several match.
+        """
+        alike = _by_fields(tuple(steps)).get(self.signature, [])
+        same = [step for step in alike if step.instructions == self.instructions] if len(alike) > 1 else alike
+        if len(same) == 1:
+            return same[0]
+        if alike:
+            names = ", ".join(step.__name__ for step in alike)
+            raise ForeignPromptError(f"the steps {names} share the fields {self.signature}; give one of them others")
+        raise ForeignPromptError(f"no known step has these fields: {self.signature if self.outputs else 'none found'}")
+
+
+def read_request(messages: Sequence[tuple[str, str]]) -> Prompt:
+    """The request at the end of a chat. A repair request has no inputs; it gets those of the request before it.
+
+    Args:
+        messages: (role, content) in order.
+    """
+    system = next((content for role, content in messages if role == "system"), "")
+    requests = [read_prompt(content) for role, content in messages if role == "user"][-2:]
+    if not requests:
         return Prompt({}, ())
-    last = read_prompt(user_messages[-1])
-    if last.inputs or len(user_messages) < 2:
-        return last
-    return Prompt(read_prompt(user_messages[-2]).inputs, last.outputs)
+    last = requests[-1]
+    inputs = last.inputs or requests[0].inputs
+    return Prompt(inputs, last.outputs, system.rpartition(TASK)[2].strip() if TASK in system else "")
 
 
 def read_prompt(user_message: str) -> Prompt:
-    """Take the last user message of a request apart: input sections, then the reminder naming the outputs."""
+    """Parse the last user message of a request: input sections, then the reminder that names the outputs."""
     body, separator, reminder = user_message.rpartition("Reply with ")
     if not separator:
         body, reminder = user_message, ""
@@ -59,3 +174,11 @@ def read_prompt(user_message: str) -> Prompt:
     for name, text in zip(sections[::2], sections[1::2], strict=True):
         inputs.setdefault(name, text.strip())
     return Prompt(inputs, outputs)
+
+
+@functools.lru_cache
+def _by_fields(steps: tuple[type[Step], ...]) -> dict[str, list[type[Step]]]:
+    found: dict[str, list[type[Step]]] = {}
+    for step in steps:
+        found.setdefault(step.signature, []).append(step)
+    return found

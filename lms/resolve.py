@@ -20,11 +20,11 @@ LOCAL, LLAMA_CPP = "local/", "llama.cpp/"
 TIMEOUT = 120.0
 """Seconds to wait for a remote model."""
 RETRIES = 3
-"""How often a call to a remote model is repeated after a rate limit, a timeout or a server error."""
+"""Retries of a remote call after a rate limit, a timeout or a server error."""
 
 
 class Resolver:
-    """Finds the language model for a model string, and keeps it: one per string, options and weights."""
+    """Creates and caches language models: one per model string, options and weights."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -68,7 +68,7 @@ class Resolver:
         return self._extractive
 
     def _local_model(self, model: str, options: dict[str, Any]) -> MeteredLM:
-        from triplecheck.lms.local.config import LocalConfig
+        from triplecheck.lms.local.backend import LocalConfig
         from triplecheck.lms.local.engine import LocalEngine
 
         backend, _, name = model.partition("/")
@@ -96,15 +96,15 @@ class Resolver:
 
 
 def _embed(model_id: str, engine: EmbeddedEngine, options: dict[str, Any]) -> MeteredLM:
-    # Nothing in this process is transient: a failed call would fail again.
+    # Errors inside this process are not transient: no retries.
     return MeteredLM(model_id, engine=engine, async_engine=AsyncEngine(engine), num_retries=0, **options)
 
 
 def _address(model: str) -> dict[str, str]:
     """The address that the environment names for an OpenAI-compatible server, and DSPy's own client for it.
 
-    Where it is left in the environment, DSPy asks by way of LiteLLM, which takes some 6 ms of this process per
-    call instead of 1 to 2: too much to keep a server of 16 slots busy.
+    Through LiteLLM, as DSPy does by default, each call takes about 6 ms of CPU time instead of 1 to 2 ms: too much
+    to saturate a server with 16 slots.
     """
     if not model.startswith("openai/"):
         return {}
@@ -129,13 +129,13 @@ def language_model(model: str, **options: Any) -> MeteredLM:
 
     Raises:
         ModelUnavailableError: an embedded model is not installed or no such directory exists.
-        UserError: the string names no provider's model.
+        UserError: the string names no known provider.
     """
     return _resolver.language_model(model, **options)
 
 
 def register_engine(name: str, engine: EmbeddedEngine) -> None:
-    """Make an embedded engine of one's own known under a model string.
+    """Register an embedded engine under a model string.
 
     Raises:
         UserError: the name is taken.
@@ -144,5 +144,5 @@ def register_engine(name: str, engine: EmbeddedEngine) -> None:
 
 
 def unregister_engine(name: str) -> None:
-    """Forget an engine given to `register_engine`; unknown names are ignored."""
+    """Remove an engine given to `register_engine`; unknown names are ignored."""
     _resolver.unregister(name)

@@ -1,7 +1,7 @@
-"""Values as text: how a typed field is written for a model, and how what a model wrote is read back.
+"""Values as text: writes typed fields for a model, and parses what a model wrote.
 
-The written forms are the shortest that small models keep to: one item a line, numbers with commas,
-`none` for an empty list. Where such a form would not be read back as the same value, JSON is written.
+The forms are short enough for small models: one item per line, numbers with commas, `none` for an empty list.
+A value that would not survive the round trip in such a form is written as JSON.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 from dspy.adapters.utils import get_annotation_name, parse_value, serialize_for_json
 
 NOTHING = frozenset({"", "none", "n/a", "null", "[]", "empty", "-", "()", "{}"})
-"""What models write for an empty list or no value, compared in lower case and without a final full stop."""
+"""Forms of an empty list or a missing value, compared in lower case and without a final full stop."""
 
 _DASH = r"\-\u2013\u2014"
 _BULLET = re.compile(rf"^(?:[*•{_DASH}]\s+|\[\d+\]\s*)")
@@ -30,7 +30,7 @@ _MOST_IN_RANGE = 1000
 
 
 def hint(annotation: Any) -> str:
-    """What kind of value is wanted, in a few plain words; empty for text."""
+    """The expected kind of value in a few words; empty for text."""
     inner = _optional(annotation)
     if inner is not None:
         return f"{hint(inner) or 'text'}, or none"
@@ -69,7 +69,7 @@ def read(annotation: Any, text: str) -> Any:
     """Read what a model wrote as a value of the given type.
 
     Raises:
-        ValueError: it cannot be read so; the message says what was wanted.
+        ValueError: the text cannot be parsed; the message says what was expected.
     """
     text = _unfenced(text.strip())
     inner = _optional(annotation)
@@ -97,7 +97,7 @@ def read(annotation: Any, text: str) -> Any:
 
 
 def is_list(annotation: Any) -> bool:
-    """Whether values of this type are lists that are written one item a line."""
+    """Whether values of this type are lists written with one item per line."""
     return _is_simple(_list_item(annotation))
 
 
@@ -110,7 +110,7 @@ def _render_list(annotation: Any, items: list[Any]) -> str:
                 return text
         except ValueError:
             pass
-    # What looks like a header or a thought would end the field: JSON can write it otherwise.
+    # Header-like or thought-like text would end the field: JSON can escape it.
     return json.dumps(items, ensure_ascii=False).replace("[[", "[\\u005b").replace("<", "\\u003c")
 
 
@@ -181,7 +181,7 @@ def _read_number(text: str, kind: Callable[[str], Any]) -> Any:
 
 
 def _choose(text: str, options: dict[str, Any]) -> Any:
-    """The one option that a text names: alone, or before a comma, a full stop or the like."""
+    """The option that a text names: alone, or before punctuation."""
     first = _unmarked(_BULLET.sub("", _first_line(text))).casefold()
     wrapped = re.fullmatch(r"(?:literal|str)\[(.*)\]", first)
     first = wrapped.group(1).strip("'\" ") if wrapped else first
@@ -218,7 +218,7 @@ def _quoted_list(text: str) -> list[Any] | None:
 
 
 def _unmarked(text: str) -> str:
-    """Without the emphasis, code marks and quotes that stand around all of it."""
+    """The text without surrounding emphasis, code marks and quotes."""
     text = text.strip()
     for mark in ("**", "__", "*", "_", "`", '"', "'"):
         if len(text) > 2 * len(mark) and text.startswith(mark) and text.rstrip(".").endswith(mark):

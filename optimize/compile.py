@@ -29,13 +29,12 @@ from triplecheck.optimize.candidates import Candidate, Candidates
 from triplecheck.optimize.examples import pilot, step_examples, whole_examples
 from triplecheck.optimize.halting import Halted, Watch, remaining
 from triplecheck.optimize.metrics import Case
-from triplecheck.optimize.one_step import OneStep
 from triplecheck.optimize.pareto import Objective, choose, pareto_front
 from triplecheck.optimize.preflight import Estimate
 from triplecheck.optimize.quirks import calls_kept_in, logged_to, patient
 from triplecheck.optimize.registry import resolve_optimizer
 from triplecheck.optimize.run_directory import CompileDirectory
-from triplecheck.optimize.scoring import Metric, Tagging, inputs_key
+from triplecheck.optimize.scoring import Metric, OneStep, Tagging, inputs_key
 from triplecheck.optimize.spec import Job, OptimizerSpec, Size
 from triplecheck.optimize.split import Split
 from triplecheck.optimize.state import state_of, steps_of, with_state
@@ -205,7 +204,8 @@ class _Run:
         questions = [*plan.questions.train, *plan.questions.validation]
         cases = {question.id: Case(question, plan.program.sources) for question in questions}
         self._scored = 0
-        self._metric = Metric(cases, self._candidates, self.watch, step=plan.step is not None, progress=self._told)
+        step = None if plan.step is None else steps_of(plan.program)[plan.step].signature
+        self._metric = Metric(cases, self._candidates, self.watch, step=step, progress=self._told)
         tell("preparing", 0, None)
         self._train = self._examples(plan.questions.train)
         self._validation = self._examples(plan.questions.validation)

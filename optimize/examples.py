@@ -34,7 +34,7 @@ def step_examples(program: Program, step: str, questions: Sequence[Question]) ->
         BudgetExceededError, UnavailableError: a budget is spent, or a model out of reach.
     """
     signature = steps_of(program)[step].signature
-    if step_metric(signature.output_fields) is None:
+    if step_metric(signature) is None:
         raise UserError(f"whether step {step!r} alone is right cannot be told; compile the whole program")
     asked = program.deepcopy()
     own = id(steps_of(asked)[step])

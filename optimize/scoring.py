@@ -1,4 +1,4 @@
-"""Between DSPy and the metrics: which candidate made a prediction, and what an optimizer is told of it."""
+"""Connects DSPy's optimizers with the metrics: which candidate made a prediction, its score, and feedback."""
 
 from __future__ import annotations
 
@@ -11,21 +11,39 @@ import dspy
 from dspy.utils.callback import BaseCallback
 
 from triplecheck.evals.configuration import digest
-from triplecheck.lms import Usage
+from triplecheck.lms import session
 from triplecheck.optimize.candidates import Candidates
 from triplecheck.optimize.halting import Halted, Watch
-from triplecheck.optimize.metrics import Case, Scored, feedback, proved, score_call, whole
+from triplecheck.optimize.metrics import Case, StepCall, StepScore, feedback, proved, step_metric, whole
 from triplecheck.optimize.metrics.feedback import TraceRow
-from triplecheck.optimize.one_step import OneStep
 from triplecheck.optimize.state import state_of
 from triplecheck.programs import Program
+
+
+class OneStep(dspy.Module):  # type: ignore[misc]
+    """One step of a program as a module of its own, to be compiled alone: one call per example.
+
+    Args:
+        step: a `RolePredict`.
+    """
+
+    def __init__(self, step: dspy.Predict) -> None:
+        super().__init__()
+        self.step = step
+
+    def forward(self, **inputs: Any) -> dspy.Prediction:
+        """The step's outputs, and `usage`."""
+        with session() as ledger:
+            outputs = self.step(**inputs)
+        return dspy.Prediction(**dict(outputs.items()), usage=ledger.usage())
+
 
 CASE = "case_id"
 """Field of an example that names its question."""
 
 
 class Tagging(BaseCallback):  # type: ignore[misc]
-    """Writes on each prediction which candidate made it, and tells the watch how each run ended."""
+    """Adds to each prediction the field `candidate`, the key of its program; reports errors to the watch."""
 
     def __init__(self, candidates: Candidates, watch: Watch) -> None:
         self._candidates = candidates
@@ -33,35 +51,35 @@ class Tagging(BaseCallback):  # type: ignore[misc]
         self._running: dict[str, tuple[Any, dict[str, Any]]] = {}
 
     def on_module_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
-        """Remember who runs."""
+        """Remember the running module."""
         if isinstance(instance, Program | OneStep):
             given = inputs.get("kwargs", inputs)
             self._running[call_id] = instance, {name: given[name] for name in given if name != "on_step"}
 
     def on_module_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
-        """Tag the prediction."""
+        """Add the candidate to the prediction."""
         if call_id not in self._running:
             return
         instance, inputs = self._running.pop(call_id)
         self._watch.ran(exception)
         if isinstance(exception, Exception):
-            # What cannot answer an example has nothing right there.
+            # A run that fails scores 0.
             self._candidates.score(self._candidates.seen(state_of(instance)), inputs_key(inputs), 0.0, 0)
-        # Where DSPy records traces, it returns them beside the prediction.
+        # With traces, DSPy returns them beside the prediction.
         prediction = outputs[0] if isinstance(outputs, tuple) else outputs
         if isinstance(prediction, dspy.Prediction):
-            prediction._candidate = self._candidates.seen(state_of(instance))
+            prediction.candidate = self._candidates.seen(state_of(instance))
 
 
 class Metric:
-    """Scores predictions for an optimizer, and writes every score down.
+    """Scores predictions for an optimizer, and records every score.
 
     Args:
         cases: by id.
-        candidates: told each score.
-        watch: told where the metric itself fails: that is no wrong answer.
-        step: whether predictions are of one step.
-        progress: told after each score.
+        candidates: record of the scores.
+        watch: told of errors of the metric itself; they are not wrong answers.
+        step: the step that predictions are of; None where they are of a whole program.
+        progress: called after each score.
     """
 
     def __init__(
@@ -70,7 +88,7 @@ class Metric:
         candidates: Candidates,
         watch: Watch,
         *,
-        step: bool = False,
+        step: type[dspy.Signature] | None = None,
         progress: Callable[[], None] | None = None,
     ) -> None:
         self._cases = cases
@@ -80,11 +98,11 @@ class Metric:
         self._progress = progress
 
     def __call__(self, example: dspy.Example, prediction: Any, trace: Any = None) -> float | bool:
-        """A score from 0 to 1; while examples are collected (`trace`), whether this one is fit to be shown."""
+        """A score from 0 to 1; with `trace`, whether the run can be a demonstration."""
         scored = self._scored(example, prediction)
         if trace is None:
             return scored.score
-        if self._step:
+        if self._step is not None:
             return scored.score == 1
         with self._own_errors():
             return scored.score == 1 and proved(self._cases[example[CASE]], prediction)
@@ -97,49 +115,40 @@ class Metric:
         pred_name: str | None = None,
         pred_trace: Sequence[TraceRow] | None = None,
     ) -> dspy.Prediction:
-        """The score with what was wrong in words: the metric as GEPA asks for it. The score is that of the whole."""
+        """The score of the whole with feedback in words, in the form of GEPA's metrics."""
         scored = self._scored(gold, pred, note=pred_name is None)
         with self._own_errors():
             told = feedback(self._cases[gold[CASE]], scored, pred, pred_trace or ())
         return dspy.Prediction(score=scored.score, feedback=told)
 
-    def _scored(self, example: dspy.Example, prediction: Any, note: bool = True) -> Scored:
+    def _scored(self, example: dspy.Example, prediction: Any, note: bool = True) -> StepScore:
         if prediction is None:
-            return Scored(0.0, "The program failed. ")
+            return StepScore(0.0, "The program failed. ")
         with self._own_errors():
             case = self._cases[example[CASE]]
-            scored = self._of_step(example, prediction, case) if self._step else whole(case, prediction)
-        candidate = getattr(prediction, "_candidate", None)
+            scored = whole(case, prediction) if self._step is None else self._of_step(example, prediction, case)
+        candidate = prediction.get("candidate")
         if note and candidate is not None:
-            usage: Usage = getattr(prediction, "_usage", None) or prediction.usage
-            self._candidates.score(candidate, inputs_key(example.inputs()), scored.score, usage.calls)
+            self._candidates.score(candidate, inputs_key(example.inputs()), scored.score, prediction.usage.calls)
             if self._progress is not None:
                 self._progress()
         return scored
 
     @contextmanager
     def _own_errors(self) -> Iterator[None]:
-        """An error of the metric is no wrong answer: it stops everything."""
+        """An error of the metric is not a wrong answer: it stops the optimizer."""
         try:
             yield
         except Exception as error:
             self._watch.halted = error
             raise Halted(error) from error
 
-    def _of_step(self, example: dspy.Example, prediction: Any, case: Case) -> Scored:
-        step = _Asked(list(prediction.keys()))
-        found = score_call((step, dict(example.inputs()), prediction), case)
-        return found or Scored(0.0, "It cannot be told whether this is right. ")
-
-
-class _Asked:
-    """Stands for a predictor where only its output fields are known."""
-
-    def __init__(self, outputs: Sequence[str]) -> None:
-        self.signature = self
-        self.output_fields = outputs
+    def _of_step(self, example: dspy.Example, prediction: Any, case: Case) -> StepScore:
+        metric = None if self._step is None else step_metric(self._step)
+        found = None if metric is None else metric(StepCall(dict(example.inputs()), dict(prediction.items())), case)
+        return found or StepScore(0.0, "This reply cannot be scored. ")
 
 
 def inputs_key(inputs: Mapping[str, Any]) -> str:
-    """Names an example by what is asked."""
+    """A key for an example, by its inputs."""
     return digest(json.dumps(dict(inputs), sort_keys=True, default=str, ensure_ascii=False))[:16]

@@ -8,7 +8,6 @@ it can be compared.
 
 from __future__ import annotations
 
-import copy
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -142,9 +141,9 @@ def _plain(value: Any, place: str) -> Any:
 
 def _signature(signature: type[dspy.Signature], row: Mapping[str, Any]) -> type[dspy.Signature]:
     # A copy: optimizers and programs share the class.
-    new: type[dspy.Signature] = dspy.Signature(copy.deepcopy(signature.fields), row["instructions"])
-    for name, field in new.fields.items():
-        field.json_schema_extra.update(row["fields"][name])
+    saved = [row["fields"][name] for name in signature.fields]
+    words = [{"prefix": field["prefix"], "description": field["desc"]} for field in saved]
+    new: type[dspy.Signature] = signature.load_state({"instructions": row["instructions"], "fields": words})
     new.__name__ = signature.__name__  # traces name the step by it
     return new
 

@@ -31,10 +31,15 @@ from triplecheck.signatures.references import (
     WritePassage,
     WritePassages,
 )
+from triplecheck.signatures.step import Step, step_of
 from triplecheck.signatures.summarize import AnswerFromFacts, Operation
 from triplecheck.signatures.synthesis import ParaphraseQuestion
 
+STEPS: tuple[type[Step], ...] = tuple(Step.__subclasses__())
+"""Every step of this package."""
+
 __all__ = [
+    "STEPS",
     "AnswerDirectly",
     "AnswerFromFacts",
     "AnswerFromMemory",
@@ -63,8 +68,10 @@ __all__ = [
     "ScoreRelations",
     "SelectPassages",
     "SelectPaths",
+    "Step",
     "TripletsFromQuery",
     "UpdateMemory",
     "WritePassage",
     "WritePassages",
+    "step_of",
 ]

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import dspy
 
+from triplecheck.signatures.step import Step
 
-class AnswerDirectly(dspy.Signature):
+
+class AnswerDirectly(Step):
     """Answer the question from your own knowledge."""
 
     question: str = dspy.InputField()
     answers: list[str] = dspy.OutputField(desc="one answer per line, a name or value alone; empty if unknown")
 
 
-class AnswerFromMemory(dspy.Signature):
+class AnswerFromMemory(Step):
     """Answer the question from your own knowledge. Think step by step.
 
     If you do not know the answer, leave it empty.

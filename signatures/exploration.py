@@ -6,10 +6,14 @@ The steps of Think-on-Graph (arXiv 2307.07697), Plan-on-Graph (arXiv 2410.23875)
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import dspy
 
+from triplecheck.signatures.step import Numbers, Step
 
-class ExtractKeywords(dspy.Signature):
+
+class ExtractKeywords(Step):
     """Proofread the question, and extract the keywords under which to look up where it starts from.
 
     Mend spelling mistakes and change nothing else. Keywords are the proper names, works and particular
@@ -25,7 +29,7 @@ class ExtractKeywords(dspy.Signature):
     keywords: list[str] = dspy.OutputField(desc="as in the proofread question, most important first")
 
 
-class ScoreRelations(dspy.Signature):
+class ScoreRelations(Step):
     """Choose the paths that contribute most to answering the question, and rate their contribution.
 
     Each path ends with a relation that may be followed next: forwards (→) or backwards (←). One that
@@ -37,11 +41,11 @@ class ScoreRelations(dspy.Signature):
     topics: list[str] = dspy.InputField(desc="'a = b': written a in the question, b in the graph")
     paths: list[str] = dspy.InputField(desc="numbered paths, with what lies at their end")
     most: int = dspy.InputField(desc="how many to choose at most")
-    relations: list[int] = dspy.OutputField(desc="numbers of the chosen paths, best first")
+    relations: Annotated[list[int], Numbers("paths")] = dspy.OutputField(desc="numbers of the chosen paths, best first")
     scores: list[float] = dspy.OutputField(desc="the score of each, in the same order")
 
 
-class ScoreEntities(dspy.Signature):
+class ScoreEntities(Step):
     """Choose the entities that contribute most to answering the question, and rate their contribution.
 
     Each was reached along the path before it. One that only leads on towards the answer contributes
@@ -51,11 +55,13 @@ class ScoreEntities(dspy.Signature):
     question: str = dspy.InputField()
     reached: list[str] = dspy.InputField(desc="numbered: path: entity")
     most: int = dspy.InputField(desc="how many to choose at most of each path")
-    entities: list[int] = dspy.OutputField(desc="numbers of the chosen entities, best first")
+    entities: Annotated[list[int], Numbers("reached")] = dspy.OutputField(
+        desc="numbers of the chosen entities, best first"
+    )
     scores: list[float] = dspy.OutputField(desc="the score of each, in the same order")
 
 
-class FilterTriples(dspy.Signature):
+class FilterTriples(Step):
     """Keep the facts that are relevant to the question, those included that only lead on towards the answer.
 
     A fact reads "head → relation → tail | tail ..." or, backwards, "tail ← relation ← head | head ...".
@@ -65,10 +71,10 @@ class FilterTriples(dspy.Signature):
     question: str = dspy.InputField()
     topics: list[str] = dspy.InputField(desc="'a = b': written a in the question, b in the graph")
     facts: list[str] = dspy.InputField(desc="numbered facts from the knowledge graph")
-    relevant: list[int] = dspy.OutputField(desc="numbers of the relevant facts")
+    relevant: Annotated[list[int], Numbers("facts")] = dspy.OutputField(desc="numbers of the relevant facts")
 
 
-class JudgeSufficiency(dspy.Signature):
+class JudgeSufficiency(Step):
     """Judge whether the facts suffice to answer the whole question.
 
     A fact reads "head → relation → tail | tail ..." or, backwards, "tail ← relation ← head | head ...".
@@ -81,7 +87,7 @@ class JudgeSufficiency(dspy.Signature):
     sufficient: bool = dspy.OutputField()
 
 
-class JudgeAndGoOn(dspy.Signature):
+class JudgeAndGoOn(Step):
     """Keep the relevant facts, judge whether they answer the question, and if not choose the paths to follow next.
 
     A fact reads "head → relation → tail | tail ..." or, backwards, "tail ← relation ← head | head ...".
@@ -94,12 +100,14 @@ class JudgeAndGoOn(dspy.Signature):
     facts: list[str] = dspy.InputField(desc="numbered facts from the knowledge graph")
     paths: list[str] = dspy.InputField(desc="numbered paths, with what lies at their end")
     most: int = dspy.InputField(desc="how many paths to choose at most")
-    relevant: list[int] = dspy.OutputField(desc="numbers of the relevant facts")
+    relevant: Annotated[list[int], Numbers("facts")] = dspy.OutputField(desc="numbers of the relevant facts")
     sufficient: bool = dspy.OutputField(desc="whether the facts answer the whole question")
-    follow: list[int] = dspy.OutputField(desc="numbers of the paths to follow, most promising first")
+    follow: Annotated[list[int], Numbers("paths")] = dspy.OutputField(
+        desc="numbers of the paths to follow, most promising first"
+    )
 
 
-class NameSubGoals(dspy.Signature):
+class NameSubGoals(Step):
     """Break the question down into the things to find out, in the order in which they can be found out.
 
     A simple question has one. Each is a short phrase.
@@ -110,7 +118,7 @@ class NameSubGoals(dspy.Signature):
     goals: list[str] = dspy.OutputField(desc="what to find out, first things first")
 
 
-class UpdateMemory(dspy.Signature):
+class UpdateMemory(Step):
     """Write down what the facts say about each goal, as far as they say something.
 
     A fact reads "head → relation → tail | tail ..." or, backwards, "tail ← relation ← head | head ...".
@@ -122,7 +130,7 @@ class UpdateMemory(dspy.Signature):
     findings: list[str] = dspy.OutputField(desc="for each goal, in order: what is found, or 'unknown'")
 
 
-class Reflect(dspy.Signature):
+class Reflect(Step):
     """Decide whether a path that was set aside should be followed after all, because the present ones miss a goal.
 
     Each path ends with a relation that may be followed: forwards (→) or backwards (←). If the present
@@ -134,4 +142,6 @@ class Reflect(dspy.Signature):
     topics: list[str] = dspy.InputField(desc="'a = b': written a in the question, b in the graph")
     followed: list[str] = dspy.InputField(desc="paths that are being followed")
     paths: list[str] = dspy.InputField(desc="numbered paths that were set aside")
-    revisit: list[int] = dspy.OutputField(desc="numbers of the paths to go back to, most promising first")
+    revisit: Annotated[list[int], Numbers("paths")] = dspy.OutputField(
+        desc="numbers of the paths to go back to, most promising first"
+    )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dspy
 
+from triplecheck.signatures.step import Step
 
-class JudgeAnswer(dspy.Signature):
+
+class JudgeAnswer(Step):
     """Judge whether the reply gives a right answer to the question.
 
     The right answers are listed; other words for one of them (another spelling, unit or level of detail

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dspy
 
+from triplecheck.signatures.step import Step
 
-class TripletsFromQuery(dspy.Signature):
+
+class TripletsFromQuery(Step):
     """Write the question as triple patterns over a knowledge graph, so that code can look up what satisfies them.
 
     A pattern is one line: head | relation | tail. Head and tail are the name of a particular thing
@@ -25,7 +27,7 @@ class TripletsFromQuery(dspy.Signature):
     answer: str = dspy.OutputField(desc="the unknown that is asked for, such as ?x")
 
 
-class ReviseTriplets(dspy.Signature):
+class ReviseTriplets(Step):
     """Write the triple patterns anew, so that they say what the question asks and something can satisfy them.
 
     A pattern is one line: head | relation | tail, where head and tail are names or unknowns such as
@@ -45,7 +47,7 @@ class ReviseTriplets(dspy.Signature):
     answer: str = dspy.OutputField(desc="the unknown that is asked for, such as ?x")
 
 
-class ScoreCandidates(dspy.Signature):
+class ScoreCandidates(Step):
     """Judge how well each candidate answers the question, from 0 (not at all) to 1 (fully).
 
     Go by what is written of each candidate: a text, and facts from a knowledge graph. For each
@@ -58,7 +60,7 @@ class ScoreCandidates(dspy.Signature):
     verdicts: list[str] = dspy.OutputField(desc="number: score, and why")
 
 
-class ScoreCandidate(dspy.Signature):
+class ScoreCandidate(Step):
     """Judge how well the candidate answers the question, from 0 (not at all) to 1 (fully).
 
     Go by what is written of it: a text, and facts from a knowledge graph.

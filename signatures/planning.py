@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import dspy
 
+from triplecheck.signatures.step import Numbers, Step
 
-class NameTopics(dspy.Signature):
+
+class NameTopics(Step):
     """Name the entities that the question starts from, so that they can be looked up in a knowledge graph.
 
     A topic is a particular person, place, work or thing that the question names; what the question
@@ -23,7 +27,7 @@ class NameTopics(dspy.Signature):
     domain: str = dspy.OutputField(desc="type of the topics, one of the given types, or 'unknown'")
 
 
-class SelectPaths(dspy.Signature):
+class SelectPaths(Step):
     """Select the paths through a knowledge graph that may lead to what the question asks for.
 
     Each path starts at a topic and follows one more relation: forwards (→) or backwards (←). Keep
@@ -33,4 +37,6 @@ class SelectPaths(dspy.Signature):
     question: str = dspy.InputField()
     topics: list[str] = dspy.InputField(desc="'a = b': written a in the question, b in the graph")
     paths: list[str] = dspy.InputField(desc="numbered paths, with what lies at their end")
-    keep: list[int] = dspy.OutputField(desc="numbers of the paths to follow, most promising first")
+    keep: Annotated[list[int], Numbers("paths")] = dspy.OutputField(
+        desc="numbers of the paths to follow, most promising first"
+    )

@@ -5,10 +5,14 @@ The steps of Know³-RAG (arXiv 2505.12662) and of the text baselines that it is 
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import dspy
 
+from triplecheck.signatures.step import Numbers, Step
 
-class AnswerWithReferences(dspy.Signature):
+
+class AnswerWithReferences(Step):
     """Answer the question with the help of the references. Think step by step.
 
     Name in full sentences the facts that lead to the answer. References may be irrelevant or wrong:
@@ -21,7 +25,7 @@ class AnswerWithReferences(dspy.Signature):
     answer: str = dspy.OutputField(desc="yes, no, or a few words: a name or value alone; none if unknown")
 
 
-class AnswerFromReferences(dspy.Signature):
+class AnswerFromReferences(Step):
     """Answer the question with the help of the references, in a few words and without explanation."""
 
     question: str = dspy.InputField()
@@ -29,7 +33,7 @@ class AnswerFromReferences(dspy.Signature):
     answer: str = dspy.OutputField(desc="yes, no, or a few words: a name or value alone; none if unknown")
 
 
-class AnswerWithTriples(dspy.Signature):
+class AnswerWithTriples(Step):
     """Write down the facts that answer the question, as triples, explain the answer by them, then give it.
 
     A triple is one line: head | relation | tail. Rely on your own knowledge.
@@ -41,7 +45,7 @@ class AnswerWithTriples(dspy.Signature):
     answer: str = dspy.OutputField(desc="yes, no, or a few words: a name or value alone; none if unknown")
 
 
-class WritePassage(dspy.Signature):
+class WritePassage(Step):
     """Write a passage of background knowledge that helps somebody else to answer the question.
 
     Name the facts that matter, in a few sentences. It need not answer the question. The related
@@ -53,7 +57,7 @@ class WritePassage(dspy.Signature):
     passage: str = dspy.OutputField(desc="one paragraph")
 
 
-class WritePassages(dspy.Signature):
+class WritePassages(Step):
     """Write two passages of background knowledge that help somebody else to answer the question.
 
     The first comes from what you know of the question alone; the second is about the related
@@ -67,7 +71,7 @@ class WritePassages(dspy.Signature):
     passage_with_entities: str = dspy.OutputField(desc="one paragraph, with the related entities")
 
 
-class NextQuestion(dspy.Signature):
+class NextQuestion(Step):
     """Write the one question whose answer is most needed to answer the given question.
 
     The answer so far may be incomplete or wrong. Find the most important thing that it and the
@@ -80,7 +84,7 @@ class NextQuestion(dspy.Signature):
     next_question: str = dspy.OutputField(desc="one question")
 
 
-class ExtractTriples(dspy.Signature):
+class ExtractTriples(Step):
     """Extract the facts that the texts state, as triples.
 
     Write each on a line of its own: number of the text | head | relation | tail. Take the words from
@@ -92,7 +96,7 @@ class ExtractTriples(dspy.Signature):
     triples: list[str] = dspy.OutputField(desc="number | head | relation | tail")
 
 
-class SelectPassages(dspy.Signature):
+class SelectPassages(Step):
     """Select the passages that help to answer the question.
 
     A passage helps if it tells something that leads to the answer, even part of the way. One about
@@ -102,10 +106,10 @@ class SelectPassages(dspy.Signature):
     question: str = dspy.InputField()
     entities: list[str] = dspy.InputField(desc="what the question is about, some with a description")
     passages: list[str] = dspy.InputField(desc="numbered passages")
-    useful: list[int] = dspy.OutputField(desc="numbers of the passages that help")
+    useful: Annotated[list[int], Numbers("passages")] = dspy.OutputField(desc="numbers of the passages that help")
 
 
-class CheckPassages(dspy.Signature):
+class CheckPassages(Step):
     """Select the passages that help to answer the question, and extract the facts that they state.
 
     A passage helps if it tells something that leads to the answer, even part of the way. One about
@@ -117,11 +121,11 @@ class CheckPassages(dspy.Signature):
     question: str = dspy.InputField()
     entities: list[str] = dspy.InputField(desc="what the question is about, some with a description")
     passages: list[str] = dspy.InputField(desc="numbered passages")
-    useful: list[int] = dspy.OutputField(desc="numbers of the passages that help")
+    useful: Annotated[list[int], Numbers("passages")] = dspy.OutputField(desc="numbers of the passages that help")
     triples: list[str] = dspy.OutputField(desc="number | head | relation | tail")
 
 
-class JudgePassage(dspy.Signature):
+class JudgePassage(Step):
     """Judge whether the passage helps to answer the question.
 
     It helps if it tells something that leads to the answer, even part of the way. One about something
@@ -134,7 +138,7 @@ class JudgePassage(dspy.Signature):
     helps: bool = dspy.OutputField()
 
 
-class JudgeKnowledge(dspy.Signature):
+class JudgeKnowledge(Step):
     """Judge whether you know the answer to the question for certain, without looking anything up."""
 
     question: str = dspy.InputField()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import dspy
+
+from triplecheck.signatures.step import CopiedFrom, Numbers, Step
 
 Operation = Literal["none", "count", "max", "min", "sum", "difference", "common", "same"]
 """What code computes over the cited facts:
@@ -15,7 +17,7 @@ whether the values agree (yes or no).
 """
 
 
-class AnswerFromFacts(dspy.Signature):
+class AnswerFromFacts(Step):
     """Answer the question from the given facts alone.
 
     A fact reads "head → relation → tail | tail ..." or, backwards, "tail ← relation ← head | head ...".
@@ -29,8 +31,8 @@ class AnswerFromFacts(dspy.Signature):
     topics: list[str] = dspy.InputField(desc="'a = b': written a in the question, b in the graph")
     facts: list[str] = dspy.InputField(desc="numbered facts from the knowledge graph")
     reasoning: str = dspy.OutputField(desc="short")
-    cited: list[int] = dspy.OutputField(desc="numbers of the facts that prove the answer")
+    cited: Annotated[list[int], Numbers("facts")] = dspy.OutputField(desc="numbers of the facts that prove the answer")
     operation: Operation = dspy.OutputField()
-    answers: list[str] = dspy.OutputField(
+    answers: Annotated[list[str], CopiedFrom("cited", besides=("yes", "no"))] = dspy.OutputField(
         desc="copied from the cited facts, or yes or no; empty if unknown or computed"
     )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dspy
 
+from triplecheck.signatures.step import Step
 
-class ParaphraseQuestion(dspy.Signature):
+
+class ParaphraseQuestion(Step):
     """Ask the same in other words, as different people would.
 
     Each wording must have exactly the same answer. Write every name as it is given, letter by letter, and

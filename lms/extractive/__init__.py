@@ -1,8 +1,8 @@
-"""The extractive engine: no language model, but it answers the project's own signatures.
+"""The extractive engine: a rule-based baseline, not a language model, for the steps of this project.
 
-It reads the rendered prompt like any model, and answers with sentence embeddings, string matching and
-the values in the prompt: deterministic, in milliseconds, without weights of its own. It is the default
-where nothing is configured and the floor of every evaluation.
+It reads the rendered prompt as a model does, and answers by sentence embeddings, string matching and the values in
+the prompt: deterministic, in milliseconds, without trained weights. It is the default model and the lower bound of
+every evaluation.
 """
 
 from triplecheck.lms.extractive.engine import ExtractiveEngine

@@ -1,4 +1,4 @@
-"""Answering from facts: choose the path that the question describes, and what to compute at its end."""
+"""Answering from facts: choose the path that the question describes, and the operation on its end."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from triplecheck.lms.extractive.relevance import LEAST_SUPPORT, Encode, PathRele
 from triplecheck.lms.prompt import Prompt
 from triplecheck.signatures.notation import read_facts, read_topic
 
-# Of two conditions that share an answer, one may be named more faintly: that they share one speaks for it.
+# Of two conditions with a common answer, one may have less support: the common answer is evidence for it.
 _LEAST_CONDITION = 0.2
-# What each hop beyond the first costs a condition, and how much worse than the best path alone a pair may be.
-_DETOUR, _LOSS = 0.25, 0.4
-# Paths of two topics are paired among the best of each.
+# Cost of each hop of a condition after the first; how much worse than the best single path a pair may be.
+_EXTRA_HOP, _LOSS = 0.25, 0.4
+# How many of the best paths of each topic are paired.
 _PAIRED = 6
 _SELF = frozenset({"other", "others", "also", "else", "share", "shared", "same", "co"})
 
@@ -29,7 +29,7 @@ class _Scored:
 
 @dataclass(frozen=True)
 class Conclusion:
-    """What the engine concludes, in the fields of the signature."""
+    """The answer, in the fields of the signature."""
 
     reasoning: str = NOTHING_TOLD
     cited: tuple[int, ...] = ()
@@ -63,7 +63,7 @@ def answer_from_facts(prompt: Prompt, encode: Encode) -> dict[str, object]:
 
 
 class _Reader:
-    """Goes through the ways of answering, from the most particular to the plainest."""
+    """Tries the ways of answering, from the most specific to the most general."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class _Reader:
         self._relevance = relevance
         self._ranked = ranked
         self._topics = list(dict.fromkeys(s.path.topic for s in ranked))
-        # Homonyms are written alike: they are alternatives, not two things to compare or to intersect.
+        # Homonyms have one spelling: they are alternatives, not two entities to compare or intersect.
         self._subjects = list(dict.fromkeys(spelling[topic] for topic in self._topics))
 
     def conclude(self) -> Conclusion:
@@ -96,7 +96,7 @@ class _Reader:
         if self._relevance.support(best.path.hops) < LEAST_SUPPORT:
             return Conclusion()
         if question.counts and not best.path.measured:
-            # Of the two ways along one relation, the one that leads to many is the one to count.
+            # Of the two directions of a relation, count the one with more ends.
             twin = (best.path.hops[:-1], best.path.hops[-1].label)
             ways = [s.path for s in self._ranked if (s.path.hops[:-1], s.path.hops[-1].label) == twin]
             path = max(ways, key=lambda p: len(p.ends))
@@ -139,10 +139,10 @@ class _Reader:
         return Conclusion(told(*found[0], then="compare"), cited, "same")
 
     def _common(self) -> Conclusion | None:
-        """Two paths whose ends overlap: a condition of its own from each topic."""
+        """Two paths with common ends: one condition from each topic."""
         groups = list(self._by_subject().values())
         pairs = [
-            (a.score + b.score - _DETOUR * (len(a.path.hops) + len(b.path.hops) - 2), a.path, b.path)
+            (a.score + b.score - _EXTRA_HOP * (len(a.path.hops) + len(b.path.hops) - 2), a.path, b.path)
             for i, first in enumerate(groups)
             for second in groups[i + 1 :]
             for a in first[:_PAIRED]
@@ -153,7 +153,7 @@ class _Reader:
             return None
         score, one, other = max(pairs, key=lambda p: p[0])
         alone = self._ranked[0]
-        # Two conditions must together say more than the best of them alone.
+        # Two conditions must together explain more than the better one alone.
         supports = sorted(map(self._support, (one, other)))
         if score / 2 < alone.score - _LOSS or supports[0] < _LEAST_CONDITION or supports[1] < LEAST_SUPPORT:
             return None
@@ -170,13 +170,13 @@ class _Reader:
 
     # --- comparing -----------------------------------------------------------------------------
     def _extreme(self, operation: str, what: str) -> Conclusion | None:
-        """The greatest or smallest of values that belong to two topics, or to what a path leads to."""
+        """The greatest or smallest value of two topics, or of the ends of a path."""
         if len(self._subjects) > 1 and (found := self._aligned(measured=True)):
             cited = tuple(f.number for path in found[0] for f in path.facts)
             if self._question.asks_whether:
                 return self._compared(found[0], operation, cited)
             return Conclusion(each(found[0][0].hops[-1].label, "compare"), cited, operation)
-        wanted = self._relevance.similarity  # what is compared must be named by the measuring relation
+        wanted = self._relevance.similarity  # the relation of the values must match what is compared
         options = [
             (s.score + float(wanted([s.path.hops[-1].label]).max()), s.path)
             for s in self._ranked
@@ -188,7 +188,7 @@ class _Reader:
         return None
 
     def _compared(self, paths: Sequence[FactPath], operation: str, cited: tuple[int, ...]) -> Conclusion | None:
-        """Yes or no: the topic named first against the other."""
+        """Yes or no: compare the first named topic with the other."""
         by_topic = {path.topic: path for path in paths}
         named = sorted(by_topic, key=lambda t: plain(self._text).find(plain(self._spelling[t])))
         values = [_size(by_topic[t].ends[0]) for t in named[:2]]
@@ -202,7 +202,7 @@ class _Reader:
     def _whether(self) -> Conclusion | None:
         """Whether one topic is what a path from another leads to."""
         for scored in self._ranked:
-            # A topic that nothing is told of counts too; homonyms of one name are alternatives.
+            # Topics without facts count too; homonyms are alternatives.
             others = {t for t, spelt in self._spelling.items() if spelt != self._subject(scored)}
             hit = others & set(scored.path.ends)
             if hit and self._support(scored.path) >= LEAST_SUPPORT:

@@ -1,4 +1,4 @@
-"""Exploration: rating relations, entities and facts, and telling whether the facts suffice."""
+"""Exploration: scores relations, entities and facts, and judges whether the facts suffice."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from triplecheck.lms.extractive.relevance import Encode, PathRelevance, phrases
 from triplecheck.lms.prompt import Prompt
 from triplecheck.signatures.notation import WrittenFact, read_facts, read_path, read_reached, read_topic
 
-_MARGIN = 0.45  # how much worse than the best a path may be that is still chosen
-_TEMPERATURE = 0.15  # of the softmax that makes scores sum to 1
-_LEAST_LIKENESS = 0.2  # of the best path to the question; below, no fact is relevant
-_COVERED = 0.42  # the cosine from which on a part of the question is taken for answered
+_MARGIN = 0.45  # of the scores, below the best path
+_TEMPERATURE = 0.15  # of the softmax over scores
+_LEAST_LIKENESS = 0.2  # support of the best path; below, no fact is relevant
+_COVERED = 0.42  # cosine at which a part of the question counts as answered
 _CLEARLY_COVERED = 0.6
 _LEAST_FINDING = 0.35
 _MOST_REVISITED, _REVISIT_MARGIN = 2, 0.1
-_MISSPELT = 70.0  # percent by which a written name is like the one meant; an alias is not
+_MISSPELT = 70.0  # least similarity, in percent, of a misspelt name; aliases are less similar
 _NAME_RUN = re.compile(r"[A-Z0-9][\w'’.-]*(?:\s+(?:(?:of|the|and|de|von|van|in|on|for)\s+)?[A-Z0-9][\w'’.-]*)*")
 
 
 def extract_keywords(prompt: Prompt) -> dict[str, object]:
-    """Known names that the question mentions; where there are none, what it writes with capitals."""
+    """The known names that the question mentions; if there are none, its capitalised words."""
     question = prompt.text("question")
     topics = name_topics(prompt)["topics"]
     assert isinstance(topics, list)
@@ -72,7 +72,7 @@ def score_entities(prompt: Prompt, encode: Encode) -> dict[str, object]:
 
 
 def filter_triples(prompt: Prompt, encode: Encode) -> dict[str, object]:
-    """The facts of paths that fit the question about as well as the best one, or lead to such."""
+    """The facts of the paths that fit the question within a margin of the best one, and the facts that lead to them."""
     paths = _paths(prompt)
     if not paths:
         return {"relevant": []}
@@ -83,14 +83,14 @@ def filter_triples(prompt: Prompt, encode: Encode) -> dict[str, object]:
         return {"relevant": []}
     whole, start = scores - scores.max(), first - first.max()
     longest = max(len(path.hops) for path in paths)
-    # As long as all paths have one hop, each may be the first of a longer one.
+    # If all paths have one hop, each may be the start of a longer path.
     fits = whole if longest > 1 else np.maximum(whole, start)
     relevant = {number for path, fit in zip(paths, fits, strict=True) if fit >= -_MARGIN for number in path.numbers()}
     return {"relevant": sorted(relevant)}
 
 
 def judge_sufficiency(prompt: Prompt, encode: Encode) -> dict[str, object]:
-    """Whether an answer can be read off the facts whose relations are named by every part of the question."""
+    """Whether the facts give an answer, and their relations cover every part of the question."""
     cited = answer_from_facts(prompt, encode)["cited"]
     assert isinstance(cited, list)
     facts = [fact for fact in read_facts(prompt.items("facts")) if fact.number in cited]
@@ -99,7 +99,7 @@ def judge_sufficiency(prompt: Prompt, encode: Encode) -> dict[str, object]:
     paths = _paths(prompt)
     relevance = _relevance(prompt, paths, encode)
     covered = relevance.similarity([fact.hop.label for fact in facts]).max(axis=0)
-    # Words that one relation answers are few; where there are more, each must be answered clearly.
+    # With more parts than hops, each part must be covered clearly.
     asked_of_hops = sum(segment.kind != "asked" for segment in relevance.segments)
     hops = max(len(path.hops) for path in paths if set(cited) & {fact.number for fact in path.facts})
     least = _COVERED if asked_of_hops <= hops else _CLEARLY_COVERED
@@ -107,14 +107,14 @@ def judge_sufficiency(prompt: Prompt, encode: Encode) -> dict[str, object]:
 
 
 def judge_and_go_on(prompt: Prompt, encode: Encode) -> dict[str, object]:
-    """All three in one: the relevant facts, whether they suffice, and the paths to follow if not."""
+    """The relevant facts, whether they suffice, and the paths to follow if not."""
     verdict = filter_triples(prompt, encode) | judge_sufficiency(prompt, encode)
     follow = [] if verdict["sufficient"] else score_relations(prompt, encode)["relations"]
     return verdict | {"follow": follow}
 
 
 def name_sub_goals(prompt: Prompt) -> dict[str, object]:
-    """The parts of the question that may name relations, in the order in which they lead away from the topic."""
+    """The parts of the question that may name relations, nearest to the topic first."""
     text = prompt.text("question")
     segments = sorted(read_question(text, prompt.items("topics")).segments, key=lambda segment: segment.distance)
     return {"goals": [segment.text for segment in segments] or [text]}
@@ -131,7 +131,7 @@ def update_memory(prompt: Prompt, encode: Encode) -> dict[str, object]:
 
 
 def reflect(prompt: Prompt, encode: Encode) -> dict[str, object]:
-    """The set-aside paths that fit the question about as well as the best of those that are followed."""
+    """The set-aside paths that fit the question within a margin of the best followed path."""
     offered = prompt.items("paths")
     followed = prompt.items("followed")
     parsed = [read_path(line).hops for line in [*offered, *followed]]

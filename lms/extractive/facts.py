@@ -1,4 +1,4 @@
-"""The paths that facts form, and a sentence for what they say."""
+"""Paths of facts, and reasonings that describe them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class FactPath:
 
     @property
     def written(self) -> str:
-        """As facts write it: topic → relation ← relation."""
+        """In the notation of facts: topic → relation ← relation."""
         return write_path(WrittenPath(self.topic, self.hops))
 
     @property
@@ -91,7 +91,7 @@ def _extend(
 
 
 def _turns_back(before: FactPath, fact: WrittenFact) -> bool:
-    """Whether a fact only says again what led to it."""
+    """Whether a fact is the inverse of the fact that led to it."""
     last = before.hops[-1]
     if last.label != fact.hop.label or last.arrow == fact.hop.arrow:
         return False
@@ -100,15 +100,15 @@ def _turns_back(before: FactPath, fact: WrittenFact) -> bool:
 
 
 def told(*paths: FactPath, then: str = "") -> str:
-    """A reasoning: what the facts tell, and what is done with it.
+    """A reasoning: the path that the facts show, and the operation on it.
 
-    All of these sentences begin alike, so that a student decides at one word whether the facts tell anything.
+    All these sentences have the same start, so a student decides at one word whether there is an answer.
     """
     return _reasoning(" and ".join(path.written for path in paths), then)
 
 
 def each(measure: str, then: str) -> str:
-    """A reasoning: the facts tell a number or date of several entities, and what is done with these."""
+    """A reasoning: the facts show a number or date of several entities, and the operation on these."""
     return _reasoning(f"each {measure}", then)
 
 

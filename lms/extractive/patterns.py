@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-from triplecheck.lms.extractive.clauses import Clauses, read_clauses
 from triplecheck.lms.extractive.facts import Hops
 from triplecheck.lms.extractive.planning import known_names, name_topics
 from triplecheck.lms.extractive.question import STOP_WORDS, plain, read_question
@@ -28,12 +29,268 @@ from triplecheck.signatures.notation import (
     write_topic,
 )
 
+_CLAUSE_WORD = re.compile(r"'s\b|[^\W_]+(?:\.[^\W_]+)*|[,;:]")
+_INFLECTION = re.compile(r"(?:ies|es|ed|s|e|d)$")
+_INDEFINITE = frozenset("a an any some another".split())
+_ARTICLES = _INDEFINITE | {"the", "its", "their"}
+_BE = frozenset("is are was were be being been has have had".split())
+_RELATIVE = frozenset("that which".split())
+_NEXT = frozenset("and or but , ;".split())
+# After these words, a clause about the last named entity begins.
+_BEFORE_CLAUSE = _RELATIVE | _NEXT | {"whose", "with", "there"}
+_PREPOSITIONS = frozenset("by in on of from with to for at as".split())
+_ANYTHING = "thing"  # of no type
+_ASKS_OTHERWISE = frozenset("who whom whose when where how why 's".split())
+
+Kind = Literal["name", "relation", "type", "word"]
+
+
+@dataclass(frozen=True)
+class _Item:
+    """Words of the question with one meaning. `value` is the graph's name for it; for a plain word, the word."""
+
+    kind: Kind
+    value: str
+
+
+@dataclass(frozen=True)
+class Clause:
+    """A pattern: ends are names, or variables such as `?y1`."""
+
+    head: str
+    relation: str
+    tail: str
+
+
+@dataclass(frozen=True)
+class Clauses:
+    """What the clauses of a question say.
+
+    Attributes:
+        patterns: connected with `?x`, which is asked for.
+        types: of the variables, where the question names one.
+    """
+
+    patterns: tuple[Clause, ...]
+    types: dict[str, str]
+
+
+def read_clauses(
+    question: str, names: Iterable[tuple[str, str]], relations: Sequence[str], types: Sequence[str]
+) -> Clauses:
+    """Parse the clauses that use the graph's own terms.
+
+    Args:
+        question: the question.
+        names: known names, each as the question writes it and as the graph does.
+        relations: each "label" or "label / alias"; the first part names it in a pattern.
+        types: of the graph.
+    """
+    return _Reader(_items(question, names, relations, types)).read()
+
+
+class _Reader:
+    """Parses a question in one pass, from left to right.
+
+    Attributes:
+        _frames: subjects of the open clauses, innermost last, each with whether a later verb relates
+            it to the one before ("a package that [a package ...] depends on").
+    """
+
+    def __init__(self, items: Sequence[_Item]) -> None:
+        self._items = items
+        self._frames: list[tuple[str, bool]] = [("?x", False)]
+        self._patterns: list[Clause] = []
+        self._types: dict[str, str] = {}
+
+    def read(self) -> Clauses:
+        at = _asked(self._items)
+        if at is None:
+            return Clauses((), {})
+        self._types["?x"] = self._items[at].value
+        at += 1
+        while at < len(self._items):
+            item = self._items[at]
+            if item.kind == "relation":
+                at = self._relation(at)
+            elif item.kind == "name":
+                at = self._name(at)
+            elif item.kind == "type":
+                if not self._type(at):
+                    return Clauses((), {})  # the rest is about an entity that no clause connects
+                at += 1
+            else:
+                if item.value in _NEXT:
+                    self._leave()
+                at += 1
+        types = {variable: kind for variable, kind in self._types.items() if kind}
+        return Clauses(tuple(dict.fromkeys(self._connected())), types)
+
+    @property
+    def _about(self) -> str:
+        return self._frames[-1][0]
+
+    def _relation(self, at: int) -> int:
+        """Parse a relation and its object; return the next position."""
+        relation = self._items[at].value
+        object_at, of = self._object(at)
+        if object_at is not None and self._begins_clause(at):
+            if self._items[object_at].kind == "name":
+                self._add(relation, self._items[object_at].value, backwards=of)
+            else:
+                variable = self._variable(object_at)
+                self._add(relation, variable, backwards=of)
+                self._frames.append((variable, False))
+            return object_at + 1
+        if object_at is None:
+            # "that a package that breaks X depends on": the clause about it is over, and this is its verb.
+            while len(self._frames) > 1:
+                variable, subject = self._frames.pop()
+                if subject:
+                    self._patterns.append(Clause(variable, relation, self._about))
+                    break
+        return at + 1
+
+    def _begins_clause(self, at: int) -> bool:
+        """Whether the words before a relation make the last named entity its subject."""
+        before = at - 1
+        while self._word(before) in _ARTICLES | _BE:
+            before -= 1
+        return self._word(before) in _BEFORE_CLAUSE or self._items[before].kind == "type"
+
+    def _object(self, at: int) -> tuple[int | None, bool]:
+        """Position of the name or indefinite noun after a relation, and whether "of" is between them."""
+        after, of = at + 1, False
+        while after < len(self._items) and self._items[after].kind == "word":
+            word = self._items[after].value
+            if word == "of" and not of:
+                of = True
+            elif word not in _ARTICLES and word not in _BE:
+                return None, False
+            after += 1
+        if after == len(self._items) or self._items[after].kind == "relation":
+            return None, False
+        definite = self._items[after].kind == "type" and self._word(after - 1) not in _INDEFINITE
+        return (None, False) if definite else (after, of)
+
+    def _name(self, at: int) -> int:
+        """A name that no relation leads to: "that N depends on", "with N as R"."""
+        name, after = self._items[at].value, at + 1
+        as_what = self._word(after) == "as"
+        if as_what:
+            after += 1 + (self._word(after + 1) in _ARTICLES)
+        related = after < len(self._items) and self._items[after].kind == "relation"
+        if related and (as_what or self._word(at - 1) in _RELATIVE):
+            self._add(self._items[after].value, name, backwards=not as_what)
+            return after + 1
+        return at + 1
+
+    def _type(self, at: int) -> bool:
+        """A type that no relation leads to: the subject of a clause, or the requested type again."""
+        if self._word(at - 1) in _INDEFINITE and self._word(at - 2) in _RELATIVE:
+            self._frames.append((self._variable(at), True))
+            return True
+        return self._items[at].value == self._types["?x"]
+
+    def _variable(self, at: int) -> str:
+        name = f"?y{len(self._types)}"
+        self._types[name] = self._items[at].value
+        return name
+
+    def _leave(self) -> None:
+        """After "and", the subject is again what is asked for, unless a clause lacks its verb."""
+        while len(self._frames) > 1 and not self._frames[-1][1]:
+            self._frames.pop()
+
+    def _add(self, relation: str, other: str, *, backwards: bool) -> None:
+        ends = (other, self._about) if backwards else (self._about, other)
+        self._patterns.append(Clause(ends[0], relation, ends[1]))
+
+    def _connected(self) -> list[Clause]:
+        """The patterns that are connected with what is asked for."""
+        reached, found = {"?x"}, list[Clause]()
+        while new := [p for p in self._patterns if p not in found and not reached.isdisjoint((p.head, p.tail))]:
+            found += new
+            reached |= {end for p in new for end in (p.head, p.tail) if end.startswith("?")}
+        return [p for p in self._patterns if p in found]
+
+    def _word(self, at: int) -> str:
+        return self._items[at].value if 0 <= at < len(self._items) and self._items[at].kind == "word" else ""
+
+
+def _asked(items: Sequence[_Item]) -> int | None:
+    """Position of the type that is asked for: before any name or relation, and not after "who" or "when"."""
+    at = next((at for at, item in enumerate(items) if item.kind != "word"), None)
+    if at is None or items[at].kind != "type":
+        return None
+    before = [item.value for item in items[:at]]
+    question_word = next((i for i, word in enumerate(before) if word in ("what", "which")), None)
+    between = [] if question_word is None else before[question_word + 1 :]
+    wrong = not _ASKS_OTHERWISE.isdisjoint(before) or "of" in before or not {*between} <= _BE | _ARTICLES
+    return None if wrong else at
+
+
+def _items(
+    question: str, names: Iterable[tuple[str, str]], relations: Sequence[str], types: Sequence[str]
+) -> list[_Item]:
+    """The question as names, relations, types and words: the longest match at each position."""
+    words = _CLAUSE_WORD.findall(plain(question))
+    stems = [_clause_stem(word) for word in words]
+    named: dict[tuple[str, ...], _Item] = {}
+    for written, name in names:
+        # An alias may contain a relation: "role program", where "role" is one.
+        for form in (written, *([name] if plain(written).endswith(plain(name)) else [])):
+            named.setdefault(tuple(_CLAUSE_WORD.findall(plain(form))), _Item("name", name))
+    related: dict[tuple[str, ...], _Item] = {}
+    for relation in relations:
+        for wording in wordings(relation):
+            related.setdefault(_clause_stems(wording), _Item("relation", wordings(relation)[0]))
+    typed = {(_ANYTHING,): _Item("type", "")} | {_clause_stems(kind): _Item("type", kind) for kind in types}
+    longest = max((len(words) for words in (*named, *related, *typed)), default=1)
+    items: list[_Item] = []
+    at = 0
+    while at < len(words):
+        for size in range(min(longest, len(words) - at), 0, -1):
+            exact, stemmed = tuple(words[at : at + size]), tuple(stems[at : at + size])
+            found = [named.get(exact), related.get(stemmed), typed.get(stemmed)]
+            if any(exact[part:] in named and stemmed[:part] in related for part in range(1, size)):
+                continue  # "role program"
+            if any(found):
+                items.append(_meant(found, items))
+                at += size
+                break
+        else:
+            items.append(_Item("word", words[at]))
+            at += 1
+    return items
+
+
+def _meant(found: Sequence[_Item | None], before: Sequence[_Item]) -> _Item:
+    """Of a name, a relation and a type with the same spelling, the one that fits the context before it."""
+    name, relation, kind = found
+    last = next((item for item in reversed(before) if item.kind != "word" or item.value not in _ARTICLES | _BE), None)
+    if name is not None and last is not None and last.kind == "relation":
+        return name
+    indefinite = bool(before) and before[-1].value in _INDEFINITE
+    meant = (kind or relation) if indefinite else (relation or kind)
+    return meant or name or _Item("word", "")
+
+
+def _clause_stems(text: str) -> tuple[str, ...]:
+    return tuple(_clause_stem(word) for word in _CLAUSE_WORD.findall(plain(text)))
+
+
+def _clause_stem(word: str) -> str:
+    """A word without its inflection; prepositions stay."""
+    return _INFLECTION.sub("", word) if len(word) > 3 and word not in _PREPOSITIONS else word
+
+
 _TARGET = Unknown("x")
-# Relations that two hops are made of: pairs of all would be too many.
+# Relations that are combined into two hops; all pairs would be too many.
 _MOST_PAIRED = 12
-# Of the types at the ends of a relation only the most frequent is known, so another is no proof against it.
+# Penalty, not exclusion: only the most frequent type at each end of a relation is known.
 _WRONG_TYPE = 0.15
-_NEAR = 5  # words beside a name that may say how it is related
+_NEAR = 5  # words beside a name that may name its relation
 _NEARBY = 0.5
 _FACTS = " Facts: "
 _WORD = re.compile(r"\w+")
@@ -41,9 +298,9 @@ _ENDING = re.compile(r"(?:ies|es|s)$")
 
 
 def write_triplets(prompt: Prompt, encode: Encode) -> dict[str, object]:
-    """What the clauses say that name relations of the graph; where none does, what is likely.
+    """The patterns of the clauses that name relations of the graph; without such clauses, the likeliest patterns.
 
-    That is for one name in the question the relation, or two, that lead on from it; for several a relation each.
+    The likeliest patterns are one or two relations from the name in the question, or one relation from each of several.
     """
     named = name_topics(prompt)["topics"]
     assert isinstance(named, list)
@@ -73,14 +330,14 @@ def write_triplets(prompt: Prompt, encode: Encode) -> dict[str, object]:
 
 
 def revise_triplets(prompt: Prompt) -> dict[str, object]:
-    """The patterns without those that are at fault; what is left of two that were chained is not mended."""
+    """The patterns without the failed ones; the rest of a broken chain is not repaired."""
     reasons = [plain(reason) for reason in prompt.items("reasons")]
     kept = [line for line in prompt.items("failed") if not any(_is_named(line, reason) for reason in reasons)]
     return {"revised": kept, "answer": "?x"}
 
 
 def score_candidates(prompt: Prompt) -> dict[str, object]:
-    """The share of the question's words that stand in each candidate's text, see `_shares`."""
+    """The share of the question's words in each candidate's text, see `_shares`."""
     scores = _shares(prompt.text("question"), prompt.items("candidates"))
     return {"verdicts": [f"{number}: {score:.2f} {reason}" for number, (score, reason) in enumerate(scores, 1)]}
 
@@ -124,7 +381,7 @@ def _leading_from(
     scores -= _WRONG_TYPE * np.array([mismatches for _, _, mismatches in offered])
     hops, _, _ = offered[int(scores.argmax())]
     if relevance.support(hops) < LEAST_SUPPORT:
-        return []  # a wrong pattern leaves out what a search would find
+        return []  # a wrong pattern excludes what a search would find
     starts: list[str | Unknown] = [name]
     ends = [*(Unknown(f"y{i}") for i in range(1, len(hops))), _TARGET]
     return [
@@ -141,7 +398,7 @@ def _nearest(
     relevance: PathRelevance,
     encode: Encode,
 ) -> WrittenHop | None:
-    """The relation that fits the words beside a name, and the question; None where none is named there."""
+    """The relation that fits the words beside a name and the question; None if there is none."""
     types = ", ".join(kinds)
     offered = [entry for relation in relations for entry in _both_ways(relation)]
     scores = relevance.first_hops([hop for hop, _, _ in offered])
@@ -163,7 +420,7 @@ def _turns_back(first: WrittenHop, second: WrittenHop) -> bool:
 
 
 def _mismatches(*joints: tuple[str, str]) -> int:
-    """At how many joints the types on both sides, where they are known, have none in common."""
+    """The number of joints where the known types of both sides are disjoint."""
     return sum(bool(one and other) and {*one.split(", ")}.isdisjoint(other.split(", ")) for one, other in joints)
 
 
@@ -182,7 +439,7 @@ def _asked_type(prompt: Prompt, named: Sequence[str]) -> str:
 
 
 def _is_named(line: str, reason: str) -> bool:
-    """Whether a reason names a pattern: all that stands in it stands in the reason, too."""
+    """Whether a reason names a pattern: it contains all parts of the pattern."""
     pattern = read_pattern(plain(line))
     parts = (pattern.head, pattern.relation or "*", pattern.tail) if pattern else (line,)
     return all(_part(part) in reason for part in parts)
@@ -194,9 +451,9 @@ def _part(part: str | Unknown) -> str:
 
 
 def _shares(question: str, candidates: Sequence[str]) -> list[tuple[float, str]]:
-    """The share of the question's words that each candidate has, but for those that its facts prove.
+    """The share of the question's words in each candidate's text, without the words in its facts.
 
-    All that satisfy the same patterns have such facts, so that these words tell nothing among them.
+    All candidates of the same patterns have such facts, so these words do not tell them apart.
     """
     wanted = {stem: word for word in _WORD.findall(plain(question)) if word not in STOP_WORDS and (stem := _stem(word))}
     scored = []

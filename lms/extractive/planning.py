@@ -13,7 +13,7 @@ from triplecheck.lms.prompt import Prompt
 from triplecheck.signatures.notation import KnownName, WrittenPath, read_known_name, read_path
 
 _WORD = re.compile(r"[^\W_]+(?:\.[^\W_]+)*|'s\b", re.UNICODE)
-# A further topic must be named about as clearly as the first.
+# Least clarity of a further topic, relative to the first.
 _SHARE_OF_BEST = 0.55
 
 _MOST_FIRST, _MARGIN_FIRST = 7, 0.4
@@ -62,13 +62,13 @@ def _known_name(item: str, question: str) -> KnownName:
 
 
 def _clarity(words: list[str], name: str, cased: bool) -> float:
-    """How clearly words name something: how many there are, and whether they are written like a name."""
+    """How clearly words name an entity: by their number and capitals."""
     content = [w for w in words if w.lower() not in STOP_WORDS and w != "'s"] or words
     length = 1 - 0.5 ** len(content)
     if cased:
         capital = sum(w[0].isupper() or w[0].isdigit() for w in content) / len(content)
         return length * (0.25 + 0.75 * capital)
-    # Without capitals in the question, those of the graph must tell a name from a word.
+    # If the question has no capitals, the graph's spelling distinguishes names from words.
     return length * (1.0 if any(c.isupper() or c.isdigit() for c in name) or len(content) > 1 else 0.5)
 
 

@@ -1,6 +1,6 @@
-"""Reading a question: what it asks for, which relations its words may name, what to compute.
+"""Parses a question: what it asks for, which words may name relations, what to compute.
 
-English only, by closed lists of function words; everything else is left to sentence embeddings.
+English only, by closed lists of function words; the rest is left to sentence embeddings.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ STOP_WORDS = frozenset(
 _KINDS = frozenset("kind kinds type types sort sorts form forms".split())
 _WORD = re.compile(r"'s\b|[^\W_]+(?:\.[^\W_]+)*", re.UNICODE)
 
-# What a question word asks for, as words that a relation or a type may bear.
+# What a question word asks for, as words of relations or types.
 _ASKED = {
     ("where",): "place location",
     ("when",): "date year",
@@ -41,7 +41,7 @@ _ASKED = {
     ("how", "deep"): "depth",
     ("how", "fast"): "speed",
 }
-# Words that compare: (operation, what is compared). An empty second part: the noun beside it tells.
+# Comparatives: (operation, what is compared); if empty, the noun beside it says what.
 _COMPARATIVES = {
     "older": ("min", "date of birth year founded"),
     "oldest": ("min", "date of birth year founded"),
@@ -91,7 +91,7 @@ _COMPARATIVES = {
     "less": ("min", ""),
     "least": ("min", ""),
 }
-# What a question asks for that says nothing but its topic: "who is X", "what did X do".
+# What a question with no content words but its topic asks for: "who is X", "what did X do".
 _IMPLIED = {"who": "occupation profession", "do": "occupation profession", "did": "occupation profession"}
 _FIRST_DONE = re.compile(r"^(?:\w+ed|given|shown|held|seen|sung|sold|run|met|name|names|lady)$")
 _PEOPLE = frozenset("people inhabitants residents citizens".split())
@@ -144,12 +144,12 @@ class ParsedQuestion:
 
 
 def read_question(text: str, topics: Sequence[str], phrases: Iterable[str] = ()) -> ParsedQuestion:
-    """Read a question.
+    """Parse a question.
 
     Args:
         text: the question.
         topics: as they stand in the prompt.
-        phrases: names of relations; one that stands in the question is taken for one word.
+        phrases: names of relations; each one in the question is treated as one word.
     """
     words = mask(_words(text), [read_topic(topic).spelling for topic in topics])
     words = _join(words, {tuple(_words(phrase)) for phrase in phrases})
@@ -168,7 +168,7 @@ def read_question(text: str, topics: Sequence[str], phrases: Iterable[str] = ())
 
 
 def _join(words: list[str], phrases: Collection[tuple[str, ...]]) -> list[str]:
-    """Words with every phrase that stands among them made one."""
+    """The words, with each phrase among them joined into one."""
     for phrase in sorted((p for p in phrases if len(p) > 1), key=lambda p: (-len(p), p)):
         for start in range(len(words) - len(phrase) + 1):
             if tuple(words[start : start + len(phrase)]) == phrase:
@@ -178,7 +178,7 @@ def _join(words: list[str], phrases: Collection[tuple[str, ...]]) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """Lower case, accents and typographic quotes away."""
+    """Lower case, without accents and typographic quotes."""
     text = text.casefold().replace("’", "'").replace("‘", "'")
     return "".join(c for c in unicodedata.normalize("NFKD", text) if not "\u0300" <= c <= "\u036f")
 
@@ -188,7 +188,7 @@ def _words(text: str) -> list[str]:
 
 
 def mask(words: list[str], topics: Sequence[str]) -> list[str]:
-    """Replace each topic by `TOPIC` where it stands in the words, allowing for its spelling."""
+    """Replace each topic by `TOPIC`, with tolerance for misspellings."""
     for topic in sorted(topics, key=len, reverse=True):
         name = [w for w in _words(topic) if w != "'s"]
         span = find_span(words, name)
@@ -198,7 +198,7 @@ def mask(words: list[str], topics: Sequence[str]) -> list[str]:
 
 
 def find_span(words: Sequence[str], name: Sequence[str], least: float = 0.75) -> tuple[int, int] | None:
-    """Where a name stands in a list of words, exactly or within a few edits; [start, end)."""
+    """Position [start, end) of a name in a list of words, exactly or within a few edits."""
     if not name:
         return None
     target = " ".join(name)

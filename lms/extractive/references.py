@@ -1,55 +1,251 @@
-"""Checking references, and writing them: relevance by cosine; of itself the engine knows nothing to write."""
+"""References: extracts answers from passages, and judges their relevance.
+
+There is no language model. Sentences are ranked by cosine and shared words; spans (names, dates, numbers, phrases) by
+the kind that the question word asks for, by similarity to the noun that is asked for, and by distance to the
+question's own words. One sentence is read at a time: nothing is combined across sentences.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from triplecheck.lms.extractive.question import STOP_WORDS, ParsedQuestion, read_question
 from triplecheck.lms.extractive.relevance import Encode
-from triplecheck.lms.extractive.sentences import name_spans
-from triplecheck.lms.extractive.statements import triple_lines
+from triplecheck.lms.extractive.sentences import (
+    Sentence,
+    Span,
+    name_spans,
+    passage_sentences,
+    phrase_spans,
+    salient_spans,
+    stem,
+    triple_lines,
+    words_of,
+)
 from triplecheck.lms.prompt import Prompt
 
-# A passage helps from here on; a little earlier where it has a name of the question.
+# Set by hand; the score of the sentence dominates.
+_SHARED_WORDS, _KIND_FITS, _NEAR, _TITLED, _LEADS = 0.3, 0.8, 0.35, 0.15, 0.15
+_BEST_FIT = 0.55  # a span with a higher cosine is a synonym of the noun that is asked for
+_MOST_ENCODED = 48  # sentences, those with the most words of the question first
+_MOST_READ = 6  # sentences from which spans are taken
+# The kind of answer; of several matches, the first in the question.
+_ASKED = {
+    "date": re.compile(r"\bwhen\b|\b(?:what|which) (?:year|date|day|month)\b", re.I),
+    "number": re.compile(r"\bhow (?:many|much|old|tall|long|far|high|large|big)\b", re.I),
+    "person": re.compile(r"\b(?:who|whom|whose)\b", re.I),
+    "place": re.compile(
+        r"\bwhere\b|\b(?:what|which) (?:city|country|state|county|town|village|place|region|continent|island|river)\b",
+        re.I,
+    ),
+    "thing": re.compile(r"\b(?:what|which)\b", re.I),
+}
+_WHETHER = re.compile(r"^(?:is|are|was|were|do|does|did|has|have|had|can|could)\b", re.I)
+
+
+@dataclass(frozen=True)
+class Read:
+    """A sentence and its similarity to the question."""
+
+    sentence: Sentence
+    score: float
+
+    @property
+    def text(self) -> str:
+        """The sentence with the title of its passage, so that it can be understood alone."""
+        title, text = self.sentence.title, self.sentence.text
+        return f"{title}: {text}" if title else text
+
+
+def answer_with_references(prompt: Prompt, encode: Encode) -> dict[str, object]:
+    """The best sentence, and the answer."""
+    sentence, answer = Reader(prompt.text("question"), prompt.items("references"), encode).answer()
+    return {"reasoning": sentence, "answer": answer}
+
+
+def answer_from_references(prompt: Prompt, encode: Encode) -> dict[str, object]:
+    """The answer alone."""
+    return {"answer": answer_with_references(prompt, encode)["answer"]}
+
+
+def next_question(prompt: Prompt, encode: Encode) -> dict[str, object]:
+    """The question with a bridge name: a name in the nearest sentences that is not in the question."""
+    question = prompt.text("question")
+    bridge = Reader(question, prompt.items("references"), encode).bridge(prompt.text("answer_so_far"))
+    return {"next_question": f"{question} {bridge}".strip()}
+
+
+class Reader:
+    """Extracts answers to one question.
+
+    Args:
+        text: the question.
+        references: passages, "Title: text" or text.
+        encode: texts to L2-normalised vectors, (n, d).
+    """
+
+    def __init__(self, text: str, references: Sequence[str], encode: Encode) -> None:
+        self._text = text
+        self._encode = encode
+        self._names = [span.text for span in name_spans(text)]
+        self._question: ParsedQuestion = read_question(text, self._names)
+        found = [(match.start(), kind) for kind, pattern in _ASKED.items() if (match := pattern.search(text))]
+        self._asked = min(found)[1] if found else "thing"
+        self._words = set(words_of(text))
+        in_names = {word for name in self._names for word in words_of(name)}
+        self._stems = {stem(w) for w in self._words - STOP_WORDS - in_names}
+        self.read = self._nearest([s for passage in references for s in passage_sentences(passage)])
+
+    def answer(self) -> tuple[str, str]:
+        """The best sentence and the answer in it."""
+        if not self.read:
+            return "Nothing in the references.", "none"
+        if _WHETHER.match(self._text.strip()):
+            return self._whether()
+        chosen = self._choice()
+        if chosen is not None:
+            return chosen
+        spans = [(read, span) for read in self.read[:_MOST_READ] for span in self._spans(read.sentence)]
+        if not spans:
+            return self.read[0].text, "none"
+        fits = self._fit([span.text for _, span in spans])
+        scores = [
+            read.score + _KIND_FITS * fit + _NEAR * self._nearness(read.sentence.text, span)
+            for (read, span), fit in zip(spans, fits, strict=True)
+        ]
+        read, span = spans[int(np.argmax(scores))]
+        return read.text, span.text
+
+    def bridge(self, so_far: str) -> str:
+        """A name in the nearest sentences that is neither in the question nor in the answer so far; empty for none."""
+        known = self._words | set(words_of(so_far))
+        for read in self.read[:_MOST_READ]:
+            for span in salient_spans(read.sentence.text):
+                if span.kind == "name" and not set(words_of(span.text)) & known:
+                    return span.text
+        return ""
+
+    def _nearest(self, sentences: Sequence[Sentence]) -> list[Read]:
+        unique = list(dict.fromkeys(sentences))
+        shared = [len(self._words & (set(words_of(f"{s.title} {s.text}")) - STOP_WORDS)) for s in unique]
+        order = sorted(range(len(unique)), key=lambda at: -shared[at])[:_MOST_ENCODED]
+        if not order:
+            return []
+        texts = [f"{unique[at].title}: {unique[at].text}" if unique[at].title else unique[at].text for at in order]
+        vectors = self._encode([self._text, *texts])
+        cosines = vectors[1:] @ vectors[0]
+        content = max(len(self._words - STOP_WORDS), 1)
+        read = [
+            Read(unique[at], float(cosine) + _SHARED_WORDS * shared[at] / content + self._titled(unique[at]))
+            for at, cosine in zip(order, cosines, strict=True)
+        ]
+        return sorted(read, key=lambda one: -one.score)
+
+    def _titled(self, sentence: Sentence) -> float:
+        """Bonus for a passage about an entity that the question names."""
+        title = re.sub(r" \([^()]*\)$", "", sentence.title).casefold()
+        if not title or all(title != name.casefold() for name in self._names):
+            return 0.0
+        return _TITLED + (_LEADS if sentence.leads else 0.0)
+
+    def _spans(self, sentence: Sentence) -> list[Span]:
+        """The spans that may be the answer: of the requested kind, and not in the question."""
+        spans = salient_spans(sentence.text)
+        if self._asked == "thing":
+            spans = [span for span in spans if span.kind == "name"] + phrase_spans(sentence.text)
+        else:
+            wanted = self._asked if self._asked in ("date", "number") else "name"
+            spans = [span for span in spans if span.kind == wanted]
+        return [span for span in spans if not set(words_of(span.text)) <= self._words]
+
+    def _fit(self, texts: Sequence[str]) -> np.ndarray:
+        """Cosine of each span with the noun that is asked for."""
+        if self._asked in ("person", "place"):
+            asked = f"name of a {self._asked}"
+        else:
+            named = [s.text for s in self._question.segments if s.kind == "asked"]
+            asked = " ".join(named or [s.text for s in self._question.segments])
+        vectors = self._encode([asked, *texts])
+        cosines: np.ndarray = np.minimum(vectors[1:] @ vectors[0], _BEST_FIT)
+        return cosines
+
+    def _nearness(self, sentence: str, span: Span) -> float:
+        """1 beside a content word of the question, less with every word in between."""
+        before, after = (_content(part) for part in (sentence[: span.start], sentence[span.end :]))
+        distances = [at for at, word in enumerate(reversed(before)) if stem(word) in self._stems]
+        # A word after the span more often continues with something else.
+        distances += [at + 1 for at, word in enumerate(after) if stem(word) in self._stems]
+        return 1 / (1 + min(distances) / 3) if distances else 0.0
+
+    # --- yes or no, this or that -----------------------------------------------------------------
+    def _whether(self) -> tuple[str, str]:
+        """Yes if for each name in the question some sentence is similar to the question."""
+        best = [self._best_of(name) for name in self._names] or [self.read[0]]
+        asked = self._encode([self._question.bare or self._text])[0]
+        cosines = [0.0 if read is None else float(self._encode([read.sentence.text])[0] @ asked) for read in best]
+        told = " ".join(read.text for read in best if read is not None)
+        return told or self.read[0].text, "yes" if min(cosines) >= 0.25 else "no"
+
+    def _choice(self) -> tuple[str, str] | None:
+        """For "A or B": the one whose number or date fits the comparison, else the one more similar to the question."""
+        pairs = [
+            (first, second)
+            for first, second in zip(self._names, self._names[1:], strict=False)
+            if re.search(rf"{re.escape(first)}\W+or\b.{{0,12}}{re.escape(second)}", self._text)
+        ]
+        if not pairs:
+            return None
+        found = [(name, self._best_of(name)) for name in pairs[0]]
+        sizes = [_size(read) for _, read in found]
+        at = int(np.argmax([-1.0 if read is None else read.score for _, read in found]))
+        if self._question.compares is not None and None not in sizes:
+            pick = np.argmin if self._question.compares[0] == "min" else np.argmax
+            at = int(pick(np.array(sizes, float)))
+        told = " ".join(read.text for _, read in found if read is not None)
+        return told or self.read[0].text, found[at][0]
+
+    def _best_of(self, name: str) -> Read | None:
+        wanted = name.casefold()
+        of = (r for r in self.read if wanted in r.sentence.title.casefold() or wanted in r.sentence.text.casefold())
+        return next(of, None)
+
+
+def _content(text: str) -> list[str]:
+    """The words of a text without stop words and numbers."""
+    return [word for word in words_of(text) if word not in STOP_WORDS and not word[0].isdigit()]
+
+
+def _size(read: Read | None) -> float | None:
+    """The first year or number of a sentence."""
+    for span in salient_spans(read.sentence.text) if read is not None else ():
+        if span.kind in ("date", "number"):
+            return float(re.findall(r"\d+(?:\.\d+)?", span.text.replace(",", ""))[-1])
+    return None
+
+
+# Least cosine of a relevant passage; lower if it has a name of the question.
 _RELEVANT, _RELEVANT_NAMED = 0.4, 0.25
 
 
 def select_passages(prompt: Prompt, encode: Encode) -> dict[str, object]:
-    """Numbers of the passages that are near to the question."""
+    """Numbers of the relevant passages."""
     return {"useful": _useful(prompt.text("question"), prompt.items("passages"), encode)}
 
 
 def check_passages(prompt: Prompt, encode: Encode) -> dict[str, object]:
-    """Numbers of the passages that are near to the question, and what they state."""
+    """Numbers of the relevant passages, and the triples that they state."""
     passages = prompt.items("passages")
     useful = _useful(prompt.text("question"), passages, encode)
     return {"useful": useful, "triples": triple_lines(passages, set(useful))}
 
 
 def judge_passage(prompt: Prompt, encode: Encode) -> dict[str, object]:
-    """Whether the passage is near to the question."""
+    """Whether the passage is relevant."""
     return {"helps": bool(_useful(prompt.text("question"), [prompt.text("passage")], encode))}
-
-
-def judge_knowledge() -> dict[str, object]:
-    """It knows nothing but what stands in a prompt."""
-    return {"known": False}
-
-
-def write_passage() -> dict[str, object]:
-    """No passage."""
-    return {"passage": "none"}
-
-
-def write_passages() -> dict[str, object]:
-    """No passages."""
-    return {"passage": "none", "passage_with_entities": "none"}
-
-
-def answer_with_triples() -> dict[str, object]:
-    """No facts, no answer."""
-    return {
-        "evidence": [],
-        "explanation": "Without a language model nothing is known beyond the prompt.",
-        "answer": "none",
-    }
 
 
 def _useful(question: str, passages: list[str], encode: Encode) -> list[int]:

@@ -1,42 +1,85 @@
-"""What runs an embedded model: the seam between the engine and a library."""
+"""Backends: the interface between the engine and the library that runs a model, and its configuration."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal, Protocol
 
 from triplecheck.lms.local.form import Field
+from triplecheck.lms.prompt import COMPLETED
+
+BackendName = Literal["transformers", "llama.cpp"]
+
+
+@dataclass(frozen=True)
+class LocalConfig:
+    """Settings of the engine. DSPy rejects most of them as call settings.
+
+    Everything that can change a reply is part of the model id (see `LocalEngine.model_id`).
+    """
+
+    backend: BackendName = "transformers"
+    """The library that runs the model. `llama.cpp` needs llama-cpp-python (extra `llama-cpp`)."""
+    max_new_tokens: int = 256
+    """Maximum tokens of a reply if the call sets no `max_tokens`."""
+    guided: bool = True
+    """Whether decoding is constrained to the reply format (`lms.local.guide`)."""
+    longest_field: int = 128
+    """Maximum tokens of one field in a guided reply."""
+    context_length: int = 8192
+    """Maximum tokens of prompt and reply together; the model's own limit also applies."""
+    repetition_penalty: float = 1.0
+    """Repetition penalty: above 1, repeated tokens are less likely."""
+    stop: tuple[str, ...] = (COMPLETED,)
+    """Stop texts; they are not part of the reply."""
+    batch_size: int = 8
+    """Maximum batch size. With 1, a reply does not depend on the other requests: padding changes the last bits of
+    the scores, which can break a tie differently."""
+    batch_wait: float = 0.01
+    """Seconds to wait for more requests before a batch starts."""
+    device: str = "auto"
+    """`cpu`, `cuda` ...; `auto` uses a GPU if there is one."""
+    threads: int | None = None
+    """CPU threads; None: the library's default (one per core)."""
+
+    def reply_settings(self) -> dict[str, object]:
+        """The settings that determine a reply."""
+        settings = asdict(self)
+        for name in ("batch_size", "batch_wait", "threads"):
+            del settings[name]
+        return settings
+
 
 TAIL = 24
-"""Tokens at the end of a reply in which a stop text is looked for after each step."""
+"""Number of last tokens that are searched for a stop text after each step."""
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """One request, as a backend needs it."""
+    """One request to a backend."""
 
     messages: tuple[tuple[str, str], ...]
     """(role, content) in order."""
     max_new_tokens: int
     temperature: float
-    """0 takes the likeliest token each time."""
+    """0 is greedy decoding."""
     top_p: float
     seed: int | None
-    """What samples are drawn from; None draws anew each time. Without effect at temperature 0."""
+    """Random seed; None: a new one each time. No effect at temperature 0."""
     stop: tuple[str, ...]
     fields: tuple[Field, ...] = ()
-    """What the reply is held to while it is written; none for a reply of any form."""
+    """The fields that constrain decoding; empty: unconstrained."""
 
     @property
     def goes_with(self) -> tuple[object, ...]:
-        """Prompts for which this is equal may be generated side by side; a sampled one goes alone."""
+        """Prompts with equal keys may share a batch; a sampled prompt is generated alone."""
         return ("greedy", self.stop) if self.temperature == 0 else ("sampled", id(self))
 
 
 @dataclass(frozen=True)
 class Generated:
-    """What a backend wrote for one prompt."""
+    """The completion of one prompt."""
 
     text: str
     prompt_tokens: int
@@ -48,10 +91,9 @@ class Backend(Protocol):
     """A loaded model. Called from one thread at a time."""
 
     def generate(self, prompts: Sequence[Prompt]) -> list[Generated | Exception]:
-        """Write replies to prompts that go together; one result each, in order.
+        """Complete a batch of prompts; one result each, in order.
 
-        A prompt that cannot be answered yields its own error (`dspy.lm15.ContextLengthError` where it
-        is too long) and does not disturb the others.
+        A failing prompt gets its own error (`dspy.lm15.ContextLengthError` if too long); the others are not affected.
         """
         ...
 
@@ -63,10 +105,10 @@ def until_stop(text: str, stop: Sequence[str]) -> tuple[str, bool]:
 
 
 def room_for_reply(prompt_tokens: int, wanted: int, context_length: int) -> int:
-    """How many tokens a reply may have.
+    """Maximum tokens of a reply.
 
     Raises:
-        dspy.lm15.ContextLengthError: the prompt leaves no room for any.
+        dspy.lm15.ContextLengthError: the prompt leaves no room for a reply.
     """
     from dspy.lm15 import ContextLengthError
 

@@ -1,21 +1,90 @@
-"""The engine of the embedded small models: `local/smollm2` and what is distilled from it."""
+"""The engine of the embedded small models: `local/smollm2` and models distilled from it."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
 import json
+import queue
 import threading
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
 
 from dspy.lm15 import Request, Response
 
 from triplecheck.lms.engines import code_hash, messages_of, reply
-from triplecheck.lms.local.backend import Backend, Prompt
-from triplecheck.lms.local.batching import MicroBatcher
-from triplecheck.lms.local.config import LocalConfig
+from triplecheck.lms.local.backend import Backend, Generated, LocalConfig, Prompt
 from triplecheck.lms.local.form import as_numbers, fields_of, shown
 from triplecheck.lms.local.weights import Weights, find_weights
+
+Generate = Callable[[Sequence[Prompt]], "list[Generated | Exception]"]
+
+
+@dataclass
+class _Job:
+    prompt: Prompt
+    future: Future[Generated] = field(default_factory=Future)
+
+
+class MicroBatcher:
+    """One worker thread that batches waiting prompts, up to `size` with equal keys.
+
+    The daemon thread starts with the first request.
+    """
+
+    def __init__(self, generate: Generate, size: int, wait: float) -> None:
+        self._generate = generate
+        self._size = max(1, size)
+        self._wait = wait
+        self._waiting: queue.Queue[_Job] = queue.Queue()
+        self._put_back: list[_Job] = []
+        self._worker: threading.Thread | None = None
+        self._lock = threading.Lock()
+
+    def submit(self, prompt: Prompt) -> Future[Generated]:
+        """Queue a prompt; the future holds the completion or the error."""
+        with self._lock:
+            if self._worker is None or not self._worker.is_alive():
+                self._worker = threading.Thread(target=self._run, name="embedded-model", daemon=True)
+                self._worker.start()
+        job = _Job(prompt)
+        self._waiting.put(job)
+        return job.future
+
+    def _run(self) -> None:
+        while True:
+            self._answer(self._collect())
+
+    def _collect(self) -> list[_Job]:
+        """The next job, and those with the same key that arrive within the waiting time."""
+        first = self._put_back.pop(0) if self._put_back else self._waiting.get()
+        batch = [first]
+        others = [job for job in self._put_back if job.prompt.goes_with == first.prompt.goes_with]
+        for job in others[: self._size - 1]:
+            self._put_back.remove(job)
+            batch.append(job)
+        until = time.monotonic() + self._wait
+        while len(batch) < self._size:
+            try:
+                job = self._waiting.get(timeout=max(0.0, until - time.monotonic()))
+            except queue.Empty:
+                break
+            fits = job.prompt.goes_with == first.prompt.goes_with
+            (batch if fits else self._put_back).append(job)
+        return batch
+
+    def _answer(self, batch: list[_Job]) -> None:
+        try:
+            results = self._generate([job.prompt for job in batch])
+        except BaseException as error:  # noqa: BLE001 - the worker continues; each caller gets the error
+            results = [error if isinstance(error, Exception) else RuntimeError(repr(error))] * len(batch)
+        for job, result in zip(batch, results, strict=True):
+            if isinstance(result, Exception):
+                job.future.set_exception(result)
+            else:
+                job.future.set_result(result)
 
 
 @dataclass(frozen=True)
@@ -25,10 +94,10 @@ class _Loaded:
 
 
 class LocalEngine:
-    """Runs embedded models; one engine serves them all and takes the model from each request.
+    """Runs embedded models; one engine serves all of them, by the model of each request.
 
-    A model is loaded at its first request, and stays. Fine-tuning may thus hand the same engine on with
-    a new model id. Requests that come at the same time for the same model are answered side by side.
+    A model is loaded at its first request and stays in memory. Fine-tuning can reuse the engine with a new model id.
+    Concurrent requests for the same model are batched.
 
     Raises (from `complete`):
         ModelUnavailableError: the weights or a library are missing.
@@ -42,7 +111,7 @@ class LocalEngine:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """A hash of the configuration and of this code; that of the weights is in each model's id."""
+        """A hash of the configuration and of this code; the hash of the weights is in each model's id."""
         settings = json.dumps(self.config.reply_settings(), sort_keys=True)
         return hashlib.sha256(f"{settings}:{code_hash(__file__)}".encode()).hexdigest()[:12]
 
@@ -50,7 +119,7 @@ class LocalEngine:
         """The id under which DSPy knows a model: its name, `@`, and a hash of weights, adapter and settings.
 
         Raises:
-            ModelUnavailableError: there is no such model.
+            ModelUnavailableError: the model does not exist.
         """
         weights = find_weights(model)
         digest = hashlib.sha256(f"{weights.fingerprint}:{self.fingerprint}".encode()).hexdigest()[:12]
@@ -72,7 +141,7 @@ class LocalEngine:
         return self
 
     def __deepcopy__(self, memo: dict[int, object]) -> LocalEngine:
-        """Optimizers copy LMs deeply; weights and queue stay one."""
+        """Optimizers deep-copy LMs; weights and queue are shared."""
         return self
 
     def _load(self, model_id: str) -> _Loaded:

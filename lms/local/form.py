@@ -1,33 +1,37 @@
-"""The form of a reply, read off its prompt as any model reads it (`lms.adapter`): nothing is known that is not asked.
+"""The form of a reply: its fields, and what each may hold, for guided decoding (`lms.local.guide`).
 
-Where numbers of listed items are asked for, a small model points at them in its own way: it writes how the items
-begin, as far as tells them apart, and what it writes is put back as numbers. To copy what fits the question is
-near to what such a model has learnt; to look up the number that stands before it is not. Where values are to be
-copied from the items that it has pointed at, only these and what they lead to can be written (decoding constrained
-by the graph, as in Graph-constrained Reasoning, Luo et al. 2024, here by the facts that are cited).
+Names and types of the fields are read off the prompt. If it is the prompt of a known step, the hints on that step's
+fields (`signatures.step`) say more:
+
+- `Numbers` of listed items: a small model writes the shortest distinct prefix of each item, which is translated to
+  its number. Copying the item that fits the question is easier for a small model than looking up its number.
+- `CopiedFrom` cited items: only what these hold, and what they lead to, can be written. This is decoding constrained
+  by the graph (Graph-constrained Reasoning, Luo et al. 2024), here by the cited facts.
+
+A signature of a user's own has no hints: its fields are decoded by their types.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from triplecheck.lms.prompt import read_request
-from triplecheck.lms.sections import HEADER
+from triplecheck.lms.prompt import HEADER, ForeignPromptError, read_request
+from triplecheck.signatures import STEPS, Step
 from triplecheck.signatures.notation import read_facts
+from triplecheck.signatures.step import CopiedFrom, Numbers, hint_of
 
 Kind = Literal["text", "lines", "numbers", "items", "copies", "number", "choice"]
 
 LISTS: frozenset[Kind] = frozenset({"lines", "numbers", "items", "copies"})
 NONE = "none"
-"""What an empty list reads."""
+"""The text of an empty list."""
 
 _REMINDER = re.compile(r"Reply with (?P<fields>`\[\[ ## .*), and end with `\[\[ ## completed ## \]\]`\.\s*$", re.DOTALL)
 _FIELD = re.compile(r"`\[\[ ## (\w+) ## \]\]`(?: \((.*?)\))?(?=, then `|$)", re.DOTALL)
-_COPIED = re.compile(r"copied from the (?P<source>\w+) (?P<list>\w+)(?:, or (?P<one>\w+) or (?P<other>\w+))?")
 _KINDS: dict[str, Kind] = {
     "": "text",
     "one per line, or none": "lines",
@@ -44,44 +48,52 @@ class Field:
     name: str
     kind: Kind
     options: tuple[str, ...] = ()
-    """The values of a choice; of items, how each begins."""
+    """The values of a choice; of items, the prefix of each."""
     numbers: tuple[int, ...] = ()
     """The number of each item in `options`."""
     source: str = ""
-    """Of copies, the field of items that says what is copied from."""
+    """Of copies: the field of items that selects the sources."""
     copied: tuple[tuple[str, ...], ...] = ()
-    """Of copies, what each item in the options of `source` holds: head and tails of a fact, and what these lead to."""
+    """Of copies: the texts of each option of `source`: head and tails of a fact, and what the tails lead to."""
     besides: tuple[str, ...] = ()
-    """Of copies, what else may be written, such as yes and no."""
+    """Of copies: other allowed texts, such as yes and no."""
 
 
-def fields_of(messages: Sequence[tuple[str, str]]) -> list[Field]:
-    """The fields that a chat's last message asks for, none where it is not of this project's form.
+def fields_of(messages: Sequence[tuple[str, str]], steps: Sequence[type[Step]] = STEPS) -> list[Field]:
+    """The fields that a chat's last message asks for; none if the message has another format.
 
     Args:
         messages: (role, content) in order.
+        steps: the known steps.
     """
-    return _fields(messages, len(messages))
+    return _fields(messages, len(messages), steps)
 
 
-def shown(messages: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+def shown(messages: Sequence[tuple[str, str]], steps: Sequence[type[Step]] = STEPS) -> tuple[tuple[str, str], ...]:
     """A chat as a small model reads it.
 
-    Replies in it, such as demonstrations, point at items as its own do. The reminder that ends a request is left
-    out: it repeats what the first message says, a guide writes what it asks for (`lms.local.guide`), and it would
-    have to be read anew for each request.
+    Replies in it, such as demonstrations, write items as the model's own replies do. The reminder at the end of a
+    request is left out: it repeats the first message, the guide writes the headers that it asks for, and it would
+    have to be processed again for each request.
+
+    Args:
+        messages: (role, content) in order.
+        steps: the known steps.
     """
-    return tuple(
-        (role, _rewritten(_fields(messages, at), content, _items) if role == "assistant" else _unreminded(content))
-        for at, (role, content) in enumerate(messages)
-    )
+
+    def as_shown(at: int, role: str, content: str) -> str:
+        if role == "assistant":
+            return _rewritten(_fields(messages, at, steps), content, _items)
+        return _REMINDER.sub("", content).rstrip() or content
+
+    return tuple((role, as_shown(at, role, content)) for at, (role, content) in enumerate(messages))
 
 
 def as_items(field: Field, numbers: str) -> list[str] | None:
-    """How a model writes these numbers of items: one beginning each, `none` alone for none.
+    """These numbers of items as a model writes them: one prefix each, or `none`.
 
     Returns:
-        None where a number is not one of an item.
+        None if a number is out of range.
     """
     if numbers.strip().casefold() == NONE:
         return [NONE]
@@ -91,7 +103,7 @@ def as_items(field: Field, numbers: str) -> list[str] | None:
 
 
 def as_numbers(fields: Sequence[Field], reply: str) -> str:
-    """A reply in which items are pointed at by their beginnings, with their numbers in place of them."""
+    """A reply with the numbers of items in place of their prefixes."""
     return _rewritten(fields, reply, _numbers)
 
 
@@ -106,10 +118,6 @@ def _items(field: Field, numbers: str) -> str:
     return numbers if items is None else "\n".join(items)
 
 
-def _unreminded(content: str) -> str:
-    return _REMINDER.sub("", content).rstrip() or content
-
-
 def _rewritten(fields: Sequence[Field], reply: str, write: Callable[[Field, str], str]) -> str:
     for field in fields:
         if field.kind != "items":
@@ -122,22 +130,26 @@ def _rewritten(fields: Sequence[Field], reply: str, write: Callable[[Field, str]
     return reply
 
 
-def _fields(messages: Sequence[tuple[str, str]], at: int) -> list[Field]:
-    """The fields that the last message asks for, with the lists that a reply at this place points into."""
+def _fields(messages: Sequence[tuple[str, str]], at: int, steps: Sequence[type[Step]]) -> list[Field]:
+    """The fields that the last message asks for, with the lists that a reply at this position refers to."""
     reminder = _REMINDER.search(messages[-1][1]) if messages else None
     if reminder is None:
         return []
-    inputs = read_request([content for role, content in messages[:at] if role == "user"])
-    lists = {name: items for name in inputs.inputs if (items := inputs.items(name))}
-    system, fields = messages[0][1], list[Field]()
-    for name, hint in _FIELD.findall(reminder["fields"]):
-        field = _field(name, hint)
-        if field.kind == "numbers" and lists:
-            field = _pointing(field, lists[_pointed_at(name, system, list(lists))])
-        elif field.kind == "lines":
-            field = _copying(field, system, fields, lists)
-        fields.append(field)
-    return fields
+    asked = [_field(name, hint) for name, hint in _FIELD.findall(reminder["fields"])]
+    try:
+        step = read_request(messages).step(steps)
+    except ForeignPromptError:
+        return asked
+    prompt = read_request(messages[:at])
+    fields: dict[str, Field] = {}
+    for field in asked:
+        fields[field.name] = field
+        match hint_of(step, field.name):
+            case Numbers(of=name) if items := prompt.items(name):
+                fields[field.name] = _pointing(field, items)
+            case CopiedFrom(cited=cited, besides=besides) if fields[cited].kind == "items":
+                fields[field.name] = _copying(field, fields[cited], prompt.items(_list_of(step, cited)), besides)
+    return list(fields.values())
 
 
 def _field(name: str, hint: str) -> Field:
@@ -148,32 +160,22 @@ def _field(name: str, hint: str) -> Field:
     return Field(name, _KINDS.get(hint, "text"))
 
 
-def _pointed_at(name: str, description: str, lists: Sequence[str]) -> str:
-    """Which list the numbers of a field are of: the one that its description names, else the last."""
-    words = set(re.findall(r"\w+", _described(name, description)))
-    return next((one for one in lists if one in words), lists[-1])
+def _list_of(step: type[Step], field: str) -> str:
+    numbers = hint_of(step, field)
+    assert isinstance(numbers, Numbers)  # `CopiedFrom` names a field of numbers
+    return numbers.of
 
 
-def _described(name: str, description: str) -> str:
-    line = re.search(rf"^- `{name}`: (.*)$", description, re.MULTILINE)
-    return line[1] if line else ""
-
-
-def _copying(field: Field, system: str, before: Sequence[Field], lists: Mapping[str, Sequence[str]]) -> Field:
-    """The field as one of copies where its description says so, and what it copies from has been pointed at."""
-    said = _COPIED.search(_described(field.name, system))
-    source = next((one for one in before if said and one.name == said["source"] and one.kind == "items"), None)
-    if said is None or source is None or said["list"] != _pointed_at(source.name, system, list(lists)):
-        return field
-    copied = _held([lists[said["list"]][number - 1] for number in source.numbers])
-    besides = tuple(word for word in (said["one"], said["other"]) if word)
-    return replace(field, kind="copies", source=source.name, copied=copied, besides=besides)
+def _copying(field: Field, source: Field, items: Sequence[str], besides: tuple[str, ...]) -> Field:
+    held = _held([items[number - 1] for number in source.numbers])
+    return replace(field, kind="copies", source=source.name, copied=held, besides=besides)
 
 
 def _held(items: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """What can be copied from each item: head and tails of a fact, and where facts about these lead; else all of it.
+    """The texts that can be copied from each item: head and tails of a fact, and the tails of facts about these; of
+    another item, all of it.
 
-    A small model that is asked for the end of a path often cites no more than its beginning.
+    A small model that is asked for the end of a path often cites only its first fact.
     """
     facts = {fact.number: fact for fact in read_facts(items)}
     leads_to: dict[str, list[str]] = {}
@@ -195,7 +197,7 @@ def _pointing(field: Field, items: Sequence[str]) -> Field:
 
 
 def beginnings(texts: Sequence[str]) -> tuple[str, ...]:
-    """How each of several texts begins: the fewest whole words that no other one begins with, else all of it."""
+    """The shortest distinct prefix of each text, in whole words; the whole text if there is none."""
     every = Counter(start for text in texts for start in _starts(text))
     return tuple(next((start for start in _starts(text) if every[start] == 1), text) for text in texts)
 

@@ -1,6 +1,6 @@
-"""A LoRA adapter of PEFT in llama.cpp's own format (GGUF), to be laid over a base model that is in GGUF.
+"""Converts a PEFT LoRA adapter to llama.cpp's format (GGUF), for a base model in GGUF.
 
-The tensor names and keys are those that llama.cpp reads (`src/llama-adapter.cpp`).
+Tensor names and keys follow `src/llama-adapter.cpp`.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ def write_gguf_lora(adapter: Path, base: Path, target: Path) -> None:
 
     Args:
         adapter: directory with `adapter_config.json` and `adapter_model.safetensors`.
-        base: GGUF file of the model that it adapts: says how many heads it has.
+        base: GGUF file of the base model; it holds the number of heads.
         target: file to write.
 
     Raises:
-        ModelUnavailableError: the base is of another architecture than llama, or the adapter holds something
-            that has no place there.
+        ModelUnavailableError: the base is not a llama architecture, or the adapter has tensors that it does not
+            support.
     """
     import gguf
     from safetensors.numpy import load_file
@@ -60,7 +60,7 @@ def write_gguf_lora(adapter: Path, base: Path, target: Path) -> None:
 
 
 def _heads(base: Path, gguf: Any) -> dict[str, int]:
-    """How many heads the queries and the keys of a model have."""
+    """The numbers of query and key heads of a model."""
     fields = gguf.GGUFReader(base).fields
     architecture = fields["general.architecture"].contents()
     if architecture != "llama":
@@ -74,6 +74,6 @@ def _heads(base: Path, gguf: Any) -> dict[str, int]:
 
 
 def _interleaved(weights: Any, heads: int) -> Any:
-    """Rows in the order of llama.cpp, which turns neighbouring pairs of a head where transformers turns its halves."""
+    """Rows in llama.cpp's order: it rotates neighbouring pairs of a head, transformers rotates its halves."""
     rows, columns = weights.shape
     return weights.reshape(heads, 2, rows // heads // 2, columns).swapaxes(1, 2).reshape(rows, columns)

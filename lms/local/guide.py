@@ -1,24 +1,27 @@
 """Guided decoding: a small model fills in the fields of a reply and cannot break its form.
 
-Headers are put in for it; a field of numbers takes numbers, one of items how items begin, a choice one of its
-options, and one of copies what the items hold that were pointed at. What it says in them remains its own doing.
+Headers are inserted. A field of numbers accepts numbers; a field of items, prefixes of items; a choice, one of its
+options; a field of copies, texts of the selected items. Within these limits the model decides.
 """
 
 from __future__ import annotations
 
+import functools
+import re
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from triplecheck.lms.local.form import NONE, Field, as_items
-from triplecheck.lms.sections import COMPLETED, HEADER
+from triplecheck.lms.prompt import COMPLETED, HEADER
 
 _RESERVED = 8
-"""Tokens kept for the value of each field that is still to come."""
+"""Tokens reserved for the value of each remaining field."""
 
 
 class Vocabulary(Protocol):
-    """What a guide has to know of a tokenizer. Sets are of token ids."""
+    """What a guide needs of a tokenizer. Sets hold token ids."""
 
     @property
     def ends(self) -> frozenset[int]:
@@ -46,7 +49,7 @@ class Vocabulary(Protocol):
         ...
 
     def text(self, token: int) -> str:
-        """What a token reads."""
+        """The text of a token."""
         ...
 
     def encode(self, text: str) -> list[int]:
@@ -55,13 +58,13 @@ class Vocabulary(Protocol):
 
 
 class Guide:
-    """Says, token by token, what may come next in one reply.
+    """The allowed next tokens of one reply.
 
     Args:
-        fields: what is to be filled in, in order.
+        fields: of the reply, in order.
         vocabulary: of the model.
-        limit: tokens that the reply may have.
-        longest: tokens that one field may have.
+        limit: maximum tokens of the reply.
+        longest: maximum tokens of one field.
     """
 
     def __init__(self, fields: Sequence[Field], vocabulary: Vocabulary, limit: int, longest: int) -> None:
@@ -82,10 +85,10 @@ class Guide:
             self._next_field()
 
     def allowed(self, best: Callable[[Sequence[int] | None], int]) -> list[int] | None:
-        """The tokens one of which comes next; None for any.
+        """The allowed next tokens; None for any.
 
         Args:
-            best: the likeliest of some tokens, of all for None. A field ends where that would end it.
+            best: the likeliest of some tokens, or of all for None. A field ends if that token would end it.
         """
         if not self._forced and 0 <= self._at < len(self._fields) and self._is_over(best):
             self._next_field()
@@ -94,7 +97,7 @@ class Guide:
         return self._free()
 
     def took(self, token: int) -> None:
-        """Note the token that came."""
+        """Record the chosen token."""
         self._left -= 1
         if self._forced:
             self._forced.popleft()
@@ -102,14 +105,14 @@ class Guide:
             self._value.append(token)
 
     def put_in(self) -> list[int]:
-        """Take and return the tokens that come next whatever the scores, none where scores decide."""
+        """Record and return the next forced tokens; none where the model decides."""
         forced = list(self._forced)
         for token in forced:
             self.took(token)
         return forced
 
     def _next_field(self) -> None:
-        """Put in what stands between this field and the next, or the end."""
+        """Force the text between this field and the next, or the end."""
         breaks = "" if self._at < 0 else "\n" if self._after_break() else "\n\n"
         if self._at >= 0:
             self._keep_in_mind()
@@ -126,7 +129,7 @@ class Guide:
         self._options = [self._vocabulary.encode(option) for option in options]
 
     def _keep_in_mind(self) -> None:
-        """What a field says that decides on later ones: the items pointed at, and that something is computed."""
+        """Remember what constrains later fields: the selected items, and whether something is computed."""
         field = self._fields[self._at]
         if field.kind == "items":
             before, line = self._lines()
@@ -135,7 +138,7 @@ class Guide:
             self._computes = self._computes or self._value != self._none
 
     def _free(self) -> list[int] | None:
-        """What the field that is being filled in takes."""
+        """The tokens that the current field accepts."""
         words = self._vocabulary
         match self._fields[self._at].kind if 0 <= self._at < len(self._fields) else "text":
             case "choice":
@@ -155,7 +158,7 @@ class Guide:
         return None
 
     def _is_over(self, best: Callable[[Sequence[int] | None], int]) -> bool:
-        """Whether the field is filled in: it has to be, or the model would end it."""
+        """Whether the field is complete: nothing can follow, or the model would end it."""
         kind = self._fields[self._at].kind
         if kind == "choice":
             whole = self._value in self._options
@@ -171,7 +174,7 @@ class Guide:
         return self._would_end(best(None))
 
     def _would_end(self, token: int) -> bool:
-        """Whether a token ends the field: the end, a header, a blank line, or what such a value does not hold."""
+        """Whether a token ends the field: the end token, a header, a blank line, or one that no value contains."""
         words, kind = self._vocabulary, self._fields[self._at].kind
         if token in words.ends:
             return True
@@ -185,7 +188,7 @@ class Guide:
         return _going_on(self._options, self._value)
 
     def _lines(self) -> tuple[list[list[int]], list[int]]:
-        """The items that are written, and what is written of the next: the last one while it may go on."""
+        """The complete items, and the current, possibly incomplete one."""
         lines: list[list[int]] = [[]]
         for token in self._value:
             if token == self._break:
@@ -195,7 +198,7 @@ class Guide:
         return lines[:-1], lines[-1]
 
     def _pointing(self) -> set[int]:
-        """What goes on with an item that is not written yet, or ends one."""
+        """The tokens that continue an unused item, or end one."""
         before, line = self._lines()
         left = [option for option in self._options if option not in before]
         allowed = {option[len(line)] for option in _going_on(left, line)}
@@ -206,7 +209,7 @@ class Guide:
         return allowed
 
     def _has_pointed(self, best: Callable[[Sequence[int] | None], int]) -> bool:
-        """Whether the items are written: there are no more, there is no room, or the model would end them."""
+        """Whether the list of items ends: all are used, there is no room, or the model would end it."""
         before, line = self._lines()
         if self._value == self._none:
             return True
@@ -220,9 +223,9 @@ class Guide:
         return token in self._vocabulary.ends or "[[" in text or blank
 
     def _in_none(self) -> bool:
-        """Whether what is written may still become `none`.
+        """Whether the value may still become `none`.
 
-        Nothing is copied where nothing was pointed at, and only there, or where a choice tells how to compute it.
+        Copies are `none` if no item was selected or a choice names a computation, and only then.
         """
         return self._or_none and len(self._value) < len(self._none) and self._none[: len(self._value)] == self._value
 
@@ -233,14 +236,14 @@ class Guide:
         return bool(self._value) and self._vocabulary.text(self._value[-1]).endswith("\n")
 
     def _needed(self) -> int:
-        """Tokens that the rest of the reply takes at least."""
+        """Minimum number of tokens for the rest of the reply."""
         rest = self._fields[self._at + 1 :]
         frame = "".join(f"\n\n{HEADER.format(name=field.name)}\n" for field in rest) + f"\n\n{COMPLETED}"
         return len(self._vocabulary.encode(frame)) + _RESERVED * len(rest)
 
 
 def likeliest(scores: Any, some: Sequence[int] | None) -> int:
-    """The likeliest of some tokens, of all for None.
+    """The likeliest of some tokens, or of all for None.
 
     Args:
         scores: of each token, an array of NumPy or torch.
@@ -249,13 +252,13 @@ def likeliest(scores: Any, some: Sequence[int] | None) -> int:
 
 
 def _copies(field: Field, pointed_at: Sequence[int]) -> list[str]:
-    """What may be copied from the items that are pointed at; nothing where none is."""
+    """The texts that may be copied from the selected items; none if no item is selected."""
     held = [text for at in pointed_at for text in field.copied[at]]
     return list(dict.fromkeys([*held, *field.besides])) if held else []
 
 
 def _going_on(options: Sequence[list[int]], start: list[int]) -> list[list[int]]:
-    """The options that begin so and are longer."""
+    """The options that continue this prefix."""
     length = len(start)
     return [option for option in options if option[:length] == start and len(option) > length]
 
@@ -263,11 +266,11 @@ def _going_on(options: Sequence[list[int]], start: list[int]) -> list[list[int]]
 def dictated(
     fields: Sequence[Field], values: Sequence[str], vocabulary: Vocabulary, limit: int, longest: int
 ) -> list[int] | None:
-    """The tokens in which a guided model writes these values, None where its guide would not let it.
+    """The tokens of a guided reply with these values; None if the guide does not allow them.
 
     Args:
         fields: of the reply, in order.
-        values: as text, one a field; items by their numbers.
+        values: as text, one per field; items by their numbers.
         vocabulary: see `Guide`; `limit` and `longest` as well.
     """
     guide = Guide(fields, vocabulary, limit, longest)
@@ -303,3 +306,97 @@ def _written(field: Field, value: str, vocabulary: Vocabulary) -> list[int] | No
         return None
     first, *others = (vocabulary.encode(item) for item in items)
     return first + [token for item in others for token in (*vocabulary.encode("\n"), *item)]
+
+
+class TokenVocabulary(ABC):
+    """The tokens of a model as `lms.local.guide.Vocabulary`; classified at first use.
+
+    Args:
+        ends: tokens that end a message.
+    """
+
+    def __init__(self, ends: frozenset[int]) -> None:
+        self.ends = ends
+
+    @abstractmethod
+    def encode(self, text: str) -> list[int]:
+        """A text as token ids, without marks of its beginning or end."""
+
+    @abstractmethod
+    def _every_text(self) -> list[str]:
+        """The text of each token, by id."""
+
+    @functools.cached_property
+    def _texts(self) -> list[str]:
+        return self._every_text()
+
+    def text(self, token: int) -> str:
+        """The text of a token."""
+        return self._texts[token]
+
+    @functools.cached_property
+    def digits(self) -> frozenset[int]:
+        """Tokens of digits alone."""
+        return self._of("[0-9]+")
+
+    @functools.cached_property
+    def commas(self) -> frozenset[int]:
+        """Tokens of a comma, blanks, or both."""
+        return self._of(",? ?")
+
+    @functools.cached_property
+    def point(self) -> frozenset[int]:
+        """The token of a full stop."""
+        return self._of("[.]")
+
+    @functools.cached_property
+    def minus(self) -> frozenset[int]:
+        """The token of a minus."""
+        return self._of("-")
+
+    def _of(self, form: str) -> frozenset[int]:
+        return frozenset(token for token, text in enumerate(self._texts) if text and re.fullmatch(form, text))
+
+
+class TokenizerVocabulary(TokenVocabulary):
+    """Of a Hugging Face tokenizer.
+
+    Args:
+        tokenizer: of `transformers`.
+        eos: the model's own end tokens.
+    """
+
+    def __init__(self, tokenizer: Any, eos: int | list[int] | None) -> None:
+        own = eos if isinstance(eos, list) else [eos]
+        super().__init__(frozenset(token for token in (*own, tokenizer.eos_token_id) if token is not None))
+        self._tokenizer = tokenizer
+
+    def encode(self, text: str) -> list[int]:
+        """A text as token ids, without marks of its beginning or end."""
+        return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    def _every_text(self) -> list[str]:
+        texts: list[str] = self._tokenizer.batch_decode([[token] for token in range(len(self._tokenizer))])
+        return texts
+
+
+class LlamaVocabulary(TokenVocabulary):
+    """Of a model that llama.cpp has loaded.
+
+    Args:
+        model: of `llama_cpp`.
+        end: the text that ends a message, besides the model's own end token.
+    """
+
+    def __init__(self, model: Any, end: str) -> None:
+        own = model.tokenize(end.encode(), add_bos=False, special=True)
+        super().__init__(frozenset({model.token_eos(), *(own if len(own) == 1 else [])}))
+        self._model = model
+
+    def encode(self, text: str) -> list[int]:
+        """A text as token ids, without marks of its beginning or end."""
+        return list(self._model.tokenize(text.encode(), add_bos=False, special=False))
+
+    def _every_text(self) -> list[str]:
+        pieces = (self._model.detokenize([token], special=True) for token in range(self._model.n_vocab()))
+        return [piece.decode(errors="replace") for piece in pieces]

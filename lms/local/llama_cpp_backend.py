@@ -15,22 +15,20 @@ import numpy as np
 from dspy.lm15 import ContextLengthError
 
 from triplecheck.lms.errors import ModelUnavailableError
-from triplecheck.lms.local.backend import TAIL, Generated, Prompt, room_for_reply, until_stop
-from triplecheck.lms.local.config import LocalConfig
+from triplecheck.lms.local.backend import TAIL, Generated, LocalConfig, Prompt, room_for_reply, until_stop
 from triplecheck.lms.local.gguf_lora import write_gguf_lora
-from triplecheck.lms.local.guide import Guide, likeliest
-from triplecheck.lms.local.vocabulary import LlamaVocabulary
+from triplecheck.lms.local.guide import Guide, LlamaVocabulary, likeliest
 from triplecheck.lms.local.weights import Weights
 
 _END = "<|im_end|>"
-"""What ends a message in the chat template."""
+"""The end-of-message token of the chat template."""
 _SEEDS = 2**32
 
 
 class LlamaCppBackend:
     """Runs a GGUF file with llama-cpp-python, one prompt after another.
 
-    A LoRA adapter is turned into GGUF while the model is loaded (`gguf_lora`).
+    A LoRA adapter is converted to GGUF when the model is loaded (`gguf_lora`).
 
     Raises:
         ModelUnavailableError: llama-cpp-python (or gguf, for an adapter) is not installed, or the weights are not
@@ -85,7 +83,7 @@ class LlamaCppBackend:
         return Generated(reply, len(tokens), len(written), "stop" if whole else "length")
 
     def _tokens(self, prompt: Prompt, read: Sequence[int], limit: int) -> list[int]:
-        """A reply to what has been read; what its guide puts in is read at once, and not sampled."""
+        """Generate a reply; forced tokens are evaluated at once, without sampling."""
         guide = Guide(prompt.fields, self._vocabulary, limit, self._config.longest_field)
         processor = _Processor(guide)
         seed = random.randrange(_SEEDS) if prompt.seed is None else prompt.seed
@@ -121,9 +119,9 @@ class LlamaCppBackend:
 
 
 class _Processor:
-    """Leaves the scores of those tokens that a guide allows.
+    """Keeps the scores of the tokens that a guide allows.
 
-    Called from within llama.cpp, where what is raised is lost: it is kept in `error`.
+    llama.cpp swallows exceptions of its callbacks; they are kept in `error`.
     """
 
     def __init__(self, guide: Guide) -> None:
@@ -133,7 +131,7 @@ class _Processor:
     def __call__(self, _: Any, scores: Any) -> Any:
         try:
             allowed = self._guide.allowed(partial(likeliest, scores))
-        except Exception as error:  # noqa: BLE001 - it is raised where it is not lost
+        except Exception as error:  # noqa: BLE001 - raised by the caller
             self.error = error
             return scores
         if allowed is None:
@@ -145,7 +143,7 @@ class _Processor:
 
 @contextmanager
 def _lora(weights: Weights, base: Path) -> Iterator[str | None]:
-    """A file with the adapter for as long as it is read; None without one."""
+    """A temporary file with the adapter; None without one."""
     if weights.adapter is None:
         yield None
         return

@@ -11,10 +11,8 @@ from typing import Any
 from dspy.lm15 import ContextLengthError
 
 from triplecheck.lms.errors import ModelUnavailableError
-from triplecheck.lms.local.backend import TAIL, Generated, Prompt, room_for_reply, until_stop
-from triplecheck.lms.local.config import LocalConfig
-from triplecheck.lms.local.guide import Guide, likeliest
-from triplecheck.lms.local.vocabulary import TokenizerVocabulary
+from triplecheck.lms.local.backend import TAIL, Generated, LocalConfig, Prompt, room_for_reply, until_stop
+from triplecheck.lms.local.guide import Guide, TokenizerVocabulary, likeliest
 from triplecheck.lms.local.weights import Weights
 
 
@@ -88,7 +86,7 @@ class TransformersBackend:
         ]
 
     def _guide(self, prompts: Sequence[Prompt], width: int, limits: Sequence[int]) -> Any:
-        """Lets through the scores of tokens that keep each reply to its form."""
+        """Masks the scores of tokens that the guides do not allow."""
         longest = self._config.longest_field
         guides = [
             Guide(prompt.fields, self._vocabulary, limit, longest)
@@ -109,9 +107,9 @@ class TransformersBackend:
         return guided
 
     def _stopper(self, width: int, stop: Sequence[str], limits: Sequence[int]) -> Any:
-        """Ends each reply that is long enough, or whose last tokens hold a stop text.
+        """Ends each reply that reached its limit or contains a stop text.
 
-        The prompt holds stop texts too: it is not looked at.
+        The prompt may contain stop texts and is not searched.
         """
 
         def stopped(input_ids: Any, scores: Any, **_: Any) -> Any:
@@ -148,7 +146,7 @@ def load_tokenizer(weights: Weights) -> Any:
 
 
 def load_model(weights: Weights, dtype: Any) -> Any:
-    """A model in plain weights, in main memory: GGUF is unpacked, an adapter is merged.
+    """A model with plain weights in main memory: GGUF is dequantised, an adapter is merged.
 
     Args:
         weights: of the model.
@@ -160,7 +158,7 @@ def load_model(weights: Weights, dtype: Any) -> Any:
     transformers, _ = _libraries(weights)
     source: dict[str, Any] = _source(weights) or {"use_safetensors": True}
     if weights.gguf and hasattr(transformers, "GgufConfig"):
-        # Else the weights stay in their blocks where there are kernels for that, and take no adapter.
+        # Otherwise the weights stay quantised if there are kernels for that, and an adapter cannot be added.
         source["quantization_config"] = transformers.GgufConfig(dequantize=True)
     with _quietly(transformers):
         model = transformers.AutoModelForCausalLM.from_pretrained(weights.directory, dtype=dtype, **source)
@@ -172,7 +170,7 @@ def load_model(weights: Weights, dtype: Any) -> Any:
 
 
 def prompt_tokens(tokenizer: Any, messages: Sequence[tuple[str, str]]) -> list[int]:
-    """What the model reads for a chat, up to where its reply begins.
+    """The prompt text of a chat, up to the start of the reply.
 
     Args:
         tokenizer: of the model.
@@ -213,16 +211,16 @@ def _installed(module: str) -> bool:
 
 @contextmanager
 def _quietly(transformers: Any) -> Iterator[None]:
-    """Load without progress bars: a program's output is not the place for them."""
+    """Load without progress bars."""
     from transformers import modeling_gguf_pytorch_utils as gguf_loading
 
     was_enabled, bar = transformers.utils.logging.is_progress_bar_enabled(), gguf_loading.tqdm
     transformers.utils.logging.disable_progress_bar()
-    # The bar of the GGUF reader does not heed the switch of the library that it belongs to.
+    # The progress bar of the GGUF reader ignores the library's setting.
     gguf_loading.tqdm = partial(bar, disable=True)
     try:
         with warnings.catch_warnings():
-            # PEFT asks transformers for things by their former names.
+            # PEFT imports names that transformers has renamed.
             warnings.simplefilter("ignore", FutureWarning)
             yield
     finally:

@@ -1,4 +1,4 @@
-"""Where the weights of an embedded model lie, and a hash of them."""
+"""Locates the weights of embedded models and hashes them."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ class Weights:
     """The files of one embedded model."""
 
     name: str
-    """The model as it is named: `local/...`."""
+    """The model string: `local/...`."""
     directory: Path
     """Directory of the base or merged model."""
     gguf: str | None
-    """File name of the weights in `directory` where they are in GGUF; None for safetensors."""
+    """File name of GGUF weights in `directory`; None for safetensors."""
     adapter: Path | None
     """Directory of a LoRA adapter on top."""
 
     @property
     def files(self) -> list[Path]:
-        """Every file that decides what the model says, in a fixed order."""
+        """Every file that affects replies, in a fixed order."""
         kinds = (".gguf", ".safetensors", ".json", ".jinja", ".model", ".txt")
         base = [self.directory / self.gguf] if self.gguf else _files(self.directory, kinds)
-        # Beside an adapter also lies what is said about it.
+        # An adapter's directory also has files that do not affect replies.
         return base + (adapter_files(self.adapter) if self.adapter else [])
 
     @property
@@ -54,10 +54,10 @@ class Weights:
 
 
 def find_weights(model: str) -> Weights:
-    """The weights for `local/smollm2` or `local/DIRECTORY`, whether or not a hash stands behind an `@`.
+    """The weights for `local/smollm2` or `local/DIRECTORY`, with or without `@HASH`.
 
     Raises:
-        ModelUnavailableError: there are none; the message says what there is and how to get more.
+        ModelUnavailableError: not found; the message lists what is installed and how to get more.
     """
     model = plain_name(model)
     if model == SMOLLM2:
@@ -75,13 +75,13 @@ def find_weights(model: str) -> Weights:
 
 
 def plain_name(model_id: str) -> str:
-    """A model as a person names it: without the hash that stands in its id."""
+    """The model string without the hash of a model id."""
     match = _HASHED_ID.match(model_id)
     return match["name"] if match else model_id
 
 
 def _smollm2(model: str) -> Weights:
-    # The package is not imported: it would import llama-cpp-python, which nothing here needs.
+    # The package is not imported: that would import llama-cpp-python, which is not needed here.
     spec = importlib.util.find_spec(SMOLLM2_PACKAGE)
     for place in (spec.submodule_search_locations or []) if spec else []:
         ggufs = sorted(Path(place).glob("*.gguf"))
@@ -125,7 +125,7 @@ def _unknown(model: str, directory: Path) -> ModelUnavailableError:
 
 
 def adapter_files(directory: Path) -> list[Path]:
-    """The files of a LoRA adapter that decide what a model says with it."""
+    """The files of a LoRA adapter that affect replies."""
     return [directory / ADAPTER_CONFIG, *_files(directory, (".safetensors",))]
 
 

@@ -10,10 +10,9 @@ from typing import Any
 
 from triplecheck.lms.local import LocalConfig
 from triplecheck.lms.local.form import LISTS, NONE, Field, fields_of, shown
-from triplecheck.lms.local.guide import dictated
+from triplecheck.lms.local.guide import TokenizerVocabulary, dictated
 from triplecheck.lms.local.transformers_backend import prompt_tokens
-from triplecheck.lms.local.vocabulary import TokenizerVocabulary
-from triplecheck.lms.sections import split_fields
+from triplecheck.lms.prompt import split_fields
 
 
 @dataclass(frozen=True)

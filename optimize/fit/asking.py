@@ -14,9 +14,7 @@ from triplecheck.evals.progress import Progress
 from triplecheck.evals.questions import Question
 from triplecheck.kg import KnowledgeBase, UnavailableError
 from triplecheck.lms import BudgetExceededError, Usage
-from triplecheck.lms.budget import LIMITS
-from triplecheck.lms.ledger import Ledger
-from triplecheck.lms.usage import total
+from triplecheck.lms.ledger import LIMITS, Ledger, total
 from triplecheck.programs import Program
 
 Row = Mapping[str, Any]

@@ -1,14 +1,12 @@
-"""Metrics to compile for: the whole answer, each step alone, and what was wrong in words."""
+"""Metrics for compilation: of the whole answer, of each step, and feedback in words."""
 
-from triplecheck.optimize.metrics.case import Case
-from triplecheck.optimize.metrics.feedback import feedback, feedback_metric, score_call
-from triplecheck.optimize.metrics.scored import Scored, StepCall, StepMetric
-from triplecheck.optimize.metrics.steps import step_metric
-from triplecheck.optimize.metrics.whole import proved, whole
+from triplecheck.optimize.metrics.answering import proved, whole
+from triplecheck.optimize.metrics.case import Case, StepCall, StepMetric, StepScore
+from triplecheck.optimize.metrics.feedback import feedback, feedback_metric, score_call, step_metric
 
 __all__ = [
     "Case",
-    "Scored",
+    "StepScore",
     "StepCall",
     "StepMetric",
     "feedback",

@@ -1,33 +1,35 @@
-"""Answering: the answers strictly, and whether what was cited proves them."""
+"""Metrics of answers, of a step or of a whole program, and whether the cited facts prove them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from triplecheck.evals.gold import comparable
+import dspy
+
+from triplecheck.evals.gold import comparable, resolve_predicted
 from triplecheck.evals.metrics import Predicted, set_scores
-from triplecheck.optimize.metrics.case import Case
-from triplecheck.optimize.metrics.scored import Scored, StepCall, StepMetric, listed
+from triplecheck.optimize.metrics.case import Case, StepCall, StepMetric, StepScore, listed
+from triplecheck.programs import replay
 from triplecheck.signatures.notation import read_facts
 
 _UNPROVED = 0.5
-"""What a right answer is worth whose cited facts do not hold it."""
+"""Factor for a right answer that no cited fact contains."""
 
 
 def answers_in(output: str) -> StepMetric:
-    """F1 of the answers in a field, one text or a list, against the right ones; 1 for none where there is none."""
+    """F1 of the answers in a field, one text or a list; 1 for no answer if there is none."""
 
-    def score(call: StepCall, case: Case) -> Scored | None:
+    def score(call: StepCall, case: Case) -> StepScore | None:
         value = call.outputs.get(output)
         return judged(case, [value] if isinstance(value, str) else list(value or ()))
 
     return score
 
 
-def answers_from_facts(call: StepCall, case: Case) -> Scored | None:
-    """F1 of the answers, halved where no cited fact holds one; none is right where no fact holds an answer.
+def answers_from_facts(call: StepCall, case: Case) -> StepScore | None:
+    """F1 of the answers, halved if no cited fact contains one. If no fact contains an answer, no answer is right.
 
-    Where an operation is to compute the answer, the cited facts must hold it, or count up to it.
+    If an operation computes the answer, the cited facts must contain it, or their count must equal it.
     """
     facts = [str(fact) for fact in call.inputs.get("facts") or ()]
     cited = [facts[number - 1] for number in call.outputs.get("cited") or () if 0 < number <= len(facts)]
@@ -40,34 +42,54 @@ def answers_from_facts(call: StepCall, case: Case) -> Scored | None:
     holding = [fact for fact in facts if case.names_answer(fact)]
     if not holding:
         told = "No fact holds the answer: leaving it empty is right. "
-        return Scored(float(not answers), told if not answers else f"{told}{', '.join(answers)} is wrong. ")
+        return StepScore(float(not answers), told if not answers else f"{told}{', '.join(answers)} is wrong. ")
     found = judged(case, answers)
     if found is None:
         return None
     proved = any(case.names_answer(fact) for fact in cited)
     missing = "" if proved else listed("No cited fact holds the answer; these do", holding)
-    return Scored(found.score * (1.0 if proved else _UNPROVED), found.feedback + missing)
+    return StepScore(found.score * (1.0 if proved else _UNPROVED), found.feedback + missing)
 
 
-def judged(case: Case, answers: Sequence[str]) -> Scored | None:
-    """Answers as texts against the right ones."""
+def judged(case: Case, answers: Sequence[str]) -> StepScore | None:
+    """The score of answers as texts."""
     if not case.question.answers_known:
         return None
     given = [text for text in answers if text.strip() and text.strip().casefold() != "none"]
     if not case.gold.answers:
-        return Scored(float(not given), "There is no answer to find. ")
+        return StepScore(float(not given), "There is no answer to find. ")
     right = set_scores([Predicted(None, frozenset([comparable(text)])) for text in given], case.gold.answers)
     wanted = sorted(set(case.gold.texts))
     if right.f1 == 1:
-        return Scored(1.0, "The answer is right. ")
-    return Scored(right.f1, listed("The right answer is", wanted) + listed("Answered instead", given))
+        return StepScore(1.0, "The answer is right. ")
+    return StepScore(right.f1, listed("The right answer is", wanted) + listed("Answered instead", given))
 
 
-def _computed(case: Case, operation: str, cited: Sequence[str]) -> Scored:
+def _computed(case: Case, operation: str, cited: Sequence[str]) -> StepScore:
     if case.question.computed and operation == "count":
         values = {value for fact in read_facts(cited) for value in fact.values}
-        return judged(case, [str(len(values))]) or Scored(0.0)
+        return judged(case, [str(len(values))]) or StepScore(0.0)
     if case.question.computed:
-        return Scored(float(bool(cited)), "" if cited else "No facts were cited to compute the answer from. ")
+        return StepScore(float(bool(cited)), "" if cited else "No facts were cited to compute the answer from. ")
     held = any(case.names_answer(fact) for fact in cited)
-    return Scored(float(held), "" if held else "The facts cited for the operation do not hold the answer. ")
+    return StepScore(float(held), "" if held else "The facts cited for the operation do not hold the answer. ")
+
+
+def whole(case: Case, prediction: dspy.Prediction) -> StepScore:
+    """F1 of a program's answers against the right ones; 1 for an abstention if there is no answer."""
+    if not case.gold.answers:
+        told = "There is no answer in the graph: abstaining is right. "
+        return StepScore(float(prediction.abstained), told if prediction.abstained else f"{told}It answered. ")
+    given = resolve_predicted(prediction, case.graph)
+    f1 = set_scores(given, case.gold.answers).f1
+    if f1 == 1:
+        return StepScore(1.0, "The question was answered rightly. ")
+    right = [case.graph.label(node) for node in sorted(case.answers)] or list(case.gold.texts)
+    if not given:
+        return StepScore(f1, f"No answer was given ({prediction.reason}). " + listed("The right answer is", right))
+    return StepScore(f1, f"The answer given was {prediction.answer!r}. " + listed("The right answer is", right))
+
+
+def proved(case: Case, prediction: dspy.Prediction) -> bool:
+    """Whether an answer is right and all of its evidence is in the graph, so the run can be a demonstration."""
+    return whole(case, prediction).score == 1 and not replay(case.graph, prediction.evidence)

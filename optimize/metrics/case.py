@@ -1,17 +1,127 @@
-"""A question with everything that is known of its answer, looked up in one graph once."""
+"""What a step is scored against: a question with its known answer, and its gold paths in prompts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import Any, Self, TypeAlias
+
+import numpy as np
 
 from triplecheck.evals.gold import Gold, linker_names, resolve_gold
 from triplecheck.evals.questions import Question
-from triplecheck.kg import Direction, Graph, normalize
+from triplecheck.kg import Direction, Graph, IntArray, normalize
 from triplecheck.kg.plausibility import Grounder
-from triplecheck.optimize.metrics.gold_paths import Hops, gold_paths
+from triplecheck.optimize.traces.gold_paths import follow, found_paths, given_paths
 from triplecheck.programs import Sources
+from triplecheck.programs.subgraph import ARROWS, Hop
+from triplecheck.signatures.notation import WrittenHop, clean, is_relation
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class StepScore:
+    """A score from 0 to 1, and why."""
+
+    score: float
+    feedback: str = ""
+
+
+@dataclass(frozen=True)
+class StepCall:
+    """Inputs and parsed outputs of one call of a step."""
+
+    inputs: Mapping[str, Any]
+    outputs: Mapping[str, Any]
+
+
+def overlap(given: Collection[Any], wanted: Collection[Any], beta: float = 1.0) -> float:
+    """F-beta of a set; with beta above 1, recall weighs more than precision."""
+    if not given and not wanted:
+        return 1.0
+    right = len(set(given) & set(wanted))
+    weight = beta * beta
+    return (1 + weight) * right / (weight * len(set(wanted)) + len(set(given)))
+
+
+def listed(what: str, items: Sequence[str]) -> str:
+    """`what: a; b; c (and 4 more).`, or nothing if there are none."""
+    if not items:
+        return ""
+    more = f" (and {len(items) - _SHOWN} more)" if len(items) > _SHOWN else ""
+    return f"{what}: {'; '.join(items[:_SHOWN])}{more}. "
+
+
+Hops = tuple[Hop, ...]
+
+
+def gold_paths(
+    graph: Graph, question: Question, topics: Sequence[Collection[int]], answers: Collection[int], furthest: int
+) -> tuple[Hops, ...]:
+    """The relations that lead from topics to answers: those of the data set, else those that fit best.
+
+    Args:
+        graph: of the relations.
+        question: may name the paths, or the relations along one (`Question.gold`).
+        topics: per topic the nodes that it may be.
+        answers: nodes at the ends.
+        furthest: maximum number of hops of a search.
+    """
+    own = sorted({node for nodes in topics for node in nodes})
+    if not own or not answers:
+        return ()
+    given = [path.hops for path in given_paths(graph, question.gold)]
+    if not given:
+        starts, ends = np.array(own, np.int64), set(answers)
+        given = [hops for names in _named(question) for hops in _along(graph, names, starts, ends)]
+    if not given:
+        given = [path.hops for path in found_paths(graph, topics, answers, furthest)]
+    return tuple(dict.fromkeys(given))
+
+
+def leads_on(graph: Graph, written: Sequence[WrittenHop], path: Hops) -> bool:
+    """Whether written hops are a prefix of a path."""
+    return 0 < len(written) <= len(path) and all(
+        is_written(graph, hop, one) for hop, one in zip(path, written, strict=False)
+    )
+
+
+def is_written(graph: Graph, hop: Hop, written: WrittenHop) -> bool:
+    """Whether a written hop is this hop, by its label, with or without an alias."""
+    label = clean(graph.relation(hop.relation).label)
+    return written.arrow == ARROWS[hop.direction] and is_relation(written.label, label)
+
+
+def _named(question: Question) -> list[list[str]]:
+    """Relations that the data set names, by id or label, one list a path."""
+    several = question.gold.get("gold_paths")
+    one = question.gold.get("relations", question.gold.get("gold_path"))
+    lists = several if isinstance(several, list) else [one]
+    return [names for names in lists if isinstance(names, list) and names and all(isinstance(n, str) for n in names)]
+
+
+def _along(graph: Graph, names: Sequence[str], nodes: IntArray, answers: set[int]) -> Iterator[Hops]:
+    """The directions in which a chain of relations leads to an answer."""
+    for relation in _relations(graph, names[0]):
+        for direction in (Direction.OUT, Direction.IN):
+            hop = Hop(relation, direction)
+            ends = follow(graph, nodes, hop)
+            if len(names) == 1:
+                if not answers.isdisjoint(ends.tolist()):
+                    yield (hop,)
+            elif len(ends):
+                yield from ((hop, *rest) for rest in _along(graph, names[1:], ends, answers))
+
+
+def _relations(graph: Graph, name: str) -> list[int]:
+    by_id = graph.find_relation(name)
+    if by_id is not None:
+        return [by_id]
+    wanted = normalize(name)
+    return [n for n in range(graph.num_relations) if normalize(graph.relation(n).label) == wanted]
+
 
 _FURTHEST = 3
 _HITS = 5
@@ -19,9 +129,9 @@ _NEIGHBOURS = 200
 
 
 class Case:
-    """What a metric holds an answer, or a step on the way to it, against.
+    """The reference that a metric compares an answer or a step with.
 
-    Shared by all copies: optimizers copy what they are given deeply.
+    Copies share one object: optimizers deep-copy their data.
 
     Args:
         question: with its answers.
@@ -34,7 +144,7 @@ class Case:
 
     @property
     def graph(self) -> Graph:
-        """The graph that everything is looked up in."""
+        """The graph."""
         return self.sources.graph
 
     @cached_property
@@ -59,23 +169,23 @@ class Case:
 
     @cached_property
     def paths(self) -> tuple[Hops, ...]:
-        """Relations that lead from the topics to the answers; none: not known."""
+        """Relations that lead from the topics to the answers; empty: not known."""
         hops = self.question.hops
         furthest = min(hops, _FURTHEST) if isinstance(hops, int) else _FURTHEST - 1
         return gold_paths(self.graph, self.question, self.gold.topics, self.answers, furthest)
 
     @cached_property
     def grounder(self) -> Grounder:
-        """Places triples in words in the graph."""
+        """Links triples in words to the graph."""
         return Grounder(self.graph, self.sources.linker, self.sources.relations)
 
     def names_answer(self, text: str) -> bool:
-        """Whether a text has a right answer in it, as whole words."""
+        """Whether a text contains a right answer, as whole words."""
         words = f" {normalize(text)} "
         return any(f" {name} " in words for name in self.answer_names)
 
     def found_by(self, query: str) -> bool:
-        """Whether looking a query up finds a right answer: in a document, or next to what the query names."""
+        """Whether a search finds a right answer: in a document, or next to an entity that the query names."""
         documents = self.sources.documents
         if documents is not None:
             hits = documents.search(query, _HITS)
@@ -100,3 +210,7 @@ class Case:
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
         return self
+
+
+StepMetric: TypeAlias = Callable[[StepCall, Case], StepScore | None]
+"""None: this call cannot be scored for this question."""

@@ -1,4 +1,4 @@
-"""Feedback in words: what became of the question, and what the step in view did right and wrong."""
+"""The metric of each step, and feedback in words for optimizers that rewrite instructions."""
 
 from __future__ import annotations
 
@@ -7,36 +7,81 @@ from typing import Any
 
 import dspy
 
+from triplecheck import signatures as steps
 from triplecheck.evals.questions import Question, parse_question
 from triplecheck.kg import KnowledgeBase, UserError
-from triplecheck.optimize.metrics.case import Case
-from triplecheck.optimize.metrics.scored import Scored, StepCall
-from triplecheck.optimize.metrics.steps import step_metric
-from triplecheck.optimize.metrics.whole import proved, whole
+from triplecheck.optimize.metrics.answering import answers_from_facts, answers_in, proved, whole
+from triplecheck.optimize.metrics.case import Case, StepCall, StepMetric, StepScore
+from triplecheck.optimize.metrics.retrieval import (
+    asks_further,
+    judges_passage,
+    judges_sufficiency,
+    keeps_facts,
+    keeps_paths,
+    names_topics,
+    scores_candidate,
+    scores_candidates,
+    selects_passages,
+)
+from triplecheck.optimize.metrics.triples import extracts_triples, writes_patterns
 from triplecheck.programs import Sources
 from triplecheck.programs.steps import Checked, Stopped
+from triplecheck.signatures import Step, step_of
+
+_METRICS: dict[type[Step], StepMetric] = {
+    steps.NameTopics: names_topics("topics"),
+    steps.ExtractKeywords: names_topics("keywords"),
+    steps.SelectPaths: keeps_paths("keep"),
+    steps.ScoreRelations: keeps_paths("relations"),
+    steps.Reflect: keeps_paths("revisit"),
+    steps.JudgeAndGoOn: keeps_paths("follow"),
+    steps.FilterTriples: keeps_facts("relevant"),
+    steps.JudgeSufficiency: judges_sufficiency,
+    steps.SelectPassages: selects_passages("useful"),
+    steps.CheckPassages: selects_passages("useful"),
+    steps.JudgePassage: judges_passage,
+    steps.ScoreCandidate: scores_candidate,
+    steps.ScoreCandidates: scores_candidates,
+    steps.ExtractTriples: extracts_triples("triples", "texts"),
+    steps.TripletsFromQuery: writes_patterns("triplets"),
+    steps.ReviseTriplets: writes_patterns("revised"),
+    steps.NextQuestion: asks_further("next_question"),
+    steps.AnswerFromFacts: answers_from_facts,
+    steps.AnswerFromMemory: answers_in("answers"),
+    steps.AnswerDirectly: answers_in("answers"),
+    steps.AnswerFromReferences: answers_in("answer"),
+    steps.AnswerWithReferences: answers_in("answer"),
+    steps.AnswerWithTriples: answers_in("answer"),
+}
+
+
+def step_metric(signature: type[dspy.Signature]) -> StepMetric | None:
+    """The metric of a step; None if the step alone cannot be scored."""
+    step = step_of(signature)
+    return None if step is None else _METRICS.get(step)
+
 
 TraceRow = tuple[Any, Mapping[str, Any], Any]
 """A predictor, its inputs, its outputs: a row of DSPy's trace."""
 
 
-def score_call(row: TraceRow, case: Case) -> Scored | None:
-    """The score of one call by its step's own metric; None where that cannot be told."""
+def score_call(row: TraceRow, case: Case) -> StepScore | None:
+    """The score of one call by its step's metric; None if it cannot be scored."""
     predictor, inputs, outputs = row
     if not isinstance(outputs, dspy.Prediction):
-        return Scored(0.0, "The reply could not be read. ")
-    metric = step_metric(predictor.signature.output_fields)
+        return StepScore(0.0, "The reply could not be read. ")
+    metric = step_metric(predictor.signature)
     return None if metric is None else metric(StepCall(inputs, dict(outputs.items())), case)
 
 
-def feedback(case: Case, found: Scored, prediction: Any, calls: Iterable[TraceRow] = ()) -> str:
-    """Everything that is worth telling whoever rewrites a step.
+def feedback(case: Case, found: StepScore, prediction: Any, calls: Iterable[TraceRow] = ()) -> str:
+    """The feedback for an optimizer that rewrites a step.
 
     Args:
         case: the question.
         found: the score of the whole.
         prediction: what the program returned.
-        calls: the calls of the step in view.
+        calls: of the step that is being rewritten.
     """
     parts = [scored.feedback for row in calls if (scored := score_call(row, case)) is not None]
     parts.append(found.feedback)
@@ -84,7 +129,7 @@ def feedback_metric(knowledge_base: KnowledgeBase, questions: Iterable[Question 
         case = cases.get(example["question"])
         if case is None:
             raise UserError(f"the metric was not given the question {example['question']!r}; pass it with its answers")
-        scored = Scored(0.0, "The program failed. ") if prediction is None else whole(case, prediction)
+        scored = StepScore(0.0, "The program failed. ") if prediction is None else whole(case, prediction)
         if pred_name is not None or pred_trace is not None:
             told = feedback(case, scored, prediction, pred_trace or ())
             return dspy.Prediction(score=scored.score, feedback=told)

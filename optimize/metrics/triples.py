@@ -1,4 +1,4 @@
-"""Triples and patterns that a model writes, against the triples of the graph that they are linked to."""
+"""Metrics of triples and patterns that a model writes, linked to the graph."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from triplecheck.kg import Direction, Variable
 from triplecheck.kg.plausibility import Grounded
 from triplecheck.kg.types import Edge
-from triplecheck.optimize.metrics.case import Case
-from triplecheck.optimize.metrics.scored import Scored, StepCall, StepMetric, listed, overlap
+from triplecheck.optimize.metrics.case import Case, StepCall, StepMetric, StepScore, listed, overlap
 from triplecheck.programs.triple_lines import read_triples
 from triplecheck.programs.triplets import read_triplets
 
@@ -19,14 +18,14 @@ _EDGES = 200
 def extracts_triples(output: str, texts: str) -> StepMetric:
     """F1 of extracted triples against the graph's triples between the entities that the texts name.
 
-    A triple that cannot be placed in the graph counts neither way: texts may say what the graph does not.
+    Triples that cannot be linked do not count: texts may state more than the graph.
 
     Args:
         output: field with the triples, one a line.
         texts: input field with what they were extracted from.
     """
 
-    def score(call: StepCall, case: Case) -> Scored | None:
+    def score(call: StepCall, case: Case) -> StepScore | None:
         given = call.inputs.get(texts) or ()
         sources = [str(text) for text in ([given] if isinstance(given, str) else given)]
         linked = _linked(case, sources)
@@ -37,7 +36,7 @@ def extracts_triples(output: str, texts: str) -> StepMetric:
             return None
         right = {edge for edge in placed if case.graph.contains(*edge)}
         unplaced = [f"{' | '.join(one.text)} ({one.reason})" for one in grounded if one.reason is not None]
-        return Scored(
+        return StepScore(
             overlap(placed, linked | right),
             listed("A triple that the text states and the graph has is missing", _lines(case, linked - placed))
             + listed("Extracted, and not so in the graph", _lines(case, placed - right))
@@ -50,9 +49,9 @@ def extracts_triples(output: str, texts: str) -> StepMetric:
 
 
 def writes_patterns(output: str) -> StepMetric:
-    """Mean of two F1: of the relations in patterns against those of the gold paths, of the names against the topics."""
+    """Mean of the F1 of the patterns' relations against the gold paths, and of 1 if they name a topic."""
 
-    def score(call: StepCall, case: Case) -> Scored | None:
+    def score(call: StepCall, case: Case) -> StepScore | None:
         if not case.paths:
             return None
         schema = case.sources.schema_names
@@ -64,7 +63,7 @@ def writes_patterns(output: str) -> StepMetric:
         names = {str(getattr(end, "text", end)) for end in ends if not isinstance(end, Variable)}
         meant = {node for name in names for node in _nodes(case, name)}
         label = [case.graph.relation(number).label for number in sorted(wanted - relations)]
-        return Scored(
+        return StepScore(
             (overlap(relations, wanted) + float(bool(meant & case.topics))) / 2,
             listed("These relations lead to the answer and are in no pattern", label)
             + listed(

@@ -65,17 +65,18 @@ def nearest(program: Any, runs: Sequence[tuple[dspy.Example, Run]], k: int) -> A
 
 def with_neighbours(program: Any, neighbours: Neighbours) -> Any:
     """The same program, its demonstrations chosen for each question."""
-    other = program.deepcopy()
     kind: Any = type(program)
-    other.__class__ = _nearest_of(kind)
+    of_kind = _nearest_of(kind)
+    other = of_kind.__new__(of_kind)  # a copy, as `deepcopy` makes one: its options are those of the program
+    other.__dict__.update(program.deepcopy().__dict__)
     other.neighbours = neighbours
     return other
 
 
 @functools.cache
-def _nearest_of(kind: type[Program]) -> type[Program]:
+def _nearest_of(kind: type[Program]) -> Any:
     class Nearest(kind):  # type: ignore[misc, valid-type]
-        """A program whose demonstrations are chosen for each question."""
+        """A copy of a program whose demonstrations are chosen for each question."""
 
         neighbours: Neighbours
 

@@ -8,7 +8,6 @@ from typing import Any
 import dspy
 
 from triplecheck.kg import TriplecheckError
-from triplecheck.optimize.scoring import CASE
 from triplecheck.optimize.spec import Job
 from triplecheck.optimize.state import steps_of
 
@@ -34,12 +33,10 @@ def right_runs(job: Job) -> Iterator[tuple[dspy.Example, Demos]]:
         demos: Demos = {}
         for step, inputs, outputs in trace:
             if id(step) in names:
-                demos.setdefault(names[id(step)], []).append(demonstration(example, inputs, outputs))
+                demos.setdefault(names[id(step)], []).append(demonstration(inputs, outputs))
         yield example, demos
 
 
-def demonstration(example: dspy.Example, inputs: Any, outputs: Any) -> dspy.Example:
-    """A call as a demonstration, with the question that it is from."""
-    shown = dspy.Example(augmented=True, **dict(inputs), **dict(outputs.items())).with_inputs(*inputs)
-    shown._case = example[CASE]
-    return shown
+def demonstration(inputs: Any, outputs: Any) -> dspy.Example:
+    """A call as a demonstration."""
+    return dspy.Example(augmented=True, **dict(inputs), **dict(outputs.items())).with_inputs(*inputs)

@@ -19,13 +19,13 @@ from triplecheck.evals.executors.threads import spread
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.lms import Budget, Roles
 from triplecheck.optimize.traces.gold import NAME, GoldEngine, check_computable, gold_engine, uncomputable
-from triplecheck.optimize.traces.gold.steps import ANSWERING, fields_of
 from triplecheck.optimize.traces.manifest import MANIFEST, Manifest, assemble
 from triplecheck.optimize.traces.recording import Call, Recorder, recording
 from triplecheck.optimize.traces.records import Record, Records
 from triplecheck.optimize.traces.rows import Source, TraceRow, trace_row
 from triplecheck.optimize.traces.verify import rejection
 from triplecheck.programs import Program
+from triplecheck.signatures import AnswerFromFacts, step_of
 
 VERIFIED: Source = "verified"
 GOLD: Source = "gold"
@@ -34,7 +34,7 @@ CAP = 12
 """Rows per question."""
 DEV_SHARE = 0.1
 """Share of the questions whose rows are held out."""
-DETOURS = 2
+DISTRACTORS = 2
 """Paths and facts kept beside the right ones in the pass `gold`."""
 
 
@@ -51,7 +51,7 @@ def collect(
     budget: Budget | None = None,
     cap: int = CAP,
     dev_share: float = DEV_SHARE,
-    detours: int = DETOURS,
+    distractors: int = DISTRACTORS,
     progress: Callable[[str, Progress], None] | None = None,
 ) -> Manifest:
     """Run a program over questions and write the rows of its verified steps.
@@ -72,7 +72,7 @@ def collect(
         budget: on the models of the pass `verified`.
         cap: rows kept per question; of more, the first ones and the last.
         dev_share: share of the questions held out, from 0 to 1.
-        detours: paths and facts that the pass `gold` keeps beside the right ones, so that the steps after them
+        distractors: paths and facts that the pass `gold` keeps beside the right ones, so that the steps after them
             see what they do not need; the rows hold the right replies.
         progress: told the pass and how far it is, after each question.
 
@@ -83,13 +83,13 @@ def collect(
     asked, out = list(questions), Path(out)
     if passes is None:
         passes = (VERIFIED,) if uncomputable(program) else (VERIFIED, GOLD)
-    _check(passes, cap, dev_share, detours)
+    _check(passes, cap, dev_share, distractors)
     if GOLD in passes:
         check_computable(program)
     _check_place(out)
     folders: dict[str, Path] = {}
     stopped: dict[str, str] = {}
-    with gold_engine(program, asked, detours) as (gold_name, engine):
+    with gold_engine(program, asked, distractors) as (gold_name, engine):
         for name in dict.fromkeys(passes):
             is_gold = name == GOLD
             # The right replies depend on the questions: another set of them is another directory.
@@ -124,14 +124,14 @@ def _check_place(out: Path) -> None:
         raise UserError(f"{out}: is not empty and holds no traces; choose another directory")
 
 
-def _check(passes: Sequence[str], cap: int, dev_share: float, detours: int) -> None:
+def _check(passes: Sequence[str], cap: int, dev_share: float, distractors: int) -> None:
     unknown = sorted(set(passes) - {VERIFIED, GOLD})
     if unknown or not passes:
         raise UserError(f"no pass {', '.join(unknown) or 'is given'}; there are: {VERIFIED}, {GOLD}")
     if cap < 1:
         raise UserError(f"a cap of {cap} rows per question leaves none: give 1 or more")
-    if detours < 0:
-        raise UserError(f"{detours} detours make no sense: give 0 or more")
+    if distractors < 0:
+        raise UserError(f"{distractors} distractors make no sense: give 0 or more")
     if not 0 <= dev_share <= 1:
         raise UserError(f"a share of {dev_share} is none: give a number from 0 to 1")
 
@@ -197,7 +197,7 @@ class _Collector:
         """
         found = []
         for call in calls:
-            if fields_of(call.signature) == ANSWERING and question.answerable:
+            if step_of(call.signature) is AnswerFromFacts and question.answerable:
                 right = self.engine.reply_to(call)
                 if right is not None and (right.outputs["answers"] or right.outputs["operation"] != "none"):
                     found.append(replace(call, outputs=dict(right.outputs)))

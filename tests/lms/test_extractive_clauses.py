@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from triplecheck.lms.extractive.clauses import Clause, read_clauses
+from triplecheck.lms.extractive.patterns import Clause, read_clauses
 
 NAMES = [("tmux", "tmux"), ("Jane Roe", "Jane Roe"), ("libs", "libs"), ("c++", "c++"), ("role program", "program")]
 RELATIONS = ["depends on / needs", "recommends", "maintained by / maintainer", "in section / section", "role"]

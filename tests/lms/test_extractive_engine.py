@@ -234,7 +234,7 @@ class TestEngine:
     )
     def test_a_foreign_signature_is_refused_with_the_way_out(self, signature: str) -> None:
         inputs = dict.fromkeys(dspy.Signature(signature).input_fields, "x")
-        with pytest.raises(ModelUnavailableError, match=r"no language model.*give this role a model"):
+        with pytest.raises(ModelUnavailableError, match=r"not a language model.*give this role a model"):
             ask(signature, **inputs)
 
     @pytest.mark.parametrize("content", ["", "Hello!", "[[ ## question ## ]]\nWho?"])

@@ -5,10 +5,14 @@ from __future__ import annotations
 import pytest
 
 from triplecheck.kg.encode import load_encoder
-from triplecheck.lms.extractive.reading import Reader, next_question
-from triplecheck.lms.extractive.references import check_passages, judge_passage, select_passages
-from triplecheck.lms.extractive.sentences import name_spans, passage_sentences, salient_spans, split_sentences
-from triplecheck.lms.extractive.statements import statements
+from triplecheck.lms.extractive.references import Reader, check_passages, judge_passage, next_question, select_passages
+from triplecheck.lms.extractive.sentences import (
+    name_spans,
+    passage_sentences,
+    salient_spans,
+    split_sentences,
+    statements,
+)
 from triplecheck.lms.prompt import Prompt
 
 HEIDEN = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import dspy
 import pytest
@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from triplecheck.lms.adapter import TolerantAdapter
 from triplecheck.lms.local.form import Field, as_items, as_numbers, beginnings, fields_of, shown
 from triplecheck.lms.local.guide import Guide, dictated
-from triplecheck.signatures.summarize import AnswerFromFacts
+from triplecheck.signatures import STEPS, AnswerFromFacts, SelectPaths, Step
+from triplecheck.signatures.step import CopiedFrom, Numbers, hint_of
 
 ALPHABET = "\n ,.-0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ#[]_→|"
 END = len(ALPHABET)
@@ -75,14 +76,14 @@ def written_at_random(fields: list[Field], seed: int) -> str:
     return write(fields, [rng.sample(tokens, len(tokens)) for _ in range(37)])
 
 
-class Point(dspy.Signature):
+class Point(Step):
     """Point at what there is."""
 
     names: list[str] = dspy.InputField()
     paths: list[str] = dspy.InputField()
     facts: list[str] = dspy.InputField()
-    keep: list[int] = dspy.OutputField(desc="numbers of the paths to keep")
-    proof: list[int] = dspy.OutputField(desc="what proves it")
+    keep: Annotated[list[int], Numbers("paths")] = dspy.OutputField(desc="what to keep")
+    proof: Annotated[list[int], Numbers("facts")] = dspy.OutputField(desc="numbers of the names or paths that prove it")
 
 
 LISTS = {
@@ -113,11 +114,9 @@ def test_the_fields_are_read_off_the_reminder() -> None:
 
 
 def test_numbers_of_listed_items_are_written_as_how_the_items_begin() -> None:
-    keep, proof = fields_of(asked(Point, **LISTS))
+    keep, proof = fields_of(asked(Point, **LISTS), [Point])
     assert keep == Field("keep", "items", ("oak → tree", "oak → tree →", "oak → acorn"), (1, 2, 3))
-    assert proof == Field("proof", "items", ("elm", "ash"), (1, 2)), (
-        "of the last list, where the description names none"
-    )
+    assert proof == Field("proof", "items", ("elm", "ash"), (1, 2)), "by the hint, whatever the description says"
     assert as_items(keep, "3, 1") == ["oak → acorn", "oak → tree"]
     assert as_items(keep, "none") == ["none"]
     assert as_items(keep, "3, 7") is None
@@ -130,7 +129,7 @@ def test_a_model_is_shown_earlier_replies_as_it_writes_them() -> None:
     demos = [{**inputs, "keep": [2], "proof": []}]
     repairing = TolerantAdapter().repairing("[[ ## keep ## ]]\n3, 2\n\n[[ ## proof ## ]]\nmany", "proof is unreadable")
     chat = [(m["role"], m["content"]) for m in repairing.format(Point, demos, LISTS)]
-    read = shown(chat)
+    read = shown(chat, [Point])
     assert "[[ ## keep ## ]]\nelm → leaf\n\n[[ ## proof ## ]]\nnone" in read[2][1], "by the lists of the demonstration"
     assert "[[ ## keep ## ]]\noak → acorn\noak → tree →\n" in read[4][1]
     assert read[4][1].endswith("[[ ## proof ## ]]\nmany"), "what cannot be read stays"
@@ -138,12 +137,41 @@ def test_a_model_is_shown_earlier_replies_as_it_writes_them() -> None:
         if role != "assistant":
             assert after == before.partition("\n\nReply with ")[0], "the guide writes what the reminder asks for"
     assert "proof is unreadable" in read[-1][1]
-    assert fields_of(chat) == fields_of(asked(Point, **LISTS)), "a request to mend a reply repeats no lists"
+    assert fields_of(chat, [Point]) == fields_of(asked(Point, **LISTS), [Point]), (
+        "a request to mend a reply repeats no lists"
+    )
+
+
+def test_a_signature_of_a_users_own_is_decoded_by_its_types() -> None:
+    assert fields_of(asked(Point, **LISTS)) == [Field("keep", "numbers"), Field("proof", "numbers")]
+
+
+def test_hints_stay_where_an_optimizer_rewrites_a_step() -> None:
+    inputs = {"question": "?", "topics": ["oak"], "paths": ["oak → tree", "oak → leaf"]}
+    rewritten = SelectPaths.with_instructions("Choose.").with_updated_fields("keep", desc="the good ones")
+    assert fields_of(asked(rewritten, **inputs)) == fields_of(asked(SelectPaths, **inputs))
+    assert fields_of(asked(SelectPaths, **inputs))[0].kind == "items"
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_the_fields_of_every_step_are_decoded_as_its_hints_say(step: type[Step]) -> None:
+    inputs = {name: ["oak → part of → wood", "elm → tree"] for name in step.input_fields}
+    fields = {field.name: field for field in fields_of(asked(step, **inputs))}
+    assert list(fields) == list(step.output_fields)
+    for name, field in fields.items():
+        match hint_of(step, name):
+            case Numbers():
+                assert (field.kind, field.options, field.numbers) == ("items", ("oak", "elm"), (1, 2))
+            case CopiedFrom(cited=cited, besides=besides):
+                assert (field.kind, field.source, field.besides) == ("copies", cited, besides)
+                assert field.copied == (("oak", "wood"), ("elm → tree",))
+            case None:
+                assert field.kind in ("text", "lines", "number", "choice")
 
 
 def test_without_a_list_numbers_are_numbers() -> None:
     empty = asked(Point, names=[], paths=[], facts=[])
-    assert [field.kind for field in fields_of(empty)] == ["numbers", "numbers"]
+    assert [field.kind for field in fields_of(empty, [Point])] == ["numbers", "numbers"]
 
 
 @given(
@@ -159,7 +187,7 @@ def test_a_beginning_belongs_to_one_text(texts: list[str]) -> None:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_whatever_is_preferred_items_are_written_whole_and_once(seed: int) -> None:
-    fields = fields_of(asked(Point, **LISTS))
+    fields = fields_of(asked(Point, **LISTS), [Point])
     reply = written_at_random(fields, seed)
     assert reply.endswith("[[ ## completed ## ]]")
     for field in fields:
@@ -171,7 +199,7 @@ def test_whatever_is_preferred_items_are_written_whole_and_once(seed: int) -> No
 
 @pytest.mark.parametrize(("keep", "proof"), [("3, 1", "2"), ("none", "1, 2"), ("2, 1, 3", "none")])
 def test_what_is_taught_is_what_the_guide_lets_a_model_write(keep: str, proof: str) -> None:
-    fields = fields_of(asked(Point, **LISTS))
+    fields = fields_of(asked(Point, **LISTS), [Point])
     tokens = dictated(fields, [keep, proof], Letters(), 200, 40)
     assert tokens is not None
     reply = as_numbers(fields, Letters().decode(tokens))

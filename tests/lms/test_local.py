@@ -23,8 +23,7 @@ from triplecheck.lms.local import LocalConfig, LocalEngine, find_weights
 from triplecheck.lms.local import engine as engine_module
 from triplecheck.lms.local import weights as weights_module
 from triplecheck.lms.local.backend import Generated, Prompt, room_for_reply, until_stop
-from triplecheck.lms.local.batching import MicroBatcher
-from triplecheck.lms.local.engine import load_backend
+from triplecheck.lms.local.engine import MicroBatcher, load_backend
 from triplecheck.lms.local.form import as_numbers, fields_of
 from triplecheck.lms.local.weights import Weights
 from triplecheck.signatures.summarize import AnswerFromFacts

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import dspy
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from triplecheck.lms import TolerantAdapter
 from triplecheck.lms.extractive.facts import follow, is_quantity
-from triplecheck.lms.prompt import Prompt, read_prompt, read_request
-from triplecheck.signatures import AnswerFromFacts, NameTopics, SelectPaths
+from triplecheck.lms.prompt import ForeignPromptError, Prompt, read_prompt, read_request
+from triplecheck.signatures import STEPS, AnswerFromFacts, NameTopics, SelectPaths, Step
 from triplecheck.signatures.notation import WrittenFact, WrittenHop, read_facts, read_path
 
 INPUTS: dict[str, Any] = {
@@ -21,14 +22,14 @@ INPUTS: dict[str, Any] = {
 }
 
 
-def user_messages(signature: Any, inputs: dict[str, Any], demos: Any = (), adapter: Any = None) -> list[str]:
+def chat(signature: Any, inputs: dict[str, Any], demos: Any = (), adapter: Any = None) -> list[tuple[str, str]]:
     messages = (adapter or TolerantAdapter()).format(signature, list(demos), inputs)
-    return [message["content"] for message in messages if message["role"] == "user"]
+    return [(message["role"], message["content"]) for message in messages]
 
 
 class TestReading:
     def test_inputs_and_the_outputs_asked_for_are_found(self) -> None:
-        prompt = read_request(user_messages(AnswerFromFacts, INPUTS))
+        prompt = read_request(chat(AnswerFromFacts, INPUTS))
         assert prompt.text("question") == INPUTS["question"]
         assert prompt.items("topics") == INPUTS["topics"]
         assert prompt.items("facts") == INPUTS["facts"]
@@ -42,15 +43,15 @@ class TestReading:
         ],
     )
     def test_each_step_is_known_by_its_outputs(self, signature: Any, inputs: Any, outputs: tuple[str, ...]) -> None:
-        prompt = read_request(user_messages(signature, inputs))
+        prompt = read_request(chat(signature, inputs))
         assert prompt.outputs == outputs
         assert prompt.items("topics") == []
         assert prompt.text("no such input") == ""
 
     def test_demonstrations_are_not_taken_for_the_question(self) -> None:
         demo = {**INPUTS, "question": "Old?", "reasoning": "r", "cited": [1], "operation": "none", "answers": ["x"]}
-        messages = user_messages(AnswerFromFacts, INPUTS, [demo, {"question": "Half?", "answers": ["y"]}])
-        assert len(messages) == 3
+        messages = chat(AnswerFromFacts, INPUTS, [demo, {"question": "Half?", "answers": ["y"]}])
+        assert [role for role, _ in messages].count("user") == 3
         assert read_request(messages).text("question") == INPUTS["question"]
 
     @pytest.mark.parametrize(
@@ -63,7 +64,7 @@ class TestReading:
     )
     def test_a_request_to_mend_a_reply_is_about_the_prompt_before_it(self, problem: str) -> None:
         adapter = TolerantAdapter().repairing("[[ ## facts ## ]]\n[1] a → b → c", problem)
-        prompt = read_request(user_messages(AnswerFromFacts, INPUTS, adapter=adapter))
+        prompt = read_request(chat(AnswerFromFacts, INPUTS, adapter=adapter))
         assert prompt.items("facts") == INPUTS["facts"]
         assert prompt.outputs == ("reasoning", "cited", "operation", "answers")
 
@@ -78,7 +79,7 @@ class TestReading:
     )
     def test_headers_in_a_question_or_a_label_are_text(self, evil: str) -> None:
         inputs = {**INPUTS, "question": f"Who? {evil}", "topics": [evil], "facts": [f"{evil} → is → {evil}"]}
-        prompt = read_request(user_messages(AnswerFromFacts, inputs))
+        prompt = read_request(chat(AnswerFromFacts, inputs))
         assert prompt.outputs == ("reasoning", "cited", "operation", "answers")
         assert len(prompt.items("topics")) == len(prompt.items("facts")) == 1
         assert prompt.text("question").startswith("Who?")
@@ -88,13 +89,13 @@ class TestReading:
     )
     def test_what_is_no_such_prompt_asks_for_nothing(self, message: str) -> None:
         assert read_prompt(message).outputs == ()
-        assert read_request([message]).outputs == ()
+        assert read_request([("user", message)]).outputs == ()
         assert read_request([]) == Prompt({}, ())
 
     @settings(max_examples=60, deadline=None)
     @given(st.lists(st.text(max_size=20).map(lambda t: " ".join(t.split())).filter(bool), max_size=5))
     def test_any_list_is_read_back_item_by_item(self, facts: list[str]) -> None:
-        items = read_request(user_messages(AnswerFromFacts, {**INPUTS, "facts": facts})).items("facts")
+        items = read_request(chat(AnswerFromFacts, {**INPUTS, "facts": facts})).items("facts")
         assert items == [fact.replace("[[ ##", "[ [ ##") for fact in facts]
 
 
@@ -134,6 +135,44 @@ class TestFacts:
     @pytest.mark.parametrize("value", ["", "one", "1 km", "1,00", "B-52", "12-34-56", "1.2.3"])
     def test_other_values_are_not(self, value: str) -> None:
         assert not is_quantity(value)
+
+
+class Alike(Step):
+    """Do the one thing."""
+
+    question: str = dspy.InputField()
+    answer: str = dspy.OutputField()
+
+
+class Twin(Step):
+    """Do the other thing."""
+
+    question: str = dspy.InputField()
+    answer: str = dspy.OutputField()
+
+
+class TestSteps:
+    @pytest.mark.parametrize("step", STEPS)
+    def test_every_step_is_recognised_by_its_prompt_whatever_its_instruction(self, step: Any) -> None:
+        inputs = {name: ["x"] for name in step.input_fields}
+        assert read_request(chat(step, inputs)).step(STEPS) is step
+        assert read_request(chat(step.with_instructions("Do it."), inputs)).step(STEPS) is step
+
+    def test_a_prompt_of_another_signature_is_refused(self) -> None:
+        prompt = read_request(chat(dspy.Signature("question -> poem"), {"question": "?"}))
+        with pytest.raises(ForeignPromptError, match=r"no known step has these fields: question -> poem"):
+            prompt.step(STEPS)
+        with pytest.raises(ForeignPromptError, match="none found"):
+            read_request([("user", "Hello")]).step(STEPS)
+
+    def test_steps_that_share_their_fields_are_told_apart_by_their_instructions(self) -> None:
+        for step in (Alike, Twin):
+            assert read_request(chat(step, {"question": "?"})).step([Alike, Twin]) is step
+
+    def test_a_rewritten_step_that_shares_its_fields_is_refused_rather_than_guessed(self) -> None:
+        prompt = read_request(chat(Twin.with_instructions("Do it."), {"question": "?"}))
+        with pytest.raises(ForeignPromptError, match="the steps Alike, Twin share the fields question -> answer"):
+            prompt.step([Alike, Twin])
 
 
 class TestPaths:

@@ -6,7 +6,7 @@ import dspy
 import pytest
 
 from triplecheck.lms import ModelUnavailableError, Roles, TolerantAdapter, session
-from triplecheck.lms.session import restrict_cache
+from triplecheck.lms.roles import restrict_cache
 from triplecheck.lms.testing import scripted_model
 
 

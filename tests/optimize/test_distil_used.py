@@ -19,8 +19,7 @@ from typer.testing import CliRunner, Result
 from triplecheck.kg import KnowledgeBase, ReadError, UserError
 from triplecheck.lms import Roles, TolerantAdapter, language_model
 from triplecheck.lms.local import LocalConfig
-from triplecheck.lms.local.backend import Prompt
-from triplecheck.lms.local.config import BackendName
+from triplecheck.lms.local.backend import BackendName, Prompt
 from triplecheck.lms.local.engine import load_backend
 from triplecheck.lms.local.transformers_backend import load_model, load_tokenizer, prompt_tokens
 from triplecheck.lms.local.weights import find_weights

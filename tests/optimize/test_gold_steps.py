@@ -19,13 +19,11 @@ from triplecheck.evals import Question
 from triplecheck.kg import Direction, KnowledgeBase, UserError
 from triplecheck.lms.local.form import as_numbers, fields_of
 from triplecheck.lms.local.guide import dictated
-from triplecheck.lms.prompt import Prompt
-from triplecheck.lms.sections import split_fields
+from triplecheck.lms.prompt import Prompt, split_fields
 from triplecheck.optimize.traces import Manifest, TraceRow, collect, read_traces
-from triplecheck.optimize.traces.gold import GoldEngine, Reply, check_computable, uncomputable
-from triplecheck.optimize.traces.gold.sentences import edges_in, question_for, sentence, stated
-from triplecheck.optimize.traces.gold.steps import fields_of as fields_of_step
-from triplecheck.optimize.traces.gold.steps import why_not
+from triplecheck.optimize.traces.gold import GoldEngine, GoldReply, check_computable, uncomputable
+from triplecheck.optimize.traces.gold.engine import why_not
+from triplecheck.optimize.traces.gold.references import edges_in, question_for, sentence, stated
 from triplecheck.optimize.traces.verify import rejection
 from triplecheck.programs import Sources, resolve_program
 from triplecheck.programs.outcome import evidence_rows
@@ -113,15 +111,19 @@ def engine(world: KnowledgeBase, *questions: Question) -> GoldEngine:
     return GoldEngine(Sources.of(world), questions, 2)
 
 
-def reply(world: KnowledgeBase, asked: Question, outputs: str, **inputs: str | list[str]) -> Reply:
+def reply(world: KnowledgeBase, asked: Question, outputs: str, **inputs: str | list[str]) -> GoldReply:
     """The right reply to a prompt about a question, first if no input is: inputs in order, lists as in prompts."""
     written = {
         name: value if isinstance(value, str) else "\n".join(f"[{n}] {item}" for n, item in enumerate(value, 1))
         for name, value in (inputs if "question" in inputs else {"question": asked.question, **inputs}).items()
     }
-    right = engine(world, asked).reply(Prompt(written, tuple(outputs.split(", "))))
+    right = answered(world, asked, Prompt(written, tuple(outputs.split(", "))))
     assert right is not None
     return right
+
+
+def answered(world: KnowledgeBase, asked: Question, prompt: Prompt) -> GoldReply | None:
+    return engine(world, asked).reply(prompt.step(signatures.STEPS), prompt)
 
 
 # --- every system --------------------------------------------------------------------------------
@@ -163,8 +165,7 @@ def test_every_taught_step_of_a_system_has_rows(
 
 
 def test_every_step_there_is_can_be_computed_or_it_is_said_why_not() -> None:
-    steps = [step for name in signatures.__all__ if is_step(step := getattr(signatures, name))]
-    reasons = {step.__name__: why for step in steps if (why := why_not(step)) is not None}
+    reasons = {step.__name__: why for step in signatures.STEPS if (why := why_not(step)) is not None}
     assert set(reasons) == {"AnswerDirectly", "AnswerWithTriples", "JudgeAnswer", "ParaphraseQuestion"}
     assert "by heart" in reasons["AnswerDirectly"]
 
@@ -185,22 +186,22 @@ def test_passages_that_no_prompt_holds_are_not_taught(collected: dict[str, tuple
     assert from_memory and all("[[ ## answers ## ]]\nnone" in text for text in from_memory)
 
 
-def test_detours_are_taken_and_not_taught(world: KnowledgeBase, tmp_path: Path) -> None:
+def test_distractors_are_taken_and_not_taught(world: KnowledgeBase, tmp_path: Path) -> None:
     program = resolve_program("kerag")(Sources.of(world), hops=2)
     facts = {}
-    for detours in (0, 2):
-        out = tmp_path / str(detours)
-        collect(program, [TAUGHT], out, passes=["gold"], detours=detours)
+    for distractors in (0, 2):
+        out = tmp_path / str(distractors)
+        collect(program, [TAUGHT], out, passes=["gold"], distractors=distractors)
         first, *_, last = (row for row in read_traces(out) if row.signature in ("SelectPaths", "AnswerFromFacts"))
         (right,) = [line[1] for line in first.messages[1]["content"].splitlines() if "Heiden → student of" in line]
         assert f"]]\n{right}\n" in first.messages[-1]["content"]
         assert "Paul Hindemith" in last.messages[-1]["content"]
-        facts[detours] = last.messages[1]["content"].count(" → ")
+        facts[distractors] = last.messages[1]["content"].count(" → ")
     assert facts[2] > facts[0]
 
 
 def test_a_pattern_over_a_relation_that_is_not_listed_is_not_taught(world: KnowledgeBase) -> None:
-    def patterns(*relations: str) -> Reply:
+    def patterns(*relations: str) -> GoldReply:
         schema = {"types": [], "relations": list(relations)}
         known = ["Bernhard Heiden (Composer)"]
         return reply(world, FROM, "triplets, answer", **schema, question=FROM.question, known_names=known)
@@ -219,7 +220,7 @@ def test_keywords_are_spelt_as_in_the_graph_and_what_follows_is_recognised(world
     right = reply(world, wrong, "proofread, keywords", known_names=known)
     assert right.outputs == {"proofread": TAUGHT.question, "keywords": ["Bernhard Heiden"]}
     inputs = {"question": TAUGHT.question, "topics": "[1] Bernhard Heiden", "paths": "[1] Bernhard Heiden → student of"}
-    after = engine(world, wrong).reply(Prompt(inputs, ("keep",)))
+    after = answered(world, wrong, Prompt(inputs, ("keep",)))
     assert after is not None and after.outputs == {"keep": [1]}
 
 
@@ -354,13 +355,5 @@ def taught(row: TraceRow) -> str:
     return as_numbers(fields, "".join(map(words.text, tokens or [])))
 
 
-def is_step(found: object) -> bool:
-    return isinstance(found, type) and issubclass(found, dspy.Signature)
-
-
-def reply_of(outputs: dict[str, Any]) -> Reply:
-    return Reply(outputs)
-
-
-def test_steps_are_recognised_by_all_their_fields() -> None:
-    assert fields_of_step(signatures.JudgePassage) == "question, entities, passage -> helps"
+def reply_of(outputs: dict[str, Any]) -> GoldReply:
+    return GoldReply(outputs)

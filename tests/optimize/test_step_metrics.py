@@ -14,8 +14,8 @@ from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.lms import session
 from triplecheck.optimize.metrics import (
     Case,
-    Scored,
     StepCall,
+    StepScore,
     feedback,
     feedback_metric,
     proved,
@@ -38,8 +38,8 @@ def case(bundled: KnowledgeBase) -> Case:
     return Case(ASKED, Sources.of(bundled))
 
 
-def score(signature: Any, case: Case, inputs: dict[str, Any], **outputs: Any) -> Scored | None:
-    metric = step_metric(signature.output_fields)
+def score(signature: Any, case: Case, inputs: dict[str, Any], **outputs: Any) -> StepScore | None:
+    metric = step_metric(signature)
     assert metric is not None
     return metric(StepCall(inputs, outputs), case)
 
@@ -48,7 +48,7 @@ def test_every_step_of_every_program_has_a_metric_or_none_is_possible() -> None:
     alone = {
         name
         for name in signatures.__all__
-        if hasattr(s := getattr(signatures, name), "output_fields") and step_metric(s.output_fields) is None
+        if (s := getattr(signatures, name)) in signatures.STEPS and step_metric(s) is None
     }
     # Free text that only serves later steps, what a model says of itself, and a measure that is no step of a program.
     assert alone - {"ParaphraseQuestion"} == {
@@ -148,7 +148,7 @@ def test_relevance_goes_by_gold_documents_else_by_the_answer(bundled: KnowledgeB
     found = score(signatures.SelectPassages, case, {"passages": passages}, useful=[2])
     assert found is not None and found.score == 0 and "Left out, though it helps: Mongolia" in found.feedback
     documented = Case(Question("d", "?", ("Mongolian",), documents=("Dublin",)), Sources.of(bundled))
-    assert score(signatures.SelectPassages, documented, {"passages": passages}, useful=[2]) == Scored(
+    assert score(signatures.SelectPassages, documented, {"passages": passages}, useful=[2]) == StepScore(
         1.0, "The right passages were selected. "
     )
     judged = score(signatures.JudgePassage, case, {"passage": passages[1]}, helps=True)

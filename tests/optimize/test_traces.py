@@ -18,7 +18,7 @@ from program_parts import EX, WORLD, build_turtle, conclude_with, fields, keep, 
 from triplecheck.evals import Question
 from triplecheck.kg import KnowledgeBase, ReadError, UserError
 from triplecheck.lms import RolePredict, TolerantAdapter, session
-from triplecheck.lms.testing import Reply, scripted_model
+from triplecheck.lms.testing import ScriptedReply, scripted_model
 from triplecheck.optimize.traces import FORMS, Manifest, TraceRow, collect, export, read_traces
 from triplecheck.optimize.traces.recording import recording
 from triplecheck.optimize.traces.rows import split_of
@@ -30,7 +30,7 @@ from triplecheck.signatures import AnswerFromFacts
 
 TAUGHT = Question("taught", "Who taught Bernhard Heiden?", (EX + "hindemith",), topic=(EX + "heiden",))
 PLAYS = Question("plays", "What does Paul Hindemith play?", (EX + "viola", EX + "piano"), topic=(EX + "hindemith",))
-GOOD: list[Reply] = [
+GOOD: list[ScriptedReply] = [
     topics("Bernhard Heiden"),
     keep("student of"),
     keep(),
@@ -43,7 +43,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
     return build_turtle(WORLD, tmp_path_factory.mktemp("world"))
 
 
-def gather(world: KnowledgeBase, out: Path, *questions: Question, replies: list[Reply], **options: Any) -> Manifest:
+def gather(
+    world: KnowledgeBase, out: Path, *questions: Question, replies: list[ScriptedReply], **options: Any
+) -> Manifest:
     with scripted_model(replies) as engine:
         manifest = collect(kerag(world), questions, out, roles=engine.name, passes=["verified"], **options)
         assert engine.left == 0
@@ -144,7 +146,7 @@ def test_a_reply_that_was_cut_is_rejected_even_if_it_says_that_it_is_complete(
             usage=Usage(input_tokens=1, output_tokens=1),
         )
 
-    replies: list[Reply] = [cut(topics("Bernhard Heiden")), *GOOD[1:]]
+    replies: list[ScriptedReply] = [cut(topics("Bernhard Heiden")), *GOOD[1:]]
     assert rejected(gather(world, tmp_path / "out", TAUGHT, replies=replies)) == {"cut": 1}
 
 

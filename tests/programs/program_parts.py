@@ -15,7 +15,7 @@ from triplecheck.kg import build as build_knowledge_base
 from triplecheck.kg.readers import read_graph
 from triplecheck.lms import session
 from triplecheck.lms.engines import messages_of
-from triplecheck.lms.testing import QueueEngine, Reply, scripted_model
+from triplecheck.lms.testing import QueueEngine, ScriptedReply, scripted_model
 from triplecheck.programs import KERAG, Sources
 from triplecheck.programs.steps import Step
 
@@ -110,7 +110,7 @@ def conclude_with(*answers: str, cite: Sequence[str] = (), operation: str = "non
     )
 
 
-def play(program: dspy.Module, question: str, *replies: Reply) -> tuple[Any, QueueEngine]:
+def play(program: dspy.Module, question: str, *replies: ScriptedReply) -> tuple[Any, QueueEngine]:
     """One question with a model that gives these replies, all of which must be asked for."""
     with scripted_model(replies) as engine, session(engine.name):
         result = program(question=question)

@@ -100,7 +100,7 @@ class Talk:
 
 
 def prompt_of(request: Request) -> Prompt:
-    return read_request([m["content"] for m in messages_of(request) if m["role"] == "user"])
+    return read_request([(m["role"], m["content"]) for m in messages_of(request)])
 
 
 def play(program: AnchorRAG, question: str, talk: Talk, budget: Budget | None = None) -> Any:
@@ -287,7 +287,7 @@ class TestAgents:
             go_on=go_on(("→ a",), enough=True),
             answer=answer("thing x", cite=("→ a",)),
         )
-        server = stand_in_server(lambda asked: talk(read_request([asked.prompt])), latency=0.5, slots=16)
+        server = stand_in_server(lambda asked: talk(read_request([("user", asked.prompt)])), latency=0.5, slots=16)
         with server as running, running.environment(), session(STAND_IN):
             result = anchorrag(sources, agents=3)(question="What is the a of Mercury?")
         assert result.answer == "thing x"

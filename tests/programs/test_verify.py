@@ -13,7 +13,7 @@ from triplecheck.kg import KnowledgeBase, UserError, build
 from triplecheck.kg.plausibility import GraphJudge, Grounder, Plausibility, TripleVerdict
 from triplecheck.kg.readers import read_graph
 from triplecheck.lms import BudgetExceededError, session
-from triplecheck.lms.budget import Budget
+from triplecheck.lms.ledger import Budget
 from triplecheck.lms.testing import scripted_model
 from triplecheck.programs import Sources
 from triplecheck.programs.know3rag.reliability import NameLinker

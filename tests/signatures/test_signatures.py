@@ -7,36 +7,25 @@ import inspect
 import pkgutil
 from typing import Any, Literal, get_args, get_origin
 
+import cloudpickle
 import dspy
 import pytest
 
 from triplecheck import programs, signatures
 from triplecheck.lms import RolePredict, TolerantAdapter, session
 from triplecheck.programs.conclude import NotComputableError, aggregate
-from triplecheck.signatures import Operation
-
-
-def defined() -> list[Any]:
-    """Every signature of the package, exported or not."""
-    modules = [
-        importlib.import_module(f"signatures.{found.name}") for found in pkgutil.iter_modules(signatures.__path__)
-    ]
-    return [
-        value
-        for module in modules
-        for value in vars(module).values()
-        if inspect.isclass(value) and issubclass(value, dspy.Signature) and value.__module__ == module.__name__
-    ]
+from triplecheck.signatures import STEPS, Operation, Step, step_of
+from triplecheck.signatures.step import CopiedFrom, Numbers, hint_of
 
 
 def asked_by_programs() -> list[Any]:
     """Those of them that a program asks; others judge or write data, which takes a language model."""
-    modules = [importlib.import_module(found.name) for found in pkgutil.walk_packages(programs.__path__, "programs.")]
+    names = [found.name for found in pkgutil.walk_packages(programs.__path__, f"{programs.__name__}.")]
+    modules = [importlib.import_module(name) for name in names]
     used = [value for module in modules for value in vars(module).values()]
-    return [step for step in defined() if any(value is step for value in used)]
+    return [step for step in STEPS if any(value is step for value in used)]
 
 
-STEPS = defined()
 LISTS = (list[str], list[int], list[float])
 SAMPLES: dict[Any, Any] = {
     str: "A r B",
@@ -61,6 +50,7 @@ def of(fields: Any) -> dict[str, Any]:
 def test_all_of_them_are_public() -> None:
     assert len(STEPS) > 10
     assert {step.__name__ for step in STEPS} <= set(signatures.__all__)
+    assert {step.__module__.rpartition(".")[0] for step in STEPS} == {signatures.__name__}
     assert all(getattr(signatures, name) is not None for name in signatures.__all__)
 
 
@@ -117,5 +107,46 @@ def test_every_operation_but_none_is_computed_by_code() -> None:
     assert set(get_args(Operation)) == {"none", "count", "max", "min", "sum", "difference", "common", "same"}
 
 
-def test_no_two_steps_ask_for_the_same_outputs() -> None:
-    assert len({tuple(step.output_fields) for step in STEPS}) == len(STEPS)
+class TestChangedSteps:
+    @pytest.mark.parametrize("step", STEPS)
+    def test_a_step_stays_itself_whatever_its_words_are_changed_to(self, step: Any) -> None:
+        name = next(iter(step.output_fields))
+        copies = [
+            step.with_instructions("Do it."),
+            step.append_instructions("Be brief."),
+            step.with_updated_fields(name, desc="other words"),
+            step.load_state(step.with_instructions("Do it.").dump_state()),
+            cloudpickle.loads(cloudpickle.dumps(step.with_instructions("Do it."))),
+        ]
+        for copy in [*copies, copies[0].with_instructions("Do it again.")]:
+            assert step_of(copy) is step
+            assert copy.__name__ == step.__name__
+            assert list(copy.fields) == list(step.fields)
+            assert {n: f.annotation for n, f in copy.fields.items()} == {
+                n: f.annotation for n, f in step.fields.items()
+            }
+            assert [hint_of(copy, n) for n in copy.output_fields] == [hint_of(step, n) for n in step.output_fields]
+        assert copies[0].instructions == copies[3].instructions == "Do it."
+        assert copies[1].instructions == f"{step.instructions}\n\nBe brief."
+        assert copies[2].output_fields[name].json_schema_extra["desc"] == "other words"
+        assert step.output_fields[name].json_schema_extra["desc"] != "other words"
+
+    def test_a_signature_with_other_fields_is_no_step(self) -> None:
+        assert step_of(dspy.Signature("question -> answer")) is None
+        assert step_of(Step) is None
+        assert step_of(STEPS[0].append("more", dspy.OutputField(), str)) is None
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_hint_names_fields_of_its_step(step: Any) -> None:
+    for name, field in step.output_fields.items():
+        match hint_of(step, name):
+            case Numbers(of=listed):
+                assert step.input_fields[listed].annotation == list[str]
+                assert field.annotation == list[int]
+            case CopiedFrom(cited=cited):
+                assert list(step.output_fields).index(cited) < list(step.output_fields).index(name)
+                assert isinstance(hint_of(step, cited), Numbers)
+                assert field.annotation == list[str]
+            case None:
+                assert field.annotation != list[int]

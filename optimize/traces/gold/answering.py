@@ -1,4 +1,4 @@
-"""Answering from facts: the answer as they write it, with those that prove it."""
+"""Answering from facts: the answer as the facts write it, and the facts that prove it."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ from triplecheck.kg import Literal
 from triplecheck.kg.values import Quantity, quantity
 from triplecheck.lms.extractive.facts import NOTHING_TOLD, FactPath, Hops, each, follow, told
 from triplecheck.lms.prompt import Prompt
-from triplecheck.optimize.traces.gold.known import Known
-from triplecheck.optimize.traces.gold.reply import Reply
+from triplecheck.optimize.traces.gold.known import GoldReply, Known
 from triplecheck.optimize.traces.gold_paths import GoldPath
 from triplecheck.programs.subgraph import ARROWS
 from triplecheck.signatures.notation import WrittenHop, read_facts
 
 Way = tuple[GoldPath, FactPath]
 """A gold path, and the facts that follow it."""
-NO_ANSWER = Reply({"reasoning": NOTHING_TOLD, "cited": [], "operation": "none", "answers": []})
+NO_ANSWER = GoldReply({"reasoning": NOTHING_TOLD, "cited": [], "operation": "none", "answers": []})
 
 
-def answer_from_facts(known: Known, prompt: Prompt) -> Reply:
-    """The answer as the facts write it, with the facts that prove it; none where they do not hold it."""
+def answer_from_facts(known: Known, prompt: Prompt) -> GoldReply:
+    """The answer as the facts write it, with the facts that prove it; none if the facts do not contain it."""
     ways = _whole(known, prompt)
     if not ways:
         return NO_ANSWER
@@ -36,9 +35,9 @@ def answer_from_facts(known: Known, prompt: Prompt) -> Reply:
 
 
 def leading_facts(known: Known, prompt: Prompt) -> list[int]:
-    """Numbers of the facts that lie on a gold path and lead to an answer, or on towards one.
+    """Numbers of the facts on a gold path that lead to or towards an answer.
 
-    The facts may be those of a later hop alone.
+    The facts may be those of a later hop only.
     """
     facts = read_facts(prompt.items("facts"))
     found = {
@@ -54,9 +53,9 @@ def leading_facts(known: Known, prompt: Prompt) -> list[int]:
 
 
 def _whole(known: Known, prompt: Prompt) -> list[FactPath]:
-    """The gold paths that the facts follow to their ends, if these conditions are all that there are.
+    """The gold paths that the facts follow to their ends, if these are all conditions.
 
-    Where no path by itself leads to the answers alone, there must be one from each topic.
+    If no single path leads to the answers only, there must be one from each topic.
     """
     followed = _followed(prompt, [name for name, _ in known.starts(prompt)])
     found: dict[tuple[str, Hops], Way] = {}
@@ -78,12 +77,12 @@ def _written(known: Known, path: GoldPath) -> Hops:
     return tuple(WrittenHop(known.names[hop.relation], ARROWS[hop.direction]) for hop in path.hops)
 
 
-def _counted(way: FactPath) -> Reply:
+def _counted(way: FactPath) -> GoldReply:
     return _reply(told(way, then="count"), [fact.number for fact in way.facts], "count", [])
 
 
-def _compared(known: Known, ways: Sequence[FactPath]) -> Reply:
-    """The greatest or the smallest, whichever the answer is."""
+def _compared(known: Known, ways: Sequence[FactPath]) -> GoldReply:
+    """The greatest or the smallest value, depending on the answer."""
     facts = [fact for way in ways for fact in way.facts]
     sizes = [(size, known.is_answer(fact.anchor)) for fact in facts if (size := _size(fact.values)) is not None]
     if len({size.kind for size, _ in sizes}) != 1:
@@ -96,15 +95,15 @@ def _compared(known: Known, ways: Sequence[FactPath]) -> Reply:
     return NO_ANSWER
 
 
-def _common(known: Known, ways: Sequence[FactPath]) -> Reply:
+def _common(known: Known, ways: Sequence[FactPath]) -> GoldReply:
     best = {way.topic: way for way in reversed(ways)}
     shared = [end for end in ways[0].ends if known.is_answer(end) and all(end in way.ends for way in best.values())]
     numbers = list(dict.fromkeys(fact.number for way in best.values() for fact in way.facts))
     return _reply(told(*best.values(), then="take what they share"), numbers, "common", shared) if shared else NO_ANSWER
 
 
-def _reply(reasoning: str, cited: Sequence[int], operation: str, answers: Sequence[str]) -> Reply:
-    return Reply({"reasoning": reasoning, "cited": list(cited), "operation": operation, "answers": list(answers)})
+def _reply(reasoning: str, cited: Sequence[int], operation: str, answers: Sequence[str]) -> GoldReply:
+    return GoldReply({"reasoning": reasoning, "cited": list(cited), "operation": operation, "answers": list(answers)})
 
 
 def _size(values: Sequence[str]) -> Quantity | None:

@@ -1,85 +1,260 @@
-"""An engine that knows the answers: it plays a program's roles, so that its right steps can be recorded.
+"""An engine that knows the answers: it answers the steps of a program, so the right replies can be recorded.
 
-It is no model and answers no question of its own: each reply is computed from the graph and the answer
-that comes with the question. What it makes a program do is verified like what any model does.
+It is not a model: each reply is computed from the graph and the known answer of the question. Its traces are
+verified like those of a model.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+import dspy
 from dspy.lm15 import InvalidRequestError, Request, Response
 
 from triplecheck.evals.configuration import digest
 from triplecheck.evals.gold import Names, linker_names, resolve_gold
 from triplecheck.evals.questions import Question
 from triplecheck.evals.questions_file import question_row
-from triplecheck.kg import UserError
+from triplecheck.kg import Graph, UserError
 from triplecheck.lms import TolerantAdapter, register_engine, unregister_engine
 from triplecheck.lms.engines import code_hash, messages_of, reply
-from triplecheck.lms.prompt import Prompt, read_request
-from triplecheck.optimize.traces.gold.detours import with_detours
-from triplecheck.optimize.traces.gold.known import GoldQuestion, Known
-from triplecheck.optimize.traces.gold.planning import mended
-from triplecheck.optimize.traces.gold.reply import Reply
-from triplecheck.optimize.traces.gold.steps import by_graph, solver, why_not
+from triplecheck.lms.prompt import ForeignPromptError, Prompt, read_request
+from triplecheck.optimize.traces.gold import references
+from triplecheck.optimize.traces.gold.answering import answer_from_facts
+from triplecheck.optimize.traces.gold.exploration import (
+    extract_keywords,
+    filter_triples,
+    judge_and_go_on,
+    judge_sufficiency,
+    mended,
+    name_sub_goals,
+    name_topics,
+    reflect,
+    score_entities,
+    score_relations,
+    select_paths,
+    update_memory,
+)
+from triplecheck.optimize.traces.gold.known import GoldQuestion, GoldReply, Known, Solver
+from triplecheck.optimize.traces.gold.patterns import revise_triplets, score_candidate, score_candidates, write_triplets
 from triplecheck.optimize.traces.gold_paths import GoldPath, found_paths, given_paths
 from triplecheck.optimize.traces.recording import Call
 from triplecheck.programs import Program, Sources
+from triplecheck.signatures import (
+    AnswerDirectly,
+    AnswerFromFacts,
+    AnswerFromMemory,
+    AnswerFromReferences,
+    AnswerWithReferences,
+    AnswerWithTriples,
+    CheckPassages,
+    ExtractKeywords,
+    ExtractTriples,
+    FilterTriples,
+    JudgeAndGoOn,
+    JudgeKnowledge,
+    JudgePassage,
+    JudgeSufficiency,
+    NameSubGoals,
+    NameTopics,
+    NextQuestion,
+    ParaphraseQuestion,
+    Reflect,
+    ReviseTriplets,
+    ScoreCandidate,
+    ScoreCandidates,
+    ScoreEntities,
+    ScoreRelations,
+    SelectPassages,
+    SelectPaths,
+    Step,
+    TripletsFromQuery,
+    UpdateMemory,
+    WritePassage,
+    WritePassages,
+    step_of,
+)
+from triplecheck.signatures.step import Numbers, hint_of
+
+_SOLVERS: Mapping[type[Step], Solver] = {
+    NameTopics: name_topics,
+    SelectPaths: select_paths,
+    AnswerFromFacts: answer_from_facts,
+    ExtractKeywords: extract_keywords,
+    ScoreRelations: score_relations,
+    ScoreEntities: score_entities,
+    FilterTriples: filter_triples,
+    JudgeSufficiency: judge_sufficiency,
+    JudgeAndGoOn: judge_and_go_on,
+    NameSubGoals: name_sub_goals,
+    UpdateMemory: update_memory,
+    Reflect: reflect,
+    TripletsFromQuery: write_triplets,
+    ReviseTriplets: revise_triplets,
+    ScoreCandidates: score_candidates,
+    ScoreCandidate: score_candidate,
+    AnswerFromMemory: references.answer_from_memory,
+    JudgeKnowledge: references.judge_knowledge,
+    AnswerWithReferences: references.answer_with_references,
+    AnswerFromReferences: references.answer_from_references,
+    NextQuestion: references.next_question,
+    WritePassage: references.write_passage,
+    WritePassages: references.write_passages,
+    JudgePassage: references.judge_passage,
+    SelectPassages: references.select_passages,
+    CheckPassages: references.check_passages,
+}
+"""Steps about a question with a known answer."""
+
+
+def _passage(graph: Graph, prompt: Prompt, names: Names) -> GoldReply:
+    return GoldReply({"passage": references.passage_for(graph, prompt, names)}, taught=False)
+
+
+def _passages(graph: Graph, prompt: Prompt, names: Names) -> GoldReply:
+    passage = references.passage_for(graph, prompt, names)
+    return GoldReply({"passage": passage, "passage_with_entities": "none"}, taught=False)
+
+
+_BY_GRAPH: Mapping[type[Step], Callable[[Graph, Prompt, Names], GoldReply]] = {
+    ExtractTriples: references.extract_triples,
+    WritePassage: _passage,
+    WritePassages: _passages,
+}
+"""Steps about other texts and questions, such as those that `NextQuestion` writes."""
+
+_FROM_MEMORY = "what a model knows by heart is in no graph, and not to be learnt from one"
+_NO_RIGHT_ONE = "no reply is the right one"
+_REASONS: Mapping[type[Step], str] = {
+    AnswerDirectly: _FROM_MEMORY,
+    AnswerWithTriples: _FROM_MEMORY,
+    ParaphraseQuestion: _NO_RIGHT_ONE,
+}
+
+
+KNOWN: tuple[type[Step], ...] = tuple(dict.fromkeys((*_SOLVERS, *_BY_GRAPH)))
+"""The steps whose right reply can be computed."""
+
+
+def why_not(signature: type[dspy.Signature]) -> str | None:
+    """Why the right reply to a step cannot be computed; None: it can."""
+    step = step_of(signature)
+    if step in KNOWN:
+        return None
+    return _REASONS.get(step, "it is none of the known steps") if step else "it is none of the known steps"
+
+
+def solver(step: type[Step]) -> Solver | None:
+    """The solver of a step, for a question with a known answer."""
+    return _SOLVERS.get(step)
+
+
+def by_graph(step: type[Step], prompt: Prompt, graph: Graph, names: Names) -> GoldReply | None:
+    """The reply to a prompt about another question; None if the step needs the answer."""
+    solve = _BY_GRAPH.get(step)
+    return None if solve is None else solve(graph, prompt, names)
+
+
+_DISTRACTED: Mapping[type[Step], tuple[str, ...]] = {
+    SelectPaths: ("keep",),
+    ScoreRelations: ("relations",),
+    FilterTriples: ("relevant",),
+    JudgeAndGoOn: ("relevant", "follow"),
+}
+"""The fields of numbers that distractors are added to."""
+_SCORE = 0.05  # of a distractor
+
+
+def with_distractors(step: type[Step], right: GoldReply, prompt: Prompt, count: int) -> GoldReply:
+    """The right reply with distractors: random items of each list, so that later steps see what they do not need.
+
+    With right replies only, every step would see only the facts that answer the question, and a student would learn
+    to copy everything. Distractors are followed but never labelled: training rows hold the right reply. If the facts
+    suffice, no paths are added.
+
+    Args:
+        step: of the prompt.
+        right: the right reply.
+        prompt: that it answers.
+        count: maximum number of distractors per list.
+    """
+    outputs = dict(right.outputs)
+    for field in _DISTRACTED.get(step, ()):
+        if field == "follow" and outputs["sufficient"]:
+            continue
+        numbers = hint_of(step, field)
+        assert isinstance(numbers, Numbers)
+        others = [n for n in range(1, len(prompt.items(numbers.of)) + 1) if n not in outputs[field]]
+        most = int(prompt.text("most") or len(others)) - len(outputs[field]) if numbers.of == "paths" else len(others)
+        rng = random.Random(digest([prompt.inputs, field]))
+        more = rng.sample(others, max(0, min(count, len(others), most)))
+        outputs[field] = [*outputs[field], *more]
+        if "scores" in outputs:
+            outputs["scores"] = [*outputs["scores"], *[_SCORE] * len(more)]
+    return GoldReply(outputs, right.taught)
+
 
 NAME = "gold"
 _DEFAULT_HOPS = 2
-_KEPT = 256  # questions whose paths are remembered: those under way at once, many times over
+_KEPT = 256  # questions whose paths are cached, far more than run at once
 _CHARACTERS_PER_TOKEN = 4
 
 
 class GoldEngine:
-    """Replies to the steps of known questions.
+    """Answers the steps of known questions.
 
     Args:
-        sources: what the program reads from.
-        questions: with their answers; of two with the same words the first counts.
-        hops: how far from the topics answers are looked for.
-        detours: paths and facts that are kept beside the right ones, see `optimize.traces.gold.detours`.
+        sources: the program's sources.
+        questions: with their answers; of two with the same text, the first counts.
+        hops: maximum distance of answers from the topics.
+        distractors: paths and facts that are kept besides the right ones, see `with_distractors`.
     """
 
-    def __init__(self, sources: Sources, questions: Sequence[Question], hops: int, detours: int = 0) -> None:
-        self._sources, self._hops, self._detours = sources, hops, detours
+    def __init__(self, sources: Sources, questions: Sequence[Question], hops: int, distractors: int = 0) -> None:
+        self._sources, self._hops, self._distractors = sources, hops, distractors
         self._names: Names = linker_names(sources.linker)
         self._questions = {_words(question.question): question for question in reversed(questions)}
         self._known = functools.lru_cache(_KEPT)(self._known_of)
-        self.fingerprint = _fingerprint(sources, questions, hops, detours)
-        """Hash of this code and of what is known: other replies must not be served from a cache."""
+        self.fingerprint = _fingerprint(sources, questions, hops, distractors)
+        """Hash of this code and of the questions, for DSPy's cache."""
 
     def complete(self, request: Request) -> Response:
-        """Reply to one step.
+        """Answer one request.
 
         Raises:
-            InvalidRequestError: it belongs to no known question, or its reply cannot be computed.
+            InvalidRequestError: the reply cannot be computed.
         """
         messages = messages_of(request)
-        prompt = read_request([m["content"] for m in messages if m["role"] == "user"])
-        right = self.reply(prompt)
+        prompt = read_request([(message["role"], message["content"]) for message in messages])
+        try:
+            step = prompt.step(KNOWN)
+        except ForeignPromptError as error:
+            raise InvalidRequestError(f"the gold engine cannot answer this prompt: {error}") from error
+        right = self.reply(step, prompt)
         if right is None:
-            raise InvalidRequestError("no right reply can be computed to this step")
-        text = with_detours(right, prompt, self._detours).text
+            raise InvalidRequestError(f"no right reply to this prompt of {step.__name__} can be computed")
+        text = with_distractors(step, right, prompt, self._distractors).text
         size = sum(len(message["content"]) for message in messages)
         tokens = size // _CHARACTERS_PER_TOKEN, len(text) // _CHARACTERS_PER_TOKEN
         return reply(request, text, prompt_tokens=tokens[0], completion_tokens=tokens[1])
 
-    def reply_to(self, call: Call) -> Reply | None:
-        """The right reply to a step that was taken, by whomever."""
+    def reply_to(self, call: Call) -> GoldReply | None:
+        """The right reply to a recorded call."""
+        step = step_of(call.signature)
+        if step is None:
+            return None
         content = TolerantAdapter().format(call.signature, [], call.inputs)[-1]["content"]
-        return self.reply(read_request([str(content)]))
+        return self.reply(step, read_request([("user", str(content))]))
 
-    def reply(self, prompt: Prompt) -> Reply | None:
-        """The right reply to a step; None where it cannot be computed."""
+    def reply(self, step: type[Step], prompt: Prompt) -> GoldReply | None:
+        """The right reply to a prompt of a step; None if it cannot be computed."""
         words = _words(prompt.text("question"))
-        solve = solver(prompt) if self._question(words) is not None else None
+        solve = solver(step) if self._question(words) is not None else None
         if solve is None:
-            return by_graph(prompt, self._sources.graph, self._names)
+            return by_graph(step, prompt, self._sources.graph, self._names)
         return solve(self._known(words), prompt)
 
     def has_paths(self, question: Question) -> bool:
@@ -95,7 +270,7 @@ class GoldEngine:
         paths: tuple[GoldPath, ...] = given_paths(sources.graph, question.gold)
         if not paths and answers:
             paths = found_paths(sources.graph, gold.topics, answers, self._hops)
-        # A question may start from fewer nodes than share the names of its topics.
+        # A question may start from fewer nodes than have the names of its topics.
         begun = tuple(dict.fromkeys(path.topic for path in paths)) or topics
         computed = question.answers[0] if question.computed and question.answers else None
         known = GoldQuestion(
@@ -110,7 +285,7 @@ class GoldEngine:
         return Known(sources.graph, sources.relations, known)
 
     def _question(self, words: str) -> Question | None:
-        """The question of some words, as it was asked or as a program mended its spelling."""
+        """The question with this text, or with this text after spelling correction."""
         return self._questions.get(words) or (self._by_mended.get(words) if words else None)
 
     @functools.cached_property
@@ -126,18 +301,18 @@ class GoldEngine:
         return self
 
     def __deepcopy__(self, memo: dict[int, object]) -> GoldEngine:
-        """Optimizers copy LMs deeply; the questions stay as they are."""
+        """Optimizers deep-copy LMs; the engine is shared."""
         return self
 
 
 def uncomputable(program: Program) -> dict[str, str]:
-    """The steps of a program to which no right reply can be computed, by the names of their signatures, and why."""
+    """The steps of a program whose right replies cannot be computed, by signature name, with the reason."""
     steps = {step.signature.__name__: why_not(step.signature) for step in program.predictors()}
     return {name: reason for name, reason in steps.items() if reason is not None}
 
 
 def check_computable(program: Program) -> None:
-    """See that the right replies to all steps of a program can be computed.
+    """Check that the right replies to all steps of a program can be computed.
 
     Raises:
         UserError: they cannot; the message names the steps.
@@ -148,10 +323,12 @@ def check_computable(program: Program) -> None:
 
 
 @contextmanager
-def gold_engine(program: Program, questions: Sequence[Question], detours: int = 0) -> Iterator[tuple[str, GoldEngine]]:
-    """The engine for a program's questions, and the model string under which it is known inside."""
+def gold_engine(
+    program: Program, questions: Sequence[Question], distractors: int = 0
+) -> Iterator[tuple[str, GoldEngine]]:
+    """Register the engine for a program's questions; yields its model string and the engine."""
     hops = getattr(program, "hops", getattr(program, "depth", _DEFAULT_HOPS))
-    engine = GoldEngine(program.sources, questions, hops, detours)
+    engine = GoldEngine(program.sources, questions, hops, distractors)
     name = f"{NAME}-{engine.fingerprint}"
     register_engine(name, engine)
     try:
@@ -160,11 +337,11 @@ def gold_engine(program: Program, questions: Sequence[Question], detours: int = 
         unregister_engine(name)
 
 
-def _fingerprint(sources: Sources, questions: Sequence[Question], hops: int, detours: int) -> str:
+def _fingerprint(sources: Sources, questions: Sequence[Question], hops: int, distractors: int) -> str:
     base, graph = sources.knowledge_base, sources.graph
     about = base.manifest.content_hash if base else [graph.num_nodes, graph.num_relations, graph.num_triples]
     code = code_hash(__file__, ["gold_paths.py"])
-    return digest([code, about, hops, detours, [question_row(question) for question in questions]])[:16]
+    return digest([code, about, hops, distractors, [question_row(question) for question in questions]])[:16]
 
 
 def _words(question: str) -> str:

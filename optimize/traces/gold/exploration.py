@@ -1,29 +1,116 @@
-"""Exploration: which relations, entities and facts lie on the gold paths, and whether these come to their end."""
+"""Planning and exploration: the topics, relations, entities and facts on the gold paths."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
+from triplecheck.kg import Graph, normalize
+from triplecheck.lms.extractive.planning import known_names
 from triplecheck.lms.prompt import Prompt
 from triplecheck.optimize.traces.gold.answering import NO_ANSWER, answer_from_facts, leading_facts
-from triplecheck.optimize.traces.gold.known import Known
-from triplecheck.optimize.traces.gold.planning import leading
-from triplecheck.optimize.traces.gold.reply import Reply
+from triplecheck.optimize.traces.gold.known import GoldReply, Known
 from triplecheck.optimize.traces.gold_paths import GoldPath
-from triplecheck.signatures.notation import read_facts, read_path, write_reached
+from triplecheck.signatures.notation import read_facts, read_path, without_note, write_reached
+
+
+def name_topics(known: Known, prompt: Prompt) -> GoldReply:
+    """The known names of the topics; else the label of a topic, if it is in the question."""
+    types = prompt.items("types")
+    named = named_topics(known, prompt)
+    domain = "unknown"
+    for topic, _ in named:
+        of = [known.graph.type_label(type) for type in known.graph.types(topic)]
+        domain = next((kind for kind in of if kind in types), domain) if domain == "unknown" else domain
+    return GoldReply({"topics": list(dict.fromkeys(name for _, name in named)), "domain": domain})
+
+
+def extract_keywords(known: Known, prompt: Prompt) -> GoldReply:
+    """The question with its topics spelt as in the graph, and their names."""
+    names = [name for _, name in named_topics(known, prompt)]
+    return GoldReply({"proofread": known.gold.mended, "keywords": list(dict.fromkeys(names))})
+
+
+def select_paths(known: Known, prompt: Prompt) -> GoldReply:
+    """The offered paths that a gold path begins with or is."""
+    return GoldReply({"keep": leading(known, prompt)})
+
+
+def leading(known: Known, prompt: Prompt, field: str = "paths", topics: Collection[int] | None = None) -> list[int]:
+    """Numbers of the paths in a field that a gold path begins with or is.
+
+    Args:
+        known: the gold paths.
+        prompt: with the field.
+        field: a list of paths, with a note or without.
+        topics: only paths from these count.
+    """
+    lines = prompt.items(field)
+    found: list[int] = []
+    for name, path in known.starts(prompt):
+        for length in range(1, len(path.hops) + 1) if topics is None or path.topic in topics else ():
+            text = known.path_text(name, path.hops[:length])
+            found += [n for n, line in enumerate(lines, 1) if text in (line, without_note(line))]
+    return list(dict.fromkeys(found))
+
+
+def named_topics(known: Known, prompt: Prompt) -> list[tuple[int, str]]:
+    """The topics with their names in a prompt: a known name, else the label if it is in the question."""
+    listed = [known.name for known in known_names(prompt)]
+    question = f" {normalize(known.gold.mended)} "
+    named = []
+    for topic in known.gold.topics:
+        entity = known.graph.entity(topic)
+        wanted = {normalize(name) for name in (entity.label, *entity.aliases)}
+        name = next((name for name in listed if normalize(name) in wanted), None)
+        if name is None and f" {normalize(entity.label)} " in question:
+            name = entity.label
+        if name is not None:
+            named.append((topic, name))
+    return named
+
+
+def mended(graph: Graph, question: str, topics: Collection[int]) -> str:
+    """A question with the misspelt names of its topics spelt as in the graph; aliases stay."""
+    from rapidfuzz.fuzz import ratio
+
+    words = question.split()
+    for topic in topics:
+        entity = graph.entity(topic)
+        text = f" {normalize(' '.join(words))} "
+        if any(f" {normalize(name)} " in text for name in (entity.label, *entity.aliases)):
+            continue
+        length = len(entity.label.split())
+        spans = [(at, at + size) for size in (length, length + 1) for at in range(len(words) - size + 1)]
+        alike = [(ratio(_bare(" ".join(words[a:b])).casefold(), entity.label.casefold()), a, b) for a, b in spans]
+        best, start, end = max(alike, default=(0.0, 0, 0))
+        if best >= _MISSPELT:
+            written = " ".join(words[start:end])
+            words[start:end] = [written.replace(_bare(written), entity.label)]
+    return " ".join(words)
+
+
+_MISSPELT = 78.0
+"""Least similarity of a misspelt name, in percent."""
+
+
+def _bare(text: str) -> str:
+    """A name without the punctuation of the sentence around it."""
+    text = text.strip("\"'“”‘’«»,;:.?!()")
+    return text.removesuffix("'s").removesuffix("’s")
+
 
 _UNKNOWN = "unknown"
 _FOUND = 3  # names in a finding
 
 
-def score_relations(known: Known, prompt: Prompt) -> Reply:
-    """The offered paths that lead on to an answer, all rated alike."""
+def score_relations(known: Known, prompt: Prompt) -> GoldReply:
+    """The offered paths that lead to an answer, with equal scores."""
     numbers = leading(known, prompt)[: _most(prompt)]
-    return Reply({"relations": numbers, "scores": _shares(numbers)})
+    return GoldReply({"relations": numbers, "scores": _shares(numbers)})
 
 
-def score_entities(known: Known, prompt: Prompt) -> Reply:
-    """The entities through which a gold path leads to an answer, all rated alike."""
+def score_entities(known: Known, prompt: Prompt) -> GoldReply:
+    """The entities through which a gold path leads to an answer, with equal scores."""
     lines = prompt.items("reached")
     numbers: list[int] = []
     for path, chain in known.chains.items():
@@ -33,44 +120,44 @@ def score_entities(known: Known, prompt: Prompt) -> Reply:
                 reached = ((n, line.removeprefix(start)) for n, line in enumerate(lines, 1) if line.startswith(start))
                 numbers += [n for n, entity in reached if known.is_called(entity, chain[length])]
     numbers = list(dict.fromkeys(numbers))[: _most(prompt)]
-    return Reply({"entities": numbers, "scores": _shares(numbers)})
+    return GoldReply({"entities": numbers, "scores": _shares(numbers)})
 
 
-def filter_triples(known: Known, prompt: Prompt) -> Reply:
+def filter_triples(known: Known, prompt: Prompt) -> GoldReply:
     """The facts that lie on a gold path."""
-    return Reply({"relevant": leading_facts(known, prompt)})
+    return GoldReply({"relevant": leading_facts(known, prompt)})
 
 
-def judge_sufficiency(known: Known, prompt: Prompt) -> Reply:
+def judge_sufficiency(known: Known, prompt: Prompt) -> GoldReply:
     """Whether the facts hold the gold paths to their ends."""
-    return Reply({"sufficient": _sufficient(known, prompt)})
+    return GoldReply({"sufficient": _sufficient(known, prompt)})
 
 
-def judge_and_go_on(known: Known, prompt: Prompt) -> Reply:
-    """All three in one: the facts on gold paths, whether these come to their end, and where they go on if not."""
+def judge_and_go_on(known: Known, prompt: Prompt) -> GoldReply:
+    """The facts on gold paths, whether they suffice, and the paths to follow if not."""
     sufficient = _sufficient(known, prompt)
     follow = [] if sufficient else leading(known, prompt)[: _most(prompt)]
-    return Reply({"relevant": leading_facts(known, prompt), "sufficient": sufficient, "follow": follow})
+    return GoldReply({"relevant": leading_facts(known, prompt), "sufficient": sufficient, "follow": follow})
 
 
-def name_sub_goals(known: Known, prompt: Prompt) -> Reply:
-    """The relations of the gold paths, one after the other; without paths there is nothing to learn from."""
+def name_sub_goals(known: Known, prompt: Prompt) -> GoldReply:
+    """The relations of the gold paths in order; without paths the reply is not for training."""
     goals = [goal for goal, _, _ in _goals(known, known.starts(prompt))]
-    return Reply({"goals": goals}, taught=bool(goals))
+    return GoldReply({"goals": goals}, taught=bool(goals))
 
 
-def update_memory(known: Known, prompt: Prompt) -> Reply:
-    """For each sub-goal the entities on the gold path, as far as the facts name them."""
+def update_memory(known: Known, prompt: Prompt) -> GoldReply:
+    """For each sub-goal, the entities on the gold path that the facts name."""
     facts, goals = prompt.items("facts"), prompt.items("goals")
     named = [(name, path) for path in known.gold.paths for name in _names(known, path.topic, goals)]
     found = {goal: _found(known, facts, nodes) for goal, nodes, _ in _goals(known, named)}
-    return Reply({"findings": [found.get(goal, _UNKNOWN) for goal in goals]})
+    return GoldReply({"findings": [found.get(goal, _UNKNOWN) for goal in goals]})
 
 
-def reflect(known: Known, prompt: Prompt) -> Reply:
-    """The set-aside paths that lead on from a topic from which none that is followed does."""
+def reflect(known: Known, prompt: Prompt) -> GoldReply:
+    """The set-aside paths that lead to an answer, from topics without such a followed path."""
     on_the_way = {topic for topic in known.gold.topics if leading(known, prompt, "followed", [topic])}
-    return Reply({"revisit": leading(known, prompt, topics=set(known.gold.topics) - on_the_way)})
+    return GoldReply({"revisit": leading(known, prompt, topics=set(known.gold.topics) - on_the_way)})
 
 
 def _sufficient(known: Known, prompt: Prompt) -> bool:
@@ -78,7 +165,7 @@ def _sufficient(known: Known, prompt: Prompt) -> bool:
 
 
 def _goals(known: Known, named: Sequence[tuple[str, GoldPath]]) -> list[tuple[str, frozenset[int], int]]:
-    """What there is to find out along one gold path of each topic: in words, the nodes, after how many hops."""
+    """The sub-goals along one gold path per topic: text, nodes, and number of hops."""
     goals = []
     first = {path.topic: (name, path) for name, path in reversed(named)}
     for name, path in reversed(first.values()):
@@ -94,7 +181,7 @@ def _found(known: Known, facts: Sequence[str], nodes: frozenset[int]) -> str:
 
 
 def _names(known: Known, topic: int, lines: Sequence[str]) -> list[str]:
-    """The names by which a topic goes at the beginning of some paths."""
+    """The names of a topic at the start of some paths."""
     starts = dict.fromkeys(read_path(line).topic for line in lines)
     return [name for name in starts if known.is_called(name, [topic])]
 

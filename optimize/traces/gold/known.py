@@ -1,17 +1,19 @@
-"""What is known of a question's answer, in terms of the graph and in the words of prompts."""
+"""Known answers in terms of the graph and of prompts, and the right reply to a step."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from triplecheck.kg import Direction, Graph, IntArray
 from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.kg.types import Edge
-from triplecheck.lms.prompt import Prompt
+from triplecheck.lms.prompt import COMPLETED, HEADER, Prompt
+from triplecheck.lms.values import render
 from triplecheck.optimize.traces.gold_paths import GoldPath, follow
 from triplecheck.programs.subgraph import Hop, RelationNames, render_path
 from triplecheck.signatures.notation import clean, read_topic
@@ -22,16 +24,16 @@ _XSD = "http://www.w3.org/2001/XMLSchema#"
 
 @dataclass(frozen=True)
 class GoldQuestion:
-    """A question, and what is known of its answer in terms of the graph.
+    """A question and its answer in terms of the graph.
 
     Attributes:
-        question: as the prompt has it; a program may have mended its spelling.
+        question: as in the prompt, possibly with corrected spelling.
         topics: nodes that it is about.
         paths: that lead from them to the answers.
-        answers: nodes; empty where the answer is computed, or there is none.
-        computed: the answer as text, where it is no node.
-        documents: titles of the documents that hold it, where they are known.
-        mended: the question as its topics are spelt in the graph.
+        answers: nodes; empty if the answer is computed, or there is none.
+        computed: the answer as text, if it is not a node.
+        documents: titles of the documents with the answer, if known.
+        mended: the question with its topics spelt as in the graph.
     """
 
     question: str
@@ -44,11 +46,11 @@ class GoldQuestion:
 
 
 class Known:
-    """Looks up in a graph, and in prompts, what is known of one question.
+    """Finds the gold paths of one question in the graph and in prompts.
 
     Args:
         graph: that the question is about.
-        relations: vectors of its relations, where the program writes them by their nearest wording.
+        relations: vectors of its relations, if the program writes each by its nearest wording.
         gold: the question.
     """
 
@@ -61,15 +63,15 @@ class Known:
     # --- along the gold paths ------------------------------------------------------------------
     @cached_property
     def chains(self) -> dict[GoldPath, tuple[frozenset[int], ...]]:
-        """Of each gold path, by its number of hops from 0: the nodes there from which it leads to an answer.
+        """Per gold path, for each number of hops from 0: the nodes from which the path leads to an answer.
 
-        Where the answer is computed from what is at the end of a path, all of it.
+        If the answer is computed from the end of the path, all nodes.
         """
         return {path: self._chain(path) for path in self.gold.paths}
 
     @cached_property
     def measured(self) -> bool:
-        """Whether the paths go on from the answers to values by which they are compared."""
+        """Whether the paths continue from the answers to values that are compared."""
         if not self.gold.paths or not self.gold.answers:
             return False
         range_ = self.graph.schema(self.gold.paths[0].hops[-1].relation).range
@@ -77,7 +79,7 @@ class Known:
         return not ends_in_answers and bool(range_) and range_[0][0].startswith(_XSD)
 
     def alone(self, path: GoldPath) -> bool:
-        """Whether a path leads to the answers and to nothing else, so that no other condition is needed."""
+        """Whether a path leads only to the answers, so no other condition is needed."""
         ends = set(self._reached(path)[-1].tolist())
         return bool(self.gold.answers) and ends - set(self.gold.topics) <= self.gold.answers
 
@@ -108,11 +110,11 @@ class Known:
 
     # --- in the words of prompts ---------------------------------------------------------------
     def starts(self, prompt: Prompt) -> list[tuple[str, GoldPath]]:
-        """The gold paths, each with a name by which its topic goes in a prompt."""
+        """The gold paths, each with a name of its topic in a prompt."""
         return [(name, path) for path in self.gold.paths for name in self.called(path.topic, prompt)]
 
     def called(self, node: int, prompt: Prompt) -> list[str]:
-        """The names by which a node may go in a prompt: as written there, also with what tells homonyms apart."""
+        """The names of a node among the topics of a prompt."""
         names = (read_topic(line).name for line in prompt.items("topics"))
         return [name for name in names if self.is_called(name, [node])]
 
@@ -135,7 +137,7 @@ class Known:
 
 
 def _without_notes(text: str) -> set[str]:
-    """A name, and what is left of it without brackets at its end: those may tell it from others of the name."""
+    """A name, and its prefixes without the notes that tell homonyms apart."""
     starts = [at for at in range(len(text)) if text.startswith(" (", at)]
     return {text, *(text[:at] for at in starts)}
 
@@ -145,3 +147,34 @@ def _edges(graph: Graph, starts: Sequence[int], hop: Hop, ends: Collection[int])
     for head, tail in zip(found.heads.tolist(), found.tails.tolist(), strict=True):
         if (tail if hop.direction is Direction.OUT else head) in ends:
             yield head, hop.relation, tail
+
+
+@dataclass(frozen=True)
+class GoldReply:
+    """A right reply.
+
+    Attributes:
+        outputs: by output field.
+        taught: whether it follows from the prompt alone, so it can be a training row. A passage written from the graph
+            does not: a student would learn to make things up.
+    """
+
+    outputs: Mapping[str, Any]
+    taught: bool = True
+
+    @property
+    def text(self) -> str:
+        """As a model would write it."""
+        sections = (f"{HEADER.format(name=name)}\n{_written(value)}" for name, value in self.outputs.items())
+        return "\n\n".join([*sections, f"{COMPLETED}\n"])
+
+
+Solver = Callable[[Known, Prompt], GoldReply | None]
+"""Computes the right reply to a prompt about a known question; None if it cannot be computed."""
+
+
+def _written(value: Any) -> str:
+    kind: Any = type(value)
+    if isinstance(value, list):
+        kind = list[type(value[0])] if value else list[str]  # type: ignore[misc]  # a type that is known at run time
+    return render(kind, value)

@@ -1,12 +1,11 @@
-"""Patterns: the gold paths as triple patterns over unknowns, and right answers told from other candidates."""
+"""Patterns: the gold paths as triple patterns, and scores that separate right answers from other candidates."""
 
 from __future__ import annotations
 
 from triplecheck.kg import Direction, Name, Pattern, Variable
 from triplecheck.lms.prompt import Prompt
-from triplecheck.optimize.traces.gold.known import Known
-from triplecheck.optimize.traces.gold.planning import named_topics
-from triplecheck.optimize.traces.gold.reply import Reply
+from triplecheck.optimize.traces.gold.exploration import named_topics
+from triplecheck.optimize.traces.gold.known import GoldReply, Known
 from triplecheck.optimize.traces.gold_paths import GoldPath
 from triplecheck.programs.triplets import write_triplet
 from triplecheck.signatures.notation import clean, is_relation, read_relation
@@ -15,36 +14,36 @@ _TARGET, _BETWEEN, _VALUE = "x", "y", "v"
 _RIGHT, _WRONG = "1 fits", "0 no"
 
 
-def write_triplets(known: Known, prompt: Prompt) -> Reply:
+def write_triplets(known: Known, prompt: Prompt) -> GoldReply:
     """The patterns of the gold paths."""
     lines, told = _patterns(known, prompt)
-    return Reply({"triplets": lines, "answer": f"?{_TARGET}"}, taught=told)
+    return GoldReply({"triplets": lines, "answer": f"?{_TARGET}"}, taught=told)
 
 
-def revise_triplets(known: Known, prompt: Prompt) -> Reply:
-    """The same, whatever failed before."""
+def revise_triplets(known: Known, prompt: Prompt) -> GoldReply:
+    """The patterns of the gold paths, whatever failed before."""
     lines, told = _patterns(known, prompt)
-    return Reply({"revised": lines, "answer": f"?{_TARGET}"}, taught=told)
+    return GoldReply({"revised": lines, "answer": f"?{_TARGET}"}, taught=told)
 
 
-def score_candidates(known: Known, prompt: Prompt) -> Reply:
+def score_candidates(known: Known, prompt: Prompt) -> GoldReply:
     """1 for the right answers, 0 for the others."""
     lines = prompt.items("candidates")
     right = [_is_right(known, line) for line in lines]
     verdicts = [f"{number}: {_verdict(one)}" for number, one in enumerate(right, 1)]
-    return Reply({"verdicts": verdicts}, taught=_told_apart(known, lines, right))
+    return GoldReply({"verdicts": verdicts}, taught=_told_apart(known, lines, right))
 
 
-def score_candidate(known: Known, prompt: Prompt) -> Reply:
+def score_candidate(known: Known, prompt: Prompt) -> GoldReply:
     """The same for one candidate."""
     score, _, reason = _verdict(_is_right(known, prompt.text("candidate"))).partition(" ")
-    return Reply({"score": float(score), "reason": reason})
+    return GoldReply({"score": float(score), "reason": reason})
 
 
 def _patterns(known: Known, prompt: Prompt) -> tuple[list[str], bool]:
-    """The patterns, and whether they can be read off the prompt: it must list all of their relations.
+    """The patterns, and whether they follow from the prompt: it must list all of their relations.
 
-    There are none where no path is known, or where what is asked for stands in the question (which of two).
+    There are none if no path is known, or if the question names the answer (which of two).
     """
     paths: dict[int, GoldPath] = {}
     for path in known.gold.paths:
@@ -66,7 +65,7 @@ def _patterns(known: Known, prompt: Prompt) -> tuple[list[str], bool]:
 
 
 def _ends(known: Known, path: GoldPath, name: str, taken: int) -> list[Name | Variable]:
-    """What stands between the hops of a path: its topic, unknowns of its own, and the one that is asked for."""
+    """The nodes of a path: its topic, unknowns, and the unknown that is asked for."""
     between: list[Name | Variable] = [Variable(f"{_BETWEEN}{taken + i}") for i in range(1, len(path.hops))]
     if known.measured:
         return [Name(name), *between[:-1], Variable(_TARGET), Variable(_VALUE)]
@@ -79,7 +78,7 @@ def _is_right(known: Known, candidate: str) -> bool:
 
 
 def _told_apart(known: Known, lines: list[str], right: list[bool]) -> bool:
-    """Whether the names of the candidates tell the right ones from others: there may be homonyms of an answer."""
+    """Whether names identify the right candidates; homonyms of an answer make that impossible."""
     return sum(right) <= len(known.gold.answers) and (known.gold.computed is None) and bool(lines)
 
 

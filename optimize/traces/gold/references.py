@@ -1,7 +1,7 @@
-"""Answering with references: what passages state of the gold paths, what they leave open, and the answer in them.
+"""Answering with references: the parts of the gold paths that passages state or leave open, and the answer.
 
-Nothing is answered from memory. Passages are written of what the graph says, so that a program has something
-to check and to read; no prompt holds that, so they are not for learning.
+Nothing is answered from memory. Passages are written from the graph, so that a program has something to check and
+read; they do not follow from the prompt, so they are not for training.
 """
 
 from __future__ import annotations
@@ -9,75 +9,147 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from triplecheck.evals.configuration import digest
+from triplecheck.evals.gold import Names
 from triplecheck.kg import Direction, Graph, normalize
 from triplecheck.kg.types import Edge
 from triplecheck.lms.prompt import Prompt
-from triplecheck.optimize.traces.gold.known import Known
-from triplecheck.optimize.traces.gold.reply import Reply
-from triplecheck.optimize.traces.gold.sentences import edges_in, named_nodes, question_for, sentence, stated, triple
+from triplecheck.optimize.synth.clauses import noun_phrase, predicate
+from triplecheck.optimize.synth.wh import questions
+from triplecheck.optimize.synth.wordings import End, EndKind, Kind, Wording, end_of, read_wording
+from triplecheck.optimize.traces.gold.known import GoldReply, Known
 from triplecheck.programs.subgraph import Hop
 from triplecheck.signatures.notation import clean, write_triple
 
-Names = Callable[[str], Iterable[int]]
+_THING = End(EndKind.UNKNOWN)
+_SEARCHED = 200  # edges per (node, relation, direction) that are searched for a sentence
+
+
+def sentence(graph: Graph, edge: Edge) -> str:
+    """An edge as a sentence: "Alien was directed by Ridley Scott.", "The place of birth of Kant is Königsberg."."""
+    head, relation, tail = edge
+    subject, end = clean(graph.label(head)), clean(graph.label(tail))
+    wording = _wording(graph, relation)
+    said = predicate(wording, Direction.IN, end) if wording.kind is not Kind.NOUN else None
+    told = f"{subject} {said}" if said else f"{noun_phrase(wording, Direction.OUT, subject, _THING)} is {end}"
+    return f"{told[0].upper()}{told[1:]}."
+
+
+def triple(graph: Graph, edge: Edge) -> tuple[str, str, str]:
+    """An edge as a triple extracted from its sentence."""
+    head, relation, tail = edge
+    return clean(graph.label(head)), clean(graph.relation(relation).label), clean(graph.label(tail))
+
+
+def question_for(graph: Graph, node: int, hop: Hop, ends: Sequence[int]) -> str:
+    """The question for the ends of a relation from a node."""
+    name, wording = clean(graph.label(node)), _wording(graph, hop.relation)
+    asked = questions(wording, hop.direction, name, end_of(graph, ends, hop.relation, hop.direction))
+    return asked[0] if asked else f"What has {name} as {wording.text}?"
+
+
+def stated(graph: Graph, text: str, edges: Iterable[Edge]) -> tuple[list[Edge], bool]:
+    """The edges that a text states, in its order, and whether it states nothing else.
+
+    Args:
+        graph: of the edges.
+        text: a passage, or a reply with its answer at the end.
+        edges: that it may state.
+    """
+    found = {edge: at for edge in edges if (at := text.find(sentence(graph, edge))) >= 0}
+    left = text
+    for edge in sorted(found, key=lambda edge: -len(sentence(graph, edge))):
+        left = left.replace(sentence(graph, edge), "")
+    left, _, _ = left.partition("The answer is ")
+    return sorted(found, key=lambda edge: (found[edge], edge)), not left.strip()
+
+
+def edges_in(graph: Graph, text: str, nodes: Iterable[int]) -> list[Edge]:
+    """The edges at some nodes whose other end a text names."""
+    found: dict[Edge, None] = {}
+    for node in nodes:
+        edges = graph.expand([node], None, None, _SEARCHED)
+        columns = zip(edges.heads.tolist(), edges.relations.tolist(), edges.tails.tolist(), strict=True)
+        rows = [(head, relation, tail) for head, relation, tail in columns]
+        others = graph.labels([tail if head == node else head for head, _, tail in rows]) if rows else []
+        found |= {edge: None for edge, label in zip(rows, others, strict=True) if clean(label) in text}
+    return list(found)
+
+
+def named_nodes(lines: Iterable[str], names: Callable[[str], Iterable[int]]) -> list[int]:
+    """The nodes that the lines of a prompt name: "label", or "label: description"."""
+    nodes: dict[int, None] = {}
+    for line in lines:
+        ends = [at for at in range(len(line)) if line.startswith(": ", at)]
+        texts = (line, *(line[:at] for at in ends))
+        nodes |= dict.fromkeys(next((found for text in texts if (found := list(names(text)))), []))
+    return list(nodes)
+
+
+def _wording(graph: Graph, relation: int) -> Wording:
+    label = clean(graph.relation(relation).label)
+    return read_wording(label) or Wording(Kind.NOUN, label)
+
 
 _NONE = "none"
-_MOST_TOLD = 6  # sentences of a passage or of an explanation, so that a reply is not cut
+_MOST_TOLD = 6  # sentences of a passage or explanation, so that replies are not truncated
 _BESIDE = 3  # sentences of a passage that does not help
 _FETCHED = 50  # edges per (node, relation, direction)
 
 
 # --- answers -------------------------------------------------------------------------------------
-def answer_from_memory(*_: object) -> Reply:
-    """None: what the prompt does not say is not known."""
-    return Reply({"reasoning": "Without facts this cannot be told.", "answers": []})
+def answer_from_memory(*_: object) -> GoldReply:
+    """No answer: nothing is known beyond the prompt."""
+    return GoldReply({"reasoning": "Without facts this cannot be told.", "answers": []})
 
 
-def judge_knowledge(*_: object) -> Reply:
-    """Not known, for the same reason."""
-    return Reply({"known": False})
+def judge_knowledge(*_: object) -> GoldReply:
+    """Not known: nothing is known beyond the prompt."""
+    return GoldReply({"known": False})
 
 
-def answer_with_references(known: Known, prompt: Prompt) -> Reply:
-    """What the references state of the gold paths, and the answer if that leads to it."""
+def answer_with_references(known: Known, prompt: Prompt) -> GoldReply:
+    """The sentences of the references on the gold paths, and the answer if they lead to it."""
     told = _explained(known, prompt)
     if told is None:
-        return Reply({"reasoning": "The references do not tell.", "answer": _NONE})
-    return Reply({"reasoning": told, "answer": _answer(known)})
+        return GoldReply({"reasoning": "The references do not tell.", "answer": _NONE})
+    return GoldReply({"reasoning": told, "answer": _answer(known)})
 
 
-def answer_from_references(known: Known, prompt: Prompt) -> Reply:
-    """The same without explanation."""
-    return Reply({"answer": _NONE if _explained(known, prompt) is None else _answer(known)})
+def answer_from_references(known: Known, prompt: Prompt) -> GoldReply:
+    """The answer without explanation."""
+    return GoldReply({"answer": _NONE if _explained(known, prompt) is None else _answer(known)})
 
 
-def next_question(known: Known, prompt: Prompt) -> Reply:
-    """The question for the first hop of a gold path that no reference states; the given one where none is missing."""
+def next_question(known: Known, prompt: Prompt) -> GoldReply:
+    """The question for the first hop of a gold path that no reference states; the given question if none is missing."""
     for path in known.gold.paths:
         for hop, edges in zip(path.hops, known.edges(path), strict=True):
             missing = [edge for edge in edges if not _is_stated(known.graph, prompt.items("references"), edge)]
             if missing:
                 near, ends = _asked_of(missing, hop)
-                return Reply({"next_question": question_for(known.graph, near, hop, ends)}, taught=hop != path.hops[0])
-    return Reply({"next_question": known.gold.mended}, taught=False)
+                return GoldReply(
+                    {"next_question": question_for(known.graph, near, hop, ends)}, taught=hop != path.hops[0]
+                )
+    return GoldReply({"next_question": known.gold.mended}, taught=False)
 
 
 # --- passages ------------------------------------------------------------------------------------
-def write_passage(known: Known, prompt: Prompt) -> Reply:
-    """What the graph says on the gold paths; what else it says, where related entities are given."""
+def write_passage(known: Known, prompt: Prompt) -> GoldReply:
+    """Sentences on the gold paths; if related entities are given, other sentences about the topics."""
     given = bool(prompt.items("entities"))
-    return Reply({"passage": _beside(known) if given else _on_the_way(known)}, taught=False)
+    return GoldReply({"passage": _beside(known) if given else _on_the_way(known)}, taught=False)
 
 
-def write_passages(known: Known, _: Prompt) -> Reply:
-    """One passage that helps, and one that does not; which comes first is not to be guessed from the place."""
+def write_passages(known: Known, _: Prompt) -> GoldReply:
+    """One passage that helps and one that does not, in pseudo-random order."""
     passages = [_on_the_way(known), _beside(known)]
     if digest(known.gold.question)[0] in "01234567":
         passages.reverse()
-    return Reply({"passage": passages[0], "passage_with_entities": passages[1]}, taught=False)
+    return GoldReply({"passage": passages[0], "passage_with_entities": passages[1]}, taught=False)
 
 
 def passage_for(graph: Graph, prompt: Prompt, names: Names) -> str:
-    """What answers a question for one hop, as `next_question` writes it."""
+    """The answer to a question for one hop, as `next_question` writes it."""
     question = prompt.text("question")
     for node in named_nodes(prompt.items("entities"), names):
         for count in graph.relation_counts([node]):
@@ -90,29 +162,29 @@ def passage_for(graph: Graph, prompt: Prompt, names: Names) -> str:
 
 
 # --- checks --------------------------------------------------------------------------------------
-def judge_passage(known: Known, prompt: Prompt) -> Reply:
+def judge_passage(known: Known, prompt: Prompt) -> GoldReply:
     """Whether the passage helps."""
-    return Reply({"helps": _helps(known, prompt.text("passage"))})
+    return GoldReply({"helps": _helps(known, prompt.text("passage"))})
 
 
-def select_passages(known: Known, prompt: Prompt) -> Reply:
+def select_passages(known: Known, prompt: Prompt) -> GoldReply:
     """The passages that help."""
-    return Reply({"useful": _useful(known, prompt)})
+    return GoldReply({"useful": _useful(known, prompt)})
 
 
-def check_passages(known: Known, prompt: Prompt) -> Reply:
-    """The passages that help, and what they state; not for learning where they state more than can be told."""
+def check_passages(known: Known, prompt: Prompt) -> GoldReply:
+    """The passages that help, and their triples; not for training if they state more than the gold paths."""
     useful, texts = _useful(known, prompt), prompt.items("passages")
     edges = _edges(known)
     found = {number: stated(known.graph, texts[number - 1], edges) for number in useful}
     lines = [write_triple(triple(known.graph, edge), number) for number, (of, _) in found.items() for edge in of]
-    return Reply(
+    return GoldReply(
         {"useful": useful, "triples": list(dict.fromkeys(lines))}, taught=all(whole for _, whole in found.values())
     )
 
 
-def extract_triples(graph: Graph, prompt: Prompt, names: Names) -> Reply:
-    """What texts state that were written of edges; of others the edges of the graph between names in them."""
+def extract_triples(graph: Graph, prompt: Prompt, names: Names) -> GoldReply:
+    """The edges that texts were written from; of other texts, the edges between the names in them."""
     nodes = named_nodes(prompt.items("entities"), names)
     lines, taught = [], True
     for number, text in enumerate(prompt.items("texts"), 1):
@@ -120,7 +192,7 @@ def extract_triples(graph: Graph, prompt: Prompt, names: Names) -> Reply:
         found, whole = stated(graph, text, may_be)
         taught &= whole
         lines += [write_triple(triple(graph, edge), number) for edge in (found if whole else may_be[:_MOST_TOLD])]
-    return Reply({"triples": list(dict.fromkeys(lines))}, taught=taught)
+    return GoldReply({"triples": list(dict.fromkeys(lines))}, taught=taught)
 
 
 def _useful(known: Known, prompt: Prompt) -> list[int]:
@@ -128,7 +200,7 @@ def _useful(known: Known, prompt: Prompt) -> list[int]:
 
 
 def _helps(known: Known, passage: str) -> bool:
-    """Whether a passage states a part of a gold path; else whether it is a gold document, or names an answer."""
+    """Whether a passage states a part of a gold path, is a gold document, or names an answer."""
     if stated(known.graph, passage, _edges(known))[0]:
         return True
     words = f" {normalize(passage)} "
@@ -139,7 +211,7 @@ def _helps(known: Known, passage: str) -> bool:
 
 # --- what there is to tell -----------------------------------------------------------------------
 def _explained(known: Known, prompt: Prompt) -> str | None:
-    """The sentences that lead to the answer; None where the references do not state all of them."""
+    """The sentences that lead to the answer; None if the references do not state all of them."""
     edges = _edges(known)
     references = prompt.items("references")
     if not (known.gold.answers or known.gold.computed):
@@ -156,9 +228,9 @@ def _answer(known: Known) -> str:
 
 
 def _on_the_way(known: Known) -> str:
-    """The hops of the gold paths but for the last one of several, as if that were looked up later.
+    """Sentences for the hops of the gold paths, without the last hop of longer paths: that is looked up later.
 
-    Of what is compared all of it: no one question asks for the values of several.
+    For comparisons all hops: one question cannot ask for several values.
     """
     later = 0 if known.measured else 1
     hops = [of for path in known.gold.paths for of in known.edges(path)[: max(1, len(path.hops) - later)]]
@@ -167,7 +239,7 @@ def _on_the_way(known: Known) -> str:
 
 
 def _beside(known: Known) -> str:
-    """What else there is of the topics: one edge of each of the first relations that are on no gold path."""
+    """Other sentences about the topics: one edge of each of the first relations that are on no gold path."""
     graph, told = known.graph, []
     on_paths = {hop.relation for path in known.gold.paths for hop in path.hops}
     for node in known.gold.topics:
@@ -192,7 +264,7 @@ def _is_stated(graph: Graph, references: Sequence[str], edge: Edge) -> bool:
 
 
 def _asked_of(edges: Sequence[Edge], hop: Hop) -> tuple[int, list[int]]:
-    """The first node from which a hop leads on along some edges, and where it leads to from there."""
+    """The first start node of a hop among some edges, and its ends."""
     out = hop.direction is Direction.OUT
     near = edges[0][0] if out else edges[0][2]
     return near, [(t if out else h) for h, _, t in edges if (h if out else t) == near]

@@ -1,0 +1,195 @@
+"""Metrics of retrieval steps: topics, pruning, relevance, sufficiency, and further questions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from triplecheck.kg import normalize
+from triplecheck.optimize.metrics.case import (
+    Case,
+    StepCall,
+    StepMetric,
+    StepScore,
+    is_written,
+    leads_on,
+    listed,
+    overlap,
+)
+from triplecheck.programs.fourstepfocus.rerank import read_verdicts
+from triplecheck.signatures.notation import read_fact, read_path
+
+_MEANT = 3
+"""Candidates per name."""
+
+
+def names_topics(output: str) -> StepMetric:
+    """F1 of the names in a field against the gold topics, as the linker resolves them."""
+
+    def score(call: StepCall, case: Case) -> StepScore | None:
+        if not case.gold.topics:
+            return None
+        names = list(dict.fromkeys(str(name) for name in call.outputs.get(output) or () if str(name).strip()))
+        meant = {name: [c.node for c in case.sources.linker.candidates(name, None, _MEANT)] for name in names}
+        missing = [topic for topic in case.gold.topics if not any(topic & set(nodes) for nodes in meant.values())]
+        needless = [name for name, nodes in meant.items() if not case.topics & set(nodes)]
+        right = len(case.gold.topics) - len(missing)
+        f1 = 2 * right / (right + len(needless) + len(case.gold.topics))
+        unlinked = [f"{name!r}" for name in needless if not meant[name]]
+        wrong = [f"{name!r} (linked to {case.graph.label(meant[name][0])})" for name in needless if meant[name]]
+        return StepScore(
+            f1,
+            listed(
+                "The question is about these, and they were not named",
+                [_topic_labels(case, topic) for topic in missing],
+            )
+            + listed("Named, but not what the question starts from", wrong)
+            + listed("Named, but nothing in the graph is called so", unlinked)
+            or "The topics were named rightly. ",
+        )
+
+    return score
+
+
+def _topic_labels(case: Case, topic: frozenset[int]) -> str:
+    return case.graph.label(min(topic)) if topic else "a topic that is not in the graph"
+
+
+_BETA = 2.0
+"""Recall weighs more: a dropped path is lost, a needless one only costs tokens."""
+
+
+def keeps_paths(output: str, offered: str = "paths") -> StepMetric:
+    """F2 of the numbers in a field against the paths that lead on to the answer."""
+
+    def is_right(case: Case, line: str) -> bool:
+        written = read_path(line).hops
+        return any(leads_on(case.graph, written, path) for path in case.paths)
+
+    return _keeps(output, offered, is_right, "relation")
+
+
+def keeps_facts(output: str, offered: str = "facts") -> StepMetric:
+    """F2 of the numbers in a field against the facts whose relation lies on a gold path."""
+
+    def is_right(case: Case, line: str) -> bool:
+        fact = read_fact(line)
+        return fact is not None and any(is_written(case.graph, hop, fact.hop) for path in case.paths for hop in path)
+
+    return _keeps(output, offered, is_right, "fact")
+
+
+def _keeps(output: str, offered: str, is_right: Callable[[Case, str], bool], what: str) -> StepMetric:
+    def score(call: StepCall, case: Case) -> StepScore | None:
+        lines = [str(line) for line in call.inputs.get(offered) or ()]
+        wanted = {number for number, line in enumerate(lines, 1) if is_right(case, line)}
+        if not wanted:
+            return None  # no right item was offered, or it is unknown: not the fault of this step
+        kept = {int(number) for number in call.outputs.get(output) or ()}
+        dropped = [lines[number - 1] for number in sorted(wanted - kept)]
+        needless = [lines[number - 1] for number in sorted(kept - wanted) if 0 < number <= len(lines)]
+        invented = [str(number) for number in sorted(kept) if not 0 < number <= len(lines)]
+        return StepScore(
+            overlap(kept, wanted, _BETA),
+            listed(f"Dropped a {what} that leads to the answer", dropped)
+            + listed(f"Kept a {what} that does not lead there", needless)
+            + listed("Kept numbers that were not on offer", invented)
+            or "Exactly what leads to the answer was kept. ",
+        )
+
+    return score
+
+
+_LEAST_SCORE = 0.5
+"""Least score of a candidate that counts as an answer."""
+
+
+def helps(case: Case, passage: str) -> bool:
+    """Whether a passage is a gold document; if those are unknown, whether it names an answer."""
+    titles = [normalize(title) for title in case.question.documents]
+    if titles:
+        words = f" {normalize(passage)} "
+        return any(f" {title} " in words for title in titles if title)
+    return case.names_answer(passage)
+
+
+def selects_passages(output: str, offered: str = "passages") -> StepMetric:
+    """F1 of the numbers in a field against the passages that help."""
+
+    def score(call: StepCall, case: Case) -> StepScore | None:
+        if not case.gold.answers:
+            return None
+        passages = [str(passage) for passage in call.inputs.get(offered) or ()]
+        wanted = {number for number, passage in enumerate(passages, 1) if helps(case, passage)}
+        chosen = {int(number) for number in call.outputs.get(output) or ()}
+        return StepScore(
+            overlap(chosen, wanted),
+            listed("Left out, though it helps", [passages[number - 1][:200] for number in sorted(wanted - chosen)])
+            + listed("Taken, though it does not help", [str(number) for number in sorted(chosen - wanted)])
+            or "The right passages were selected. ",
+        )
+
+    return score
+
+
+def judges_passage(call: StepCall, case: Case) -> StepScore | None:
+    """1 if the judgement of one passage is right."""
+    if not case.gold.answers:
+        return None
+    right = helps(case, str(call.inputs.get("passage", "")))
+    said = bool(call.outputs.get("helps"))
+    return StepScore(float(said is right), f"The passage {'helps' if right else 'does not help'}. ")
+
+
+def judges_sufficiency(call: StepCall, case: Case) -> StepScore | None:
+    """1 if the facts were judged sufficient and name an answer, or insufficient and name none."""
+    if not case.gold.answers or case.question.computed:
+        return None
+    right = any(case.names_answer(str(fact)) for fact in call.inputs.get("facts") or ())
+    said = bool(call.outputs.get("sufficient"))
+    return StepScore(float(said is right), f"The facts {'hold' if right else 'do not hold'} the answer. ")
+
+
+def scores_candidate(call: StepCall, case: Case) -> StepScore | None:
+    """1 minus the distance of a candidate's score from 1 for a right answer, or from 0 for another."""
+    if not case.gold.answers:
+        return None
+    right = case.names_answer(_first_line(str(call.inputs.get("candidate") or "")))
+    given = min(1.0, max(0.0, float(call.outputs.get("score") or 0.0)))
+    return StepScore(1 - abs(float(right) - given), f"The candidate is {'' if right else 'not '}a right answer. ")
+
+
+def scores_candidates(call: StepCall, case: Case) -> StepScore | None:
+    """F1 of the candidates with a score of at least 0.5 against the right answers."""
+    candidates = [str(text) for text in call.inputs.get("candidates") or ()]
+    wanted = {n for n, text in enumerate(candidates, 1) if case.names_answer(_first_line(text))}
+    if not wanted:
+        return None
+    verdicts = read_verdicts(call.outputs.get("verdicts") or (), len(candidates))
+    chosen = {number for number, score in verdicts.items() if score.value is not None and score.value >= _LEAST_SCORE}
+    return StepScore(
+        overlap(chosen, wanted),
+        listed("A right answer was scored low", [_first_line(candidates[n - 1]) for n in sorted(wanted - chosen)])
+        + listed("A wrong one was scored high", [_first_line(candidates[n - 1]) for n in sorted(chosen - wanted)])
+        or "The candidates were told apart. ",
+    )
+
+
+def _first_line(candidate: str) -> str:
+    """The first line of a candidate is its name."""
+    return candidate.partition("\n")[0]
+
+
+def asks_further(output: str) -> StepMetric:
+    """1 if a search for the text of a field finds a right answer (`Case.found_by`)."""
+
+    def score(call: StepCall, case: Case) -> StepScore | None:
+        if not case.gold.answers or case.question.computed:
+            return None
+        query = str(call.outputs.get(output) or "").strip()
+        if not query:
+            return StepScore(0.0, "Nothing was asked. ")
+        if case.found_by(query):
+            return StepScore(1.0, "What was asked for leads to the answer. ")
+        return StepScore(0.0, f"Looking up {query!r} does not find the answer. ")
+
+    return score

@@ -1,0 +1,92 @@
+"""What a step is: a signature that is known by its class, with hints for decoding on its fields.
+
+    class SelectPaths(Step):
+        "Select the paths that may lead to what the question asks for."
+
+        paths: list[str] = dspy.InputField()
+        keep: Annotated[list[int], Numbers("paths")] = dspy.OutputField()
+
+Tables of what an engine, a metric or a generator of traces does with a step have the class as their key. A changed
+copy of a step (`with_instructions`, `load_state` ...) is a subclass of it, so `step_of` finds the class.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import dspy
+from dspy.signatures.signature import SignatureMeta
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Of a field of integers: numbers of the items of an input list, from 1."""
+
+    of: str
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedFrom:
+    """Of a field of texts: copied from the items that an earlier field of `Numbers` names.
+
+    Attributes:
+        cited: the field of numbers.
+        besides: what else may be written.
+    """
+
+    cited: str
+    besides: tuple[str, ...] = ()
+
+
+class Step(dspy.Signature):
+    """One LLM step."""
+
+    @classmethod
+    def with_instructions(cls, instructions: str) -> type[Step]:
+        """The same step with another instruction."""
+        return _changed(cls, instructions, {})
+
+    @classmethod
+    def append_instructions(cls, instructions: str) -> type[Step]:
+        """The same step with more behind its instruction."""
+        return _changed(cls, f"{cls.instructions}\n\n{instructions}", {})
+
+    @classmethod
+    def with_updated_fields(cls, name: str, type_: Any = None, **extra: Any) -> type[Step]:
+        """The same step with other words, or another type, for one field."""
+        return _changed(cls, cls.instructions, {name: extra}, {} if type_ is None else {name: type_})
+
+    @classmethod
+    def load_state(cls, state: Mapping[str, Any]) -> type[Step]:
+        """The same step with the instruction and field descriptions that `dump_state` gave."""
+        fields = {
+            name: {"prefix": saved["prefix"], "desc": saved["description"]}
+            for name, saved in zip(cls.fields, state["fields"], strict=False)
+        }
+        return _changed(cls, state["instructions"], fields)
+
+
+def step_of(signature: type[dspy.Signature]) -> type[Step] | None:
+    """The step that a signature is, or was made from by changing its words; None for a signature of another kind."""
+    return next((one for one in signature.__mro__ if Step in one.__bases__), None)
+
+
+def hint_of(step: type[Step], field: str) -> Numbers | CopiedFrom | None:
+    """The hint on an output field of a step."""
+    hints = (one for one in step.output_fields[field].metadata if isinstance(one, Numbers | CopiedFrom))
+    return next(hints, None)
+
+
+def _changed(
+    step: type[Step], instructions: str, extra: Mapping[str, Mapping[str, Any]], types: Mapping[str, Any] | None = None
+) -> type[Step]:
+    fields = copy.deepcopy(step.fields)
+    for name, values in extra.items():
+        fields[name].json_schema_extra = {**fields[name].json_schema_extra, **values}
+    annotations = {name: field.annotation for name, field in fields.items()} | dict(types or {})
+    same = {"__doc__": instructions, "__module__": step.__module__, "__qualname__": step.__qualname__}
+    changed: type[Step] = SignatureMeta(step.__name__, (step,), {**same, "__annotations__": annotations, **fields})
+    return changed
