@@ -46,7 +46,7 @@ ProgramOptions = Annotated[
     typer.Option(
         "--option",
         metavar="NAME=VALUE",
-        help="A further argument of the program, such as `filtering=none` or `bounds.values=50`. Repeatable.",
+        help="A further argument of the program, such as `filtering=none` or `limits.values=50`. Repeatable.",
     ),
 ]
 BundleOption = Annotated[
