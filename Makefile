@@ -79,7 +79,7 @@ plausibility: install
 # What is measured on is kept out of what is learnt from.
 BUNDLED := kg/bundled/questions
 KINDS := one two conjunction count comparison superlative unanswerable
-SHORT := --option bounds.tokens=300 --option bounds.offered=20
+SHORT := --option limits.tokens=300 --option limits.offered=20
 
 GOLD := --pass gold --dev-share 0.05
 LEARN := --empty-share 0.1 --learning-rate 1e-3

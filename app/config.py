@@ -160,7 +160,7 @@ def parse_pairs(items: Iterable[str], where: str) -> dict[str, str]:
 
 
 def parse_options(items: Iterable[str], where: str = "--option") -> dict[str, Any]:
-    """`["filtering=none", "bounds.values=50"]` as nested values: TOML if they can be parsed, else text.
+    """`["filtering=none", "limits.values=50"]` as nested values: TOML if they can be parsed, else text.
 
     Raises:
         UserError: as `parse_pairs`.

@@ -144,7 +144,7 @@ class RunOptions(ModelOptions):
         list[str] | None,
         flag(
             "--option NAME=VALUE",
-            "Another option of the program, such as `filtering=none` or `bounds.values=50`; "
+            "Another option of the program, such as `filtering=none` or `limits.values=50`; "
             "`triplecheck programs` lists them. Repeatable.",
             MODEL,
         ),

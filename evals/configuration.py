@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass
@@ -58,12 +57,8 @@ def _counts(graph: Graph) -> dict[str, Any]:
 
 
 def switches(program: Program) -> dict[str, Any]:
-    """The constructor arguments of a program, apart from its sources, and `abstain_below`."""
-    takes = inspect.signature(type(program).__init__).parameters.values()
-    options = {option.name: option.default for option in takes if option.kind is option.KEYWORD_ONLY}
-    options |= {**program.given, "abstain_below": program.abstain_below}
-    # What it holds under an option's name says more: of None, what was taken in its place.
-    options |= {name: value for name, value in vars(program).items() if name in options}
+    """The options of a program, and `abstain_below`."""
+    options = {**vars(program.options), "abstain_below": program.abstain_below}
     return {name: plain(value) for name, value in sorted(options.items())}
 
 

@@ -26,7 +26,7 @@ from triplecheck.lms.resolve import language_model
 from triplecheck.optimize.bundle_models import carried_models, carry, weights_of
 from triplecheck.optimize.state import asked_for, state_of, steps_of, text_of, with_state
 from triplecheck.programs import Program, Sources, resolve_program
-from triplecheck.programs.options import make_program
+from triplecheck.programs.options import check_options, make_program, with_new_names
 
 FORMAT, VERSION = "triplecheck-bundle", 1
 _LIBRARIES = ("triplecheck", "dspy")
@@ -95,7 +95,11 @@ class Bundle:
         return notes + [f"the model {name} has changed since this was compiled" for name in changed]
 
     def _bare(self, sources: Sources, options: Mapping[str, Any]) -> Program:
-        return make_program(resolve_program(self.program_name), sources, {**self.options, **options})
+        program = resolve_program(self.program_name)
+        changed = dict(options)
+        below = {name: changed.pop(name) for name in ("abstain_below",) if name in changed}
+        compiled_with = with_new_names(program, self.options)
+        return make_program(program, sources, {**compiled_with, **check_options(program, changed), **below})
 
     def _check(self, bare: Program) -> None:
         now = {name: asked_for(step.signature) for name, step in steps_of(bare).items()}

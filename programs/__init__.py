@@ -1,24 +1,34 @@
 """The systems: each a DSPy program that reads like its paper, all behind one interface."""
 
-from triplecheck.programs.anchorrag import AnchorRAG
+from triplecheck.programs.anchorrag import AnchorRAG, AnchorRAGLimits, AnchorRAGOptions
 from triplecheck.programs.base import Program, Sources
-from triplecheck.programs.fourstepfocus import FourStepFocus
-from triplecheck.programs.kerag import KERAG, Bounds
-from triplecheck.programs.know3rag import Know3RAG
+from triplecheck.programs.fourstepfocus import FourStepFocus, FourStepFocusLimits, FourStepFocusOptions, Matching
+from triplecheck.programs.kerag import KERAG, KERAGLimits, KERAGOptions
+from triplecheck.programs.know3rag import Know3RAG, Know3RAGLimits, Know3RAGOptions
+from triplecheck.programs.options import ProgramOptions
 from triplecheck.programs.outcome import Outcome, replay, to_json
 from triplecheck.programs.registry import program_names, resolve_program
 
 __all__ = [
     "AnchorRAG",
-    "Bounds",
+    "AnchorRAGLimits",
+    "AnchorRAGOptions",
     "FourStepFocus",
+    "FourStepFocusLimits",
+    "FourStepFocusOptions",
     "KERAG",
+    "KERAGLimits",
+    "KERAGOptions",
     "Know3RAG",
+    "Know3RAGLimits",
+    "Know3RAGOptions",
+    "Matching",
     "Outcome",
     "Program",
-    "Sources",
     "program_names",
+    "ProgramOptions",
     "replay",
     "resolve_program",
+    "Sources",
     "to_json",
 ]

@@ -6,6 +6,7 @@ import functools
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import dspy
@@ -15,6 +16,7 @@ from triplecheck.kg.documents import DocumentStore
 from triplecheck.kg.patterns import SchemaNames
 from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.lms import ModelReplyError, Roles, session
+from triplecheck.programs.options import DEFAULT, ProgramOptions, check_options
 from triplecheck.programs.outcome import Outcome, prediction, proof_confidence
 from triplecheck.programs.steps import Answered, Step, Stopped, Trace, Wrote
 
@@ -29,16 +31,16 @@ Note = Callable[[Trace, dspy.Predict, dspy.Prediction], None]
 
 
 class Sources:
-    """What programs read from: a graph, a linker for it, and what else there is of the graph.
+    """What a program reads from: a graph, its linker, and the rest of the knowledge base if there is one.
 
-    Shared by all copies of a program: optimizers copy modules deeply, and a mapped graph must not be.
+    Copies of a program share it: optimizers copy modules deeply, and a memory-mapped graph must not be copied.
 
     Args:
         graph: the graph.
-        linker: finds text in it.
-        relations: vectors of its relations, where there are some.
-        knowledge_base: what graph and linker are from; without one there are no documents, and no
-            vectors of nodes.
+        linker: finds entities in text.
+        relations: vectors of the relations, if there are any.
+        knowledge_base: where graph and linker come from. Without it there are no documents, no embeddings and
+            no vectors of nodes.
     """
 
     def __init__(
@@ -54,13 +56,30 @@ class Sources:
         self.knowledge_base = knowledge_base
 
     @classmethod
-    def of(cls, knowledge_base: KnowledgeBase) -> Self:
-        """Everything that a knowledge base holds."""
-        return cls(knowledge_base.graph, knowledge_base.linker, knowledge_base.relation_vectors, knowledge_base)
+    def of(cls, given: Sources | KnowledgeBase | str | Path) -> Sources:
+        """Sources of a knowledge base; sources are returned unchanged.
+
+        Args:
+            given: a knowledge base, its directory, or `bundled`.
+
+        Raises:
+            UserError: anything else.
+            ReadError: the directory holds no knowledge base.
+        """
+        if isinstance(given, Sources):
+            return given
+        if isinstance(given, str | Path):
+            given = KnowledgeBase.open(given)
+        if not isinstance(given, KnowledgeBase):
+            raise UserError(
+                f"a program needs a KnowledgeBase, the path of one, 'bundled' or Sources, not {type(given).__name__}; "
+                "for a graph alone give Sources(graph, linker)"
+            )
+        return cls(given.graph, given.linker, given.relation_vectors, given)
 
     @property
     def documents(self) -> DocumentStore | None:
-        """The documents, where there are some."""
+        """The documents of the knowledge base, if it has any."""
         return None if self.knowledge_base is None else self.knowledge_base.documents
 
     @functools.cached_property
@@ -75,36 +94,47 @@ class Sources:
         return self
 
 
+AnySources = Sources | KnowledgeBase | str | Path
+"""What a program can be made of: see `Sources.of`."""
+
+
 class Program(dspy.Module):
     """A question answering system over one knowledge graph.
 
     `program(question=...)` returns a `dspy.Prediction` with `answer`, `answers`, `evidence`, `abstained`
-    and `reason`, `grounded`, `steps` and `usage`. Which models play which role is taken from the
-    surrounding `lms.session`; without one, the default engine plays all.
+    and `reason`, `grounded`, `confidence`, `steps` and `usage`. The surrounding `lms.session` says which model
+    has which role; without one, the default engine has all roles.
 
     Args:
-        sources: the graph and how to find things in it.
-        grounded_only: abstain rather than answer from a model's own knowledge.
+        sources: a knowledge base, its directory, `bundled`, or `Sources`.
+        preset: one of `presets`, or `default`.
+        options: fields of `Options`; each wins over the preset.
+
+    Raises:
+        UserError: no such preset or option, a value that an option cannot have, or no knowledge base.
     """
 
     name: ClassVar[str]
 
+    Options: ClassVar[type[ProgramOptions]] = ProgramOptions
+    """The record of its options."""
+
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    """Values of options by the name of the preset, beside `default`."""
+
+    renamed: ClassVar[Mapping[str, str]] = {}
+    """Former names of options, each with the name of today."""
+
+    options: ProgramOptions
+    """The options that it was made with, all of them."""
+
     abstain_below: float | None = None
-    """Give no answer whose confidence is below, or of which none is known; see `optimize.fit`. None: give all."""
+    """Abstain if the confidence is lower or not known; see `optimize.fit`. None: never."""
 
-    given: Mapping[str, Any]
-    """The options that it was made with, as far as they were named."""
-
-    def __new__(cls, *args: Any, **options: Any) -> Self:
-        """Note what it is made with: those who record a program or make it again elsewhere need to know."""
-        program: Self = super().__new__(cls)
-        program.given = options
-        return program
-
-    def __init__(self, sources: Sources, *, grounded_only: bool = False) -> None:
+    def __init__(self, sources: AnySources, *, preset: str = DEFAULT, **options: Any) -> None:
         super().__init__()
-        self.sources = sources
-        self.grounded_only = grounded_only
+        self.sources = Sources.of(sources)
+        self.options = self.Options(**check_options(type(self), {"preset": preset, **options}))
 
     @property
     def graph(self) -> Graph:

@@ -25,7 +25,7 @@ def recall_instead(
 ) -> Outcome:
     """The same where the graph gave no answer, for a reason; abstains where only grounded answers are wanted."""
     trace.add(Stopped(reason, detail))
-    return Outcome(abstained=reason) if program.grounded_only else recall(program, step, question, trace)
+    return Outcome(abstained=reason) if program.options.grounded_only else recall(program, step, question, trace)
 
 
 def from_memory(graph: Graph, linker: Linker, answers: Sequence[str], trace: Trace) -> Outcome:

@@ -19,7 +19,7 @@ _CHARACTERS_PER_TOKEN = 4
 _EXAMPLES_SHOWN = 3
 
 
-def further(graph: Graph, paths: Iterable[Path]) -> list[tuple[Path, int]]:
+def one_hop_paths(graph: Graph, paths: Iterable[Path]) -> list[tuple[Path, int]]:
     """Every path that goes one relation further, its ends still those before it, and the number of edges there."""
     offers = []
     for path in paths:
@@ -68,7 +68,7 @@ def fetch(
 
     Args:
         graph: where the edges are.
-        path: as `further` offers it.
+        path: as `one_hop_paths` offers it.
         subgraph: filled.
         label: the path in words, for the trace.
         trace: told what was fetched and what a bound cut off.
@@ -124,7 +124,7 @@ def estimated_tokens(line: str) -> int:
     return len(line) // _CHARACTERS_PER_TOKEN + 4
 
 
-def existing(what: str, numbers: Sequence[int], count: int, trace: Trace) -> list[int]:
+def valid_numbers(what: str, numbers: Sequence[int], count: int, trace: Trace) -> list[int]:
     """The numbers that a model may name, from 1 to `count`, each once; the trace is told of others."""
     found = [number for number in dict.fromkeys(numbers) if 1 <= number <= count]
     if len(found) < len(set(numbers)):

@@ -1,9 +1,8 @@
-"""Options of a program: its keyword arguments, checked against the types it asks for."""
+"""Options of a program: a frozen record, presets of its values, and the checks of what a user gives."""
 
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import typing
 from collections.abc import Mapping
 from typing import Any
@@ -11,19 +10,35 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from triplecheck.kg import UserError
-from triplecheck.programs.base import Program, Sources
 
+if typing.TYPE_CHECKING:
+    from triplecheck.programs.base import Program, Sources
+
+DEFAULT = "default"
+"""The preset that changes no option."""
+
+_PRESET = "preset"
 _THRESHOLD = "abstain_below"
 
 
+@dataclasses.dataclass(frozen=True)
+class ProgramOptions:
+    """Options of every program. A program with further options declares a subclass as `Program.Options`.
+
+    Attributes:
+        grounded_only: abstain rather than answer from a model's own knowledge.
+    """
+
+    grounded_only: bool = False
+
+
 def make_program(program: type[Program], sources: Sources, options: Mapping[str, Any]) -> Program:
-    """A program with these options, checked; `abstain_below`, which every program has, may be among them.
+    """A program with these options; `abstain_below`, an attribute of every program, may be among them.
 
     Raises:
-        UserError: as `check_options`.
+        UserError: see `check_options`.
     """
-    own = {name: value for name, value in options.items() if name != _THRESHOLD}
-    made = program(sources, **check_options(program, own))
+    made = program(sources, **{name: value for name, value in options.items() if name != _THRESHOLD})
     below = options.get(_THRESHOLD)
     if below is None or below == "none":
         return made
@@ -34,40 +49,74 @@ def make_program(program: type[Program], sources: Sources, options: Mapping[str,
 
 
 def check_options(program: type[Program], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of a program, converted to the types it asks for.
+    """The values of a preset and the options given beside it, converted to the types of `Program.Options`.
+
+    Args:
+        program: the class of the program.
+        options: by name; `preset` names one of `Program.presets`. An option given by name wins over the preset.
 
     Raises:
-        UserError: it takes no such argument, or not of this value.
+        UserError: no such preset, no such option, or a value that the option cannot have.
     """
-    hints = typing.get_type_hints(program.__init__)
-    known = [
-        name
-        for name, parameter in inspect.signature(program.__init__).parameters.items()
-        if parameter.kind is parameter.KEYWORD_ONLY
-    ]
-    shown = [name for name in known if name != "grounded_only"]
-    checked = {}
+    options = dict(options)
+    preset = options.pop(_PRESET, DEFAULT)
+    presets: dict[str, Mapping[str, Any]] = {DEFAULT: {}, **program.presets}
+    if not isinstance(preset, str) or preset not in presets:
+        raise UserError(f"the program {program.name!r} has no preset {preset!r}; there are {', '.join(presets)}")
+    merged = dict(presets[preset])
     for name, value in options.items():
-        if name not in known:
-            takes = f"its options are {', '.join(shown)}" if shown else "it has no options"
-            raise UserError(f"the program {program.name!r} has no option {name!r}; {takes}")
-        if value == "none" and type(None) in typing.get_args(hints[name]):
-            value = None  # a configuration in TOML has no other word for it
-        _refuse_unknown_fields(name, value, hints[name])
-        try:
-            checked[name] = TypeAdapter(hints[name]).validate_python(value)
-        except ValidationError as error:
-            reasons = "; ".join(dict.fromkeys(detail["msg"] for detail in error.errors()))
-            raise UserError(f"option {name!r} of {program.name!r} cannot be {value!r}: {reasons}") from None
-    return checked
+        of_preset = merged.get(name)
+        if isinstance(of_preset, Mapping) and isinstance(value, Mapping):
+            value = {**of_preset, **value}
+        merged[name] = value
+    return {name: _checked(program, name, value) for name, value in merged.items()}
 
 
-def _refuse_unknown_fields(name: str, value: Any, hint: Any) -> None:
-    """Pydantic leaves out what a dataclass does not know; a misspelt bound must not pass so."""
+def with_new_names(program: type[Program], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options that were saved under former names, under those of today (`Program.renamed`)."""
+    found: dict[str, Any] = {}
+    for name, value in options.items():
+        name = program.renamed.get(name, name)
+        if isinstance(value, Mapping):
+            within = f"{name}."
+            value = {program.renamed.get(within + k, k).removeprefix(within): v for k, v in value.items()}
+        found[name] = value
+    return found
+
+
+def _checked(program: type[Program], name: str, value: Any) -> Any:
+    hints = _types(program.Options)
+    if name in program.renamed:
+        raise UserError(f"option {name!r} of {program.name!r} is called {program.renamed[name]!r} now")
+    if name not in hints:
+        shown = [option for option in hints if option != "grounded_only"]
+        takes = f"its options are {', '.join(shown)}" if shown else "it has no options"
+        raise UserError(f"the program {program.name!r} has no option {name!r}; {takes}")
+    hint = hints[name]
+    if value == "none" and type(None) in typing.get_args(hint):
+        value = None  # a configuration in TOML has no other word for it
+    _refuse_unknown_fields(program, name, value, hint)
+    try:
+        return TypeAdapter(hint).validate_python(value)
+    except ValidationError as error:
+        reasons = "; ".join(dict.fromkeys(detail["msg"] for detail in error.errors()))
+        raise UserError(f"option {name!r} of {program.name!r} cannot be {value!r}: {reasons}") from None
+
+
+def _types(options: type[ProgramOptions]) -> dict[str, Any]:
+    hints = typing.get_type_hints(options)
+    return {field.name: hints[field.name] for field in dataclasses.fields(options)}
+
+
+def _refuse_unknown_fields(program: type[Program], name: str, value: Any, hint: Any) -> None:
+    """Pydantic ignores fields that a dataclass does not have; a misspelt limit must be an error."""
     tables = [kind for kind in (hint, *typing.get_args(hint)) if dataclasses.is_dataclass(kind)]
     if not tables or not isinstance(value, dict):
         return
     fields = [field.name for field in dataclasses.fields(tables[0])]
     for key in value:
+        option = f"{name}.{key}"
+        if option in program.renamed:
+            raise UserError(f"option {option!r} of {program.name!r} is called {program.renamed[option]!r} now")
         if key not in fields:
-            raise UserError(f"option '{name}.{key}' does not exist; there are {', '.join(fields)}")
+            raise UserError(f"option {option!r} does not exist; there are {', '.join(fields)}")

@@ -113,11 +113,10 @@ class Blueprint:
 def _arguments(program: Program) -> dict[str, Any]:
     """The options that the program was made with."""
     takes = list(inspect.signature(type(program).__init__).parameters.values())[1:]
-    positional = [argument.name for argument in takes if argument.kind is argument.POSITIONAL_OR_KEYWORD]
-    others = [name for name in positional if name != "sources"]
+    others = [argument.name for argument in takes if argument.name not in ("sources", "preset", "options")]
     if others:
-        raise _cannot(program, f"it takes {others[0]!r} beside sources and options")
-    return dict(program.given)
+        raise _cannot(program, f"it takes {others[0]!r}, which is not a field of its Options")
+    return dict(vars(program.options))
 
 
 def _cannot(program: Program, reason: str) -> UserError:

@@ -83,7 +83,6 @@ class Search:
             BudgetExceededError: not even the program as it is could be asked all questions.
         """
         given = self.asking.make({})
-        # An option that the program does not keep under its name has no value until one is chosen.
         start = held(given, self.space)
         tried = {label(start): self._try(start, given)}
         left_out = {}

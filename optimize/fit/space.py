@@ -16,7 +16,7 @@ _SPACES: dict[str, dict[str, tuple[Any, ...]]] = {
         "turns": (0, 1, 2),
         "references": (5, 3),
     },
-    "kerag": {"hops": (1, 2, 3), "bounds.candidates": (1, 3)},
+    "kerag": {"hops": (1, 2, 3), "limits.candidates": (1, 3)},
     "anchorrag": {"prefilter": (0.1, 0.3, None), "anchor_margin": (0.05, 0.1, 0.2), "depth": (2, 3)},
     "4stepfocus": {"matching.cutoff": (0.7, 0.8, 0.9), "share": (0.3, 0.5, 0.8), "least": (0.3, 0.5, 0.7)},
 }
@@ -68,10 +68,10 @@ def _value(text: str) -> Any:
 
 
 def held(program: Program, options: Sequence[Option]) -> dict[str, Any]:
-    """The values that options have in a program, those left out that it does not keep under their names."""
+    """The values that options have in a program; options that it does not have are left out."""
     found = {}
     for option in options:
-        value: Any = program
+        value: Any = program.options
         for part in option.name.split("."):
             value = vars(value).get(part, _Missing) if hasattr(value, "__dict__") else _Missing
         if value is not _Missing:

@@ -24,7 +24,7 @@ class Voting(Program):
     name: ClassVar[str] = "ensemble"
 
     def __init__(self, members: Sequence[Program]) -> None:
-        super().__init__(members[0].sources, grounded_only=members[0].grounded_only)
+        super().__init__(members[0].sources, grounded_only=members[0].options.grounded_only)
         self.members = list(members)
 
     def forward(self, question: str, on_step: Callable[[Step], None] | None = None) -> dspy.Prediction:

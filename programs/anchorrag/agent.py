@@ -1,7 +1,7 @@
-"""AnchorRAG's retriever agent: explores the graph from one anchor, hop by hop.
+"""AnchorRAG's retriever agent (section 3.4): explores the graph from one anchor, hop by hop.
 
-Each hop prunes relations roughly, fetches, and prunes entities; facts are then filtered finely, by the
-agent itself or together with those of the other agents, and an agent that keeps none stops.
+At each hop it prunes relations, fetches their entities, prunes these, and filters the triples; an agent that keeps
+no triple stops. `Calls` decides which of these steps take a call to the model.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -17,57 +18,17 @@ from triplecheck.kg import Graph
 from triplecheck.lms import RolePredict
 from triplecheck.programs.anchorrag.predictor import Anchor
 from triplecheck.programs.base import Note
-from triplecheck.programs.expansion import existing, fetch, further, is_schema, note_at_end, within_tokens
+from triplecheck.programs.expansion import fetch, is_schema, note_at_end, one_hop_paths, valid_numbers, within_tokens
 from triplecheck.programs.steps import Pruned, Scored, Stopped, Trace, Truncated
 from triplecheck.programs.subgraph import Fact, Path, PathKey, RelationNames, Subgraph, node_names, render_path
 from triplecheck.signatures.notation import write_reached
 
+if TYPE_CHECKING:
+    from triplecheck.programs.anchorrag.calls import Calls
+    from triplecheck.programs.anchorrag.program import AnchorRAGOptions
+
 Offer = tuple[Path, int]
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How much is looked at. What a limit cuts off is recorded in the trace.
-
-    Attributes:
-        offered: paths put before the model at one hop, the most similar to the question first.
-        values: edges fetched per (entity, relation).
-        triples: triples that one agent fetches at one hop.
-        ahead: estimated tokens of paths in a prompt that judges, the most similar to the question first.
-        judged: estimated tokens of facts in a prompt that filters or judges.
-        read: estimated tokens of facts in the prompt that answers.
-    """
-
-    offered: int = 40
-    values: int = 200
-    triples: int = 2_000
-    ahead: int = 600
-    judged: int = 600
-    read: int = 1_200
-
-
-@dataclass(frozen=True)
-class Exploring:
-    """How agents explore.
-
-    Attributes:
-        width: b of the paper: relations kept per path, and entities per relation where a model scores them.
-        entities: entities per relation that are shown to a model, or followed without one.
-        per_relation_calls: a call for each entity and each relation, as in the paper, and one for each
-            agent's triples; else one for all paths of an agent, and none for entities.
-        prefilter: by how much cosine the best relation must lead to be taken without a call; None never.
-        filter_triples: each agent has its triples filtered (where it does so itself).
-        schema: relations that say nothing about the world.
-        limits: how much is looked at.
-    """
-
-    width: int
-    entities: int
-    per_relation_calls: bool
-    prefilter: float | None
-    filter_triples: bool
-    schema: Sequence[re.Pattern[str]]
-    limits: Limits
+"""A path that may be followed, and its number of edges."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +41,7 @@ class Briefing:
         shown: the anchors as they stand in prompts.
         relations: how each relation is written in prompts.
         likeness: cosine of each relation with the question, shape (relations,); None without vectors.
+        schema_relations: patterns of the relations that are not followed.
     """
 
     question: str
@@ -87,11 +49,12 @@ class Briefing:
     shown: list[str]
     relations: RelationNames
     likeness: npt.NDArray[np.float32] | None
+    schema_relations: Sequence[re.Pattern[str]]
 
 
 @dataclass(frozen=True)
 class AgentSteps:
-    """The model's part in exploring, and who is told of it."""
+    """The steps at which an agent asks a model, and what notes the replies in the trace."""
 
     score_relations: RolePredict
     score_entities: RolePredict
@@ -105,9 +68,10 @@ class Retriever:
     Args:
         graph: what it explores.
         anchor: where it starts.
-        briefing: what it knows.
-        how: how it explores.
-        steps: its calls to models.
+        briefing: what all agents know.
+        options: of the program.
+        calls: which calls to the model it makes.
+        steps: the steps that make them.
 
     Attributes:
         facts: those it kept.
@@ -116,15 +80,24 @@ class Retriever:
         active: whether there is anything left to follow.
     """
 
-    def __init__(self, graph: Graph, anchor: Anchor, briefing: Briefing, how: Exploring, steps: AgentSteps) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        anchor: Anchor,
+        briefing: Briefing,
+        options: AnchorRAGOptions,
+        calls: Calls,
+        steps: AgentSteps,
+    ) -> None:
         self.anchor = anchor
+        self.options = options
         self.facts = Subgraph()
         self.aside: dict[PathKey, Offer] = {}
         self.seen: set[int] = set()
         self.active = True
         self._graph = graph
         self._briefing = briefing
-        self._how = how
+        self._calls = calls
         self._steps = steps
         self._frontier = [Path(anchor.node, (), np.array([anchor.node]))]
         self._next: list[Path] = []
@@ -132,34 +105,35 @@ class Retriever:
         self._followed: dict[object, set[int]] = {}
 
     def explore(self, hop: int, trace: Trace) -> list[Fact]:
-        """One iteration: relations, then entities, then (in calls of its own) triples; the new facts, maybe none."""
+        """One iteration: prune relations, fetch, then prune entities and filter triples; the new facts, if any."""
         chosen = self._next
         if not chosen:
-            offers = self._offers(self._frontier, trace)
-            chosen = self._choose(hop, offers, trace)
+            offers = self._calls.offers(self, self._frontier, trace)
+            chosen = self._calls.choose(self, hop, offers, trace) if offers else []
             self._set_aside(offers, chosen)
         chosen += self._resumed
         self._next, self._resumed = [], []
         fresh = Subgraph()
-        limits = self._how.limits
+        limits = self.options.limits
         for path in chosen:
             self._followed.setdefault(path.hops[-1], set()).update(path.ends.tolist())
             fetch(
-                *(self._graph, path, fresh, self.label(path), trace),
+                self._graph,
+                path,
+                fresh,
+                self.label(path),
+                trace,
                 values=limits.values,
                 frontier=len(path.ends),
                 triples=limits.triples,
             )
         self.seen |= fresh.nodes
         self.facts.cut |= fresh.cut
-        if not self._how.per_relation_calls:
-            return fresh.facts
-        facts = [pruned for fact in fresh.facts if (pruned := self._prune_entities(fact, trace)).values]
-        return self._filter(facts, trace) if self._how.filter_triples and facts else facts
+        return self._calls.refine(self, fresh.facts, trace)
 
     def ahead(self, facts: Sequence[Fact], trace: Trace) -> list[Offer]:
         """What may be followed from the values of new facts."""
-        return self._offers(self._ends(facts, trace), trace)
+        return self._calls.offers(self, self._ends(facts, trace), trace)
 
     def keep(self, facts: Sequence[Fact], hop: int, trace: Trace) -> None:
         """Take up the relevant ones of the new facts, to go on from their values; stop where there are none."""
@@ -203,80 +177,69 @@ class Retriever:
         """A path that may be followed, with what lies at its end."""
         return self.label(path, note_at_end(self._graph, path, edges, by_schema=self._graph.has_types))
 
-    # --- relations -------------------------------------------------------------------------------
-    def _offers(self, paths: Sequence[Path], trace: Trace) -> list[Offer]:
-        """What may be followed next, without relations of the schema and without the way already gone."""
-        if self._how.per_relation_calls:
-            paths = [replace(path, ends=np.array([end])) for path in paths for end in path.ends.tolist()]
+    # --- neighboring relations pruning -----------------------------------------------------------
+    def offers(self, paths: Sequence[Path]) -> list[Offer]:
+        """What may be followed next: no relations of the schema, none that was followed from the same entity."""
+        schema = self._briefing.schema_relations
         offers = []
-        for path, edges in further(self._graph, paths):
+        for path, edges in one_hop_paths(self._graph, paths):
             followed = self._followed.get(path.hops[-1], set())
             ends = [end for end in path.ends.tolist() if end not in followed]
-            if ends and not is_schema(self._graph, path.hops[-1].relation, self._how.schema):
+            if ends and not is_schema(self._graph, path.hops[-1].relation, schema):
                 offers.append((replace(path, ends=np.array(ends)), edges))
-        most = self._how.limits.offered
-        if len(offers) > most and not self._how.per_relation_calls:
-            trace.add(Truncated(f"offered paths from {self.anchor.name}", most, len(offers)))
-            likeness = self._likeness(offers)
-            order = np.argsort(-likeness if likeness is not None else [edges for _, edges in offers], kind="stable")
-            offers = [offers[i] for i in sorted(order[:most].tolist())]
         return offers
 
-    def _likeness(self, offers: Sequence[Offer]) -> npt.NDArray[np.float32] | None:
-        relations = [path.hops[-1].relation for path, _ in offers]
-        return None if self._briefing.likeness is None else self._briefing.likeness[relations]
-
-    def _choose(self, hop: int, offers: list[Offer], trace: Trace) -> list[Path]:
-        """The paths to follow, best first: settled by number or by vectors, else scored by the model."""
-        if not offers:
-            return []
-        if self._how.per_relation_calls:
-            groups: dict[tuple[PathKey, int], list[Offer]] = {}
-            for path, edges in offers:
-                groups.setdefault(((path.topic, path.hops[:-1]), int(path.ends[0])), []).append((path, edges))
-            return [path for group in groups.values() for path in self._score(hop, group, self._how.width, trace)]
-        if len(offers) <= self._how.width:
-            return self._pruned(hop, offers, range(len(offers)), "width", trace)
-        most = self._how.width * len({path.hops[:-1] for path, _ in offers})
-        if (winners := self._clear_winners(offers, self._how.width)) is not None:
-            return self._pruned(hop, offers, winners, "embedding", trace)
-        return self._score(hop, offers, most, trace)
-
-    def _clear_winners(self, offers: Sequence[Offer], most: int) -> list[int] | None:
-        """The offers about as near to the question as the best one, where they are few enough to follow all."""
+    def most_similar(self, offers: list[Offer], trace: Trace) -> list[Offer]:
+        """At most `limits.offered` paths, those most similar to the question; without vectors, fewest edges first."""
+        limit = self.options.limits.offered
+        if len(offers) <= limit:
+            return offers
+        trace.add(Truncated(f"offered paths from {self.anchor.name}", limit, len(offers)))
         likeness = self._likeness(offers)
-        if likeness is None or self._how.prefilter is None:
+        order = np.argsort(-likeness if likeness is not None else [edges for _, edges in offers], kind="stable")
+        return [offers[i] for i in sorted(order[:limit].tolist())]
+
+    def clear_winners(self, offers: Sequence[Offer]) -> list[int] | None:
+        """The offers about as similar to the question as the best one, if they are few enough to follow them all."""
+        likeness = self._likeness(offers)
+        if likeness is None or self.options.prefilter is None:
             return None
-        near = np.flatnonzero(likeness >= likeness.max() - self._how.prefilter)
+        near = np.flatnonzero(likeness >= likeness.max() - self.options.prefilter)
         winners = near[np.argsort(-likeness[near], kind="stable")]
         relations = {offers[i][0].hops[-1].relation for i in winners.tolist()}
-        return winners.tolist() if len(relations) == 1 or len(winners) <= most else None
+        return winners.tolist() if len(relations) == 1 or len(winners) <= self.options.width else None
 
-    def _score(self, hop: int, offers: Sequence[Offer], most: int, trace: Trace) -> list[Path]:
+    def score_paths(self, hop: int, offers: Sequence[Offer], top_k: int, trace: Trace) -> list[Path]:
+        """The paths that the model scores best, at most `top_k`."""
         lines = [self.offer(path, edges) for path, edges in offers]
         reply = self._steps.score_relations(
-            question=self._briefing.question, topics=[self.anchor.shown], paths=lines, most=most
+            question=self._briefing.question, topics=[self.anchor.shown], paths=lines, most=top_k
         )
         self._steps.wrote(trace, self._steps.score_relations, reply)
-        chosen = existing("path", reply.relations, len(lines), trace)[:most]
+        chosen = valid_numbers("path", reply.relations, len(lines), trace)[:top_k]
         shares = _normalised(reply.relations, reply.scores)
         scored = [(lines[n - 1], shares.get(n, 0.0)) for n in chosen]
         trace.add(Scored(f"relations from {self.anchor.name}", scored))
-        return self._pruned(hop, offers, [n - 1 for n in chosen], "model", trace)
+        return self.keep_paths(hop, offers, [n - 1 for n in chosen], "model", trace)
 
-    def _pruned(self, hop: int, offers: Sequence[Offer], kept: Iterable[int], by: str, trace: Trace) -> list[Path]:
+    def keep_paths(self, hop: int, offers: Sequence[Offer], kept: Iterable[int], by: str, trace: Trace) -> list[Path]:
+        """The offers at these places; the trace says by what they were chosen."""
         lines = [self.label(path) for path, _ in offers]
         kept = list(kept)
         trace.add(Pruned(hop, lines, [lines[i] for i in kept], by))
         return [offers[i][0] for i in kept]
 
-    # --- entities --------------------------------------------------------------------------------
-    def _prune_entities(self, fact: Fact, trace: Trace) -> Fact:
+    def _likeness(self, offers: Sequence[Offer]) -> npt.NDArray[np.float32] | None:
+        relations = [path.hops[-1].relation for path, _ in offers]
+        return None if self._briefing.likeness is None else self._briefing.likeness[relations]
+
+    # --- neighboring entities pruning ----------------------------------------------------------
+    def prune_entities(self, fact: Fact, trace: Trace) -> Fact:
         """The fact with its b best entities, scored by the model in a call of its own."""
-        how = self._how
-        if len(fact.values) <= how.width:
+        width = self.options.width
+        if len(fact.values) <= width:
             return fact
-        shown = fact.values[: how.entities]
+        shown = fact.values[: self.options.entities]
         label = self.label(Path(fact.path[0], fact.path[1]))
         if len(shown) < len(fact.values):
             trace.add(Truncated(f"entities: {label}", len(shown), len(fact.values)))
@@ -284,10 +247,10 @@ class Retriever:
         reply = self._steps.score_entities(
             question=self._briefing.question,
             reached=[write_reached(label, names[node]) for node in shown],
-            most=how.width,
+            most=width,
         )
         self._steps.wrote(trace, self._steps.score_entities, reply)
-        chosen = existing("entity", reply.entities, len(shown), trace)[: how.width]
+        chosen = valid_numbers("entity", reply.entities, len(shown), trace)[:width]
         shares = _normalised(reply.entities, reply.scores)
         trace.add(Scored(f"entities: {label}", [(names[shown[n - 1]], shares.get(n, 0.0)) for n in chosen]))
         self.facts.cut.add(fact.path)
@@ -305,27 +268,27 @@ class Retriever:
         self.aside |= {path.key: (path, edges) for path, edges in offers if path.key not in kept}
 
     def _cut(self, path: Path, trace: Trace) -> Path:
-        """At most N entities to go on from, those that the question names first."""
-        most = self._how.entities
-        if len(path.ends) <= most:
+        """At limit N entities to go on from, those that the question names first."""
+        limit = self.options.entities
+        if len(path.ends) <= limit:
             return path
         words = set(re.findall(r"\w+", self._briefing.question.casefold()))
         labels = self._graph.labels(path.ends)
         named = np.array([not words.isdisjoint(re.findall(r"\w+", label.casefold())) for label in labels])
-        ends = np.sort(path.ends[np.argsort(~named, kind="stable")[:most]])
-        trace.add(Truncated(f"entities: {self.label(path)}", most, len(path.ends)))
+        ends = np.sort(path.ends[np.argsort(~named, kind="stable")[:limit]])
+        trace.add(Truncated(f"entities: {self.label(path)}", limit, len(path.ends)))
         self.facts.cut.add(path.key)
         return replace(path, ends=ends)
 
-    # --- triples ---------------------------------------------------------------------------------
-    def _filter(self, facts: list[Fact], trace: Trace) -> list[Fact]:
+    # --- candidate triples filtering ----------------------------------------------------------
+    def filter_triples(self, facts: list[Fact], trace: Trace) -> list[Fact]:
         """The facts that the model finds relevant, named by number."""
         nodes = [node for fact in facts for node in (fact.anchor, *fact.values)]
         names = node_names(self._graph, nodes) | self._briefing.anchors
-        lines = within_tokens(facts, names, self._briefing.relations, self._how.limits.read, trace)
+        lines = within_tokens(facts, names, self._briefing.relations, self.options.limits.tokens, trace)
         reply = self._steps.filter_triples(question=self._briefing.question, topics=self._briefing.shown, facts=lines)
         self._steps.wrote(trace, self._steps.filter_triples, reply)
-        return [facts[n - 1] for n in existing("fact", reply.relevant, len(lines), trace)]
+        return [facts[n - 1] for n in valid_numbers("fact", reply.relevant, len(lines), trace)]
 
 
 def _normalised(numbers: Sequence[int], scores: Sequence[float]) -> dict[int, float]:

@@ -1,7 +1,7 @@
 """Simpler programs behind the same interface, to compare the systems with."""
 
 from triplecheck.programs.baselines.closed_book import IO, ChainOfThought, SelfConsistency
-from triplecheck.programs.baselines.exploring import Reach
+from triplecheck.programs.baselines.exploring import ExploringLimits
 from triplecheck.programs.baselines.pog import PoG
 from triplecheck.programs.baselines.ranking import BM25, VSS, MultiVSS, VSSReranker
 from triplecheck.programs.baselines.tog import ToG
@@ -20,13 +20,13 @@ __all__ = [
     "BlendFilter",
     "ChainOfKnowledge",
     "ChainOfThought",
+    "ExploringLimits",
     "IO",
     "KnowledgeCard",
     "MultiVSS",
     "PoG",
     "RAGChainOfThought",
     "RAGDirect",
-    "Reach",
     "Recite",
     "SKR",
     "SelfConsistency",

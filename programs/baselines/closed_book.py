@@ -9,15 +9,16 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from triplecheck.kg import TriplecheckError, UserError, normalize
 from triplecheck.lms import ModelReplyError, RolePredict
-from triplecheck.programs.base import Program, Sources
+from triplecheck.programs.base import AnySources, Program
 from triplecheck.programs.closed_book import from_memory, recall
 from triplecheck.programs.concurrently import concurrently
+from triplecheck.programs.options import ProgramOptions
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Scored, Stopped, Trace
 from triplecheck.signatures import AnswerDirectly, AnswerFromMemory
@@ -28,7 +29,7 @@ class ClosedBook(Program):
 
     def run(self, question: str, trace: Trace) -> Outcome:
         """Ask, unless only grounded answers are wanted."""
-        if self.grounded_only:
+        if self.options.grounded_only:
             trace.add(Stopped("not_grounded", "an answer from a model's own knowledge rests on no fact"))
             return Outcome(abstained="not_grounded")
         return self.recall(question, trace)
@@ -43,8 +44,8 @@ class IO(ClosedBook):
 
     name: ClassVar[str] = "io"
 
-    def __init__(self, sources: Sources, *, grounded_only: bool = False) -> None:
-        super().__init__(sources, grounded_only=grounded_only)
+    def __init__(self, sources: AnySources, **options: Any) -> None:
+        super().__init__(sources, **options)
         self.answer = RolePredict(AnswerDirectly, role="answer")
 
     def recall(self, question: str, trace: Trace) -> Outcome:
@@ -57,8 +58,8 @@ class ChainOfThought(ClosedBook):
 
     name: ClassVar[str] = "cot"
 
-    def __init__(self, sources: Sources, *, grounded_only: bool = False) -> None:
-        super().__init__(sources, grounded_only=grounded_only)
+    def __init__(self, sources: AnySources, **options: Any) -> None:
+        super().__init__(sources, **options)
         self.answer = RolePredict(AnswerFromMemory, role="answer")
 
     def recall(self, question: str, trace: Trace) -> Outcome:
@@ -66,49 +67,53 @@ class ChainOfThought(ClosedBook):
         return recall(self, self.answer, question, trace)
 
 
-class SelfConsistency(ClosedBook):
-    """Several chains of thought, sampled side by side; what most of them conclude is the answer.
+@dataclass(frozen=True)
+class SelfConsistencyOptions(ProgramOptions):
+    """Options of `SelfConsistency`.
 
-    Each reply has one vote for its answers as a set, after `kg.normalize`; one without an answer, or that
-    cannot be read, has none. Among equals the set that was sampled first wins. The share of votes is the
+    Attributes:
+        samples: how many.
+        temperature: above 0.
+        seed: the same seed gives the same samples if the model supports seeds.
+    """
+
+    samples: int = 5
+    temperature: float = 0.7
+    seed: int = 0
+
+
+class SelfConsistency(ClosedBook):
+    """Several chains of thought, sampled at the same time; the answer of most of them.
+
+    Each reply has one vote for its answers as a set, after `kg.normalize`; a reply without an answer, or that
+    cannot be read, has none. Of sets with equal votes the one sampled first wins. The share of votes is the
     confidence.
 
     Args:
-        sources: the graph and how to find things in it.
-        samples: how many.
-        temperature: above 0.
-        seed: the same one gives the same samples, as far as the model keeps to it.
-        grounded_only: abstain.
+        sources: a knowledge base, its directory, `bundled`, or `Sources`.
+        options: fields of `SelfConsistencyOptions`.
 
     Raises:
-        UserError: no sample, a negative seed, or no temperature to sample at.
+        UserError: no sample, a negative seed, or a temperature of 0 or below.
     """
 
     name: ClassVar[str] = "selfconsistency"
+    Options: ClassVar[type[ProgramOptions]] = SelfConsistencyOptions
+    options: SelfConsistencyOptions
 
-    def __init__(
-        self,
-        sources: Sources,
-        *,
-        samples: int = 5,
-        temperature: float = 0.7,
-        seed: int = 0,
-        grounded_only: bool = False,
-    ) -> None:
-        super().__init__(sources, grounded_only=grounded_only)
+    def __init__(self, sources: AnySources, **options: Any) -> None:
+        super().__init__(sources, **options)
+        samples, seed, temperature = self.options.samples, self.options.seed, self.options.temperature
         if samples < 1 or seed < 0 or temperature <= 0:
             raise UserError(
                 f"samples must be at least 1, seed at least 0 and temperature above 0, "
                 f"not {samples}, {seed} and {temperature}"
             )
-        self.samples = samples
-        self.temperature = temperature
-        self.seed = seed
         self.answer = RolePredict(AnswerFromMemory, role="answer")
 
     def recall(self, question: str, trace: Trace) -> Outcome:
         """Sample, and take the vote."""
-        asked = concurrently([partial(self._sample, question, number) for number in range(self.samples)], trace)
+        asked = concurrently([partial(self._sample, question, number) for number in range(self.options.samples)], trace)
         replies: list[list[str]] = []
         for reply in asked:
             if isinstance(reply, ModelReplyError):
@@ -118,14 +123,14 @@ class SelfConsistency(ClosedBook):
             else:
                 replies.append(reply)
         answers, votes = majority(replies)
-        trace.add(Scored("votes", [(", ".join(a), v / self.samples) for a, v in _votes(replies)]))
+        trace.add(Scored("votes", [(", ".join(a), v / self.options.samples) for a, v in _votes(replies)]))
         outcome = from_memory(self.graph, self.sources.linker, answers, trace)
-        return replace(outcome, confidence=votes / self.samples) if answers else outcome
+        return replace(outcome, confidence=votes / self.options.samples) if answers else outcome
 
     def _sample(self, question: str, number: int, trace: Trace) -> list[str]:
         # A rollout id of its own makes each sample a call of its own for DSPy's cache, and seeds an embedded engine.
-        rollout = 1 + self.seed * self.samples + number
-        reply = self.answer(question=question, config={"temperature": self.temperature, "rollout_id": rollout})
+        rollout = 1 + self.options.seed * self.options.samples + number
+        reply = self.answer(question=question, config={"temperature": self.options.temperature, "rollout_id": rollout})
         self.wrote(trace, self.answer, reply)
         return list(reply.answers)
 

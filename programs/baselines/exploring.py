@@ -6,25 +6,27 @@ single entities, not whole paths as AnchorRAG does.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from triplecheck.lms import RolePredict
-from triplecheck.programs.base import Program, Sources, check_positive
+from triplecheck.programs.base import AnySources, Program, check_positive
 from triplecheck.programs.closed_book import recall_instead
 from triplecheck.programs.conclude import conclude
 from triplecheck.programs.expansion import (
     SCHEMA_RELATIONS,
-    existing,
     fetch,
-    further,
     is_schema,
     note_at_end,
+    one_hop_paths,
+    valid_numbers,
     within_tokens,
 )
+from triplecheck.programs.options import ProgramOptions
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Checked, Pruned, Scored, Trace, Truncated
 from triplecheck.programs.subgraph import Fact, Hop, Path, RelationNames, Subgraph, node_names, render_path
@@ -41,13 +43,13 @@ from triplecheck.signatures.notation import write_reached
 
 
 @dataclass(frozen=True)
-class Reach:
-    """How much is looked at. What a bound cuts off is recorded in the trace.
+class ExploringLimits:
+    """How much ToG and PoG look at. The trace records what a limit cuts off.
 
     Attributes:
         offered: relations of one entity that are shown, the most similar to the question first.
-        values: edges fetched of one (entity, relation).
-        entities: of these, shown to be scored.
+        values: edges fetched per (entity, relation).
+        entities: of these, shown to the model to be scored.
         tokens: estimated tokens of facts in a prompt.
     """
 
@@ -55,6 +57,21 @@ class Reach:
     values: int = 200
     entities: int = 40
     tokens: int = 4_000
+
+
+@dataclass(frozen=True)
+class ExploringOptions(ProgramOptions):
+    """Options of `ToG`.
+
+    Attributes:
+        depth: hops at most.
+        width: N of ToG: relations per entity, entities per relation, and routes in the beam.
+        limits: how much to look at.
+    """
+
+    depth: int = 3
+    width: int = 3
+    limits: ExploringLimits = ExploringLimits()
 
 
 @dataclass(frozen=True)
@@ -76,8 +93,8 @@ class Route:
 
 
 @dataclass(frozen=True)
-class Step:
-    """A relation to follow from the end of a route: its path (still ending there), edges, and score so far."""
+class Extension:
+    """A route extended by one relation: its path (with the ends before it), number of edges, and score so far."""
 
     path: Path
     edges: int
@@ -119,30 +136,20 @@ class ExploringProgram(Program):
     """A program that explores from entity to entity.
 
     Args:
-        sources: the graph and how to find things in it.
-        depth: hops at most.
-        width: how broad; what it bounds is the program's own.
-        reach: how much is looked at.
-        grounded_only: abstain rather than answer from the model's own knowledge.
+        sources: a knowledge base, its directory, `bundled`, or `Sources`.
+        options: fields of `Options`.
 
     Raises:
         UserError: depth or width below 1.
     """
 
-    def __init__(
-        self,
-        sources: Sources,
-        *,
-        depth: int = 3,
-        width: int = 3,
-        reach: Reach | None = None,
-        grounded_only: bool = False,
-    ) -> None:
-        super().__init__(sources, grounded_only=grounded_only)
-        check_positive(depth=depth, width=width)
-        self.depth = depth
-        self.width = width
-        self.reach = reach or Reach()
+    Options: ClassVar[type[ProgramOptions]] = ExploringOptions
+    renamed: ClassVar[Mapping[str, str]] = {"reach": "limits"}
+    options: ExploringOptions
+
+    def __init__(self, sources: AnySources, **options: Any) -> None:
+        super().__init__(sources, **options)
+        check_positive(depth=self.options.depth, width=self.options.width)
         self.name_topics = RolePredict(NameTopics, role="extract")
         self.score_relations = RolePredict(ScoreRelations, role="prune")
         self.score_entities = RolePredict(ScoreEntities, role="prune")
@@ -168,61 +175,61 @@ class ExploringProgram(Program):
             trace,
         )
 
-    def relations(self, at: Exploration, route: Route, most: int) -> tuple[list[Step], list[Step]]:
+    def relations(self, at: Exploration, route: Route, top_k: int) -> tuple[list[Extension], list[Extension]]:
         """One call: the relations to follow from the end of a route, best first, and those that were set aside."""
         offers = self._offers(at, route)
         if not offers:
             return [], []
         lines = [self.offer(at, step) for step in offers]
-        reply = self.score_relations(question=at.question, topics=at.shown, paths=lines, most=most)
+        reply = self.score_relations(question=at.question, topics=at.shown, paths=lines, most=top_k)
         self.wrote(at.trace, self.score_relations, reply)
         shares = normalised(reply.relations, reply.scores)
-        numbers = best(existing("path", reply.relations, len(lines), at.trace), shares, most)
+        numbers = best(valid_numbers("path", reply.relations, len(lines), at.trace), shares, top_k)
         chosen = [replace(offers[n - 1], score=route.score * shares[n]) for n in numbers]
         at.trace.add(Pruned(len(route.path.hops) + 1, lines, [lines[n - 1] for n in numbers], "model"))
         at.trace.add(Scored("relations", [(lines[n - 1], shares[n]) for n in numbers]))
         return chosen, [step for n, step in enumerate(offers, 1) if n not in numbers]
 
-    def _offers(self, at: Exploration, route: Route) -> list[Step]:
+    def _offers(self, at: Exploration, route: Route) -> list[Extension]:
         offers = [
-            Step(path, edges, route.score)
-            for path, edges in further(self.graph, [route.path])
+            Extension(path, edges, route.score)
+            for path, edges in one_hop_paths(self.graph, [route.path])
             if (route.end, path.hops[-1]) not in at.followed
             and not is_schema(self.graph, path.hops[-1].relation, SCHEMA_RELATIONS)
         ]
-        if len(offers) > self.reach.offered:
-            at.trace.add(Truncated(f"relations of {at.label(route.path)}", self.reach.offered, len(offers)))
-            offers = ranked_by_likeness(at, offers)[: self.reach.offered]
+        if len(offers) > self.options.limits.offered:
+            at.trace.add(Truncated(f"relations of {at.label(route.path)}", self.options.limits.offered, len(offers)))
+            offers = ranked_by_likeness(at, offers)[: self.options.limits.offered]
         return offers
 
-    def offer(self, at: Exploration, step: Step) -> str:
+    def offer(self, at: Exploration, step: Extension) -> str:
         """A path that may be followed, with what lies at its end."""
         note = note_at_end(self.graph, step.path, step.edges, by_schema=self.graph.has_types)
         return at.label(step.path, note)
 
-    def entities(self, at: Exploration, step: Step, most: int) -> list[tuple[Route, Fact]]:
+    def entities(self, at: Exploration, step: Extension, top_k: int) -> list[tuple[Route, Fact]]:
         """Follow a relation; one call, where there is a choice: the entities to go on to, each with its fact."""
         label = at.label(step.path)
         at.followed.add((int(step.path.ends[0]), step.path.hops[-1]))
         fetched = Subgraph()
-        values = self.reach.values
+        values = self.options.limits.values
         fetch(self.graph, step.path, fetched, label, at.trace, values=values, frontier=1, triples=values)
         at.seen |= fetched.nodes
-        return [pair for fact in fetched.facts for pair in self._choose(at, step, fact, label, most)]
+        return [pair for fact in fetched.facts for pair in self._choose(at, step, fact, label, top_k)]
 
-    def _choose(self, at: Exploration, step: Step, fact: Fact, label: str, most: int) -> list[tuple[Route, Fact]]:
-        shown = fact.values[: self.reach.entities]
+    def _choose(self, at: Exploration, step: Extension, fact: Fact, label: str, top_k: int) -> list[tuple[Route, Fact]]:
+        shown = fact.values[: self.options.limits.entities]
         if len(shown) < fact.total:
             at.trace.add(Truncated(f"entities: {label}", len(shown), fact.total))
         shares = {1: 1.0}
         if len(shown) > 1:
             names = node_names(self.graph, shown)
             reached = [write_reached(label, names[node]) for node in shown]
-            reply = self.score_entities(question=at.question, reached=reached, most=most)
+            reply = self.score_entities(question=at.question, reached=reached, most=top_k)
             self.wrote(at.trace, self.score_entities, reply)
             weighed = normalised(reply.entities, reply.scores)
-            numbers = existing("entity", reply.entities, len(shown), at.trace)
-            shares = {n: weighed[n] for n in best(numbers, weighed, most)}
+            numbers = valid_numbers("entity", reply.entities, len(shown), at.trace)
+            shares = {n: weighed[n] for n in best(numbers, weighed, top_k)}
             at.trace.add(Scored(f"entities: {label}", [(names[shown[n - 1]], share) for n, share in shares.items()]))
         ends = [(shown[n - 1], share) for n, share in shares.items()]
         return [
@@ -254,24 +261,30 @@ class ExploringProgram(Program):
         names, lines = self.lines(at)
         reply = self.answer_from_facts(question=at.question, topics=at.shown, facts=lines)
         self.wrote(at.trace, self.answer_from_facts, reply)
-        cited = [at.facts.facts[n - 1] for n in existing("fact", reply.cited, len(lines), at.trace)]
+        cited = [at.facts.facts[n - 1] for n in valid_numbers("fact", reply.cited, len(lines), at.trace)]
         return conclude(
-            *(self.graph, at.facts, cited, reply.operation, reply.answers, names, at.trace),
-            grounded_only=self.grounded_only,
+            self.graph,
+            at.facts,
+            cited,
+            reply.operation,
+            reply.answers,
+            names,
+            at.trace,
+            grounded_only=self.options.grounded_only,
         )
 
     def lines(self, at: Exploration) -> tuple[dict[int, str], list[str]]:
         """Names of all nodes in the facts, and the facts as they stand in a prompt."""
         nodes = [node for fact in at.facts.facts for node in (fact.anchor, *fact.values)]
         names = node_names(self.graph, nodes) | at.topics
-        return names, within_tokens(at.facts.facts, names, at.relations, self.reach.tokens, at.trace)
+        return names, within_tokens(at.facts.facts, names, at.relations, self.options.limits.tokens, at.trace)
 
     def without_facts(self, question: str, reason: str, detail: str, trace: Trace) -> Outcome:
         """Answer from the model's own knowledge, which nothing proves; abstain where that is not wanted."""
         return recall_instead(self, self.answer_from_memory, question, reason, detail, trace)
 
 
-def ranked_by_likeness(at: Exploration, steps: Sequence[Step]) -> list[Step]:
+def ranked_by_likeness(at: Exploration, steps: Sequence[Extension]) -> list[Extension]:
     """By how similar the last relation is to the question; without vectors those with the fewest edges first."""
     if at.likeness is None:
         return sorted(steps, key=lambda step: step.edges)
@@ -279,9 +292,9 @@ def ranked_by_likeness(at: Exploration, steps: Sequence[Step]) -> list[Step]:
     return sorted(steps, key=lambda step: -float(likeness[step.path.hops[-1].relation]))
 
 
-def best(numbers: Sequence[int], shares: dict[int, float], most: int) -> list[int]:
+def best(numbers: Sequence[int], shares: dict[int, float], top_k: int) -> list[int]:
     """The numbers with the greatest shares; among equals those named first."""
-    return sorted(numbers, key=lambda n: -shares[n])[:most]
+    return sorted(numbers, key=lambda n: -shares[n])[:top_k]
 
 
 def normalised(numbers: Sequence[int], scores: Sequence[float]) -> dict[int, float]:

@@ -9,21 +9,22 @@ each step (adaptive breadth); `width` and `frontier` only bound it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from triplecheck.lms import RolePredict
-from triplecheck.programs.base import Sources, check_positive
+from triplecheck.programs.base import AnySources, check_positive
 from triplecheck.programs.baselines.exploring import (
     Exploration,
+    ExploringOptions,
     ExploringProgram,
-    Reach,
+    Extension,
     Route,
-    Step,
     ranked_by_likeness,
 )
-from triplecheck.programs.expansion import existing
+from triplecheck.programs.expansion import valid_numbers
+from triplecheck.programs.options import ProgramOptions
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Checked, Stopped, Trace, Truncated
 from triplecheck.programs.subgraph import Path
@@ -45,46 +46,49 @@ class Memory:
 
     goals: list[str]
     findings: list[str] = field(default_factory=list)
-    aside: list[Step] = field(default_factory=list)
+    aside: list[Extension] = field(default_factory=list)
 
     def status(self) -> list[str]:
         """Each goal, with what is known of it."""
         return [f"{goal}: {finding}" for goal, finding in zip(self.goals, self.findings, strict=True)]
 
 
+@dataclass(frozen=True)
+class PoGOptions(ExploringOptions):
+    """Options of `PoG`.
+
+    Attributes:
+        depth: rounds of exploration at most.
+        width: relations per entity, and entities per relation, at most.
+        frontier: entities explored in one round at most, the best first.
+        reflection: go back to what was set aside if a goal is not met (self-correction).
+        limits: how much to look at.
+    """
+
+    depth: int = 4
+    width: int = 5
+    frontier: int = 6
+    reflection: bool = True
+
+
 class PoG(ExploringProgram):
     """Plan-on-Graph.
 
     Args:
-        sources: the graph and how to find things in it.
-        depth: rounds of exploration at most.
-        width: relations per entity, and entities per relation, at most.
-        frontier: entities explored in one round at most, the best first.
-        reflection: go back to what was set aside, where a goal is missed (self-correction).
-        reach: how much is looked at.
-        grounded_only: abstain rather than answer from the model's own knowledge.
+        sources: a knowledge base, its directory, `bundled`, or `Sources`.
+        options: fields of `PoGOptions`.
 
     Raises:
         UserError: a number below 1.
     """
 
     name: ClassVar[str] = "pog"
+    Options: ClassVar[type[ProgramOptions]] = PoGOptions
+    options: PoGOptions
 
-    def __init__(
-        self,
-        sources: Sources,
-        *,
-        depth: int = 4,
-        width: int = 5,
-        frontier: int = 6,
-        reflection: bool = True,
-        reach: Reach | None = None,
-        grounded_only: bool = False,
-    ) -> None:
-        super().__init__(sources, depth=depth, width=width, reach=reach, grounded_only=grounded_only)
-        check_positive(frontier=frontier)
-        self.frontier = frontier
-        self.reflection = reflection
+    def __init__(self, sources: AnySources, **options: Any) -> None:
+        super().__init__(sources, **options)
+        check_positive(frontier=self.options.frontier)
         self.name_sub_goals = RolePredict(NameSubGoals, role="extract")
         self.update_memory = RolePredict(UpdateMemory, role="judge")
         self.reflect = RolePredict(Reflect, role="judge")
@@ -102,8 +106,8 @@ class PoG(ExploringProgram):
 
     def _search(self, at: Exploration, memory: Memory) -> Outcome:
         routes = [Route(Path(topic, (), np.array([topic]))) for topic in at.topics]
-        resumed: list[Step] = []
-        for round_ in range(1, self.depth + 1):
+        resumed: list[Extension] = []
+        for round_ in range(1, self.options.depth + 1):
             before = len(at.facts)
             routes = self._explore(at, memory, routes, resumed)
             if len(at.facts) > before:
@@ -112,7 +116,9 @@ class PoG(ExploringProgram):
                     outcome = self.answer(at)
                     if outcome.abstained is None:
                         return outcome
-            resumed = self._look_back(at, memory, routes) if self.reflection and round_ < self.depth else []
+            resumed = (
+                self._look_back(at, memory, routes) if self.options.reflection and round_ < self.options.depth else []
+            )
             if not routes and not resumed:
                 at.trace.add(Stopped("no_facts", f"nothing to follow after round {round_}"))
                 break
@@ -122,17 +128,17 @@ class PoG(ExploringProgram):
                 return outcome
         return self.without_facts(at.question, "insufficient", "what was explored does not answer it", at.trace)
 
-    def _explore(self, at: Exploration, memory: Memory, routes: list[Route], resumed: list[Step]) -> list[Route]:
+    def _explore(self, at: Exploration, memory: Memory, routes: list[Route], resumed: list[Extension]) -> list[Route]:
         """One hop further from every route, and along the relations that are gone back to; the routes to go on from."""
-        if len(routes) > self.frontier:
-            at.trace.add(Truncated("entities explored", self.frontier, len(routes)))
-            routes = sorted(routes, key=lambda route: -route.score)[: self.frontier]
+        if len(routes) > self.options.frontier:
+            at.trace.add(Truncated("entities explored", self.options.frontier, len(routes)))
+            routes = sorted(routes, key=lambda route: -route.score)[: self.options.frontier]
         steps = list(resumed)
         for route in routes:
-            chosen, aside = self.relations(at, route, self.width)
+            chosen, aside = self.relations(at, route, self.options.width)
             steps += chosen
             memory.aside += aside
-        reached = [pair for step in steps for pair in self.entities(at, step, self.width)]
+        reached = [pair for step in steps for pair in self.entities(at, step, self.options.width)]
         self.keep(at, reached)
         return [route for route, _ in reached if self.graph.literal(route.end) is None]
 
@@ -147,7 +153,7 @@ class PoG(ExploringProgram):
             for new, old in zip(found, memory.findings, strict=True)
         ]
 
-    def _look_back(self, at: Exploration, memory: Memory, routes: list[Route]) -> list[Step]:
+    def _look_back(self, at: Exploration, memory: Memory, routes: list[Route]) -> list[Extension]:
         """Reflection: the relations set aside that should be followed after all."""
         aside = ranked_by_likeness(at, memory.aside)
         if not aside:
@@ -163,7 +169,7 @@ class PoG(ExploringProgram):
             paths=[self.offer(at, step) for step in aside],
         )
         self.wrote(at.trace, self.reflect, reply)
-        back = [aside[n - 1] for n in existing("path", reply.revisit, len(aside), at.trace)][: self.width]
+        back = [aside[n - 1] for n in valid_numbers("path", reply.revisit, len(aside), at.trace)][: self.options.width]
         for step in back:
             memory.aside.remove(step)
             at.trace.add(Checked("reflection", False, f"goes back to {at.label(step.path)}"))

@@ -8,42 +8,46 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from triplecheck.kg import IntArray, KnowledgeBase, UserError
 from triplecheck.kg.skb import NodeSearch, NodeSearches, Ranking
-from triplecheck.programs.base import Program, Sources
+from triplecheck.programs.base import AnySources, Program
 from triplecheck.programs.fourstepfocus.rerank import Reranker, Reranking
+from triplecheck.programs.options import ProgramOptions
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Scored, Stopped, Trace, Truncated
 
 _IN_TRACE = 20  # nodes whose score the trace shows
 
 
+@dataclass(frozen=True)
+class RankingOptions(ProgramOptions):
+    """Options of a ranking baseline. With `grounded_only` it abstains and gives the ranking alone.
+
+    Attributes:
+        limit: length of the ranking.
+        candidate_types: types that an answer can have; none: every node that has a document.
+    """
+
+    limit: int = 100
+    candidate_types: tuple[str, ...] = ()
+
+
 class RankingBaseline(Program):
     """A program that ranks nodes and looks at no pattern.
 
     Args:
-        sources: with a knowledge base.
-        limit: length of the ranking.
-        candidate_types: types that an answer can have; none: every node that has a document.
-        grounded_only: abstain (what is ranked by likeness alone is not grounded); the ranking stays.
+        sources: a knowledge base, its directory, `bundled`, or `Sources` with a knowledge base.
+        options: fields of `Options`.
     """
 
-    def __init__(
-        self,
-        sources: Sources,
-        *,
-        limit: int = 100,
-        candidate_types: tuple[str, ...] = (),
-        grounded_only: bool = False,
-    ) -> None:
-        super().__init__(sources, grounded_only=grounded_only)
-        self.limit = limit
-        self.candidate_types = candidate_types
+    Options: ClassVar[type[ProgramOptions]] = RankingOptions
+    options: RankingOptions
 
     @abstractmethod
     def searcher(self, searches: NodeSearches) -> NodeSearch:
@@ -55,7 +59,7 @@ class RankingBaseline(Program):
 
     def ranked(self, question: str, trace: Trace) -> tuple[int, ...]:
         """The nodes that have something in common with the question, best first."""
-        found = self.searcher(self.searches).rank(question, self._candidates, self.limit)
+        found = self.searcher(self.searches).rank(question, self._candidates, self.options.limit)
         self._note(found, trace)
         # A word index gives 0 to what shares no word; cosines below 0 are still an order.
         alike = np.isfinite(found.scores) & (found.scores != 0)
@@ -67,7 +71,7 @@ class RankingBaseline(Program):
         if not ranking:
             trace.add(Stopped("no_candidates", "no document has anything in common with the question"))
             return Outcome(abstained="no_candidates")
-        if self.grounded_only:
+        if self.options.grounded_only:
             trace.add(Stopped("not_grounded", "a ranking by likeness rests on no fact"))
             return Outcome(abstained="not_grounded", ranking=ranking, retrieved=retrieved)
         return Outcome(self.graph.label(ranking[0]), ranking[:1], ranking=ranking, retrieved=retrieved)
@@ -95,10 +99,10 @@ class RankingBaseline(Program):
         Raises:
             UserError: a type is not in the graph.
         """
-        if not self.candidate_types:
+        if not self.options.candidate_types:
             return None
         graph, found = self._base.graph, []
-        for name in self.candidate_types:
+        for name in self.options.candidate_types:
             kind = self.sources.schema_names.type_id(name)
             if kind is None:
                 raise UserError(f"no type {name!r} in the graph; there are {', '.join(graph.type_ids[:_IN_TRACE])}")
@@ -143,53 +147,48 @@ class MultiVSS(RankingBaseline):
         return searches.multi
 
 
-class VSSReranker(VSS):
-    """VSS, whose first `k_max` a language model puts in order by their documents.
+@dataclass(frozen=True)
+class VSSRerankerOptions(RankingOptions):
+    """Options of `VSSReranker`.
 
-    Args:
-        sources: with a knowledge base.
-        limit: length of the ranking.
-        candidate_types: types that an answer can have; none: every node that has a document.
-        k_max: nodes that are put in order.
-        rerank: `listwise`: many in one prompt; `each`: a call per node; `none`: no order but that of VSS.
-        batches: prompts that a listwise order takes at most.
-        rank_weight: how much the place in VSS counts beside the score (STaRK: 0.1).
+    Attributes:
+        k_max: nodes that are reranked.
+        rerank: `listwise`: many in one prompt; `each`: a call per node; `none`: the order of VSS.
+        batches: prompts that a listwise ranking takes at most.
+        rank_weight: weight of the place in VSS beside the score (STaRK: 0.1).
         characters: of a document that stand in a prompt.
-        grounded_only: abstain; the ranking stays.
     """
 
-    name: ClassVar[str] = "vssreranker"
+    k_max: int = 20
+    rerank: Reranking = "listwise"
+    batches: int = 5
+    rank_weight: float = 0.1
+    characters: int = 600
 
-    def __init__(
-        self,
-        sources: Sources,
-        *,
-        limit: int = 100,
-        candidate_types: tuple[str, ...] = (),
-        k_max: int = 20,
-        rerank: Reranking = "listwise",
-        batches: int = 5,
-        rank_weight: float = 0.1,
-        characters: int = 600,
-        grounded_only: bool = False,
-    ) -> None:
-        super().__init__(sources, limit=limit, candidate_types=candidate_types, grounded_only=grounded_only)
-        self.k_max = k_max
-        self.batches = batches
-        self.rank_weight = rank_weight
-        self.characters = characters
-        self.reranker = Reranker(rerank)
+
+class VSSReranker(VSS):
+    """VSS, whose first `k_max` nodes a language model reranks by their documents."""
+
+    name: ClassVar[str] = "vssreranker"
+    Options: ClassVar[type[ProgramOptions]] = VSSRerankerOptions
+    options: VSSRerankerOptions
+
+    def __init__(self, sources: AnySources, **options: Any) -> None:
+        super().__init__(sources, **options)
+        self.reranker = Reranker(self.options.rerank)
 
     def ranked(self, question: str, trace: Trace) -> tuple[int, ...]:
         """The ranking of VSS, its head put in order."""
         found = super().ranked(question, trace)
-        return (*self._reranked(question, found[: self.k_max], trace), *found[self.k_max :])
+        return (*self._reranked(question, found[: self.options.k_max], trace), *found[self.options.k_max :])
 
     def _reranked(self, question: str, nodes: Sequence[int], trace: Trace) -> list[int]:
         texts = self._texts(nodes, trace)
-        scores = self.reranker(question=question, candidates=texts, trace=trace, wrote=self.wrote, batches=self.batches)
+        scores = self.reranker(
+            question=question, candidates=texts, trace=trace, wrote=self.wrote, batches=self.options.batches
+        )
         final = {
-            node: (score.value or 0.0) + self.rank_weight * (1 - place / len(nodes))
+            node: (score.value or 0.0) + self.options.rank_weight * (1 - place / len(nodes))
             for place, (node, score) in enumerate(zip(nodes, scores, strict=True))
         }
         order = sorted(nodes, key=lambda node: -final[node])
@@ -199,7 +198,7 @@ class VSSReranker(VSS):
     def _texts(self, nodes: Sequence[int], trace: Trace) -> list[str]:
         documents = self.searches.documents
         whole = [" ".join(documents.whole(int(row)).split()) for row in documents.rows_of(nodes)]
-        cut = sum(len(text) > self.characters for text in whole)
+        cut = sum(len(text) > self.options.characters for text in whole)
         if cut:
             trace.add(Truncated("texts of candidates shown whole", len(whole) - cut, len(whole)))
-        return [text[: self.characters] for text in whole]
+        return [text[: self.options.characters] for text in whole]

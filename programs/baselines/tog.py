@@ -32,10 +32,10 @@ class ToG(ExploringProgram):
 
     def _search(self, at: Exploration) -> Outcome:
         beam = [Route(Path(topic, (), np.array([topic]))) for topic in at.topics]
-        if len(beam) > self.width:
-            at.trace.add(Truncated("topics", self.width, len(beam)))
-            beam = beam[: self.width]
-        for depth in range(1, self.depth + 1):
+        if len(beam) > self.options.width:
+            at.trace.add(Truncated("topics", self.options.width, len(beam)))
+            beam = beam[: self.options.width]
+        for depth in range(1, self.options.depth + 1):
             chosen = self._explore(at, beam)
             if not chosen:
                 at.trace.add(Stopped("no_facts", f"nothing to follow at depth {depth}"))
@@ -50,13 +50,13 @@ class ToG(ExploringProgram):
 
     def _explore(self, at: Exploration, beam: list[Route]) -> list[tuple[Route, Fact]]:
         """Relations of every entity of the beam, then entities of every relation; the N best routes of all."""
-        steps = [step for route in beam for step in self.relations(at, route, self.width)[0]]
-        reached = [pair for step in steps for pair in self.entities(at, step, self.width)]
+        steps = [step for route in beam for step in self.relations(at, route, self.options.width)[0]]
+        reached = [pair for step in steps for pair in self.entities(at, step, self.options.width)]
         reached.sort(key=lambda pair: -pair[0].score)
         names = {fact.values[0]: self.graph.label(fact.values[0]) for _, fact in reached}
         at.trace.add(
             Scored("routes", [(f"{at.label(route.path)}: {names[route.end]}", route.score) for route, _ in reached])
         )
-        if len(reached) > self.width:
-            at.trace.add(Truncated("beam", self.width, len(reached)))
-        return reached[: self.width]
+        if len(reached) > self.options.width:
+            at.trace.add(Truncated("beam", self.options.width, len(reached)))
+        return reached[: self.options.width]

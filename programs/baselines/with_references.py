@@ -7,10 +7,11 @@ with `grounded_only` they abstain without asking.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from triplecheck.lms import ModelReplyError, RolePredict
-from triplecheck.programs.base import Sources
+from triplecheck.programs.base import AnySources, Sources
 from triplecheck.programs.baselines.closed_book import ClosedBook
 from triplecheck.programs.closed_book import from_memory
 from triplecheck.programs.know3rag.filter import ReferenceFilter
@@ -20,11 +21,12 @@ from triplecheck.programs.know3rag.generation import (
     KnowledgeModels,
     Query,
     Reference,
+    clean_answer,
     described,
     linked_entities,
-    said,
 )
 from triplecheck.programs.know3rag.reliability import Supervisor
+from triplecheck.programs.options import ProgramOptions
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Checked, Consulted, Trace
 from triplecheck.signatures import (
@@ -39,35 +41,30 @@ from triplecheck.signatures import (
 _LINKED = 3
 
 
-class WithReferences(ClosedBook):
-    """A program that answers from passages.
+@dataclass(frozen=True)
+class CorpusOptions(ProgramOptions):
+    """Options of a baseline that searches the documents of the knowledge base.
 
-    Args:
-        sources: the graph, and the documents.
-        corpus: how these are searched.
+    Attributes:
+        corpus: how they are searched.
         references: passages for one query.
-        grounded_only: abstain.
-
-    Raises:
-        UserError: search by meaning, and the documents have no vectors.
     """
 
-    def __init__(
-        self,
-        sources: Sources,
-        *,
-        corpus: CorpusSearch = "bm25",
-        references: int = 5,
-        grounded_only: bool = False,
-    ) -> None:
-        super().__init__(sources, grounded_only=grounded_only)
-        self.passages = Corpus(sources, corpus, references)
+    corpus: CorpusSearch = "bm25"
+    references: int = 5
+
+
+class WithReferences(ClosedBook):
+    """A program that answers from passages."""
+
+    def __init__(self, sources: AnySources, **options: Any) -> None:
+        super().__init__(sources, **options)
         self.with_reasoning = RolePredict(AnswerWithReferences, role="answer")
         self.from_memory = RolePredict(AnswerFromMemory, role="answer")
 
     def conclude(self, answers: Sequence[str], trace: Trace) -> Outcome:
         """The outcome of answers in words; an abstention where none says anything."""
-        return from_memory(self.graph, self.sources.linker, [said(answer) for answer in answers], trace)
+        return from_memory(self.graph, self.sources.linker, [clean_answer(answer) for answer in answers], trace)
 
     def reason(self, question: str, references: Sequence[Reference], trace: Trace) -> Outcome:
         """Answer step by step, from references where there are some."""
@@ -84,15 +81,28 @@ class WithReferences(ClosedBook):
         return self.conclude(reply.answers, trace)
 
 
-class RAGDirect(WithReferences):
+class WithCorpus(WithReferences):
+    """A program that answers from passages of the corpus.
+
+    Raises:
+        UserError: search by meaning, and the documents have no vectors.
+    """
+
+    Options: ClassVar[type[ProgramOptions]] = CorpusOptions
+    options: CorpusOptions
+
+    def __init__(self, sources: AnySources, **options: Any) -> None:
+        super().__init__(sources, **options)
+        self.passages = Corpus(self.sources, self.options.corpus, self.options.references)
+
+
+class RAGDirect(WithCorpus):
     """Retrieval, then the answer alone (Brown et al., arXiv 2005.14165, with retrieval)."""
 
     name: ClassVar[str] = "ragdirect"
 
-    def __init__(
-        self, sources: Sources, *, corpus: CorpusSearch = "bm25", references: int = 5, grounded_only: bool = False
-    ) -> None:
-        super().__init__(sources, corpus=corpus, references=references, grounded_only=grounded_only)
+    def __init__(self, sources: AnySources, **options: Any) -> None:
+        super().__init__(sources, **options)
         self.directly = RolePredict(AnswerFromReferences, role="answer")
 
     def recall(self, question: str, trace: Trace) -> Outcome:
@@ -104,7 +114,7 @@ class RAGDirect(WithReferences):
         return self.conclude([reply.answer], trace)
 
 
-class RAGChainOfThought(WithReferences):
+class RAGChainOfThought(WithCorpus):
     """Retrieval, then reasoning (Wei et al., arXiv 2201.11903, with retrieval)."""
 
     name: ClassVar[str] = "ragcot"
@@ -121,28 +131,26 @@ class Recite(WithReferences):
 
     name: ClassVar[str] = "recite"
 
-    def __init__(self, sources: Sources, *, grounded_only: bool = False) -> None:
-        super().__init__(sources, corpus="none", grounded_only=grounded_only)
+    def __init__(self, sources: AnySources, **options: Any) -> None:
+        super().__init__(sources, **options)
         self.write = RolePredict(WritePassage, role="answer")
 
     def recall(self, question: str, trace: Trace) -> Outcome:
         """Recite, and answer step by step."""
         reply = self.write(question=question, entities=[])
         self.wrote(trace, self.write, reply)
-        found = [Reference(said(reply.passage), "answer")]
+        found = [Reference(clean_answer(reply.passage), "answer")]
         _note(found, trace)
         return self.reason(question, [reference for reference in found if reference.text], trace)
 
 
-class SKR(WithReferences):
+class SKR(WithCorpus):
     """Self-knowledge guided retrieval: look up only what the model says it does not know (arXiv 2310.05002)."""
 
     name: ClassVar[str] = "skr"
 
-    def __init__(
-        self, sources: Sources, *, corpus: CorpusSearch = "bm25", references: int = 5, grounded_only: bool = False
-    ) -> None:
-        super().__init__(sources, corpus=corpus, references=references, grounded_only=grounded_only)
+    def __init__(self, sources: AnySources, **options: Any) -> None:
+        super().__init__(sources, **options)
         self.judge = RolePredict(JudgeKnowledge, role="judge")
 
     def recall(self, question: str, trace: Trace) -> Outcome:
@@ -162,21 +170,28 @@ class SKR(WithReferences):
         return self.reason(question, found, trace)
 
 
-class KnowledgeCard(WithReferences):
-    """Passages of knowledge models, those that help kept (Feng et al., arXiv 2305.09955).
+@dataclass(frozen=True)
+class KnowledgeCardOptions(ProgramOptions):
+    """Options of `KnowledgeCard`.
 
-    Args:
-        sources: the graph.
-        knowledge_models: they play the roles `knowledge.1` to `knowledge.n`.
-        grounded_only: abstain.
+    Attributes:
+        knowledge_models: how many there are; their roles are `knowledge.1` to `knowledge.n`.
     """
 
-    name: ClassVar[str] = "knowledgecard"
+    knowledge_models: int = 3
 
-    def __init__(self, sources: Sources, *, knowledge_models: int = 3, grounded_only: bool = False) -> None:
-        super().__init__(sources, corpus="none", grounded_only=grounded_only)
-        self.knowledge = KnowledgeModels(knowledge_models)
-        self.filter = _relevance(sources)
+
+class KnowledgeCard(WithReferences):
+    """Passages of knowledge models, those that help kept (Feng et al., arXiv 2305.09955)."""
+
+    name: ClassVar[str] = "knowledgecard"
+    Options: ClassVar[type[ProgramOptions]] = KnowledgeCardOptions
+    options: KnowledgeCardOptions
+
+    def __init__(self, sources: AnySources, **options: Any) -> None:
+        super().__init__(sources, **options)
+        self.knowledge = KnowledgeModels(self.options.knowledge_models)
+        self.filter = _relevance(self.sources)
 
     def recall(self, question: str, trace: Trace) -> Outcome:
         """Have passages written, keep those that help, and answer step by step."""
@@ -190,8 +205,8 @@ class ChainOfKnowledge(WithReferences):
 
     name: ClassVar[str] = "chainofknowledge"
 
-    def __init__(self, sources: Sources, *, grounded_only: bool = False) -> None:
-        super().__init__(sources, corpus="none", grounded_only=grounded_only)
+    def __init__(self, sources: AnySources, **options: Any) -> None:
+        super().__init__(sources, **options)
         self.by_triples = RolePredict(AnswerWithTriples, role="answer")
 
     def recall(self, question: str, trace: Trace) -> Outcome:
@@ -201,7 +216,7 @@ class ChainOfKnowledge(WithReferences):
         return self.conclude([reply.answer], trace)
 
 
-class BlendFilter(WithReferences):
+class BlendFilter(WithCorpus):
     """Three queries, the passages of each filtered: the question, it with a first answer, it with a recited passage.
 
     Source: Wang et al., "BlendFilter" (arXiv 2402.11129).
@@ -209,12 +224,10 @@ class BlendFilter(WithReferences):
 
     name: ClassVar[str] = "blendfilter"
 
-    def __init__(
-        self, sources: Sources, *, corpus: CorpusSearch = "bm25", references: int = 5, grounded_only: bool = False
-    ) -> None:
-        super().__init__(sources, corpus=corpus, references=references, grounded_only=grounded_only)
+    def __init__(self, sources: AnySources, **options: Any) -> None:
+        super().__init__(sources, **options)
         self.write = RolePredict(WritePassage, role="answer")
-        self.filter = _relevance(sources)
+        self.filter = _relevance(self.sources)
 
     def recall(self, question: str, trace: Trace) -> Outcome:
         """Blend queries, filter what each finds, answer step by step from all that is left."""
@@ -232,13 +245,13 @@ class BlendFilter(WithReferences):
             return ""
         reply = self.with_reasoning(question=question, references=[reference.text for reference in references])
         self.wrote(trace, self.with_reasoning, reply)
-        return f"{reply.reasoning} {said(reply.answer)}"
+        return f"{reply.reasoning} {clean_answer(reply.answer)}"
 
     def _recited(self, question: str, trace: Trace) -> str:
         """Knowledge from inside: what the model remembers."""
         reply = self.write(question=question, entities=[])
         self.wrote(trace, self.write, reply)
-        return said(reply.passage)
+        return clean_answer(reply.passage)
 
 
 def _relevance(sources: Sources) -> ReferenceFilter:
@@ -253,12 +266,12 @@ def _helpful(
     entities = described(program.graph, nodes)
     verdicts = program.filter(question, entities, references, trace, program.wrote)
     for reference, verdict in zip(references, verdicts, strict=True):
-        became = "kept" if verdict.relevant else "irrelevant"
-        trace.add(Consulted(1, reference.origin, reference.text, verdict.relevant, None, became))
+        fate = "kept" if verdict.relevant else "irrelevant"
+        trace.add(Consulted(1, reference.origin, reference.text, verdict.relevant, None, fate))
     return [reference for reference, verdict in zip(references, verdicts, strict=True) if verdict.relevant]
 
 
 def _note(references: Sequence[Reference], trace: Trace) -> None:
     for reference in references:
-        became = "kept" if reference.text else "empty"
-        trace.add(Consulted(1, reference.origin, reference.text, None, None, became))
+        fate = "kept" if reference.text else "empty"
+        trace.add(Consulted(1, reference.origin, reference.text, None, None, fate))

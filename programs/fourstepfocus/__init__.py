@@ -1,6 +1,6 @@
 """4StepFocus: `program` is Algorithm 1, `substitution` Algorithms 2 and 3, `rerank` the last step."""
 
-from triplecheck.programs.fourstepfocus.program import FourStepFocus, Shown
+from triplecheck.programs.fourstepfocus.program import FourStepFocus, FourStepFocusLimits, FourStepFocusOptions
 from triplecheck.programs.fourstepfocus.substitution import Matching
 
-__all__ = ["FourStepFocus", "Matching", "Shown"]
+__all__ = ["FourStepFocus", "FourStepFocusLimits", "FourStepFocusOptions", "Matching"]

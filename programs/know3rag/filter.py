@@ -17,7 +17,7 @@ from triplecheck.kg.plausibility import TextTriple
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
 from triplecheck.programs.base import Note
 from triplecheck.programs.concurrently import concurrently
-from triplecheck.programs.expansion import existing
+from triplecheck.programs.expansion import valid_numbers
 from triplecheck.programs.know3rag.generation import Reference
 from triplecheck.programs.know3rag.reliability import Supervisor
 from triplecheck.programs.steps import Checked, Trace
@@ -41,10 +41,10 @@ class Verdict:
     score: float = math.inf
 
 
-def choose(verdicts: Sequence[Verdict], most: int) -> list[int]:
+def choose(verdicts: Sequence[Verdict], top_k: int) -> list[int]:
     """Places of the references to keep: not the irrelevant ones; ascending score, ties by order, unscored last."""
     relevant = [at for at, verdict in enumerate(verdicts) if verdict.relevant is not False]
-    return sorted(relevant, key=lambda at: verdicts[at].score)[:most]
+    return sorted(relevant, key=lambda at: verdicts[at].score)[:top_k]
 
 
 class ReferenceFilter(dspy.Module):
@@ -118,14 +118,14 @@ class ReferenceFilter(dspy.Module):
     def _check_all(self, question: str, entities: list[str], texts: list[str], wrote: Note, trace: Trace) -> _Found:
         reply = self.check_passages(question=question, entities=entities, passages=texts)
         wrote(trace, self.check_passages, reply)
-        useful = set(existing("passage", reply.useful, len(texts), trace))
+        useful = set(valid_numbers("passage", reply.useful, len(texts), trace))
         triples = triples_of(reply.triples, texts, trace)
         return _Found({at: at + 1 in useful for at in range(len(texts))}, dict(enumerate(triples)))
 
     def _select(self, question: str, entities: list[str], texts: list[str], wrote: Note, trace: Trace) -> _Found:
         reply = self.select_passages(question=question, entities=entities, passages=texts)
         wrote(trace, self.select_passages, reply)
-        useful = set(existing("passage", reply.useful, len(texts), trace))
+        useful = set(valid_numbers("passage", reply.useful, len(texts), trace))
         return _Found({at: at + 1 in useful for at in range(len(texts))})
 
     def _judge(

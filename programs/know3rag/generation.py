@@ -31,7 +31,7 @@ _LONGEST_DESCRIPTION = 120  # characters
 
 
 @dataclass(frozen=True)
-class RelatedSizes:
+class Know3RAGLimits:
     """How many related entities a query gets.
 
     Attributes:
@@ -63,12 +63,12 @@ class Related:
         return self.linked + self.local + self.predicted
 
 
-def linked_entities(graph: Graph, linker: Linker, query: str, most: int, trace: Trace) -> tuple[int, ...]:
+def linked_entities(graph: Graph, linker: Linker, query: str, top_k: int, trace: Trace) -> tuple[int, ...]:
     """The entities that a query names, the most salient first."""
     names = NameLinker(linker)
     found: dict[int, None] = {}
     for mention in names.mentions(query):
-        if mention.salience < _LEAST_SALIENCE or len(found) == most:
+        if mention.salience < _LEAST_SALIENCE or len(found) == top_k:
             continue
         candidates = [c for c in names.candidates(mention, query) if graph.literal(c.node) is None]
         if candidates:
@@ -78,30 +78,30 @@ def linked_entities(graph: Graph, linker: Linker, query: str, most: int, trace: 
     return tuple(found)
 
 
-def names_in(graph: Graph, linker: Linker, text: str, most: int = 20) -> list[str]:
+def names_in(graph: Graph, linker: Linker, text: str, top_k: int = 20) -> list[str]:
     """Names of the graph that stand in a text, as the graph spells them, for a prompt."""
     unseen = Trace()  # a hint for a prompt links nothing
-    return graph.labels(linked_entities(graph, linker, text, most, unseen))
+    return graph.labels(linked_entities(graph, linker, text, top_k, unseen))
 
 
-def related_entities(sources: Sources, query: str, sizes: RelatedSizes, trace: Trace) -> Related:
+def related_entities(sources: Sources, query: str, limits: Know3RAGLimits, trace: Trace) -> Related:
     """Algorithm 1: entities that the query names, their neighbours, and tails that the embeddings predict.
 
     An entity without a vector has local neighbours only.
     """
     graph = sources.graph
-    linked = linked_entities(graph, sources.linker, query, sizes.linked, trace)
+    linked = linked_entities(graph, sources.linker, query, limits.linked, trace)
     listed = dict.fromkeys(linked)
     local: list[int] = []
     predicted: list[int] = []
     for node in linked:
-        relations = _by_similarity(sources, node, query, sizes, trace)
-        for node_there in _neighbours(graph, node, relations, sizes.local):
+        relations = _by_similarity(sources, node, query, limits, trace)
+        for node_there in _neighbours(graph, node, relations, limits.local):
             if node_there not in listed:
                 listed[node_there] = None
                 local.append(node_there)
-        outgoing = [r.relation for r in relations if r.direction is Direction.OUT][: sizes.relations]
-        for tail in _predicted(sources, node, outgoing, sizes.predicted, listed):
+        outgoing = [r.relation for r in relations if r.direction is Direction.OUT][: limits.relations]
+        for tail in _predicted(sources, node, outgoing, limits.predicted, listed):
             listed[tail] = None
             predicted.append(tail)
     return Related(linked, tuple(local), tuple(predicted))
@@ -117,13 +117,15 @@ def described(graph: Graph, nodes: tuple[int, ...]) -> list[str]:
     return lines
 
 
-def _by_similarity(sources: Sources, node: int, query: str, sizes: RelatedSizes, trace: Trace) -> list[RelationCount]:
+def _by_similarity(
+    sources: Sources, node: int, query: str, limits: Know3RAGLimits, trace: Trace
+) -> list[RelationCount]:
     """Relations at a node by the cosine of "entity relation" with the query; without an encoder by fewest edges."""
     graph = sources.graph
     relations = sorted(graph.relations_of(node), key=lambda count: count.edges)
-    if len(relations) > sizes.compared:
-        trace.add(Truncated(f"relations of {graph.label(node)}", sizes.compared, len(relations)))
-        relations = relations[: sizes.compared]
+    if len(relations) > limits.compared:
+        trace.add(Truncated(f"relations of {graph.label(node)}", limits.compared, len(relations)))
+        relations = relations[: limits.compared]
     encoder = None if sources.knowledge_base is None else sources.knowledge_base.encoder
     if encoder is None or not relations:
         return relations
@@ -133,25 +135,25 @@ def _by_similarity(sources: Sources, node: int, query: str, sizes: RelatedSizes,
     return [relations[i] for i in order.tolist()]
 
 
-def _neighbours(graph: Graph, node: int, relations: list[RelationCount], most: int) -> list[int]:
-    if not relations or most <= 0:
+def _neighbours(graph: Graph, node: int, relations: list[RelationCount], top_k: int) -> list[int]:
+    if not relations or top_k <= 0:
         return []
     best = relations[0]
-    found: list[int] = graph.neighbors(node, best.relation, best.direction, most).tolist()
+    found: list[int] = graph.neighbors(node, best.relation, best.direction, top_k).tolist()
     return found
 
 
-def _predicted(sources: Sources, node: int, relations: list[int], most: int, listed: dict[int, None]) -> list[int]:
+def _predicted(sources: Sources, node: int, relations: list[int], top_k: int, listed: dict[int, None]) -> list[int]:
     """Tails that the embeddings rank best over some relations, without the head and without those listed."""
     base = sources.knowledge_base
     embeddings = None if base is None else base.embeddings
-    if embeddings is None or most <= 0 or not embeddings.knows(node):
+    if embeddings is None or top_k <= 0 or not embeddings.knows(node):
         return []
     scored: dict[int, float] = {}
     for relation in relations:
-        for tail in embeddings.best_tails(node, relation, most, [node, *listed]):
+        for tail in embeddings.best_tails(node, relation, top_k, [node, *listed]):
             scored[tail.node] = max(tail.score, scored.get(tail.node, -np.inf))
-    return sorted(scored, key=lambda tail: (-scored[tail], tail))[:most]
+    return sorted(scored, key=lambda tail: (-scored[tail], tail))[:top_k]
 
 
 CorpusSearch = Literal["bm25", "dense", "none"]
@@ -288,17 +290,17 @@ class KnowledgeModels(dspy.Module):
         step = self.write_one[number]
         reply = step(question=text, entities=list(entities))
         wrote(trace, step, reply)
-        return [Reference(said(reply.passage), step.role + (WITH_ENTITIES if entities else ""))]
+        return [Reference(clean_answer(reply.passage), step.role + (WITH_ENTITIES if entities else ""))]
 
     def _both(self, number: int, query: Query, wrote: Note, trace: Trace) -> list[Reference]:
         step = self.write_both[number]
         reply = step(question=query.text, entities=list(query.entities))
         wrote(trace, step, reply)
         passages = ((reply.passage, ""), (reply.passage_with_entities, WITH_ENTITIES))
-        return [Reference(said(text), step.role + how) for text, how in passages]
+        return [Reference(clean_answer(text), step.role + how) for text, how in passages]
 
 
-def said(text: str | None) -> str:
+def clean_answer(text: str | None) -> str:
     """What a model wrote in a field of text; empty where it wrote that there is nothing."""
     plain = " ".join((text or "").split())
     return "" if plain.strip(" .").casefold() in NOTHING | {"unknown"} else plain

@@ -15,7 +15,7 @@ import dspy
 
 from triplecheck.lms import Usage
 from triplecheck.programs.know3rag.generation import linked_entities
-from triplecheck.programs.know3rag.program import Know3RAG, Reply, Turn
+from triplecheck.programs.know3rag.program import Know3RAG, Turn
 from triplecheck.programs.know3rag.reliability import Reliability
 from triplecheck.programs.outcome import Outcome, prediction
 from triplecheck.programs.steps import Answered, Stopped, Trace, Weighed, Wrote
@@ -51,7 +51,7 @@ def read_turns(program: Know3RAG, question: str, steps: Sequence[Mapping[str, An
         question: that the trace is of.
         steps: of the trace, as plain data.
     """
-    entities = linked_entities(program.graph, program.sources.linker, question, program.sizes.linked, Trace())
+    entities = linked_entities(program.graph, program.sources.linker, question, program.options.limits.linked, Trace())
     turns, calls, so_far = [], [], 0
     for step in steps:
         if step["kind"] == Wrote.kind:
@@ -77,16 +77,17 @@ def replay_turns(program: Know3RAG, recorded: Recorded) -> dspy.Prediction:
         ValueError: the trace ends before the program would.
     """
     trace = Trace()
-    last, decision, at = Turn(Reply(), Reliability((), math.inf)), "go_on", 0
-    for at, now in enumerate(recorded.turns):
-        last = now if now.reply.answer or at == 0 else last
-        decision = program.decide(now, at, trace)
-        if decision != "go_on":
+    answered, stopped, at = Turn("", Reliability((), math.inf)), False, 0
+    for at, turn in enumerate(recorded.turns):
+        if turn.answer:
+            answered = turn
+        stopped = program.stops(turn, at, trace)
+        if stopped:
             break
-    if decision != "go_on":
-        found = program.conclude(last, recorded.entities, trace)
+    if stopped:
+        found = program.conclude(answered, recorded.entities, trace)
     elif recorded.stopped is not None:
-        found = Outcome(abstained=recorded.stopped)  # there it ended, and would have ended here
+        found = Outcome(abstained=recorded.stopped)  # the recorded run ended here, as this one would have
     else:
         raise ValueError(f"the trace has too few turns for {program.turns}: record it with `adaptive` off")
     found = program.sure_enough(recorded.question, found, trace)
@@ -99,5 +100,5 @@ def replay_turns(program: Know3RAG, recorded: Recorded) -> dspy.Prediction:
 def _turn(program: Know3RAG, question: str, weighed: Mapping[str, Any]) -> Turn:
     triples = [(triple["head"], triple["relation"], triple["tail"]) for triple in weighed["triples"]]
     if not triples:
-        return Turn(Reply(weighed["answer"]), Reliability((), math.inf, weighed["reason"]))
-    return Turn(Reply(weighed["answer"]), program.supervisor.rate(triples, question))
+        return Turn(weighed["answer"], Reliability((), math.inf, weighed["reason"]))
+    return Turn(weighed["answer"], program.supervisor.rate(triples, question))

@@ -130,7 +130,7 @@ def test_the_extractive_engine_is_named(run: Run, kb: Path, fresh_dspy: None) ->
         (["Who?", "--budget-calls", "-1"], "--budget-calls"),
         (["Who?", "--option", "filtering=some"], "filtering"),
         (["Who?", "--option", "colour=red"], "colour"),
-        (["Who?", "--option", "bounds.value=3"], "bounds.value"),
+        (["Who?", "--option", "limits.value=3"], "limits.value"),
         (["Who?", "--option", "hops"], "hops"),
         (["Who?", "--lm", " "], "model"),
         (["Who?", "--no-such-flag"], "--no-such-flag"),

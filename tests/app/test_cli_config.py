@@ -95,10 +95,10 @@ def test_a_flag_in_error_is_named_as_a_flag() -> None:
 
 
 def test_options_are_parsed_as_toml_if_possible() -> None:
-    given = parse_options(["filtering=none", "multi_entity=false", "bounds.values=50", "bounds.triples=1_000"])
+    given = parse_options(["filtering=none", "multi_entity=false", "limits.values=50", "limits.triples=1_000"])
     assert given == {"filtering": "none", "multi_entity": False, "bounds": {"values": 50, "triples": 1000}}
     with pytest.raises(UserError, match="bounds"):
-        parse_options(["bounds=3", "bounds.values=50"])
+        parse_options(["bounds=3", "limits.values=50"])
 
 
 def test_the_configured_knowledge_base_and_model_are_used(run: Run, kb: Path, ignorant: str) -> None:
@@ -116,4 +116,4 @@ def test_options_reach_the_program(kb: Path) -> None:
     settings = load_settings(hops=1, grounded_only=True, options={"filtering": "none", "bounds": {"values": 7}})
     program = open_program(settings, KnowledgeBase.open(kb))
     assert isinstance(program, KERAG)
-    assert (program.hops, program.filtering, program.bounds.values, program.grounded_only) == (1, "none", 7, True)
+    assert (program.hops, program.filtering, program.limits.values, program.grounded_only) == (1, "none", 7, True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,7 +19,7 @@ from triplecheck.kg import Direction, GraphUnavailableError, KnowledgeBase, buil
 from triplecheck.kg.readers import read_graph
 from triplecheck.lms import ModelReplyError, RolePredict, register_engine
 from triplecheck.lms.engines import reply
-from triplecheck.programs import Outcome, Program, Sources
+from triplecheck.programs import Outcome, Program, ProgramOptions, Sources
 from triplecheck.programs.steps import Expanded, Linked, Stopped, Trace
 
 SILENT = "silent"
@@ -60,17 +61,22 @@ def build_knowledge_base(folder: Path) -> KnowledgeBase:
     return build(read_graph([folder / "triples.tsv"], folder / "entities.tsv"), folder / "kb", encoder=None)
 
 
+@dataclass(frozen=True)
+class OneHopOptions(ProgramOptions):
+    order: str = "first"
+    pause: float = 0.0
+    fails: frozenset[str] = frozenset()
+
+
 class OneHop(Program):
     """Answers "RELATION of ENTITY" with what the graph says; a word before that makes it misbehave."""
 
     name: ClassVar[str] = "onehop"
+    Options: ClassVar[type[ProgramOptions]] = OneHopOptions
+    options: OneHopOptions
 
-    def __init__(
-        self, sources: Sources, *, order: str = "first", pause: float = 0.0, grounded_only: bool = False
-    ) -> None:
-        super().__init__(sources, grounded_only=grounded_only)
-        self.order = order
-        self.pause = pause
+    def __init__(self, sources: Sources, **options: Any) -> None:
+        super().__init__(sources, **options)
         self.hops = 2
         self.asked: list[str] = []
 
@@ -94,7 +100,7 @@ class OneHop(Program):
         words, relation, topic = self._parse(question)
         if topic is not None and "unlinked" not in words:
             trace.add(Linked(question.split()[-1], [], [self.graph.node_id(topic)]))
-        time.sleep(self.pause)
+        time.sleep(self.options.pause)
         if "crash" in words:
             raise ZeroDivisionError("it broke")
         if "unreadable" in words:
@@ -128,14 +134,13 @@ class Asking(OneHop):
 
     name: ClassVar[str] = "asking"
 
-    def __init__(self, sources: Sources, *, fails: frozenset[str] = frozenset(), **switches: Any) -> None:
-        super().__init__(sources, **switches)
-        self.fails = fails
+    def __init__(self, sources: Sources, **options: Any) -> None:
+        super().__init__(sources, **options)
         self.step = RolePredict("question -> answer", role="answer")
 
     def run(self, question: str, trace: Trace) -> Outcome:
         self.step(question=question)
-        if question in self.fails:
+        if question in self.options.fails:
             raise ZeroDivisionError("it broke")
         return super().run(question, trace)
 

@@ -5,13 +5,20 @@ from __future__ import annotations
 import os
 import signal
 import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from eval_parts import Asking
+from eval_parts import Asking, OneHopOptions
 
-from triplecheck.programs import Outcome
+from triplecheck.programs import Outcome, ProgramOptions
 from triplecheck.programs.steps import Trace
+
+
+@dataclass(frozen=True)
+class DeadlyOptions(OneHopOptions):
+    folder: str = ""
+    asks: bool = False
 
 
 class Deadly(Asking):
@@ -19,21 +26,19 @@ class Deadly(Asking):
 
     name: ClassVar[str] = "deadly"
 
-    def __init__(self, sources: Any, *, folder: str, asks: bool = False, **switches: Any) -> None:
-        super().__init__(sources, **switches)
-        self.folder = folder
-        self.asks = asks
+    Options: ClassVar[type[ProgramOptions]] = DeadlyOptions
+    options: DeadlyOptions
 
     def run(self, question: str, trace: Trace) -> Outcome:
-        with (Path(self.folder) / "asked").open("a") as asked:
+        with (Path(self.options.folder) / "asked").open("a") as asked:
             asked.write(f"{os.getpid()} {question}\n")
-        words, once = question.split(), Path(self.folder) / "killed"
+        words, once = question.split(), Path(self.options.folder) / "killed"
         first = "killonce" in words and not once.exists()
         if first:
             once.touch()
         if first or "kill" in words:
             time.sleep(0.2)  # so that others are under way beside it
             os.kill(os.getpid(), signal.SIGKILL)
-        if self.asks:
+        if self.options.asks:
             return super().run(question, trace)
         return super(Asking, self).run(question, trace)

@@ -44,7 +44,7 @@ def saved(bundled: KnowledgeBase, tmp_path: Path) -> Path:
 def test_what_was_compiled_comes_back(saved: Path, bundled: KnowledgeBase) -> None:
     bundle = load_bundle(saved)
     program = bundle.program(Sources.of(bundled))
-    assert isinstance(program, KERAG) and program.hops == 1
+    assert isinstance(program, KERAG) and program.options.hops == 1
     assert state_of(program) == state_of(compiled(bundled))
     assert program.select_paths.config == {"temperature": 0.5, "max_tokens": 64}
     (demo,) = program.select_paths.demos

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,7 +19,7 @@ from triplecheck.optimize import load_bundle, save_bundle
 from triplecheck.optimize.fit import Option, Plan, fit_program, halves, read_space, space_of
 from triplecheck.optimize.fit.space import held, nested
 from triplecheck.optimize.optimizers.voting import Voting
-from triplecheck.programs import KERAG, Bounds, Outcome, Program, Sources, resolve_program
+from triplecheck.programs import KERAG, KERAGLimits, Outcome, Program, ProgramOptions, Sources, resolve_program
 from triplecheck.programs.options import make_program
 from triplecheck.programs.steps import Trace
 
@@ -42,27 +43,31 @@ class Counter:
         return self
 
 
+@dataclass(frozen=True)
+class GuesserOptions(ProgramOptions):
+    skill: float = 0.5
+    slow: bool = False
+
+
 class Guesser(Program):
     """Right about "hardness sure" where its skill is at least the hardness; says how sure it is, or not ("-")."""
 
     name: ClassVar[str] = "guesser"
+    Options: ClassVar[type[ProgramOptions]] = GuesserOptions
+    options: GuesserOptions
 
-    def __init__(
-        self, sources: Sources, *, skill: float = 0.5, slow: bool = False, grounded_only: bool = False
-    ) -> None:
-        super().__init__(sources, grounded_only=grounded_only)
-        self.skill = skill
-        self.slow = slow
+    def __init__(self, sources: Sources, **options: Any) -> None:
+        super().__init__(sources, **options)
         self.step = RolePredict("question -> answer", role="answer")
 
     def run(self, question: str, trace: Trace) -> Outcome:
         _, hardness, sure = question.split()
-        for turn in range(2 if self.slow else 1):
+        for turn in range(2 if self.options.slow else 1):
             self.step(question=f"{question} {turn}")
         if sure == "crash":
             raise ZeroDivisionError("it broke")
         confidence = None if sure == "-" else float(sure)
-        return Outcome("right" if self.skill >= float(hardness) else "wrong", confidence=confidence)
+        return Outcome("right" if self.options.skill >= float(hardness) else "wrong", confidence=confidence)
 
 
 @pytest.fixture
@@ -224,13 +229,13 @@ class TestSpace:
             read_space(["a=1", "a=2"])
 
     def test_a_setting_leaves_the_rest_of_a_table(self) -> None:
-        assert nested({"bounds": {"values": 5}}, {"bounds.candidates": 1, "hops": 2}) == {
-            "bounds": {"values": 5, "candidates": 1},
+        assert nested({"limits": {"values": 5}}, {"limits.candidates": 1, "hops": 2}) == {
+            "limits": {"values": 5, "candidates": 1},
             "hops": 2,
         }
         with pytest.raises(UserError, match="no table"):
-            nested({"bounds": 3}, {"bounds.candidates": 1})
+            nested({"limits": 3}, {"limits.candidates": 1})
 
     def test_values_that_are_given_are_found(self, bundled: KnowledgeBase) -> None:
-        program = KERAG(Sources.of(bundled), hops=1, bounds=Bounds(candidates=7))
-        assert held(program, space_of("kerag")) == {"hops": 1, "bounds.candidates": 7}
+        program = KERAG(Sources.of(bundled), hops=1, limits=KERAGLimits(candidates=7))
+        assert held(program, space_of("kerag")) == {"hops": 1, "limits.candidates": 7}

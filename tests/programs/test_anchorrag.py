@@ -470,7 +470,11 @@ class TestBacktracking:
 
 @pytest.mark.parametrize(
     ("options", "problem"),
-    [({"agents": 0}, "agents must be"), ({"depth": 0}, "depth must be"), ({"schema_relations": ("(",)}, "no regular")],
+    [
+        ({"agents": 0}, "agents must be"),
+        ({"depth": 0}, "depth must be"),
+        ({"schema_relations": ("(",)}, "not a regular"),
+    ],
 )
 def test_switches_out_of_range_are_refused(sources: Sources, options: dict[str, Any], problem: str) -> None:
     with pytest.raises(UserError, match=problem):

@@ -10,7 +10,7 @@ from program_parts import EX, ask, conclude_with, items, kinds, play, steps, top
 
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.programs import Sources, replay, resolve_program
-from triplecheck.programs.baselines import Reach, ToG
+from triplecheck.programs.baselines import ExploringLimits, ToG
 from triplecheck.programs.steps import Scored, Stopped, Truncated
 
 TEACHER = "What was the nationality of Bernhard Heiden's teacher?"
@@ -119,7 +119,10 @@ def test_where_no_relation_is_chosen_nothing_is_judged(sources: Sources) -> None
 
 def test_what_a_bound_cuts_off_is_told(sources: Sources) -> None:
     result, _ = play(
-        *(ToG(sources, depth=1, reach=Reach(offered=1, entities=1)), "Which instruments did Paul Hindemith play?"),
+        *(
+            ToG(sources, depth=1, limits=ExploringLimits(offered=1, entities=1)),
+            "Which instruments did Paul Hindemith play?",
+        ),
         topics("Paul Hindemith"),
         follow("instrument"),
         sufficient(False),

@@ -19,7 +19,7 @@ from triplecheck.kg.sparql import OxigraphClient, SparqlGraph, SparqlLinker
 from triplecheck.lms import Budget, BudgetExceededError, session
 from triplecheck.lms.engines import messages_of
 from triplecheck.programs import FourStepFocus, Sources, replay, resolve_program
-from triplecheck.programs.fourstepfocus import Shown
+from triplecheck.programs.fourstepfocus import FourStepFocusLimits
 from triplecheck.programs.fourstepfocus.substitution import Matching
 from triplecheck.programs.steps import Checked, Matched, Ranked, Truncated, Wrote
 
@@ -359,7 +359,7 @@ class TestReranking:
 
     def test_candidates_are_shown_with_text_and_facts_and_what_is_cut_is_told(self, documented: KnowledgeBase) -> None:
         scores = score({})
-        brief = program(documented, shown=Shown(characters=10))
+        brief = program(documented, limits=FourStepFocusLimits(characters=10))
         result, engine = play(brief, QUESTION, triplets(PUPILS), scores, scores)
         lines = [line for request in engine.requests[1:] for line in items(request, "candidates")]
         assert any(line.startswith("Lukas Foss (Composer). A composer") and "pianist" not in line for line in lines)

@@ -28,7 +28,7 @@ from program_parts import (
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.lms import Budget, BudgetExceededError, Roles, session
 from triplecheck.lms.testing import scripted_model
-from triplecheck.programs import KERAG, Sources, program_names, replay, resolve_program, to_json
+from triplecheck.programs import KERAG, KERAGOptions, Sources, program_names, replay, resolve_program, to_json
 from triplecheck.programs.steps import Checked, Expanded, Linked, Pruned, Stopped, Wrote
 
 TEACHER = "What was the nationality of Bernhard Heiden's teacher?"
@@ -91,7 +91,7 @@ class TestStages:
         assert len(steps(result, Pruned)) == 1
 
     def test_every_step_and_the_result_are_plain_json(self, sources: Sources) -> None:
-        result, _ = play(kerag(sources, bounds=None), "Who taught Bernard Hieden and Luke Fuchs?", *_misspelt())
+        result, _ = play(kerag(sources), "Who taught Bernard Hieden and Luke Fuchs?", *_misspelt())
         plain = json.loads(json.dumps(to_json(result)))
         assert [step["kind"] for step in plain["steps"]] == kinds(result)
         assert set(plain) == {
@@ -313,7 +313,7 @@ class TestAsAModule:
         for other in (copy.deepcopy(program), program.deepcopy(), program.reset_copy()):
             assert other.sources is sources
             assert other.graph is sources.graph
-            assert (other.hops, other.filtering, other.grounded_only) == (3, "none", True)
+            assert other.options == KERAGOptions(hops=3, filtering="none", grounded_only=True)
             assert other.summarize is not program.summarize
 
     def test_its_state_holds_no_model_and_no_graph_and_comes_back(self, sources: Sources, tmp_path: Path) -> None:

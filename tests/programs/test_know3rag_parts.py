@@ -15,7 +15,7 @@ from text_parts import build_text_world
 from triplecheck.kg import Direction, KnowledgeBase, UserError
 from triplecheck.programs import Sources
 from triplecheck.programs.know3rag.filter import Verdict, choose
-from triplecheck.programs.know3rag.generation import RelatedSizes, linked_entities, related_entities, said
+from triplecheck.programs.know3rag.generation import Know3RAGLimits, clean_answer, linked_entities, related_entities
 from triplecheck.programs.know3rag.reliability import NameLinker, connected, threshold
 from triplecheck.programs.steps import Linked, Trace, Truncated
 from triplecheck.programs.triple_lines import read_triples
@@ -110,7 +110,7 @@ class TestChoice:
 
 class TestRelatedEntities:
     def test_neighbours_are_those_of_the_relation_most_similar_to_the_query(self, sources: Sources) -> None:
-        sizes = RelatedSizes(linked=1, local=5)
+        sizes = Know3RAGLimits(linked=1, local=5)
         graph = sources.graph
         for query, wanted in [
             ("Which instrument did Paul Hindemith play?", {"viola", "piano"}),
@@ -121,11 +121,11 @@ class TestRelatedEntities:
             assert set(graph.labels(found.local)) == wanted
 
     def test_without_embeddings_there_are_local_ones_only(self, sources: Sources) -> None:
-        found = related_entities(sources, "Where was Paul Hindemith born?", RelatedSizes(), Trace())
+        found = related_entities(sources, "Where was Paul Hindemith born?", Know3RAGLimits(), Trace())
         assert found.local and not found.predicted
 
     def test_predicted_are_the_best_tails_but_not_the_head_nor_any_that_is_listed(self, embedded: Sources) -> None:
-        sizes = RelatedSizes(linked=1, local=2, predicted=3)
+        sizes = Know3RAGLimits(linked=1, local=2, predicted=3)
         found = related_entities(embedded, "Where was Paul Hindemith born?", sizes, Trace())
         assert len(found.predicted) == 3
         assert len(set(found.nodes)) == len(found.nodes)
@@ -136,7 +136,7 @@ class TestRelatedEntities:
         scores = base.embeddings.scorer.all_tails(np.full(len(outgoing), head), np.array(outgoing)).max(axis=0)
         scores[[head, *found.local]] = -np.inf
         # The best of the relations compared, which are the three most similar: with as many as there are, all.
-        every = RelatedSizes(linked=1, local=2, predicted=3, relations=len(outgoing))
+        every = Know3RAGLimits(linked=1, local=2, predicted=3, relations=len(outgoing))
         found = related_entities(embedded, "Where was Paul Hindemith born?", every, Trace())
         assert list(found.predicted) == np.argsort(-scores, kind="stable")[:3].tolist()
 
@@ -144,15 +144,15 @@ class TestRelatedEntities:
         base = embedded.knowledge_base
         assert base is not None and base.embeddings is not None
         known = base.embeddings.about.num_entities
-        found = related_entities(embedded, "When was Paul Hindemith born?", RelatedSizes(local=0), Trace())
+        found = related_entities(embedded, "When was Paul Hindemith born?", Know3RAGLimits(local=0), Trace())
         assert found.predicted and all(node < known for node in found.predicted)
 
     def test_where_nothing_is_linked_there_are_none(self, embedded: Sources) -> None:
-        assert related_entities(embedded, "What is nothing?", RelatedSizes(), Trace()).nodes == ()
+        assert related_entities(embedded, "What is nothing?", Know3RAGLimits(), Trace()).nodes == ()
 
     def test_what_a_bound_cuts_off_is_recorded(self, sources: Sources) -> None:
         trace = Trace()
-        related_entities(sources, "Where was Paul Hindemith born?", RelatedSizes(compared=1), trace)
+        related_entities(sources, "Where was Paul Hindemith born?", Know3RAGLimits(compared=1), trace)
         assert [step.what for step in trace.steps if isinstance(step, Truncated)] == ["relations of Paul Hindemith"]
 
     def test_links_are_recorded_and_ordinary_words_are_none(self, sources: Sources) -> None:
@@ -171,7 +171,7 @@ def test_a_part_of_a_name_is_not_the_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", None, "none", "None.", "N/A", " unknown ", "[]"])
 def test_what_says_nothing_is_nothing(text: str | None) -> None:
-    assert said(text) == ""
+    assert clean_answer(text) == ""
 
 
 def test_connected_follows_edges_either_way() -> None:

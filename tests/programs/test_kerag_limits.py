@@ -21,7 +21,7 @@ from program_parts import (
 )
 
 from triplecheck.kg import KnowledgeBase
-from triplecheck.programs import Bounds, Sources, replay
+from triplecheck.programs import KERAGLimits, Sources, replay
 from triplecheck.programs.steps import Checked, Expanded, Pruned, Truncated
 
 HUB = "\n".join(
@@ -41,13 +41,13 @@ def cut(result: Any) -> list[tuple[str, int, int]]:
     return [(step.what, step.kept, step.total) for step in steps(result, Truncated)]
 
 
-def run(base: KnowledgeBase, bounds: Bounds, *replies: Any, **options: Any) -> tuple[Any, Any]:
-    return play(kerag(base, bounds=bounds, **options), "How old are the members of Hub?", topics("Hub"), *replies)
+def run(base: KnowledgeBase, limits: KERAGLimits, *replies: Any, **options: Any) -> tuple[Any, Any]:
+    return play(kerag(base, limits=limits, **options), "How old are the members of Hub?", topics("Hub"), *replies)
 
 
 def test_values_of_one_entity(hub: KnowledgeBase) -> None:
     count = conclude_with(cite=["member of"], operation="count")
-    result, engine = run(hub, Bounds(values=3), keep("member of"), count, hops=1)
+    result, engine = run(hub, KERAGLimits(values=3), keep("member of"), count, hops=1)
     assert items(engine.requests[2], "facts") == ["Hub ← member of ← Member 0 | Member 1 | Member 2 | ... 7 more"]
     (expanded,) = steps(result, Expanded)
     assert (expanded.triples, expanded.total) == (3, 10)
@@ -55,60 +55,60 @@ def test_values_of_one_entity(hub: KnowledgeBase) -> None:
     assert replay(hub.graph, result.evidence) == []
 
 
-@pytest.mark.parametrize("bounds", [Bounds(values=3), Bounds(frontier=4), Bounds(triples=13)], ids=str)
-def test_nothing_is_computed_over_what_a_bound_cut_off(hub: KnowledgeBase, bounds: Bounds) -> None:
+@pytest.mark.parametrize("limits", [KERAGLimits(values=3), KERAGLimits(frontier=4), KERAGLimits(triples=13)], ids=str)
+def test_nothing_is_computed_over_what_a_limit_cut_off(hub: KnowledgeBase, limits: KERAGLimits) -> None:
     oldest = conclude_with(cite=["age"], operation="max")
-    result, _ = run(hub, bounds, keep("member of"), keep("age"), oldest)
+    result, _ = run(hub, limits, keep("member of"), keep("age"), oldest)
     assert (result.abstained, result.answer) == (True, "")
     (refused,) = (step for step in steps(result, Checked) if step.what == "operation max")
     assert not refused.passed
 
 
 def test_what_was_cut_is_on_record(hub: KnowledgeBase) -> None:
-    result, _ = run(hub, Bounds(values=3), keep("member of"), keep("age"), conclude_with("1", cite=["age"]))
+    result, _ = run(hub, KERAGLimits(values=3), keep("member of"), keep("age"), conclude_with("1", cite=["age"]))
     assert [(e.triples, e.total) for e in steps(result, Expanded)] == [(3, 10), (3, 3)]
 
 
 def test_entities_that_are_followed(hub: KnowledgeBase) -> None:
-    result, engine = run(hub, Bounds(frontier=4), keep("member of"), keep("age"), conclude_with("3", cite=["age"]))
+    result, engine = run(hub, KERAGLimits(frontier=4), keep("member of"), keep("age"), conclude_with("3", cite=["age"]))
     assert cut(result) == [("frontier: Hub ← member of → age", 4, 10)]
     assert len(items(engine.requests[3], "facts")) == 5
 
 
 def test_triples_in_all(hub: KnowledgeBase) -> None:
-    result, _ = run(hub, Bounds(triples=12), keep("member of"), keep("age", "member of"), conclude_with("1"))
+    result, _ = run(hub, KERAGLimits(triples=12), keep("member of"), keep("age", "member of"), conclude_with("1"))
     told = [(e.path, e.triples, e.total) for e in steps(result, Expanded)]
     assert told[0] == ("Hub ← member of", 10, 10)
     assert sum(triples for _, triples, _ in told) == 12
     assert told[1][1] < told[1][2]
-    result, _ = run(hub, Bounds(triples=10), keep("member of"), keep("age"), conclude_with("Member 1"))
+    result, _ = run(hub, KERAGLimits(triples=10), keep("member of"), keep("age"), conclude_with("Member 1"))
     assert cut(result) == [("triples: Hub ← member of → age", 0, 10)]
 
 
 def test_a_fact_that_the_room_cuts_off_knows_how_many_there_are(hub: KnowledgeBase) -> None:
     count = conclude_with(cite=["member of"], operation="count")
-    result, engine = run(hub, Bounds(triples=4), keep("member of"), count, hops=1)
+    result, engine = run(hub, KERAGLimits(triples=4), keep("member of"), count, hops=1)
     assert items(engine.requests[2], "facts")[0].endswith("Member 3 | ... 6 more")
     assert result.answer == "10"
 
 
 def test_tokens_of_the_prompt(hub: KnowledgeBase) -> None:
-    bounds = Bounds(tokens=60)
-    result, engine = run(hub, bounds, keep("member of"), keep("age"), conclude_with("1", cite=["age"]))
+    limits = KERAGLimits(tokens=60)
+    result, engine = run(hub, limits, keep("member of"), keep("age"), conclude_with("1", cite=["age"]))
     shown = items(engine.requests[3], "facts")
     assert cut(result) == [("facts in the prompt", len(shown), 11)]
     assert 1 <= len(shown) < 11
     # What stands in no prompt is still a retrieved fact, in which an answer is found.
-    assert run(hub, bounds, keep("member of"), keep("age"), conclude_with("9"))[0].grounded
+    assert run(hub, limits, keep("member of"), keep("age"), conclude_with("9"))[0].grounded
 
 
 def test_one_fact_is_always_shown(hub: KnowledgeBase) -> None:
-    _, engine = run(hub, Bounds(tokens=1), keep("member of"), conclude_with("Member 1"), hops=1)
+    _, engine = run(hub, KERAGLimits(tokens=1), keep("member of"), conclude_with("Member 1"), hops=1)
     assert len(items(engine.requests[2], "facts")) == 1
 
 
 def test_paths_that_are_offered_are_the_most_similar_to_the_question(sources: Sources) -> None:
-    program = kerag(sources, bounds=Bounds(offered=1), hops=1)
+    program = kerag(sources, limits=KERAGLimits(offered=1), hops=1)
     replies = [topics("Bernhard Heiden"), fields(keep="1"), conclude_with("Paul Hindemith")]
     result, engine = play(program, "Who was the teacher of Bernhard Heiden?", *replies)
     assert items(engine.requests[1], "paths") == ["Bernhard Heiden → student of / teacher (1 × Composer)"]
@@ -117,19 +117,19 @@ def test_paths_that_are_offered_are_the_most_similar_to_the_question(sources: So
 
 
 def test_paths_that_are_offered_are_bounded_without_vectors_too(hub: KnowledgeBase) -> None:
-    result, engine = run(hub, Bounds(offered=2), fields(keep="1, 2"), conclude_with("1960"), hops=1)
+    result, engine = run(hub, KERAGLimits(offered=2), fields(keep="1, 2"), conclude_with("1960"), hops=1)
     assert len(items(engine.requests[1], "paths")) == 2
     assert cut(result) == [("offered paths", 2, 3)]
 
 
 def test_without_filtering_no_path_is_left_out(hub: KnowledgeBase) -> None:
-    result, _ = run(hub, Bounds(offered=1), conclude_with("1960"), hops=1, filtering="none")
+    result, _ = run(hub, KERAGLimits(offered=1), conclude_with("1960"), hops=1, filtering="none")
     assert cut(result) == []
     assert len(steps(result, Expanded)) == 3
 
 
 def test_meanings_of_one_name(sources: Sources) -> None:
-    program = kerag(sources, bounds=Bounds(candidates=1))
+    program = kerag(sources, limits=KERAGLimits(candidates=1))
     result, _ = play(program, "Michael Jordan?", topics("Michael Jordan"), fields(keep="none"))
     assert cut(result) == [("meanings of Michael Jordan", 1, 2)]
 
@@ -153,7 +153,7 @@ class TestLarge:
     def test_a_hub_is_asked_about_like_anything_else(self, giant: KnowledgeBase) -> None:
         result = ask(kerag(giant), "What is the capital of Utopia?")
         assert (result.answer, result.grounded) == ("Amaurot", True)
-        assert sum(step.triples for step in steps(result, Expanded)) <= Bounds().triples
+        assert sum(step.triples for step in steps(result, Expanded)) <= KERAGLimits().triples
 
     def test_its_neighbours_are_counted_exactly(self, giant: KnowledgeBase) -> None:
         replies = [topics("Utopia"), keep("citizen of"), conclude_with(cite=["citizen of"], operation="count")]
@@ -165,12 +165,12 @@ class TestLarge:
     def test_a_path_through_it_is_bounded(self, giant: KnowledgeBase, filtering: Any) -> None:
         result = ask(kerag(giant, filtering=filtering, hops=3), "Who is a friend of Person 7?")
         assert result.answer == "Person 8"
-        assert sum(step.triples for step in steps(result, Expanded)) <= Bounds().triples
+        assert sum(step.triples for step in steps(result, Expanded)) <= KERAGLimits().triples
         assert replay(giant.graph, result.evidence) == []
 
 
 def test_everything_that_was_fetched_is_an_edge_of_the_graph(hub: KnowledgeBase) -> None:
-    program = kerag(hub, filtering="none", bounds=Bounds(values=4, frontier=3, triples=15))
+    program = kerag(hub, filtering="none", limits=KERAGLimits(values=4, frontier=3, triples=15))
     result, _ = play(program, "Hub?", topics("Hub"), conclude_with("Member 0"))
     assert replay(hub.graph, result.evidence) == []
     assert node(hub.graph, "hub") in result.retrieved
