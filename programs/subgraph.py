@@ -1,7 +1,7 @@
 """The retrieved subgraph: paths from the topics, and the facts along them.
 
-A fact groups the edges of one (entity, relation, direction), as "head → relation → tail | tail": that
-is how it stands in a prompt, is cited, and is taken apart again into triples.
+A fact groups the edges of one (entity, relation, direction), as "head → relation → tail | tail": the
+form in which it is shown in a prompt, cited, and split into triples again.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from triplecheck.signatures.notation import (
 )
 
 PathKey = tuple[int, "tuple[Hop, ...]"]
-"""What tells paths apart: the topic, and the hops from it."""
+"""Identifies a path: the topic, and the hops from it."""
 
 ARROWS = {Direction.OUT: FORWARD, Direction.IN: BACKWARD}
 
 
 class RelationTexts(Protocol):
-    """How each relation is written, by its number."""
+    """The text of each relation, by its number."""
 
     def __getitem__(self, relation: int, /) -> str: ...
 
@@ -49,7 +49,7 @@ class Hop:
 
 @dataclass(frozen=True)
 class Path:
-    """Relations followed from a topic, and the nodes that they lead to.
+    """Relations followed from a topic, and the nodes at their end.
 
     Attributes:
         topic: the node that it starts from.
@@ -63,7 +63,7 @@ class Path:
 
     @property
     def key(self) -> PathKey:
-        """What tells paths apart, without the nodes that they lead to."""
+        """Identifies the path, without the nodes at its end."""
         return self.topic, self.hops
 
 
@@ -75,8 +75,8 @@ class Fact:
         anchor: the entity from which the relation was followed.
         hop: the relation and direction.
         values: nodes at the other end, in the graph's order.
-        total: how many there are; more than `values` where a bound cut some off.
-        path: (topic, hops) of the path that this fact is the last hop of.
+        total: number of values in the graph; more than `values` if a limit cut some off.
+        path: (topic, hops) of the path whose last hop this fact is.
     """
 
     anchor: int
@@ -101,8 +101,8 @@ class Subgraph:
     """What was retrieved.
 
     Attributes:
-        facts: in the order in which they were fetched; `add` puts in another.
-        cut: keys of the paths of which some entities were not expanded at all.
+        facts: in the order in which they were fetched; see `add`.
+        cut: keys of the paths with entities that were not expanded.
     """
 
     facts: list[Fact] = field(default_factory=list)
@@ -117,7 +117,7 @@ class Subgraph:
             self.add(fact)
 
     def add(self, fact: Fact) -> None:
-        """Put in a fact."""
+        """Add a fact."""
         self.facts.append(fact)
         for value in fact.values:
             self._leads.setdefault((fact.path, value), fact)
@@ -138,13 +138,13 @@ class Subgraph:
         return frozenset(node for fact in self.facts for node in (fact.anchor, *fact.values))
 
     def incomplete(self, fact: Fact) -> bool:
-        """Whether a bound kept entities away from the path of a fact, so that others of its kind may be missing."""
+        """Whether a limit cut off entities on the path of a fact, so similar facts may be missing."""
         topic, hops = fact.path
         before = {(topic, hops[:length]) for length in range(1, len(hops))}
         return not self.cut.isdisjoint({*before, fact.path}) or not self._shortened.isdisjoint(before)
 
     def chain(self, fact: Fact) -> list[tuple[int, int, int]]:
-        """Triples that lead from the topic of a fact's path to its anchor: the proof that it belongs there."""
+        """Triples that lead from the topic of a fact's path to its anchor, as proof."""
         topic, hops = fact.path
         link = self._leads.get(((topic, hops[:-1]), fact.anchor))
         return [] if link is None else [*self.chain(link), *link.triples([fact.anchor])]
@@ -156,7 +156,7 @@ def render_path(name: str, hops: Sequence[Hop], relations: RelationTexts, note: 
 
 
 def render_fact(fact: Fact, names: dict[int, str], relations: RelationTexts) -> str:
-    """A fact as it stands in the prompt. `names` gives the text of each node, telling homonyms apart."""
+    """A fact as it is written in the prompt. `names` gives the text of each node, telling homonyms apart."""
     values = tuple(names[value] for value in fact.values)
     more = max(fact.total - len(values), 0)
     return write_fact(WrittenFact(names[fact.anchor], _written(fact.hop, relations), values, more))
@@ -167,9 +167,9 @@ def _written(hop: Hop, relations: RelationTexts) -> WrittenHop:
 
 
 class RelationNames:
-    """How each relation is written in the prompts of one question: its label, and the alias that is nearer, if one is.
+    """The text of each relation in the prompts of one question: its label, and an alias if that is more similar.
 
-    Looked up when first asked for: a graph may have very many relations, and be far away.
+    Computed on demand: a graph may have many relations, and may be remote.
 
     Args:
         graph: holds the relations.
@@ -191,7 +191,7 @@ class RelationNames:
 
 
 def node_names(graph: Graph, nodes: Iterable[int]) -> dict[int, str]:
-    """A text for each node that is its own: its label, with type, description or id where labels coincide.
+    """A distinct text for each node: its label, with type, description or id if labels coincide.
 
     Marks of the notation are taken out of labels, so that a fact can be read back.
     """
@@ -201,7 +201,7 @@ def node_names(graph: Graph, nodes: Iterable[int]) -> dict[int, str]:
     names = dict(plain)
     for distinction in (_types, _description, _id, _number):
         for node in _alike(names):
-            # Values that read alike are alike; an entity is told apart from them.
+            # Literals with the same text are the same; entities are told apart.
             if graph.literal(node) is None and (what := clean(distinction(graph, node))):
                 names[node] = with_note(plain[node], what)
     return names

@@ -11,10 +11,10 @@ from triplecheck.signatures import notation
 
 
 def read_triples(lines: Iterable[str], texts: Sequence[str]) -> tuple[list[list[TextTriple]], list[str]]:
-    """The triples of each text, each once, in order; and the lines that are none.
+    """The triples of each text, in order and without duplicates; and the lines that are not triples.
 
-    A triple that was broken over several lines is put together again. One without a number is of the only
-    text, else of the first that has its head and tail.
+    A triple that was broken over several lines is joined. One without a number belongs to the only text, else to the
+    first text that contains its head and tail.
 
     Args:
         lines: as the model wrote them.
@@ -35,7 +35,7 @@ def read_triples(lines: Iterable[str], texts: Sequence[str]) -> tuple[list[list[
 
 
 def triples_of(lines: Sequence[str], texts: Sequence[str], trace: Trace) -> list[list[TextTriple]]:
-    """As `read_triples`; lines that are no triples are noted in the trace."""
+    """As `read_triples`; lines that are not triples are recorded in the trace."""
     found, refused = read_triples(lines, texts)
     if refused:
         trace.add(Checked("triples", False, f"{len(refused)} of {len(lines)} lines are none: {'; '.join(refused)}"))

@@ -23,9 +23,9 @@ class Triplets:
     """The question as patterns (T and x_target of 4StepFocus, Algorithm 1).
 
     Attributes:
-        patterns: those that could be read.
-        target: name of the variable that is asked for; None: none was named that is in a pattern.
-        dropped: lines that could not be read, and why.
+        patterns: the parsed ones.
+        target: name of the variable that is asked for; None if no variable of a pattern was named.
+        dropped: lines that could not be parsed, and why.
     """
 
     patterns: tuple[Pattern, ...]
@@ -36,11 +36,11 @@ class Triplets:
 def read_triplets(
     lines: Sequence[str], answer: str, schema: SchemaNames, candidate_types: Sequence[str] = ()
 ) -> Triplets:
-    """Read what a model wrote. A line that is no pattern is dropped with its reason.
+    """Parse what a model wrote. A line that is not a pattern is dropped with its reason.
 
     Args:
         lines: the patterns.
-        answer: the variable asked for. Where it names none, the only variable of a candidate type is taken.
+        answer: the variable asked for. If it names none, the only variable of a candidate type is used.
         schema: names of relations and types; tells the relation in "directed by: Film to Person".
         candidate_types: ids of the types that may be answers; none: any.
     """
@@ -79,7 +79,7 @@ def _written(end: object) -> str | Unknown:
 
 
 def _with_types(patterns: Sequence[Pattern]) -> list[Pattern]:
-    """Every mention of a variable with the type that one of them has: the first one given."""
+    """The patterns with the first given type of each variable at all of its mentions."""
     types: dict[str, str] = {}
     for end in (end for pattern in patterns for end in (pattern.head, pattern.tail)):
         if isinstance(end, Variable) and end.type is not None:

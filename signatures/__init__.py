@@ -1,6 +1,6 @@
 """The LLM steps of Triplecheck, one `dspy.Signature` each: an instruction and typed fields, no logic.
 
-This is the only place where prompt text lives. Optimizers rewrite these; programs compose them.
+All prompt text is here. Optimizers rewrite the signatures; programs compose them.
 """
 
 from triplecheck.signatures.closed_book import AnswerDirectly, AnswerFromMemory

@@ -1,4 +1,4 @@
-"""Closed book: an answer out of a model's own knowledge, which nothing proves."""
+"""Closed book: answers from a model's own knowledge, without evidence."""
 
 from __future__ import annotations
 

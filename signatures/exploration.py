@@ -1,7 +1,7 @@
-"""Exploration: which relations, entities and facts to keep on the way through a graph, and when to stop.
+"""Exploration: which relations, entities and facts to follow through a graph, and when to stop.
 
 The steps of Think-on-Graph (arXiv 2307.07697), Plan-on-Graph (arXiv 2410.23875) and AnchorRAG
-(arXiv 2509.01238). What is kept is named by its number, so that nothing can be altered on the way.
+(arXiv 2509.01238). Kept items are named by their numbers, so they cannot be altered.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Judging: whether an answer means one of the right answers, where their words differ."""
+"""Judging: whether an answer means one of the right answers in other words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Retrieval by patterns: the question as triple patterns, and how well each candidate answers it."""
+"""Retrieval by patterns: the question as triple patterns, and scores of the candidates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answering with references: writing them, checking them, reading the answer out of them, asking further.
+"""Answering with references: writing and checking them, answering from them, and asking the next question.
 
 The steps of Know³-RAG (arXiv 2505.12662) and of the text baselines that it is compared with.
 """

@@ -1,4 +1,4 @@
-"""Summarization: the answer, read off the retrieved facts."""
+"""Summarization: the answer from the retrieved facts."""
 
 from __future__ import annotations
 

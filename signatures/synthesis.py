@@ -1,4 +1,4 @@
-"""Synthesis: questions that are made from a graph, in the words that people would use."""
+"""Synthesis: paraphrases of questions that were generated from a graph."""
 
 from __future__ import annotations
 
