@@ -96,9 +96,9 @@ def test_a_flag_in_error_is_named_as_a_flag() -> None:
 
 def test_options_are_parsed_as_toml_if_possible() -> None:
     given = parse_options(["filtering=none", "multi_entity=false", "limits.values=50", "limits.triples=1_000"])
-    assert given == {"filtering": "none", "multi_entity": False, "bounds": {"values": 50, "triples": 1000}}
-    with pytest.raises(UserError, match="bounds"):
-        parse_options(["bounds=3", "limits.values=50"])
+    assert given == {"filtering": "none", "multi_entity": False, "limits": {"values": 50, "triples": 1000}}
+    with pytest.raises(UserError, match="limits"):
+        parse_options(["limits=3", "limits.values=50"])
 
 
 def test_the_configured_knowledge_base_and_model_are_used(run: Run, kb: Path, ignorant: str) -> None:
@@ -113,7 +113,8 @@ def test_options_reach_the_program(kb: Path) -> None:
     from triplecheck.kg import KnowledgeBase
     from triplecheck.programs import KERAG
 
-    settings = load_settings(hops=1, grounded_only=True, options={"filtering": "none", "bounds": {"values": 7}})
+    settings = load_settings(hops=1, grounded_only=True, options={"filtering": "none", "limits": {"values": 7}})
     program = open_program(settings, KnowledgeBase.open(kb))
     assert isinstance(program, KERAG)
-    assert (program.hops, program.filtering, program.limits.values, program.grounded_only) == (1, "none", 7, True)
+    options = program.options
+    assert (options.hops, options.filtering, options.limits.values, options.grounded_only) == (1, "none", 7, True)
