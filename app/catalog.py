@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from typing import TYPE_CHECKING, Any
 
@@ -40,13 +41,15 @@ def _summary(program: type[Program]) -> str:
 
 
 def _options(program: type[Program]) -> dict[str, Any]:
-    """The options of a program with their defaults, as plain values."""
+    """The options of a program with their defaults, as plain values; its presets first, if it has any."""
     plain = (bool, int, float, str, type(None))
-    return {
-        name: parameter.default if isinstance(parameter.default, plain) else str(parameter.default)
-        for name, parameter in inspect.signature(program.__init__).parameters.items()
-        if parameter.kind is parameter.KEYWORD_ONLY and name != "grounded_only"
+    defaults = {
+        field.name: getattr(program.Options(), field.name)
+        for field in dataclasses.fields(program.Options)
+        if field.name != "grounded_only"
     }
+    found = {name: value if isinstance(value, plain) else str(value) for name, value in defaults.items()}
+    return {"preset": "|".join(("default", *program.presets)), **found} if program.presets else found
 
 
 def list_optimizers(json: JsonOption = False) -> None:

@@ -61,7 +61,7 @@ def test_former_names_of_flags_work_and_are_hidden(run: Run) -> None:
 
 
 def test_programs_are_listed_with_their_options(run: Run) -> None:
-    assert "kerag: Knowledge-enhanced RAG (hops=2, filtering=schema" in run("programs").stdout
+    assert "kerag: Knowledge-enhanced RAG (preset=default|paper, hops=2, filtering=schema" in run("programs").stdout
     listed = json.loads(run("programs", "--json").stdout)
     assert listed["kerag"]["options"]["hops"] == 2
     assert run("programs", "-q").stdout.split() == list(listed)
