@@ -129,9 +129,9 @@ def without_note(line: str) -> str:
     return write_path(replace(read_path(line), note=""))
 
 
-def write_end(edges: int, types: str = "", examples: Sequence[str] = ()) -> str:
+def write_end(edges: int, types: str = "", examples: Sequence[str] | None = None) -> str:
     """A note on the end of a path: the number of edges, and the types or some of the entities that they lead to."""
-    what = types or (_EXAMPLES + ", ".join(examples) if examples else "")
+    what = types if examples is None else _EXAMPLES + ", ".join(examples)
     return f"{edges}{_TIMES}{what}" if what else str(edges)
 
 

@@ -80,7 +80,9 @@ class TestPaths:
     def test_the_end_of_a_path_says_types_or_examples(self) -> None:
         assert write_end(3, "Film, Book") == "3 × Film, Book"
         assert write_end(3, examples=["Alien", "Dune"]) == "3 × e.g. Alien, Dune"
+        assert write_end(3, examples=[]) == "3 × e.g. "
         assert write_end(3) == "3"
+        assert read_path(f"A → wrote ({write_end(3, examples=[])})").types_at_end == ""
         assert read_path("A → wrote (3 × Film, Book)").types_at_end == "Film, Book"
         assert read_path("A → wrote (3 × e.g. Alien)").types_at_end == ""
         assert read_path("A → wrote (3)").types_at_end == ""
