@@ -9,8 +9,9 @@
     pattern    ?x:Film | directed by | Ridley Scott                  unknowns begin with ?
     triple     2 | Alien | directed by | Ridley Scott                number of its text first
 
-Every writer here has a reader that gives back what was written, for names that `clean` has been through; patterns
-and triples take any names. Plain strings only: the graph's ids are translated by those who have a graph.
+Every writer here has a reader that gives back what was written, for names that `clean` has been through, without
+colons where a colon is the separator; patterns and triples take any names. Plain strings only: the graph's ids are
+translated by those who have a graph.
 """
 
 from __future__ import annotations
@@ -129,9 +130,9 @@ def without_note(line: str) -> str:
     return write_path(replace(read_path(line), note=""))
 
 
-def write_end(edges: int, types: str = "", examples: Sequence[str] = ()) -> str:
+def write_end(edges: int, types: str = "", examples: Sequence[str] | None = None) -> str:
     """A note on the end of a path: the number of edges, and the types or some of the entities that they lead to."""
-    what = types or (_EXAMPLES + ", ".join(examples) if examples else "")
+    what = types if examples is None else _EXAMPLES + ", ".join(examples)
     return f"{edges}{_TIMES}{what}" if what else str(edges)
 
 
@@ -141,10 +142,9 @@ def write_reached(path: str, entity: str) -> str:
 
 
 def read_reached(line: str) -> tuple[str, str]:
-    """The path and the entity on a line. Of several colons after the last arrow, the first one parts them."""
-    last = max(line.rfind(f" {FORWARD} "), line.rfind(f" {BACKWARD} "), 0)
-    label, _, entity = line[last:].partition(_COLON)
-    return line[:last] + label, entity
+    """The path and the entity on a line. The last colon parts them, so a name with a colon loses its start."""
+    path, _, entity = line.rpartition(_COLON)
+    return path, entity
 
 
 # --- facts ---------------------------------------------------------------------------------------

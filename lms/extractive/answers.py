@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from triplecheck.lms.extractive.facts import NOTHING_TOLD, FactPath, Hops, each, follow, is_quantity, told
-from triplecheck.lms.extractive.question import ParsedQuestion, plain, read_question
+from triplecheck.lms.extractive.question import ParsedQuestion, plain, read_question, spelling
 from triplecheck.lms.extractive.relevance import LEAST_SUPPORT, Encode, PathRelevance, phrases
 from triplecheck.lms.prompt import Prompt
 from triplecheck.signatures.notation import read_facts, read_topic
@@ -57,8 +57,8 @@ def answer_from_facts(prompt: Prompt, encode: Encode) -> dict[str, object]:
     relevance = PathRelevance(question, encode)
     scores = relevance.paths([path.hops for path in paths])
     order = sorted(range(len(paths)), key=lambda i: -scores[i])
-    spelling = {topic.name: topic.spelling for topic in read}
-    reader = _Reader(text, spelling, question, relevance, [_Scored(paths[i], float(scores[i])) for i in order])
+    spellings = {topic.name: spelling(topic) for topic in read}
+    reader = _Reader(text, spellings, question, relevance, [_Scored(paths[i], float(scores[i])) for i in order])
     return reader.conclude().fields()
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from rapidfuzz.distance import OSA
 
-from triplecheck.signatures.notation import read_topic
+from triplecheck.signatures.notation import WrittenTopic, read_topic, split_note
 
 TOPIC = "§"
 
@@ -143,6 +143,11 @@ class ParsedQuestion:
         return " ".join(word for word in self.words if word not in (TOPIC, "'s"))
 
 
+def spelling(topic: WrittenTopic) -> str:
+    """How the question spells a topic, without a note: its words may be far from a note's."""
+    return split_note(topic.spelling)[0]
+
+
 def read_question(text: str, topics: Sequence[str], phrases: Iterable[str] = ()) -> ParsedQuestion:
     """Parse a question.
 
@@ -151,7 +156,7 @@ def read_question(text: str, topics: Sequence[str], phrases: Iterable[str] = ())
         topics: as they stand in the prompt.
         phrases: names of relations; each one in the question is treated as one word.
     """
-    words = mask(_words(text), [read_topic(topic).spelling for topic in topics])
+    words = mask(_words(text), [spelling(read_topic(topic)) for topic in topics])
     words = _join(words, {tuple(_words(phrase)) for phrase in phrases})
     compares = _comparison(words)
     first = next((w for w in words if w != TOPIC), "")

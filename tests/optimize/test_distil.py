@@ -77,7 +77,7 @@ def test_a_prompt_is_what_the_engine_reads_and_a_reply_what_its_guide_writes(tok
         assert written.endswith("<|im_end|>")
         fields = fields_of(asked)
         assert as_numbers(fields, written.removesuffix("<|im_end|>")) == reply
-        assert any(field.kind == "items" for field in fields) == (row.signature == "PickNumbers")
+        assert any(field.kind == "numbers" for field in fields) == (row.signature == "PickNumbers")
 
 
 @pytest.mark.parametrize(
