@@ -1,7 +1,7 @@
-"""References for a question: passages that knowledge models write, and passages of a corpus.
+"""Knowledge-enhanced reference generation: related entities of a query, and passages for the query.
 
-Source: Know³-RAG (arXiv 2505.12662), section 4.3. Any number of knowledge models and at most one corpus
-are asked for the query, and for the query with its related entities.
+Source: Know³-RAG (arXiv 2505.12662), section 4.3 and Algorithm 1. Any number of knowledge models write passages, and
+at most one corpus is searched, for the query and for the query with its related entities.
 """
 
 from __future__ import annotations
