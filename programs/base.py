@@ -21,13 +21,13 @@ from triplecheck.programs.outcome import Outcome, prediction, proof_confidence
 from triplecheck.programs.steps import Answered, Step, Stopped, Trace, Wrote
 
 UNSURE = "low_confidence"
-"""The reason with which a program abstains because it is less sure than `Program.abstain_below`."""
+"""The reason for abstaining if the confidence is below `Program.abstain_below`."""
 
 _LONGEST_QUESTION = 4_000  # characters
 
 
 Note = Callable[[Trace, dspy.Predict, dspy.Prediction], None]
-"""The type of `Program.wrote`, which notes in a trace what a step wrote."""
+"""The type of `Program.wrote`, which records in a trace what a step wrote."""
 
 
 class Sources:
@@ -143,19 +143,19 @@ class Program(dspy.Module):
 
     @abstractmethod
     def run(self, question: str, trace: Trace) -> Outcome:
-        """The algorithm: answer one question, telling the trace every step."""
+        """The algorithm: answer one question and record each step in the trace."""
 
     def forward(self, question: str, on_step: Callable[[Step], None] | None = None) -> dspy.Prediction:
         """Answer one question.
 
         Args:
             question: in natural language.
-            on_step: told each step as it happens.
+            on_step: called with each step as it happens.
 
         Raises:
-            UserError: an empty or overlong question.
-            TriplecheckError: a budget is spent or a model is out of reach; its `progress` holds the
-                steps and the usage up to there.
+            UserError: the question is empty or too long.
+            TriplecheckError: a budget is spent or a model is not available; its `progress` holds the
+                steps and the usage so far.
         """
         question = checked_question(question)
         trace = Trace(on_step)
@@ -163,7 +163,7 @@ class Program(dspy.Module):
             try:
                 found = self.run(question, trace)
             except ModelReplyError as error:
-                # The model had its second chance inside the step; the question ends here, the run does not.
+                # The step has already asked the model twice; the question ends here, the run goes on.
                 trace.add(Stopped("unreadable_reply", str(error)))
                 found = Outcome(abstained="unreadable_reply")
             except TriplecheckError as error:
@@ -175,7 +175,7 @@ class Program(dspy.Module):
             return prediction(self.graph, self.name, question, found, trace.steps, ledger.usage())
 
     def sure_enough(self, question: str, found: Outcome, trace: Trace) -> Outcome:
-        """The outcome with its confidence, or without its answer where that is too low."""
+        """The outcome with its confidence; an abstention if the confidence is too low."""
         if found.abstained is not None:
             return found
         if found.confidence is None:
@@ -192,7 +192,7 @@ class Program(dspy.Module):
         return Outcome(abstained=UNSURE, retrieved=found.retrieved, ranking=found.ranking, confidence=found.confidence)
 
     def wrote(self, trace: Trace, step: dspy.Predict, outputs: dspy.Prediction) -> None:
-        """Note in the trace what a model wrote."""
+        """Record in the trace what a model wrote."""
         roles: Roles = dspy.settings.get("lm_roles") or Roles()
         trace.add(Wrote(step.role, roles.model(step.role), step.signature.__name__, dict(outputs.items())))
 
@@ -205,10 +205,10 @@ def check_positive(**numbers: int) -> None:
 
 
 def checked_question(question: str) -> str:
-    """The question without control characters and outer space.
+    """The question without control characters and surrounding whitespace.
 
     Raises:
-        UserError: it is empty, or longer than any question.
+        UserError: it is empty, too long or not text.
     """
     if not isinstance(question, str):
         raise UserError(f"a question is text, not {type(question).__name__}")

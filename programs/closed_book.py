@@ -1,4 +1,4 @@
-"""Answers out of a model's own knowledge: text that nothing proves, matched to the graph by name for comparison."""
+"""Answers from a model's own knowledge: ungrounded text, matched to the graph by name for comparison."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _EXACT = ("label", "alias")
 
 
 def recall(program: Program, step: RolePredict, question: str, trace: Trace) -> Outcome:
-    """What a step of a program (`AnswerDirectly` or `AnswerFromMemory`) answers from the model's own knowledge."""
+    """The answer of `AnswerDirectly` or `AnswerFromMemory`, a step of the program, from the model's own knowledge."""
     reply = step(question=question)
     program.wrote(trace, step, reply)
     return from_memory(program.graph, program.sources.linker, reply.answers, trace)
@@ -23,17 +23,17 @@ def recall(program: Program, step: RolePredict, question: str, trace: Trace) -> 
 def recall_instead(
     program: Program, step: RolePredict, question: str, reason: str, detail: str, trace: Trace
 ) -> Outcome:
-    """The same where the graph gave no answer, for a reason; abstains where only grounded answers are wanted."""
+    """The same if the graph gave no answer; abstains for `reason` if only grounded answers are wanted."""
     trace.add(Stopped(reason, detail))
     return Outcome(abstained=reason) if program.options.grounded_only else recall(program, step, question, trace)
 
 
 def from_memory(graph: Graph, linker: Linker, answers: Sequence[str], trace: Trace) -> Outcome:
-    """The outcome of answers that a model wrote down from memory, ungrounded; none of them: an abstention.
+    """The ungrounded outcome of answers from memory; an abstention if there are none.
 
-    Where an answer is exactly the name of an entity, the entity stands in `answers`, so that it can be
-    compared with others; of homonyms the best known. Nothing about it is checked, and there is no
-    evidence. Where the first answer names no entity, none is given: a later one must not take its place.
+    If an answer is exactly the name of an entity, the entity is in `answers` for comparison; of homonyms the best
+    known. Nothing is checked, and there is no evidence. If the first answer names no entity, `answers` is empty: a
+    later answer must not take its place.
     """
     written = list(dict.fromkeys(answer.strip() for answer in answers if answer.strip()))
     if not written:
@@ -48,6 +48,6 @@ def from_memory(graph: Graph, linker: Linker, answers: Sequence[str], trace: Tra
 
 
 def named_entity(graph: Graph, linker: Linker, text: str) -> int | None:
-    """The entity that is called exactly so, of homonyms the best known; None where there is none."""
+    """The entity with exactly this name, of homonyms the best known; None if there is none."""
     exact = (c.node for c in linker.candidates(text) if c.source in _EXACT and graph.literal(c.node) is None)
     return next(exact, None)

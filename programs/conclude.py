@@ -1,4 +1,8 @@
-"""From what a model concluded to a checked outcome: every answer is found in the facts or computed from them."""
+"""From a model's conclusion to a checked outcome: each answer is found in the facts or computed from them.
+
+Aggregations are computed by code over the cited facts, and refused if values are missing that were not fetched.
+Superlatives use `kg.patterns`; sets do not, because they are sets of fetched values and not matches over the graph.
+"""
 
 from __future__ import annotations
 
@@ -34,13 +38,13 @@ def conclude(
     """Check and complete a model's conclusion.
 
     Args:
-        graph: what it is checked against.
+        graph: the graph to check against.
         subgraph: everything that was retrieved.
-        cited: the facts that the model named as its proof.
-        operation: what to compute over them, `none` for nothing.
+        cited: the facts that the model cited.
+        operation: what to compute over the cited facts; `none` for nothing.
         answers: the answers as the model wrote them.
-        names: the text by which each node stood in the prompt.
-        trace: told what was computed and checked.
+        names: the text of each node in the prompt.
+        trace: records what was computed and checked.
         grounded_only: abstain rather than give an answer that no fact supports.
     """
     if operation != "none":
@@ -58,7 +62,7 @@ def conclude(
     if not written:
         trace.add(Stopped("not_in_facts", "the model found no answer in the retrieved facts"))
         return Outcome(abstained="not_in_facts")
-    # A value may be called so (a band is): then the answer is that value.
+    # A value may have this name (there is a band called Yes): then it is the answer.
     is_value = any(written[0] == names[value] for fact in cited for value in fact.values)
     if cited and len(written) == 1 and normalize(written[0]) in _YES_NO and not is_value:
         evidence = _with_chains(subgraph, cited, [t for fact in cited for t in fact.triples()])
@@ -100,7 +104,7 @@ def _look_up(
         trace.add(Checked("answer", False, f"in no retrieved fact: {', '.join(unfounded)}"))
     if nodes:
         trace.add(Checked("answer", True, f"{len(nodes)} answer(s) found in the facts"))
-        # What the model cited besides stays in the proof: it may be how it got there.
+        # Other facts that the model cited stay in the evidence: they may be how it found the answer.
         besides = [t for fact in cited if len(fact.values) == 1 for t in fact.triples()]
         return Outcome(", ".join(graph.labels(nodes)), tuple(nodes), tuple(dict.fromkeys([*evidence, *besides])), True)
     if grounded_only:
@@ -110,7 +114,7 @@ def _look_up(
 
 
 def _exact(graph: Graph, facts: Sequence[Fact], names: dict[int, str]) -> dict[str, tuple[int, Fact]]:
-    """By name in the prompt and by label: the node, and the first fact that it stands in, values before anchors."""
+    """Nodes by name in the prompt and by label, with the first fact that has them, values before anchors."""
     nodes = [(value, fact) for fact in facts for value in fact.values] + [(fact.anchor, fact) for fact in facts]
     found: dict[str, tuple[int, Fact]] = {}
     for (node, fact), label in zip(nodes, graph.labels([node for node, _ in nodes]), strict=True):
@@ -120,13 +124,13 @@ def _exact(graph: Graph, facts: Sequence[Fact], names: dict[int, str]) -> dict[s
 
 
 def _alike(graph: Graph, text: str, facts: Sequence[Fact], names: dict[int, str]) -> tuple[int, Fact] | None:
-    """The node that an answer names in other letters, and the first fact that it stands in."""
+    """The node that an answer names with other case, accents or punctuation, and the first fact that has it."""
     nodes = [(value, fact) for fact in facts for value in fact.values] + [(fact.anchor, fact) for fact in facts]
     return next(((node, fact) for node, fact in nodes if _is_alike(graph, text, node, names[node])), None)
 
 
 def _is_alike(graph: Graph, text: str, node: int, name: str) -> bool:
-    """Equal but for case, accents and punctuation; a number or a date by its value, since "-5" is not "5"."""
+    """Equal except for case, accents and punctuation; numbers and dates by value, because "-5" is not "5"."""
     literal = value_of(graph, node)
     size = quantity(literal)
     if size is not None and size.kind == "number":
@@ -137,7 +141,7 @@ def _is_alike(graph: Graph, text: str, node: int, name: str) -> bool:
 
 
 def _with_chains(subgraph: Subgraph, facts: Sequence[Fact], triples: Sequence[Edge]) -> tuple[Edge, ...]:
-    """The triples, led by those that connect them with the topic."""
+    """The triples, after those that connect them with the topic."""
     chains = [edge for fact in facts for edge in subgraph.chain(fact)]
     return tuple(dict.fromkeys([*chains, *triples]))
 
@@ -206,7 +210,7 @@ def _refuse_cut(facts: Sequence[Fact], wanted: str) -> None:
 
 def _count(facts: Sequence[Fact]) -> Result:
     if len(facts) == 1:
-        # The graph's own total: exact also where not all values were fetched.
+        # The graph's own total is exact even if not all values were fetched.
         return Result(str(facts[0].total), (), _all(facts))
     _refuse_cut(facts, "the union of several facts cannot be counted")
     return Result(str(len({value for fact in facts for value in fact.values})), (), _all(facts))
@@ -223,7 +227,7 @@ def _measure(graph: Graph, facts: Sequence[Fact]) -> list[Measured]:
 
 
 def _extreme(graph: Graph, facts: Sequence[Fact], *, largest: bool) -> Result:
-    """The entities whose value is extreme; where all values belong to one entity, the value itself."""
+    """The entities whose value is extreme; if all values belong to one entity, the value itself."""
     found = _measure(graph, facts)
     if len({one.relation for one in found}) > 1:
         raise NotComputableError("values of different relations cannot be compared")
@@ -254,7 +258,7 @@ def _arithmetic(graph: Graph, facts: Sequence[Fact], operation: str) -> Result:
 
 
 def _years_between(earlier: str, later: str) -> int:
-    """Whole years from one date to another; those of the calendar where a date is only a year."""
+    """Whole years from one date to another; the difference of calendar years if a date is only a year."""
     dates = [_DATE.match(text) for text in (earlier, later)]
     assert all(dates)
     (first, start), (last, end) = ((int(d[1]), (d[2], d[3])) for d in dates if d)
@@ -263,7 +267,7 @@ def _years_between(earlier: str, later: str) -> int:
 
 
 def _plain(number: Decimal) -> str:
-    """A number without exponent and without zeros at its end."""
+    """A number without exponent and trailing zeros."""
     return f"{number.normalize():f}" if number else "0"
 
 
@@ -279,7 +283,7 @@ def _common(graph: Graph, facts: Sequence[Fact]) -> Result:
     whole = [group for group in sets.values() if not any(map(_is_cut, group))]
     if not whole:
         raise NotComputableError("not all values were fetched, so that more may be shared")
-    # What is shared is in each set that is whole; whether it is in the others too, the graph knows.
+    # A shared value is in each complete set; the graph says whether it is in the others too.
     shared = set.intersection(*({value for fact in group for value in fact.values} for group in whole))
     proofs = [{node: _edges_to(graph, group, node) for node in sorted(shared)} for group in sets.values()]
     nodes = tuple(node for node in sorted(shared) if all(edges[node] for edges in proofs))
@@ -290,7 +294,7 @@ def _common(graph: Graph, facts: Sequence[Fact]) -> Result:
 
 
 def _edges_to(graph: Graph, facts: Sequence[Fact], node: int) -> list[Edge]:
-    """The edges of facts that lead to a node, whether it was fetched with them or not."""
+    """The edges of facts that lead to a node, fetched or not."""
     edges = []
     for fact in facts:
         edge = fact.edge(node)
@@ -300,7 +304,7 @@ def _edges_to(graph: Graph, facts: Sequence[Fact], node: int) -> list[Edge]:
 
 
 def _same(facts: Sequence[Fact]) -> Result:
-    """Yes where the topics share a value, no where they do not; of one topic, the cited entities are compared."""
+    """Yes if the topics share a value, otherwise no; with one topic, the cited entities are compared."""
     sets: dict[int, set[int]] = {}
     by_topic = len({fact.path[0] for fact in facts}) > 1
     for fact in facts:

@@ -1,4 +1,4 @@
-"""Steps of one question that do not wait for each other, side by side."""
+"""Running independent steps of one question at the same time."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Result = TypeVar("Result")
 def concurrently(
     tasks: Sequence[Callable[[Trace], Result]], trace: Trace, *, at_once: int = 16
 ) -> list[Result | TriplecheckError]:
-    """Run tasks at the same time; what each returned, or the project's own error that it failed with, in order.
+    """Run tasks at the same time. Returns their results or the `TriplecheckError` they failed with, in order.
 
-    Each runs in a copy of the caller's context, so that they share its models, ledger and budget, and
-    has a trace of its own. The listener hears their steps as they happen; in `trace` they stand in the
-    order of the tasks, so that the same replies give the same trace.
+    Each runs in a copy of the caller's context, and so shares its models, ledger and budget, with a trace of its own.
+    The listener gets the steps as they happen; `trace` has them in the order of the tasks, so that the same replies
+    give the same trace.
 
     Args:
-        tasks: each is given its trace. Any other error of theirs is raised here, once all have ended.
+        tasks: each is called with its trace. Other errors are raised here after all tasks have ended.
         trace: of the question.
         at_once: tasks under way at the same time.
     """

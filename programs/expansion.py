@@ -1,4 +1,4 @@
-"""One hop further: what may be followed from the ends of some paths, and fetching it."""
+"""One hop: the relations that may be followed from the ends of paths, and fetching their edges."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from triplecheck.programs.subgraph import Fact, Hop, Path, RelationTexts, Subgra
 from triplecheck.signatures.notation import write_end
 
 SCHEMA_RELATIONS = (r"(^|/)type[./]object[./]", r"(^|/)common[./]", r"(^|[/#:])sameAs$", r"(^|[/#:])seeAlso$")
-"""Regular expressions for ids of relations that say nothing about the world: those that AnchorRAG names, and alike."""
+"""Regular expressions for ids of schema-level relations: those that AnchorRAG names, and similar ones."""
 
 _CHARACTERS_PER_TOKEN = 4
 _EXAMPLES_SHOWN = 3
 
 
 def one_hop_paths(graph: Graph, paths: Iterable[Path]) -> list[tuple[Path, int]]:
-    """Every path that goes one relation further, its ends still those before it, and the number of edges there."""
+    """Each path extended by one relation, with its number of edges; its ends are still those before the relation."""
     offers = []
     for path in paths:
         for count in graph.relation_counts(path.ends):
             hop = Hop(count.relation, count.direction)
             turns_back = path.hops and path.hops[-1] == Hop(hop.relation, hop.direction.reverse)
             if turns_back and count.edges <= len(path.ends):
-                continue  # leads to where it came from and nowhere else
+                continue  # leads back to where it came from and nowhere else
             offers.append((Path(path.topic, (*path.hops, hop), path.ends), count.edges))
     return offers
 
@@ -39,7 +39,7 @@ def is_schema(graph: Graph, relation: int, patterns: Iterable[str | re.Pattern[s
 
 
 def note_at_end(graph: Graph, path: Path, edges: int, *, by_schema: bool) -> str:
-    """What lies at the end of a path that is offered: how many edges, to what types or to which instances."""
+    """What is at the end of an offered path: the number of edges, and the types or examples they lead to."""
     if by_schema:
         return write_end(edges, types=types_at_end(graph, path))
     return write_end(edges, examples=examples_at_end(graph, path))
@@ -64,17 +64,20 @@ def examples_at_end(graph: Graph, path: Path) -> list[str]:
 def fetch(
     graph: Graph, path: Path, subgraph: Subgraph, label: str, trace: Trace, *, values: int, frontier: int, triples: int
 ) -> Path | None:
-    """Fetch the edges of the last hop of a path into a subgraph; the path with its new ends, or None for no room.
+    """Fetch the edges of the last hop of a path into a subgraph.
 
     Args:
         graph: where the edges are.
-        path: as `one_hop_paths` offers it.
-        subgraph: filled.
+        path: one of `one_hop_paths`.
+        subgraph: receives the facts.
         label: the path in words, for the trace.
-        trace: told what was fetched and what a bound cut off.
+        trace: records what was fetched and what a limit cut off.
         values: edges fetched per (entity, relation).
         frontier: entities expanded.
         triples: triples in the subgraph in all.
+
+    Returns:
+        The path with its new ends; None if the subgraph is full.
     """
     hop = path.hops[-1]
     room = triples - subgraph.num_triples
@@ -106,7 +109,7 @@ def fetch(
 def within_tokens(
     facts: Sequence[Fact], names: dict[int, str], relations: RelationTexts, tokens: int, trace: Trace
 ) -> list[str]:
-    """The first facts as they stand in a prompt, as many as fit; at least one."""
+    """The first facts as lines of a prompt, as many as fit; at least one."""
     lines: list[str] = []
     used = 0
     for fact in facts:
@@ -120,12 +123,12 @@ def within_tokens(
 
 
 def estimated_tokens(line: str) -> int:
-    """Of an item of a numbered list, with its number."""
+    """Estimated tokens of an item of a numbered list, with its number."""
     return len(line) // _CHARACTERS_PER_TOKEN + 4
 
 
 def valid_numbers(what: str, numbers: Sequence[int], count: int, trace: Trace) -> list[int]:
-    """The numbers that a model may name, from 1 to `count`, each once; the trace is told of others."""
+    """The numbers that a model named and that exist, from 1 to `count`, each once; the trace records others."""
     found = [number for number in dict.fromkeys(numbers) if 1 <= number <= count]
     if len(found) < len(set(numbers)):
         trace.add(Checked(f"{what} numbers", False, f"there are {count} {what}s; other numbers were ignored"))

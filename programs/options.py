@@ -73,9 +73,11 @@ def check_options(program: type[Program], options: Mapping[str, Any]) -> dict[st
 
 
 def with_new_names(program: type[Program], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options that were saved under former names, under those of today (`Program.renamed`)."""
+    """Saved options, with former names replaced by those of today (`Program.renamed`)."""
     found: dict[str, Any] = {}
     for name, value in options.items():
+        if name in program.renamed and value is None:
+            continue  # None stood for the default
         name = program.renamed.get(name, name)
         if isinstance(value, Mapping):
             within = f"{name}."

@@ -22,14 +22,14 @@ class Outcome:
 
     Attributes:
         answer: the answer as text; empty where the program abstained.
-        answers: nodes of the graph that answer the question; may be empty (a count, a yes or no).
+        answers: nodes of the graph that answer the question; empty for a count, a yes or a no.
         evidence: (head, relation, tail) nodes of the triples that support the answer.
         grounded: whether the answer rests on the evidence alone.
         abstained: why there is no answer, else None.
         retrieved: nodes of all retrieved triples, whether used or not.
-        ranking: nodes in the order of their fit, for a program that ranks; the answers are at its head.
-        confidence: how sure the program is that its answer is right, from 0 to 1; None: `programs.confidence` tells it
-            by the evidence.
+        ranking: nodes, best first, for a program that ranks; it begins with the answers.
+        confidence: how sure the program is that its answer is right, from 0 to 1; None: `proof_confidence` computes
+            it from the evidence.
 
     Raises:
         ValueError: the confidence lies outside of [0, 1].
@@ -87,7 +87,7 @@ def _edge(graph: Graph, row: dict[str, str]) -> tuple[int, int, int] | None:
 
 
 def replay(graph: Graph, evidence: Iterable[dict[str, str]]) -> list[Triple]:
-    """The cited triples that are *not* in the graph: none, if the evidence holds."""
+    """The cited triples that are *not* in the graph; none if the evidence holds."""
     rows = list(evidence)
     edges = evidence_edges(graph, rows)
     return [
@@ -129,18 +129,20 @@ def to_json(result: dspy.Prediction) -> dict[str, Any]:
     return plain | {"steps": [step.to_json() for step in result.steps], "usage": result.usage.to_json()}
 
 
-_SHOWN = 8  # triples of a proof that are compared with the question: a long one is no better described by its end
+_SHOWN = 8  # triples of the evidence that are compared with the question
 _UNPROVED = 0.5
 
 
 def proof_confidence(
     graph: Graph, encoder: Encoder | None, question: str, found: Outcome, steps: Sequence[Step]
 ) -> float | None:
-    """likeness / sqrt(paths), halved where the proof does not hold for all of the answer.
+    """likeness / sqrt(paths), halved if the evidence does not prove the whole answer.
 
-    likeness: cosine of the question and the proof in words, at least 0; without an encoder the share of the
-    question's words that stand in the proof. paths: how many were followed until the proof was found; who followed
-    one had no doubt where to look.
+    For programs without a confidence of their own. It ranks answers and is not calibrated; a threshold can be fitted
+    (`optimize.fit`).
+
+    likeness: cosine of the question and the evidence in words, at least 0; without an encoder the share of the
+    question's words in the evidence. paths: how many were followed; fewer mean less doubt where to look.
 
     Args:
         graph: gives the words.
@@ -150,7 +152,7 @@ def proof_confidence(
         steps: its trace.
 
     Returns:
-        None where the answer cites nothing: then nothing can be told.
+        None if the answer has no evidence.
     """
     if not found.evidence:
         return None

@@ -1,8 +1,8 @@
 """The trace: what a program did, as small typed events.
 
 The command line streams them, the page draws them, the evaluator counts them and the collector of
-fine-tuning data verifies them. Each is a frozen dataclass; `to_json` gives the plain form that stands
-in rows and in `--json`.
+fine-tuning data verifies them. Each is a frozen dataclass; `to_json` gives the plain form for
+rows and `--json`.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class Linked(Step):
 
 @dataclass(frozen=True, slots=True)
 class Pruned(Step):
-    """Relations (or paths of them) were offered at one hop and some were kept.
+    """Relations (or paths of them) were offered at one hop, and some were kept.
 
-    `by` says how: a model by `schema` or by `instances`, or by either (`model`); without one by vectors
-    (`embedding`), because there were no more than wanted (`width`), or not at all (`none`).
+    `by` says how they were chosen: by a model that saw the `schema` or `instances`, by a `model` that saw either, by
+    vectors (`embedding`), because there were no more than wanted (`width`), or not at all (`none`).
     """
 
     kind: ClassVar[str] = "pruned"
@@ -64,7 +64,7 @@ class Expanded(Step):
 
 @dataclass(frozen=True, slots=True)
 class Truncated(Step):
-    """A bound cut something off."""
+    """A limit cut something off."""
 
     kind: ClassVar[str] = "truncated"
     what: str
@@ -77,9 +77,9 @@ class Matched(Step):
     """Triple patterns were matched against the graph.
 
     `rounds` has the number of nodes that each variable may stand for, before propagation and after each
-    of its rounds (None: any node); `emptied_by` is the pattern that left nothing; where not `exact`,
-    some nodes may be in no whole solution. `any_relation`, `any_direction`: edges were taken so, whatever
-    the patterns say.
+    of its rounds (None: any node); `emptied_by` is the pattern that left nothing; if not `exact`,
+    some nodes may be in no complete solution. `any_relation`, `any_direction`: edges of any relation or direction
+    were accepted, whatever the patterns say.
     """
 
     kind: ClassVar[str] = "matched"
@@ -96,8 +96,8 @@ class Matched(Step):
 class Ranked(Step):
     """A candidate got its place in a ranking, from 1.
 
-    `by` tells what made it a candidate: `patterns`, with the triples that support it, or `search`.
-    Scores are None where there was nothing to compare, or the model gave none that can be.
+    `by` says what made it a candidate: `patterns`, with the triples that support it, or `search`.
+    A score is None if there was nothing to compare or the model gave no valid score.
     """
 
     kind: ClassVar[str] = "ranked"
@@ -153,10 +153,10 @@ class Computed(Step):
 
 @dataclass(frozen=True, slots=True)
 class Consulted(Step):
-    """A candidate reference of one turn, and what became of it.
+    """A candidate reference of one turn, and its verdict.
 
-    `origin` is the knowledge model's role or `corpus`, with `+ entities` where the related entities were
-    asked for, too. `relevant` is None where that was not checked, `score` None where no triple of the
+    `origin` is the knowledge model's role or `corpus`, with `+ entities` if the query had related entities.
+    `relevant` is None if that was not checked, `score` None if no triple of the
     passage has one; lower is more plausible. `verdict`: `kept`, `irrelevant`, `surplus` (relevant, but
     not among the best), `repeated`, or `empty`.
     """
@@ -172,11 +172,11 @@ class Consulted(Step):
 
 @dataclass(frozen=True, slots=True)
 class Weighed(Step):
-    """The answer of one turn was weighed against the graph.
+    """The answer of one turn was scored against the graph.
 
     `triples` are those of the answer: `head`, `relation`, `tail` as written, `in_graph`, and `score` or
-    why it was `skipped`. `score` is None where none could be scored, for the `reason` given; else the
-    loop stops below the `threshold`. `decision`: `go_on`, `sure`, `last_turn` or `no_references`.
+    why it was `skipped`. `score` is None if none could be scored, for the `reason` given; otherwise the
+    loop stops if it is below the `threshold`. `decision`: `go_on`, `sure`, `last_turn` or `no_references`.
     """
 
     kind: ClassVar[str] = "weighed"
@@ -208,18 +208,18 @@ class Stopped(Step):
 
 
 class Trace:
-    """Steps in order, each handed to a listener as it happens."""
+    """Steps in order; a listener gets each as it happens."""
 
     def __init__(self, listener: Callable[[Step], None] | None = None) -> None:
         self.steps: list[Step] = []
         self._listener = listener
 
     def add(self, step: Step) -> None:
-        """Note a step and tell the listener."""
+        """Record a step and pass it to the listener."""
         self.steps.append(step)
         if self._listener is not None:
             self._listener(step)
 
     def branch(self) -> Trace:
-        """An empty trace with the same listener, for steps that go on beside others."""
+        """An empty trace with the same listener, for steps that run at the same time as others."""
         return Trace(self._listener)

@@ -1,4 +1,4 @@
-"""From the names that a model gives to the topics of a question to nodes of the graph."""
+"""Linking the topics that a model names in a question to nodes of the graph."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from triplecheck.signatures.notation import names_in, with_note, write_topic
 
 _NAMES_SHOWN = 8
 _TYPES_SHOWN = 40
-# Homonyms whose names fit this much worse than the best are not meant.
+# Homonyms whose names fit worse than the best by more than this are not meant.
 _EQUAL = 0.05
 
 
@@ -37,22 +37,22 @@ class Known:
 
 @dataclass(frozen=True)
 class Topic:
-    """A node that a question starts from, and how the question writes it."""
+    """A node to start from, and the question's spelling of it."""
 
     node: int
     written: str
 
 
 class TopicLinker:
-    """Recognises names in one question and links what the model makes of them.
+    """Recognises names in one question and links the names that the model gives.
 
     Args:
-        graph: what the names are of.
-        linker: finds them.
+        graph: the graph that has the names.
+        linker: finds names.
         question: the question.
         grounding: prefer candidates whose relations fit the question.
         top_k: relations averaged by grounding; None for the linker's own.
-        union: candidates of all kinds, not only the tightest.
+        union: candidates of all kinds, not only of the most exact kind.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class TopicLinker:
         self.known = [Known(text, tuple(candidates)) for text, candidates in found if candidates]
 
     def known_names(self) -> list[str]:
-        """The recognised names as they stand in a prompt: "written = name (types)"."""
+        """The recognised names for a prompt: "written = name (types)"."""
         return [with_note(as_written(k.written, k.label), self._kinds(k.candidates[0].node)) for k in self.known]
 
     def types(self) -> list[str]:
@@ -82,7 +82,7 @@ class TopicLinker:
         return [self._graph.type_label(t) for t in ids]
 
     def link(self, name: str, domain: str, limit: int, trace: Trace) -> list[Topic]:
-        """Nodes that a name means: of homonyms that fit equally well those of the domain, else the best few."""
+        """Nodes that a name may mean: of homonyms that fit equally well those of the domain, otherwise the best."""
         written, candidates = self.candidates(name)
         meant = self._choose(candidates, domain)
         chosen = meant[:limit]
@@ -96,7 +96,7 @@ class TopicLinker:
         return ", ".join(self._graph.type_label(t) for t in self._graph.types(node)[:2])
 
     def candidates(self, name: str) -> tuple[str, Sequence[Candidate]]:
-        """How the question writes a name, and what it may mean: one of the known names, or looked up anew."""
+        """The question's spelling of a name, and what it may mean: a recognised name, or a new look-up."""
         wanted = {normalize(part) for part in names_in(name)}
         for known in self.known:
             of_kind = [c for c in known.candidates if normalize(with_note(c.label, self._kinds(c.node))) in wanted]
@@ -119,14 +119,14 @@ class TopicLinker:
 
 
 def named_topics(graph: Graph, topics: Sequence[Topic]) -> tuple[dict[int, str], list[str]]:
-    """By node the name that a topic goes by in prompts, and how each stands there with the question's spelling."""
+    """The name of each topic node in prompts, and each name with the question's spelling."""
     names = node_names(graph, [topic.node for topic in topics])
     written = {topic.node: topic.written for topic in topics}
     return names, [as_written(written[node], name) for node, name in names.items()]
 
 
 def as_written(written: str, name: str) -> str:
-    """A name for a prompt, with how the question writes it where that differs: "Satchmo = Louis Armstrong"."""
+    """A name for a prompt, with the question's spelling if that differs: "Satchmo = Louis Armstrong"."""
     if normalize(written) == normalize(name):
         return write_topic(name)
     return write_topic(name, written)

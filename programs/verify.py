@@ -1,4 +1,4 @@
-"""Checking a text: the triples that it states, and what the graph says of each."""
+"""Verifying a text: the triples that it states, and the graph's verdict on each."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _READ_AT_ONCE = 6_000  # characters in one prompt
 
 @dataclass(frozen=True)
 class Verified:
-    """A text and what the graph says of what it states.
+    """A text and the verdicts on its statements.
 
     Attributes:
         text: the text.
         claims: each statement once, in order.
-        trace: what could not be read.
+        trace: records what could not be read.
     """
 
     text: str
@@ -49,14 +49,14 @@ class Verified:
 
 
 class Verifier(dspy.Module):
-    """Extracts what a text states and has a graph judge it.
+    """Extracts the triples that a text states and checks them against a graph.
 
     Args:
-        sources: a knowledge base; what is plausible it can tell where it has embeddings.
+        sources: a knowledge base; with embeddings it can also say what is plausible.
         plausible: a tail is plausible up to this rank, a share of all entities.
 
     Raises:
-        UserError: the graph lies behind an endpoint.
+        UserError: the graph is an endpoint.
     """
 
     def __init__(self, sources: Sources, *, plausible: float = 0.05) -> None:
@@ -74,7 +74,7 @@ class Verifier(dspy.Module):
 
         Raises:
             UserError: it is empty or too long.
-            TriplecheckError: a budget is spent or the model is out of reach.
+            TriplecheckError: a budget is spent or the model is not available.
         """
         paragraphs = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
         if not paragraphs:
@@ -91,7 +91,7 @@ class Verifier(dspy.Module):
         return Verified(text, tuple(seen.values()), trace)
 
     def _stated(self, paragraphs: Sequence[str], trace: Trace) -> list[tuple[str, list[TextTriple]]]:
-        """Each paragraph with what it states. A part that cannot be read is noted in the trace."""
+        """Each paragraph with its triples. The trace records parts that cannot be read."""
         parts = list(_parts(paragraphs))
         tasks: list[Callable[[Trace], list[list[TextTriple]]]] = [partial(self._extract, part) for part in parts]
         stated = []
@@ -111,7 +111,7 @@ class Verifier(dspy.Module):
 
 
 def _parts(paragraphs: Sequence[str]) -> list[list[str]]:
-    """Paragraphs, as many together as are read at once."""
+    """Paragraphs in parts of at most `_READ_AT_ONCE` characters."""
     parts: list[list[str]] = []
     size = _READ_AT_ONCE
     for paragraph in paragraphs:

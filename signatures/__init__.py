@@ -1,6 +1,13 @@
 """The LLM steps of Triplecheck, one `dspy.Signature` each: an instruction and typed fields, no logic.
 
 All prompt text is here. Optimizers rewrite the signatures; programs compose them.
+
+Steps of the design card and the classes that do them:
+- triple extraction: `ExtractTriples` (from texts), `TripletsFromQuery` and `ReviseTriplets` (from a question)
+- query generation: `NextQuestion`
+- relevance check: `JudgePassage` (one passage), `SelectPassages` (all passages), `CheckPassages` (with the triples)
+- relation pruning: `SelectPaths`, `ScoreRelations`; of entities `ScoreEntities`, of triples `FilterTriples`
+- chain-of-thought summarization: `AnswerFromFacts`, `AnswerWithReferences`, `AnswerFromMemory`
 """
 
 from triplecheck.signatures.closed_book import AnswerDirectly, AnswerFromMemory

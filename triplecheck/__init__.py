@@ -3,7 +3,7 @@
     import triplecheck
 
     kb = triplecheck.KnowledgeBase.open("bundled")  # or the directory that `triplecheck kb build` wrote
-    kerag = triplecheck.KERAG(triplecheck.Sources.of(kb))
+    kerag = triplecheck.KERAG(kb)
     with triplecheck.session() as ledger:  # or session("openai/gpt-4o-mini"): any DSPy/LiteLLM model
         found = kerag(question="What was the nationality of Bernhard Heiden's teacher?")
     print(found.answer)

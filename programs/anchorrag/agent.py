@@ -38,8 +38,8 @@ class Briefing:
     Attributes:
         question: proofread.
         anchors: names of all anchors by node.
-        shown: the anchors as they stand in prompts.
-        relations: how each relation is written in prompts.
+        shown: the anchors as prompts show them.
+        relations: the wording of each relation in prompts.
         likeness: cosine of each relation with the question, shape (relations,); None without vectors.
         schema_relations: patterns of the relations that are not followed.
     """
@@ -136,7 +136,7 @@ class Retriever:
         return self._calls.offers(self, self._ends(facts, trace), trace)
 
     def keep(self, facts: Sequence[Fact], hop: int, trace: Trace) -> None:
-        """Take up the relevant ones of the new facts, to go on from their values; stop where there are none."""
+        """Keep the relevant new facts and continue from their values; stop if there are none."""
         for fact in facts:
             self.facts.add(fact)
         self._frontier = self._ends(facts, trace)
@@ -145,7 +145,7 @@ class Retriever:
             trace.add(Stopped("no_triples", f"{self.anchor.name}: nothing relevant at hop {hop}"))
 
     def follow(self, paths: Sequence[Path], offers: Sequence[Offer], hop: int, trace: Trace) -> None:
-        """Follow paths that the supervisor chose from `ahead`, as far as they start from what was kept."""
+        """Follow those paths chosen by the supervisor from `ahead` that start from kept facts."""
         ends = {path.key: path.ends for path in self._frontier}
         none = np.empty(0, np.int64)
         starts = [np.intersect1d(path.ends, ends.get((path.topic, path.hops[:-1]), none)) for path in paths]
@@ -166,7 +166,7 @@ class Retriever:
 
     @property
     def following(self) -> list[str]:
-        """The paths that it goes on from, in words."""
+        """The paths that it continues from, in words."""
         return [self.label(path) for path in self._next or self._frontier if self.active and path.hops]
 
     def label(self, path: Path, note: str = "") -> str:
@@ -174,7 +174,7 @@ class Retriever:
         return render_path(self.anchor.name, path.hops, self._briefing.relations, note)
 
     def offer(self, path: Path, edges: int) -> str:
-        """A path that may be followed, with what lies at its end."""
+        """A path that may be followed, with a note on what is at its end."""
         return self.label(path, note_at_end(self._graph, path, edges, by_schema=self._graph.has_types))
 
     # --- neighboring relations pruning -----------------------------------------------------------
@@ -235,7 +235,7 @@ class Retriever:
 
     # --- neighboring entities pruning ----------------------------------------------------------
     def prune_entities(self, fact: Fact, trace: Trace) -> Fact:
-        """The fact with its b best entities, scored by the model in a call of its own."""
+        """The fact with its b best entities, scored by the model in one call."""
         width = self.options.width
         if len(fact.values) <= width:
             return fact
@@ -268,7 +268,7 @@ class Retriever:
         self.aside |= {path.key: (path, edges) for path, edges in offers if path.key not in kept}
 
     def _cut(self, path: Path, trace: Trace) -> Path:
-        """At limit N entities to go on from, those that the question names first."""
+        """At most N entities to continue from; those that the question names come first."""
         limit = self.options.entities
         if len(path.ends) <= limit:
             return path
@@ -282,7 +282,7 @@ class Retriever:
 
     # --- candidate triples filtering ----------------------------------------------------------
     def filter_triples(self, facts: list[Fact], trace: Trace) -> list[Fact]:
-        """The facts that the model finds relevant, named by number."""
+        """The facts that the model finds relevant."""
         nodes = [node for fact in facts for node in (fact.anchor, *fact.values)]
         names = node_names(self._graph, nodes) | self._briefing.anchors
         lines = within_tokens(facts, names, self._briefing.relations, self.options.limits.tokens, trace)
@@ -292,7 +292,7 @@ class Retriever:
 
 
 def _normalised(numbers: Sequence[int], scores: Sequence[float]) -> dict[int, float]:
-    """Score by number, the scores summing to 1; what a model forgot to rate counts nothing."""
+    """Scores by number, normalised to sum to 1; unrated numbers have none."""
     rated = {n: max(0.0, s) for n, s in zip(numbers, scores, strict=False)}
     total = sum(rated.values())
     return {n: round(s / total, 4) for n, s in rated.items()} if total else rated

@@ -1,7 +1,7 @@
-"""The baselines that ask a model and look nothing up: IO, chain of thought, self-consistency.
+"""The baselines that ask a model without retrieval: IO, chain of thought, self-consistency.
 
 Sources: Brown et al. (arXiv 2005.14165), Wei et al. (arXiv 2201.11903), Wang et al. (arXiv 2203.11171).
-What they answer is never grounded, so that with `grounded_only` they abstain without asking.
+Their answers are never grounded; with `grounded_only` they abstain without a call.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class ClosedBook(Program):
     """A program that answers from a model's own knowledge."""
 
     def run(self, question: str, trace: Trace) -> Outcome:
-        """Ask, unless only grounded answers are wanted."""
+        """Ask the model, unless only grounded answers are wanted."""
         if self.options.grounded_only:
             trace.add(Stopped("not_grounded", "an answer from a model's own knowledge rests on no fact"))
             return Outcome(abstained="not_grounded")
@@ -63,7 +63,7 @@ class ChainOfThought(ClosedBook):
         self.answer = RolePredict(AnswerFromMemory, role="answer")
 
     def recall(self, question: str, trace: Trace) -> Outcome:
-        """Have the model think step by step."""
+        """Ask for reasoning and the answer."""
         return recall(self, self.answer, question, trace)
 
 
@@ -112,7 +112,7 @@ class SelfConsistency(ClosedBook):
         self.answer = RolePredict(AnswerFromMemory, role="answer")
 
     def recall(self, question: str, trace: Trace) -> Outcome:
-        """Sample, and take the vote."""
+        """Sample, and take the majority."""
         asked = concurrently([partial(self._sample, question, number) for number in range(self.options.samples)], trace)
         replies: list[list[str]] = []
         for reply in asked:
@@ -128,7 +128,7 @@ class SelfConsistency(ClosedBook):
         return replace(outcome, confidence=votes / self.options.samples) if answers else outcome
 
     def _sample(self, question: str, number: int, trace: Trace) -> list[str]:
-        # A rollout id of its own makes each sample a call of its own for DSPy's cache, and seeds an embedded engine.
+        # A separate rollout id makes each sample a separate call for DSPy's cache, and seeds an embedded engine.
         rollout = 1 + self.options.seed * self.options.samples + number
         reply = self.answer(question=question, config={"temperature": self.options.temperature, "rollout_id": rollout})
         self.wrote(trace, self.answer, reply)

@@ -1,4 +1,4 @@
-"""What Think-on-Graph and Plan-on-Graph share: topics named by the model, and one hop further from one entity.
+"""What Think-on-Graph and Plan-on-Graph share: topics named by the model, and exploring one hop from an entity.
 
 Both ask the model once for each entity's relations and once for each relation's entities, and follow
 single entities, not whole paths as AnchorRAG does.
@@ -103,15 +103,15 @@ class Extension:
 
 @dataclass
 class Exploration:
-    """One question under way.
+    """The state of one question.
 
     Attributes:
         question: as asked.
         topics: names of the topics by node.
-        shown: the topics as they stand in prompts.
-        relations: how each relation is written in prompts.
+        shown: the topics as prompts show them.
+        relations: the wording of each relation in prompts.
         likeness: cosine of each relation with the question, shape (relations,); None without vectors.
-        trace: told everything.
+        trace: of the question.
         facts: what was kept.
         seen: nodes of all triples that were fetched.
         followed: (entity, hop) that were followed.
@@ -203,12 +203,12 @@ class ExploringProgram(Program):
         return offers
 
     def offer(self, at: Exploration, step: Extension) -> str:
-        """A path that may be followed, with what lies at its end."""
+        """A path that may be followed, with a note on what is at its end."""
         note = note_at_end(self.graph, step.path, step.edges, by_schema=self.graph.has_types)
         return at.label(step.path, note)
 
     def entities(self, at: Exploration, step: Extension, top_k: int) -> list[tuple[Route, Fact]]:
-        """Follow a relation; one call, where there is a choice: the entities to go on to, each with its fact."""
+        """Follow a relation; the entities to continue from, each with its fact. One call if there is a choice."""
         label = at.label(step.path)
         at.followed.add((int(step.path.ends[0]), step.path.hops[-1]))
         fetched = Subgraph()
@@ -238,7 +238,7 @@ class ExploringProgram(Program):
         ]
 
     def keep(self, at: Exploration, chosen: Sequence[tuple[Route, Fact]]) -> None:
-        """Take up the facts of routes: those of one (entity, relation) become one again."""
+        """Keep the facts of routes; those of one (entity, relation) become one fact."""
         together: dict[tuple[object, int], list[Fact]] = {}
         for _, fact in chosen:
             together.setdefault((fact.path, fact.anchor), []).append(fact)
@@ -247,7 +247,7 @@ class ExploringProgram(Program):
             at.facts.add(replace(facts[0], values=tuple(values)))
 
     def suffices(self, at: Exploration) -> bool:
-        """One call: whether what was kept answers the question."""
+        """One call: whether the kept facts answer the question."""
         _, lines = self.lines(at)
         if not lines:
             return False
@@ -257,7 +257,7 @@ class ExploringProgram(Program):
         return bool(verdict.sufficient)
 
     def answer(self, at: Exploration) -> Outcome:
-        """Reason over what was kept; what the model concludes is checked against it."""
+        """Reason over the kept facts; code checks the answer against them."""
         names, lines = self.lines(at)
         reply = self.answer_from_facts(question=at.question, topics=at.shown, facts=lines)
         self.wrote(at.trace, self.answer_from_facts, reply)
@@ -274,18 +274,18 @@ class ExploringProgram(Program):
         )
 
     def lines(self, at: Exploration) -> tuple[dict[int, str], list[str]]:
-        """Names of all nodes in the facts, and the facts as they stand in a prompt."""
+        """Names of all nodes in the facts, and the facts as lines of a prompt."""
         nodes = [node for fact in at.facts.facts for node in (fact.anchor, *fact.values)]
         names = node_names(self.graph, nodes) | at.topics
         return names, within_tokens(at.facts.facts, names, at.relations, self.options.limits.tokens, at.trace)
 
     def without_facts(self, question: str, reason: str, detail: str, trace: Trace) -> Outcome:
-        """Answer from the model's own knowledge, which nothing proves; abstain where that is not wanted."""
+        """Answer from the model's own knowledge, not grounded; abstain with `grounded_only`."""
         return recall_instead(self, self.answer_from_memory, question, reason, detail, trace)
 
 
 def ranked_by_likeness(at: Exploration, steps: Sequence[Extension]) -> list[Extension]:
-    """By how similar the last relation is to the question; without vectors those with the fewest edges first."""
+    """By similarity of the last relation to the question; without vectors, fewest edges first."""
     if at.likeness is None:
         return sorted(steps, key=lambda step: step.edges)
     likeness = at.likeness
@@ -298,7 +298,7 @@ def best(numbers: Sequence[int], shares: dict[int, float], top_k: int) -> list[i
 
 
 def normalised(numbers: Sequence[int], scores: Sequence[float]) -> dict[int, float]:
-    """The share of each number that a model chose; equal ones where it gave no scores to go by."""
+    """The share of each number that a model chose; equal shares if it gave no usable scores."""
     given = dict(zip(numbers, scores, strict=False))
     usable = {n: given[n] for n in dict.fromkeys(numbers) if given.get(n, -1.0) >= 0}
     total = sum(usable.values())

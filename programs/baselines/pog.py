@@ -36,10 +36,10 @@ _UNKNOWN = "unknown"
 
 @dataclass
 class Memory:
-    """What PoG remembers of a question, beside the facts.
+    """PoG's memory of a question, beside the facts.
 
     Attributes:
-        goals: what to find out, first things first.
+        goals: what to find out, in order.
         findings: what is known of each.
         aside: relations that were offered and not followed, to go back to.
     """
@@ -129,7 +129,7 @@ class PoG(ExploringProgram):
         return self.without_facts(at.question, "insufficient", "what was explored does not answer it", at.trace)
 
     def _explore(self, at: Exploration, memory: Memory, routes: list[Route], resumed: list[Extension]) -> list[Route]:
-        """One hop further from every route, and along the relations that are gone back to; the routes to go on from."""
+        """Explore one hop from each route and along the resumed relations; the routes to continue from."""
         if len(routes) > self.options.frontier:
             at.trace.add(Truncated("entities explored", self.options.frontier, len(routes)))
             routes = sorted(routes, key=lambda route: -route.score)[: self.options.frontier]
@@ -143,7 +143,7 @@ class PoG(ExploringProgram):
         return [route for route, _ in reached if self.graph.literal(route.end) is None]
 
     def _remember(self, at: Exploration, memory: Memory) -> None:
-        """Write down what the facts say about each goal; what was found before stays where nothing new is."""
+        """Write down what the facts say about each goal; earlier findings stay if there is nothing new."""
         _, lines = self.lines(at)
         reply = self.update_memory(question=at.question, goals=memory.goals, facts=lines)
         self.wrote(at.trace, self.update_memory, reply)
@@ -154,7 +154,7 @@ class PoG(ExploringProgram):
         ]
 
     def _look_back(self, at: Exploration, memory: Memory, routes: list[Route]) -> list[Extension]:
-        """Reflection: the relations set aside that should be followed after all."""
+        """Reflection: the relations set aside that should now be followed."""
         aside = ranked_by_likeness(at, memory.aside)
         if not aside:
             return []

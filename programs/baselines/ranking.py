@@ -1,7 +1,7 @@
 """The retrieval baselines of STaRK (arXiv 2404.13207): BM25, VSS, Multi-VSS, and VSS with an LLM reranker.
 
-Each ranks the nodes of a knowledge base for a question by their documents, which hold a node's text and
-what the graph says of it. No pattern is matched, so what they answer rests on no triple.
+Each ranks the nodes of a knowledge base by their documents, which hold a node's text and its triples. No pattern is
+matched, so their answers have no evidence.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class RankingOptions(ProgramOptions):
 
 
 class RankingBaseline(Program):
-    """A program that ranks nodes and looks at no pattern.
+    """A program that ranks nodes without matching patterns.
 
     Args:
         sources: a knowledge base, its directory, `bundled`, or `Sources` with a knowledge base.
@@ -58,10 +58,10 @@ class RankingBaseline(Program):
         return self.conclude(self.ranked(question, trace), trace)
 
     def ranked(self, question: str, trace: Trace) -> tuple[int, ...]:
-        """The nodes that have something in common with the question, best first."""
+        """The nodes whose documents have something in common with the question, best first."""
         found = self.searcher(self.searches).rank(question, self._candidates, self.options.limit)
         self._note(found, trace)
-        # A word index gives 0 to what shares no word; cosines below 0 are still an order.
+        # A word index scores 0 if no word is shared; cosines below 0 still rank.
         alike = np.isfinite(found.scores) & (found.scores != 0)
         return tuple(found.nodes[alike].tolist())
 

@@ -1,7 +1,7 @@
 """The text baselines that Know³-RAG is compared with (its Table 2), over the same steps and the same corpus.
 
-What they answer comes from texts and from a model's own knowledge: no triple of the graph supports it, so that
-with `grounded_only` they abstain without asking.
+Their answers come from texts and a model's own knowledge, not from triples of the graph: with `grounded_only` they
+abstain without a call.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ class WithReferences(ClosedBook):
         self.from_memory = RolePredict(AnswerFromMemory, role="answer")
 
     def conclude(self, answers: Sequence[str], trace: Trace) -> Outcome:
-        """The outcome of answers in words; an abstention where none says anything."""
+        """The outcome of answers in words; an abstention if all are empty."""
         return from_memory(self.graph, self.sources.linker, [clean_answer(answer) for answer in answers], trace)
 
     def reason(self, question: str, references: Sequence[Reference], trace: Trace) -> Outcome:
-        """Answer step by step, from references where there are some."""
+        """Answer by chain of thought, from references if there are any."""
         if not references:
             return self.remember(question, trace)
         reply = self.with_reasoning(question=question, references=[reference.text for reference in references])
@@ -75,7 +75,7 @@ class WithReferences(ClosedBook):
         return self.conclude([reply.answer], trace)
 
     def remember(self, question: str, trace: Trace) -> Outcome:
-        """Answer step by step, from memory."""
+        """Answer by chain of thought, from memory."""
         reply = self.from_memory(question=question)
         self.wrote(trace, self.from_memory, reply)
         return self.conclude(reply.answers, trace)
@@ -106,7 +106,7 @@ class RAGDirect(WithCorpus):
         self.directly = RolePredict(AnswerFromReferences, role="answer")
 
     def recall(self, question: str, trace: Trace) -> Outcome:
-        """Look up and answer."""
+        """Retrieve and answer."""
         found = self.passages.search(question)
         _note(found, trace)
         reply = self.directly(question=question, references=[reference.text for reference in found])
@@ -120,7 +120,7 @@ class RAGChainOfThought(WithCorpus):
     name: ClassVar[str] = "ragcot"
 
     def recall(self, question: str, trace: Trace) -> Outcome:
-        """Look up, and answer step by step."""
+        """Retrieve, and answer by chain of thought."""
         found = self.passages.search(question)
         _note(found, trace)
         return self.reason(question, found, trace)
@@ -136,7 +136,7 @@ class Recite(WithReferences):
         self.write = RolePredict(WritePassage, role="answer")
 
     def recall(self, question: str, trace: Trace) -> Outcome:
-        """Recite, and answer step by step."""
+        """Recite, and answer by chain of thought."""
         reply = self.write(question=question, entities=[])
         self.wrote(trace, self.write, reply)
         found = [Reference(clean_answer(reply.passage), "answer")]
@@ -145,7 +145,7 @@ class Recite(WithReferences):
 
 
 class SKR(WithCorpus):
-    """Self-knowledge guided retrieval: look up only what the model says it does not know (arXiv 2310.05002)."""
+    """Self-knowledge guided retrieval: retrieve only if the model says it does not know (arXiv 2310.05002)."""
 
     name: ClassVar[str] = "skr"
 
@@ -154,7 +154,7 @@ class SKR(WithCorpus):
         self.judge = RolePredict(JudgeKnowledge, role="judge")
 
     def recall(self, question: str, trace: Trace) -> Outcome:
-        """Ask whether the model knows; answer from memory, or look up. Who gives no clear reply does not know."""
+        """Ask whether the model knows; answer from memory, or retrieve. An unreadable reply counts as not knowing."""
         try:
             reply = self.judge(question=question)
         except ModelReplyError as error:
@@ -194,7 +194,7 @@ class KnowledgeCard(WithReferences):
         self.filter = _relevance(self.sources)
 
     def recall(self, question: str, trace: Trace) -> Outcome:
-        """Have passages written, keep those that help, and answer step by step."""
+        """Generate passages, keep the relevant ones, and answer by chain of thought."""
         written = [r for r in self.knowledge(Query(question), trace, self.wrote) if r.text]
         kept = _helpful(self, question, list({r.key: r for r in written}.values()), trace)
         return self.reason(question, kept, trace)
@@ -230,7 +230,7 @@ class BlendFilter(WithCorpus):
         self.filter = _relevance(self.sources)
 
     def recall(self, question: str, trace: Trace) -> Outcome:
-        """Blend queries, filter what each finds, answer step by step from all that is left."""
+        """Search with three queries, filter the passages of each, answer by chain of thought from the rest."""
         plain = self.passages.search(question)
         kept = {r.key: r for r in _helpful(self, question, plain, trace)}
         for more in (self._first_answer(question, plain, trace), self._recited(question, trace)):
@@ -240,7 +240,7 @@ class BlendFilter(WithCorpus):
         return self.reason(question, list(kept.values()), trace)
 
     def _first_answer(self, question: str, references: Sequence[Reference], trace: Trace) -> str:
-        """Knowledge from outside: what a first answer from unfiltered passages says."""
+        """External knowledge: a first answer from unfiltered passages."""
         if not references:
             return ""
         reply = self.with_reasoning(question=question, references=[reference.text for reference in references])
@@ -248,7 +248,7 @@ class BlendFilter(WithCorpus):
         return f"{reply.reasoning} {clean_answer(reply.answer)}"
 
     def _recited(self, question: str, trace: Trace) -> str:
-        """Knowledge from inside: what the model remembers."""
+        """Internal knowledge: a passage from the model's memory."""
         reply = self.write(question=question, entities=[])
         self.wrote(trace, self.write, reply)
         return clean_answer(reply.passage)
@@ -261,7 +261,7 @@ def _relevance(sources: Sources) -> ReferenceFilter:
 def _helpful(
     program: KnowledgeCard | BlendFilter, question: str, references: Sequence[Reference], trace: Trace
 ) -> list[Reference]:
-    """The references that a model says help, each noted in the trace."""
+    """The references that a model finds relevant; the trace records each."""
     nodes = linked_entities(program.graph, program.sources.linker, question, _LINKED, trace)
     entities = described(program.graph, nodes)
     verdicts = program.filter(question, entities, references, trace, program.wrote)

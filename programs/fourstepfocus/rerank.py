@@ -1,7 +1,7 @@
-"""Reranking: a language model scores candidates against the question, all in a few calls or each in its own.
+"""Reranking: a language model scores candidates for a question, in a few calls or each in its own.
 
-Source: the LLM reranker of STaRK (arXiv 2404.13207), which asks once per candidate; here one prompt
-holds many, so that a question takes at most a few calls.
+Source: the LLM reranker of STaRK (arXiv 2404.13207), which asks once per candidate (`each`);
+`listwise` puts many into one prompt.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _SCORE = re.compile("^" + _NUMBER)
 
 @dataclass(frozen=True)
 class Score:
-    """What a model makes of a candidate.
+    """A model's score of a candidate.
 
     Attributes:
-        value: from 0 to 1; None where it gave no score, or one that cannot be.
+        value: from 0 to 1; None if it gave no score or an invalid one.
         reason: in its words.
     """
 
@@ -41,10 +41,10 @@ class Score:
 
 
 class Reranker(dspy.Module):
-    """Scores candidates. What goes wrong with one leaves the scores of the others alone.
+    """Scores candidates. An error with one does not affect the scores of the others.
 
     Args:
-        mode: `listwise`: many in one prompt; `each`: a call per candidate, side by side; `none`: no scores.
+        mode: `listwise`: many in one prompt; `each`: a call per candidate, at the same time; `none`: no scores.
     """
 
     def __init__(self, mode: Reranking = "listwise") -> None:
@@ -59,14 +59,14 @@ class Reranker(dspy.Module):
         """A score for each candidate, in order.
 
         Args:
-            question: what they are to answer.
+            question: the question.
             candidates: their texts.
-            trace: told what was written and what was refused.
-            wrote: notes in a trace what a step wrote (`Program.wrote`).
-            batches: prompts in which a list of candidates is asked for, at most.
+            trace: records replies and rejected scores.
+            wrote: `Program.wrote`.
+            batches: prompts of a listwise ranking at most.
 
         Raises:
-            TriplecheckError: a budget is spent or a model is out of reach.
+            TriplecheckError: a budget is spent or a model is not available.
         """
         if self.mode == "none" or not candidates:
             return [Score()] * len(candidates)
@@ -101,9 +101,9 @@ class Reranker(dspy.Module):
 
 
 def read_verdicts(lines: Sequence[str], count: int) -> dict[int, Score]:
-    """The scores of a list, by number of the candidate from 1; of a number that comes twice, the first.
+    """The scores of a list, by number of the candidate from 1; of repeated numbers the first counts.
 
-    Lines without a number count in their order, where there is exactly one for each candidate.
+    Lines without numbers are taken in order if there is exactly one per candidate.
     """
     numbered = [match for line in lines if (match := _VERDICT.match(line.strip()))]
     if not numbered and len(lines) == count:

@@ -24,15 +24,14 @@ class Matching:
     """How patterns are matched.
 
     Attributes:
-        enforce_relation: only edges of the relation that a pattern names; off: any. The published
-            experiments ignore it, and rely on a strong model's types and its reranking.
+        enforce_relation: only edges of the relation that a pattern names; off: any, as in the paper's experiments,
+            which rely on a strong model's types and reranking.
         enforce_direction: only edges that run from head to tail; off: either way.
         exact: join patterns that form a cycle, under `budget`.
-        relax: where nothing satisfies all patterns, take edges either way; if that does not help, edges
-            of any relation (of several patterns, or for a target with a type); and then give up the
-            fewest patterns.
-        cutoff: how alike a misspelt constant must be (1 - edit distance / length).
-        by_vector: where no name is alike, take the nearest by name vectors.
+        relax: if nothing satisfies all patterns, accept edges in either direction; then edges of any relation
+            (with several patterns, or for a target with a type); then drop the fewest patterns.
+        cutoff: least similarity of a misspelt constant (1 - edit distance / length).
+        by_vector: if no name is similar, take the nearest by name vectors.
         budget: rows that an exact join may hold.
     """
 
@@ -47,14 +46,14 @@ class Matching:
 
 @dataclass(frozen=True)
 class Substituted:
-    """What the patterns leave for the target.
+    """The nodes that the patterns leave for the target.
 
     Attributes:
         nodes: those that may stand for it, ascending; None: the patterns say nothing of it.
         match: of the patterns that were used.
         target: its variable.
         faults: patterns that could not be used or satisfied, each with the reason.
-        unproved: why the match is no proof of all that was written; empty where it is one.
+        unproved: why the match does not prove all patterns; empty if it does.
     """
 
     nodes: IntArray | None
@@ -70,7 +69,7 @@ class Substituted:
 
 
 def recognised(linker: TopicLinker) -> dict[str, Sequence[Candidate]]:
-    """The names that were found in a question, by each way in which a model may copy them from the prompt."""
+    """The names recognised in a question, by each form in which a model may copy them from the prompt."""
     forms: dict[str, Sequence[Candidate]] = {}
     for known, shown in zip(linker.known, linker.known_names(), strict=True):
         name = shown.split(" = ", 1)[-1]
@@ -90,12 +89,12 @@ def substitute(
     """The nodes that satisfy the patterns.
 
     Args:
-        sources: the graph and what finds names in it.
+        sources: the graph and its linker.
         triplets: the patterns, and which variable is asked for.
         known: names that the question was found to mention, by normalised form.
         candidates: C of the paper, which restricts the target alone; None: any node.
         how: the switches.
-        trace: told what was linked, dropped, matched.
+        trace: records what was linked, dropped and matched.
     """
     graph = sources.graph
     constants = Constants(graph, sources.linker, cutoff=how.cutoff, by_vector=how.by_vector, recognised=known)
@@ -140,10 +139,10 @@ def substitute(
 
 
 def _relaxed(query: Query, target: str, solve: Callable[[Query], Match], trace: Trace) -> Match | None:
-    """What satisfies the patterns with edges taken more loosely, else all but the fewest patterns."""
+    """A match of the patterns with looser edges, otherwise of all but the fewest patterns."""
     ways = [(query.only([p.loosened(any_direction=True) for p in query.patterns]), "taken either way")]
     if len(query.patterns) > 1 or target in query.types:
-        # One pattern with any relation would hold for whatever stands beside its constant.
+        # A single pattern with any relation would match every neighbour of its constant.
         loosest = [p.loosened(any_direction=True, any_relation=True) for p in query.patterns]
         ways.append((query.only(loosest), "of any relation"))
     for looser, what in ways:
@@ -159,9 +158,9 @@ def _relaxed(query: Query, target: str, solve: Callable[[Query], Match], trace: 
 
 
 def _unproved(query: Query, found: Match) -> list[str]:
-    """What a match does not prove of the patterns that it is to satisfy.
+    """What a match does not prove of the patterns.
 
-    An edge proves its relation whichever way it was expected to run; one of any relation proves none.
+    An edge proves its relation in either direction; an edge of any relation proves none.
     """
     kept = {pattern.text for pattern in found.query.patterns}
     reasons = [f"{pattern.text}: given up" for pattern in query.patterns if pattern.text not in kept]
@@ -172,7 +171,7 @@ def _unproved(query: Query, found: Match) -> list[str]:
 
 
 def supporting(sources: Sources, found: Substituted, node: int, per_pattern: int) -> list[Edge]:
-    """The triples that make a node a candidate; none for one that no pattern led to."""
+    """The triples that make a node a candidate; none for a node that no pattern led to."""
     if found.match is None or not found.found:
         return []
     return support(sources.graph, found.match, found.target, node, per_pattern=per_pattern)

@@ -1,4 +1,4 @@
-"""Which references are kept: those that help, the most plausible first.
+"""Which references are kept: the relevant ones, the most plausible first.
 
 Source: Know³-RAG (arXiv 2505.12662), section 4.4.
 """
@@ -24,17 +24,17 @@ from triplecheck.programs.steps import Checked, Trace
 from triplecheck.programs.triple_lines import triples_of
 from triplecheck.signatures import CheckPassages, ExtractTriples, JudgePassage, SelectPassages
 
-# Calls under way at a time: two for each reference of a turn.
+# Calls at the same time: two for each reference of a turn.
 _AT_ONCE = 64
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was found out about one reference.
+    """The result of the checks of one reference.
 
     Attributes:
-        relevant: whether it helps to answer the question; None where that was not checked.
-        score: of its triples, lower is more plausible; +inf where none can be scored or they were not looked at.
+        relevant: whether it helps to answer the question (Eq. 6); None if not checked.
+        score: of its triples, lower is more plausible; +inf if none can be scored or they were not checked.
     """
 
     relevant: bool | None = None
@@ -42,7 +42,7 @@ class Verdict:
 
 
 def choose(verdicts: Sequence[Verdict], top_k: int) -> list[int]:
-    """Places of the references to keep: not the irrelevant ones; ascending score, ties by order, unscored last."""
+    """Places of the references to keep: no irrelevant ones; ascending score, ties by order, unscored last."""
     relevant = [at for at, verdict in enumerate(verdicts) if verdict.relevant is not False]
     return sorted(relevant, key=lambda at: verdicts[at].score)[:top_k]
 
@@ -71,14 +71,14 @@ class ReferenceFilter(dspy.Module):
     def forward(
         self, question: str, entities: Sequence[str], references: Sequence[Reference], trace: Trace, wrote: Note
     ) -> list[Verdict]:
-        """A verdict on each reference, in order. A reply that cannot be read counts as: does not help.
+        """A verdict on each reference, in order. An unreadable reply counts as not relevant.
 
         Args:
-            question: the original one.
-            entities: that it names, with their descriptions.
-            references: to be checked.
-            trace: told what was written and what was refused.
-            wrote: notes in a trace what a step wrote (`Program.wrote`).
+            question: Q, the original question.
+            entities: E_Q with their descriptions.
+            references: those to check.
+            trace: records replies and errors.
+            wrote: `Program.wrote`.
         """
         texts = [reference.text for reference in references]
         found = _Found()
@@ -144,7 +144,7 @@ class ReferenceFilter(dspy.Module):
 
 @dataclass
 class _Found:
-    """What checks found out, by place of the reference."""
+    """Results of checks, by place of the reference."""
 
     helps: dict[int, bool] = field(default_factory=dict)
     triples: dict[int, list[TextTriple]] = field(default_factory=dict)

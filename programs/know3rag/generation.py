@@ -1,7 +1,7 @@
-"""References for a question: passages that knowledge models write, and passages of a corpus.
+"""Knowledge-enhanced reference generation: related entities of a query, and passages for the query.
 
-Source: Know³-RAG (arXiv 2505.12662), section 4.3. Any number of knowledge models and at most one corpus
-are asked for the query, and for the query with its related entities.
+Source: Know³-RAG (arXiv 2505.12662), section 4.3 and Algorithm 1. Any number of knowledge models write passages, and
+at most one corpus is searched, for the query and for the query with its related entities.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from triplecheck.programs.know3rag.reliability import NameLinker
 from triplecheck.programs.steps import Checked, Linked, Trace, Truncated
 from triplecheck.signatures import WritePassage, WritePassages
 
-# Ordinary words that some name of the graph consists of are less salient.
+# Ordinary words that are also names of the graph have a lower salience.
 _LEAST_SALIENCE = 0.25
 _LONGEST_DESCRIPTION = 120  # characters
 
 
 @dataclass(frozen=True)
 class Know3RAGLimits:
-    """How many related entities a query gets.
+    """How many related entities a query gets (Algorithm 1). The trace records what a limit cuts off.
 
     Attributes:
         linked: entities that the query names.
         local: neighbours of each, by the relation most similar to the query.
-        predicted: tails of each that the embeddings rank best.
-        relations: k: the relations most similar to the query, over which these are predicted.
-        compared: relations of one entity that are compared with the query, those with the fewest edges.
+        predicted: tails of each that the embeddings score best.
+        relations: k, the relations most similar to the query, for which tails are predicted.
+        compared: relations of one entity compared with the query, those with the fewest edges.
     """
 
     linked: int = 3
@@ -51,7 +51,7 @@ class Know3RAGLimits:
 
 @dataclass(frozen=True)
 class Related:
-    """E_t: three kinds of entities, as nodes, none twice."""
+    """E_t: entities of three kinds as nodes, each once."""
 
     linked: tuple[int, ...] = ()
     local: tuple[int, ...] = ()
@@ -79,8 +79,8 @@ def linked_entities(graph: Graph, linker: Linker, query: str, top_k: int, trace:
 
 
 def names_in(graph: Graph, linker: Linker, text: str, top_k: int = 20) -> list[str]:
-    """Names of the graph that stand in a text, as the graph spells them, for a prompt."""
-    unseen = Trace()  # a hint for a prompt links nothing
+    """Names of the graph that a text mentions, in the graph's spelling, for a prompt."""
+    unseen = Trace()  # these links are only a hint in a prompt
     return graph.labels(linked_entities(graph, linker, text, top_k, unseen))
 
 
@@ -108,7 +108,7 @@ def related_entities(sources: Sources, query: str, limits: Know3RAGLimits, trace
 
 
 def described(graph: Graph, nodes: tuple[int, ...]) -> list[str]:
-    """Entities for a prompt: label, and description where there is one."""
+    """Entities for a prompt: label, and description if there is one."""
     lines = []
     for node in nodes:
         entity = graph.entity(node)
@@ -120,7 +120,7 @@ def described(graph: Graph, nodes: tuple[int, ...]) -> list[str]:
 def _by_similarity(
     sources: Sources, node: int, query: str, limits: Know3RAGLimits, trace: Trace
 ) -> list[RelationCount]:
-    """Relations at a node by the cosine of "entity relation" with the query; without an encoder by fewest edges."""
+    """Relations of a node by the cosine of "entity relation" with the query; without an encoder, fewest edges first."""
     graph = sources.graph
     relations = sorted(graph.relations_of(node), key=lambda count: count.edges)
     if len(relations) > limits.compared:
@@ -144,7 +144,7 @@ def _neighbours(graph: Graph, node: int, relations: list[RelationCount], top_k: 
 
 
 def _predicted(sources: Sources, node: int, relations: list[int], top_k: int, listed: dict[int, None]) -> list[int]:
-    """Tails that the embeddings rank best over some relations, without the head and without those listed."""
+    """The tails that the embeddings score best for some relations, without the head and those already listed."""
     base = sources.knowledge_base
     embeddings = None if base is None else base.embeddings
     if embeddings is None or top_k <= 0 or not embeddings.knows(node):
@@ -159,13 +159,13 @@ def _predicted(sources: Sources, node: int, relations: list[int], top_k: int, li
 CorpusSearch = Literal["bm25", "dense", "none"]
 
 WITH_ENTITIES = " + entities"
-# What loses one call and not the question.
+# Errors that lose one call and not the question.
 _OF_ONE_CALL = (ModelReplyError, ModelUnavailableError, PromptTooLongError)
 
 
 @dataclass(frozen=True)
 class Reference:
-    """A passage that may help to answer a question; an empty one says nothing.
+    """A passage that may help to answer a question; may be empty.
 
     Attributes:
         text: the passage.
@@ -183,13 +183,13 @@ class Reference:
 
 @dataclass(frozen=True)
 class Query:
-    """What passages are wanted for.
+    """A query for passages.
 
     Attributes:
-        text: the query; asked as it is where `raw`.
-        entities: its related entities with their descriptions; the query is asked with them where there are some.
+        text: the query.
+        entities: its related entities with their descriptions.
         labels: of the same entities, for a search by words.
-        raw: also, or without entities only, ask the query by itself.
+        raw: also ask the query without entities.
     """
 
     text: str
@@ -199,7 +199,7 @@ class Query:
 
     @property
     def alone(self) -> bool:
-        """Whether it is asked by itself: also where it was to be asked with entities and there are none."""
+        """Whether to ask the query without entities: if `raw`, or if there are no entities."""
         return self.raw or not self.entities
 
 
@@ -207,7 +207,7 @@ class Corpus:
     """The documents of a knowledge base as a source of references.
 
     Args:
-        sources: what may hold documents.
+        sources: may have documents.
         search: by words, by meaning, or not at all.
         passages: documents per query.
 
@@ -228,7 +228,7 @@ class Corpus:
         return None if self._search == "none" else self._sources.documents
 
     def find(self, query: Query) -> list[Reference]:
-        """Documents for the query, then those for the query with its entities; none where there are no documents."""
+        """Documents for the query, then those for the query with its entities; none without documents."""
         found = self.search(query.text, "corpus") if query.alone else []
         if query.entities:
             found += self.search(" ".join([query.text, *query.labels]), f"corpus{WITH_ENTITIES}")
@@ -301,6 +301,6 @@ class KnowledgeModels(dspy.Module):
 
 
 def clean_answer(text: str | None) -> str:
-    """What a model wrote in a field of text; empty where it wrote that there is nothing."""
+    """A model's text on one line; empty if it says "none", "unknown" or the like."""
     plain = " ".join((text or "").split())
     return "" if plain.strip(" .").casefold() in NOTHING | {"unknown"} else plain

@@ -1,4 +1,4 @@
-"""How reliable a text is by the graph: the scores of its triples, and the threshold that they are held against.
+"""How reliable a text is by the graph: the scores of its triples, and the threshold they are compared with.
 
 Source: Know³-RAG (arXiv 2505.12662), section 4.2.
 """
@@ -23,7 +23,7 @@ from triplecheck.programs.steps import Checked, Trace
 
 NO_EMBEDDINGS = "the knowledge base has no embeddings"
 
-# A mention is not what only shares a word or a topic with it.
+# Candidates that share only a word or a topic with a mention are not what it names.
 _LOOSE = ("partial", "dense")
 _SIGNED = ("raw", "per_relation")
 
@@ -33,10 +33,10 @@ class Rated:
     """One triple of a text.
 
     Attributes:
-        grounded: in words, and what it is in the graph.
-        in_graph: whether the graph says so.
-        score: how far it is from what the graph leads one to expect; None where it was skipped.
-        skipped: why, empty where it was not.
+        grounded: the triple in words, and its nodes and relation in the graph.
+        in_graph: whether the graph has it.
+        score: the relative triple score S (Eq. 2); None if it was skipped.
+        skipped: why; empty if it was not.
     """
 
     grounded: Grounded
@@ -46,14 +46,14 @@ class Rated:
 
     @property
     def edge(self) -> tuple[int, int, int] | None:
-        """The edge of the graph that it is."""
+        """Its edge in the graph; None if the graph does not have it."""
         head, relation, tail = self.grounded.triple
         if not self.in_graph or head is None or relation is None or tail is None:
             return None
         return head, relation, tail
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in a trace."""
+        """Its plain form in a trace."""
         head, relation, tail = self.grounded.text
         parts: dict[str, Any] = {"head": head, "relation": relation, "tail": tail, "in_graph": self.in_graph}
         return parts | ({"score": self.score} if not self.skipped else {"skipped": self.skipped})
@@ -61,12 +61,12 @@ class Rated:
 
 @dataclass(frozen=True)
 class Reliability:
-    """What the graph makes of a text.
+    """How reliable a text is.
 
     Attributes:
         triples: of the text, in order.
-        score: s of the paper; lower is more reliable, +inf where no triple has a score.
-        reason: why it is +inf, empty where it is not.
+        score: s of Eq. 1; lower is more reliable, +inf if no triple has a score.
+        reason: why it is +inf; empty if it is not.
     """
 
     triples: tuple[Rated, ...]
@@ -75,12 +75,12 @@ class Reliability:
 
 
 class Supervisor:
-    """Places triples of texts in a graph and scores them. Without embeddings nothing has a score.
+    """Grounds triples of texts in a graph and scores them (Eq. 2). Without embeddings nothing has a score.
 
-    What it finds out it keeps, so that copies of a program share it.
+    It caches its results, and copies of a program share it.
 
     Args:
-        sources: the graph, its linker, and its embeddings where there are some.
+        sources: the graph, its linker, and its embeddings if there are any.
         scoring: of `kg.plausibility.METHODS`.
         aggregate: `sum` or `mean` over the triples of a text.
 
@@ -110,7 +110,7 @@ class Supervisor:
         return self._plausibility is not None
 
     def rate(self, triples: Sequence[TextTriple], question: str) -> Reliability:
-        """Place the triples of one text in the graph, look them up, and score them.
+        """Ground the triples of one text in the graph, look them up, and score them.
 
         Args:
             triples: in words.
@@ -183,12 +183,12 @@ def threshold(theta_0: float, turn: int, c: float = 128.0) -> float:
     """theta_t = theta_0 * c / (1 + exp(1 - theta_0 * t)): what the score of turn t must stay below (section 4.2).
 
     Args:
-        theta_0: at least 0; depends on the model and on the questions, and does not transfer.
+        theta_0: at least 0; depends on the model and the data set (Table 6).
         turn: t, from 0.
         c: a constant.
 
     Raises:
-        UserError: a theta_0 below 0.
+        UserError: theta_0 is negative.
     """
     if theta_0 < 0:
         raise UserError(f"theta_0 must be at least 0, not {theta_0}")
@@ -200,16 +200,16 @@ def supported(
 ) -> Outcome:
     """The outcome of an answer.
 
-    Its evidence is what the text around it states and the graph has. It is grounded where these triples lead
-    from an entity of the question to the answer; a yes or no never is. Where the answer is exactly the name of
-    an entity, or the end of such a triple by another name, the entity stands in `answers`.
+    Its evidence is the triples of the surrounding text that the graph has. It is grounded if they lead from an
+    entity of the question to the answer; a yes or no never is. If the answer is exactly the name of an entity, or
+    another name of the end of such a triple, the entity is in `answers`.
 
     Args:
         sources: the graph and its linker.
         answer: in words.
-        reliability: the triples of the text around it.
+        reliability: the triples of the surrounding text.
         entities: of the question.
-        trace: told what was found.
+        trace: records the check.
     """
     graph = sources.graph
     stated = [(rated, edge) for rated in reliability.triples if (edge := rated.edge) is not None]
@@ -233,7 +233,7 @@ def supported(
 
 
 def connected(edges: Iterable[Edge], starts: Iterable[int]) -> set[int]:
-    """Nodes that edges, followed either way, lead to from some nodes, these included."""
+    """The nodes that edges, in either direction, connect with some nodes, including these."""
     edges = list(edges)
     reached = set(starts)
     while True:

@@ -1,7 +1,7 @@
 """Know³-RAG without a model: what it would have answered with another theta_0 or fewer turns.
 
-Neither has a part in what is written at a turn; they only decide after which one it ends. So one trace in which all
-turns were taken tells the answers of every theta_0 and of every smaller number of turns.
+They do not influence what is written at a turn, only after which turn the loop ends. So one trace with all turns gives
+the answers of every theta_0 and of every smaller number of turns.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from triplecheck.programs.outcome import Outcome, prediction
 from triplecheck.programs.steps import Answered, Stopped, Trace, Weighed, Wrote
 
 REPLAYED = ("theta_0", "turns")
-"""Options whose every value can be replayed from a trace that was made with `adaptive` off and enough turns."""
+"""Options whose values can be replayed from a trace with `adaptive` off and enough turns."""
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """What a trace in which all turns were taken tells of a question.
+    """A question in a trace with all turns.
 
     Attributes:
         question: the question.
-        entities: that it names.
-        turns: the answer of each turn, weighed against the graph.
-        calls: replies that were read until then; what was asked twice because it could not be read counts once.
-        stopped: why the trace ended without an answer, where it did.
+        entities: those it names.
+        turns: the answer of each turn, scored against the graph.
+        calls: replies read up to each turn; a repeated call after an unreadable reply is not counted.
+        stopped: why the trace ended without an answer, if it did.
     """
 
     question: str
@@ -44,12 +44,12 @@ class Recorded:
 
 
 def read_turns(program: Know3RAG, question: str, steps: Sequence[Mapping[str, Any]]) -> Recorded:
-    """The turns of a trace. The triples of each answer are placed in the graph and scored anew; no model is asked.
+    """The turns of a trace. The triples of each answer are grounded and scored again; no model is called.
 
     Args:
-        program: differs from the one that made the trace in nothing but `REPLAYED` and `adaptive`.
-        question: that the trace is of.
-        steps: of the trace, as plain data.
+        program: with the options of the one that made the trace, except `REPLAYED` and `adaptive`.
+        question: the question of the trace.
+        steps: the trace as plain data.
     """
     entities = linked_entities(program.graph, program.sources.linker, question, program.options.limits.linked, Trace())
     turns, calls, so_far = [], [], 0
@@ -67,11 +67,11 @@ def replay_turns(program: Know3RAG, recorded: Recorded) -> dspy.Prediction:
     """What a program would return.
 
     Args:
-        program: with the values that are wanted.
-        recorded: `read_turns` of a program that differs from it in nothing but `REPLAYED` and `adaptive`.
+        program: with the values to replay.
+        recorded: `read_turns` of a program with the same options, except `REPLAYED` and `adaptive`.
 
     Returns:
-        The prediction. Its trace holds no more than the decisions.
+        The prediction. Its trace holds only the decisions.
 
     Raises:
         ValueError: the trace ends before the program would.

@@ -65,7 +65,6 @@ def build_knowledge_base(folder: Path) -> KnowledgeBase:
 class OneHopOptions(ProgramOptions):
     order: str = "first"
     pause: float = 0.0
-    fails: frozenset[str] = frozenset()
 
 
 class OneHop(Program):
@@ -129,10 +128,17 @@ class OneHop(Program):
         )
 
 
+@dataclass(frozen=True)
+class AskingOptions(OneHopOptions):
+    fails: frozenset[str] = frozenset()
+
+
 class Asking(OneHop):
     """The same, with a call to a language model before each answer."""
 
     name: ClassVar[str] = "asking"
+    Options: ClassVar[type[ProgramOptions]] = AskingOptions
+    options: AskingOptions
 
     def __init__(self, sources: Sources, **options: Any) -> None:
         super().__init__(sources, **options)

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from eval_parts import Asking, OneHopOptions
+from eval_parts import Asking, AskingOptions
 
 from triplecheck.programs import Outcome, ProgramOptions
 from triplecheck.programs.steps import Trace
 
 
 @dataclass(frozen=True)
-class DeadlyOptions(OneHopOptions):
+class DeadlyOptions(AskingOptions):
     folder: str = ""
     asks: bool = False
 

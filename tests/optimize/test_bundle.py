@@ -56,6 +56,20 @@ def test_what_was_compiled_comes_back(saved: Path, bundled: KnowledgeBase) -> No
     assert bundle.notes(Sources.of(bundled)) == []
 
 
+def test_options_saved_under_former_names_are_read(saved: Path, bundled: KnowledgeBase) -> None:
+    manifest = json.loads((saved / "manifest.json").read_text())
+    manifest["options"]["bounds"] = manifest["options"].pop("limits") | {"tokens": 123}
+    (saved / "manifest.json").write_text(json.dumps(manifest))
+    program = load_bundle(saved).program(Sources.of(bundled))
+    assert isinstance(program, KERAG) and program.options.limits.tokens == 123
+
+
+def test_options_given_on_loading_win_over_those_saved(saved: Path, bundled: KnowledgeBase) -> None:
+    program = load_bundle(saved).program(Sources.of(bundled), {"preset": "paper", "abstain_below": 0.5})
+    assert isinstance(program, KERAG)
+    assert (program.options.hops, program.options.limits.candidates, program.abstain_below) == (2, 1, 0.5)
+
+
 def test_it_is_two_files_of_plain_json(saved: Path) -> None:
     assert sorted(path.name for path in saved.iterdir()) == ["manifest.json", "program.json"]
     for path in saved.iterdir():

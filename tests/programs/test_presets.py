@@ -1,0 +1,140 @@
+"""Presets, options and sources of the programs: what `preset="paper"` turns on, and what wins over it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from program_parts import ask, keep, play, steps, topics
+
+from triplecheck.kg import KnowledgeBase, UserError
+from triplecheck.programs import KERAG, AnchorRAG, FourStepFocus, Know3RAG, Program, Sources
+from triplecheck.programs.anchorrag.predictor import by_names, by_relations
+from triplecheck.programs.options import make_program, with_new_names
+from triplecheck.programs.steps import Linked
+
+PAPERS = [KERAG, AnchorRAG, FourStepFocus, Know3RAG]
+QUESTION = "What was the nationality of Bernhard Heiden's teacher?"
+
+
+@pytest.mark.parametrize("program", PAPERS)
+class TestEveryPaper:
+    def test_the_preset_sets_every_option_of_its_table(self, sources: Sources, program: type[Program]) -> None:
+        made = program(sources, preset="paper").options
+        for name, value in program.presets["paper"].items():
+            held = getattr(made, name)
+            if isinstance(value, dict):
+                assert value.items() <= vars(held).items()
+            else:
+                assert held == value
+
+    def test_the_default_preset_changes_nothing(self, sources: Sources, program: type[Program]) -> None:
+        assert program(sources, preset="default").options == program(sources).options == program.Options()
+
+    def test_an_unknown_preset_is_refused_with_those_there_are(self, sources: Sources, program: type[Program]) -> None:
+        with pytest.raises(UserError, match="no preset 'papr'; there are default, paper"):
+            program(sources, preset="papr")
+
+    def test_the_name_of_the_preset_works_like_any_option_of_the_command_line(
+        self, sources: Sources, program: type[Program]
+    ) -> None:
+        assert make_program(program, sources, {"preset": "paper"}).options == program(sources, preset="paper").options
+
+    def test_it_is_made_of_a_knowledge_base_or_its_path(self, program: type[Program], sources: Sources) -> None:
+        base = sources.knowledge_base
+        assert base is not None
+        assert program(base).graph is base.graph
+        assert (
+            program(str(base.path)).graph.num_nodes == program(Path(base.path)).graph.num_nodes == base.graph.num_nodes
+        )
+
+    def test_anything_else_is_refused_with_what_to_give(self, program: type[Program], sources: Sources) -> None:
+        for wrong in (None, 3, sources.graph):
+            with pytest.raises(UserError, match="needs a KnowledgeBase"):
+                program(wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("program", "option", "value"),
+    [(KERAG, "hops", 1), (AnchorRAG, "prefilter", 0.1), (FourStepFocus, "rerank", "none"), (Know3RAG, "turns", 1)],
+)
+def test_an_option_that_is_given_wins_over_the_preset(
+    sources: Sources, program: type[Program], option: str, value: Any
+) -> None:
+    assert getattr(program(sources, preset="paper", **{option: value}).options, option) == value
+
+
+def test_a_given_limit_leaves_the_other_limits_of_the_preset(sources: Sources) -> None:
+    limits = KERAG(sources, preset="paper", limits={"tokens": 400}).options.limits
+    assert (limits.tokens, limits.candidates) == (400, 1)
+
+
+@pytest.mark.parametrize(
+    ("program", "former", "now"),
+    [
+        (KERAG, {"bounds": {"tokens": 9}}, "limits"),
+        (AnchorRAG, {"limits": {"read": 9}}, r"limits\.tokens"),
+        (FourStepFocus, {"shown": {"characters": 9}}, "limits"),
+        (Know3RAG, {"related": {"local": 9}}, "limits"),
+    ],
+)
+def test_a_former_name_is_refused_with_the_name_of_today_and_read_from_saved_options(
+    sources: Sources, program: type[Program], former: dict[str, Any], now: str
+) -> None:
+    with pytest.raises(UserError, match=f"is called '{now}' now"):
+        program(sources, **former)
+    assert 9 in vars(program(sources, **with_new_names(program, former)).options.limits).values()  # type: ignore[attr-defined]
+
+
+class TestCalls:
+    """The paper's way takes more calls to a model for the same question."""
+
+    def test_anchorrag_asks_for_each_entity_and_relation(self, sources: Sources) -> None:
+        fast, paper = (ask(AnchorRAG(sources, preset=preset), QUESTION) for preset in ("default", "paper"))
+        asked = {step.signature for step in paper.steps if step.kind == "wrote"}
+        assert {"ScoreRelations", "FilterTriples", "JudgeSufficiency"} <= asked
+        assert "JudgeAndGoOn" not in asked
+        assert paper.usage.calls > fast.usage.calls
+
+    def test_fourstepfocus_scores_each_candidate_in_a_call_of_its_own(self, sources: Sources) -> None:
+        fast, paper = (
+            ask(FourStepFocus(sources, preset=preset, search="bm25"), QUESTION) for preset in ("default", "paper")
+        )
+        ranked = sum(step.kind == "ranked" for step in paper.steps)
+        assert sum(step.kind == "wrote" and step.signature == "ScoreCandidate" for step in paper.steps) == ranked > 0
+        assert not any(step.kind == "wrote" and step.signature == "ScoreCandidate" for step in fast.steps)
+
+    def test_know3rag_asks_for_each_passage_and_check(self, sources: Sources) -> None:
+        fast, paper = (ask(Know3RAG(sources, preset=preset), QUESTION) for preset in ("default", "paper"))
+        asked = [step.signature for step in paper.steps if step.kind == "wrote"]
+        assert "WritePassage" in asked and "WritePassages" not in asked and "CheckPassages" not in asked
+        assert paper.usage.calls > fast.usage.calls
+
+    def test_kerag_links_each_name_to_one_entity(self, sources: Sources) -> None:
+        for preset, meanings in (("default", 2), ("paper", 1)):
+            replies = topics("Michael Jordan"), keep("nothing")
+            result, _ = play(KERAG(sources, preset=preset), "What does Michael Jordan do?", *replies)
+            assert [len(step.chosen) for step in steps(result, Linked)] == [meanings]
+
+
+class TestAnchorRanking:
+    def test_names_rank_before_relations_by_default_and_relations_alone_in_the_paper(self, sources: Sources) -> None:
+        candidates = sources.linker.candidates("Michael Jordan", "Which sport does Michael Jordan play?")
+        assert len(candidates) > 1
+        assert by_names([candidates])[0] is candidates[0]
+        grounding = [candidate.grounding for candidate in by_relations([candidates])]
+        assert grounding == sorted(grounding, reverse=True)
+
+    def test_a_ranking_by_relations_needs_grounding(self, sources: Sources) -> None:
+        with pytest.raises(UserError, match="leave grounding on"):
+            AnchorRAG(sources, anchor_ranking="relations", grounding=False)
+
+
+def test_the_path_of_no_knowledge_base_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="none"):
+        KERAG(tmp_path / "none")
+
+
+def test_bundled_names_the_bundled_knowledge_base(bundled: KnowledgeBase) -> None:
+    assert KERAG("bundled").graph.num_triples == bundled.graph.num_triples
