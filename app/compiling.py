@@ -126,8 +126,8 @@ def compile_program(
         from triplecheck.app.knowledge import open_knowledge_base
         from triplecheck.evals import bundled_questions, read_questions
         from triplecheck.lms import Budget
-        from triplecheck.optimize.pareto import check_objective
-        from triplecheck.optimize.quirks import quiet
+        from triplecheck.optimize.candidates import check_objective
+        from triplecheck.optimize.dspy_patches import quiet
 
         spec = optimize.resolve_optimizer(optimizer)
         aim = check_objective(objective)
@@ -149,7 +149,7 @@ def compile_program(
         settings=config.parse_options(setting or (), "--set"),
         step=step,
         teacher=teacher,
-        writer=writer,
+        prompt_model=writer,
         parts=tuple(bundle.program(student.sources) for bundle in bundles),
         objective=aim,
         seed=seed,

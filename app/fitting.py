@@ -127,7 +127,7 @@ def fit(
         from triplecheck.lms import Budget
         from triplecheck.optimize import fit as fitting
         from triplecheck.optimize import load_bundle
-        from triplecheck.optimize.pareto import check_objective
+        from triplecheck.optimize.candidates import check_objective
         from triplecheck.programs import Sources, resolve_program
 
         if tried and threshold_only:
@@ -143,7 +143,7 @@ def fit(
     with reporting(err, "opening the knowledge base") as tell:
         opened = open_knowledge_base(settings, tell)
         opening.open_program(settings, opened)  # refuses what does not fit, and says what has changed
-    plan = fitting.Plan(
+    plan = fitting.FitPlan(
         kind=kind,
         sources=Sources.of(opened),
         questions=asked,
@@ -174,7 +174,7 @@ def show_fitted(fitted: Fitted, place: Path) -> None:
     """Print the candidates, the promise, and where everything lies."""
     from rich.table import Table
 
-    from triplecheck.optimize.fit.space import label
+    from triplecheck.optimize.fit.search import label
 
     out = stdout()
     table = Table(box=None, pad_edge=False)

@@ -61,7 +61,7 @@ def synth(
     roles = None
     with waiting(stderr(), "loading"):
         from triplecheck.evals import read_questions
-        from triplecheck.evals.questions_file import write_questions
+        from triplecheck.evals.questions import write_questions
         from triplecheck.lms import Roles
         from triplecheck.optimize.synth import KINDS, synthesise
 

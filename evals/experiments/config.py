@@ -15,7 +15,7 @@ from typing import Any, Literal
 from pydantic import TypeAdapter, ValidationError
 
 from triplecheck.evals.metrics.trace import BREAKDOWNS
-from triplecheck.evals.scores import Scores
+from triplecheck.evals.summary import Scores
 from triplecheck.kg import UserError
 
 FOLDER = Path(__file__).parent.parent / "configs"

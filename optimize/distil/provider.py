@@ -19,8 +19,7 @@ from triplecheck.kg.progress import ProgressCallback
 from triplecheck.lms.local import LocalEngine
 from triplecheck.lms.local.weights import plain_name
 from triplecheck.lms.metering import MeteredLM
-from triplecheck.optimize.distil.data import chat_row
-from triplecheck.optimize.distil.options import DistilOptions
+from triplecheck.optimize.distil.data import DistilOptions, chat_row
 from triplecheck.optimize.distil.run import distil_rows
 
 

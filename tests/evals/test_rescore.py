@@ -11,9 +11,7 @@ from typing import Any
 import pytest
 
 from triplecheck.evals.questions import Question
-from triplecheck.evals.released import Fields, Released, Unscored, read_released
-from triplecheck.evals.rescore import Rescored, braced, rescore
-from triplecheck.evals.rescore_report import report
+from triplecheck.evals.rescore import Fields, Released, Rescored, Unscored, braced, read_released, report, rescore
 from triplecheck.kg import ReadError, UserError
 
 ROWS: list[dict[str, Any]] = [

@@ -45,7 +45,7 @@ def test_a_pupil_learns_to_answer_and_its_bundle_answers_alike(
     }
     with engines(pupil=Pupil(), writer=Writer()):
         made = compile_program(
-            plan(bundled, optimizer, writer=WRITER, **CASES[optimizer]), tmp_path / "run", knowledge_base=bundled
+            plan(bundled, optimizer, prompt_model=WRITER, **CASES[optimizer]), tmp_path / "run", knowledge_base=bundled
         )
         assert made.before is not None and made.after is not None and made.bundle is not None
         assert (made.before.scores.f1, made.after.scores.f1) == (0, 1)
@@ -111,7 +111,9 @@ def test_steps_of_every_kind_of_system_are_shown_their_own_calls(
 def test_feedback_reaches_the_writer_in_words(bundled: KnowledgeBase, tmp_path: Path) -> None:
     writer = Writer()
     with engines(pupil=Pupil(), writer=writer):
-        compile_program(plan(bundled, "GEPA", writer=WRITER, settings={"rounds": 3, "batch": 2}), tmp_path / "run")
+        compile_program(
+            plan(bundled, "GEPA", prompt_model=WRITER, settings={"rounds": 3, "batch": 2}), tmp_path / "run"
+        )
     prompts = " ".join(str(request.messages) for request in writer.requests)
     assert "The right answer is: " in prompts
     assert "The topics were named rightly. No answer was given (not_in_facts)." in prompts

@@ -71,7 +71,7 @@ def test_an_estimate_is_an_upper_bound(bundled: KnowledgeBase, tmp_path: Path) -
             "MIPROv2": {"candidates": 2, "trials": 2},
             "GEPA": {"rounds": 3, "batch": 2},
         }.items():
-            given = plan(bundled, name, writer=WRITER, settings=settings)
+            given = plan(bundled, name, prompt_model=WRITER, settings=settings)
             made = compile_program(given, tmp_path / name)
             assert made.usage.calls <= made.estimate.calls, name
 
@@ -129,7 +129,7 @@ def test_a_failed_part_of_a_strategy_is_not_passed_over(bundled: KnowledgeBase, 
 
     with engines(pupil=Pupil(), writer=Mute()), pytest.raises(UserError, match="a part of the strategy"):
         settings = {"strategy": "BootstrapFewShot -> COPRO"}
-        given = plan(bundled, "BetterTogether", writer=WRITER, teacher="extractive", settings=settings)
+        given = plan(bundled, "BetterTogether", prompt_model=WRITER, teacher="extractive", settings=settings)
         compile_program(given, tmp_path / "run")
 
 

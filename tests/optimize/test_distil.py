@@ -18,10 +18,8 @@ from triplecheck.lms import RolePredict, Roles, language_model, session
 from triplecheck.lms.local.form import as_numbers, fields_of, shown
 from triplecheck.lms.local.weights import find_weights
 from triplecheck.optimize.distil import DistilOptions, distil, distil_rows
-from triplecheck.optimize.distil.data import chat_row, prepare, read_rows
-from triplecheck.optimize.distil.options import Precision
-from triplecheck.optimize.distil.packs import epoch_order, packs
-from triplecheck.optimize.distil.tokens import Encoded, Encoder, shared_length
+from triplecheck.optimize.distil.data import Encoded, Encoder, Precision, chat_row, prepare, read_rows, shared_length
+from triplecheck.optimize.distil.prefix_packing import epoch_order, packs
 
 pytest.importorskip("trl")
 QUICK = DistilOptions(
@@ -146,7 +144,7 @@ def test_rows_side_by_side_have_the_losses_and_gradients_that_they_have_alone(ba
     import torch
     import transformers
 
-    from triplecheck.optimize.distil.trainer import token_losses
+    from triplecheck.optimize.distil.training import token_losses
 
     model = transformers.AutoModelForCausalLM.from_pretrained(base)
     encoded = [encoder.encode(row.messages) for row in rows(8, 0)[1::2]]

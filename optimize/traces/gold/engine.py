@@ -14,8 +14,7 @@ from dspy.lm15 import InvalidRequestError, Request, Response
 
 from triplecheck.evals.configuration import digest
 from triplecheck.evals.gold import Names, linker_names, resolve_gold
-from triplecheck.evals.questions import Question
-from triplecheck.evals.questions_file import question_row
+from triplecheck.evals.questions import Question, question_row
 from triplecheck.kg import UserError
 from triplecheck.lms import TolerantAdapter, register_engine, unregister_engine
 from triplecheck.lms.engines import code_hash, messages_of, reply
@@ -26,7 +25,7 @@ from triplecheck.optimize.traces.gold.planning import mended
 from triplecheck.optimize.traces.gold.reply import Reply
 from triplecheck.optimize.traces.gold.steps import by_graph, solver, why_not
 from triplecheck.optimize.traces.gold_paths import GoldPath, found_paths, given_paths
-from triplecheck.optimize.traces.recording import Call
+from triplecheck.optimize.traces.records import Call
 from triplecheck.programs import Program, Sources
 
 NAME = "gold"

@@ -9,9 +9,17 @@ from collections.abc import Callable, Iterable, Sequence
 
 from triplecheck.kg import Direction, Graph
 from triplecheck.kg.types import Edge
-from triplecheck.optimize.synth.clauses import noun_phrase, predicate
-from triplecheck.optimize.synth.wh import questions
-from triplecheck.optimize.synth.wordings import End, EndKind, Kind, Wording, end_of, read_wording
+from triplecheck.optimize.synth.english import (
+    End,
+    EndKind,
+    Kind,
+    Wording,
+    end_of,
+    noun_phrase,
+    predicate,
+    questions,
+    read_wording,
+)
 from triplecheck.programs.subgraph import Hop, notation
 
 _THING = End(EndKind.UNKNOWN)
