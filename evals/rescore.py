@@ -117,7 +117,7 @@ def read_released(path: Path, fields: Fields, form: Format | None = None) -> Ite
     except UnicodeDecodeError as error:
         raise ReadError(path, None, f"is not UTF-8 ({error.reason})") from error
     except csv.Error as error:
-        raise ReadError(path, None, f"is no {form.upper()} ({error})") from error
+        raise ReadError(path, None, f"is not {form.upper()} ({error})") from error
 
 
 def _rows(path: Path, form: Format, fields: Fields) -> Iterator[tuple[str, Any]]:
@@ -220,7 +220,7 @@ def _parts(text: str, name: str, separator: str) -> Iterator[str]:
         try:
             yield from _texts(json.loads(text), name, "")
         except json.JSONDecodeError as error:
-            raise ValueError(f"{name!r} is no JSON list ({error})") from error
+            raise ValueError(f"{name!r} is not a JSON list ({error})") from error
     elif separator and separator != "json":
         yield from (part.strip() for part in text.split(separator) if part.strip())
     else:

@@ -1,4 +1,4 @@
-"""The runner: a program over many questions, one row each, to be interrupted and taken up again at any time."""
+"""The runner: a program over many questions, one row each, that can be interrupted and resumed at any time."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def evaluate(
             left behind until then.
         budget: on the whole run. When it is used up the run stops and says so in the summary; take it
             up again with a new one.
-        progress: told after each row, from the calling thread.
+        progress: called after each row, from the calling thread.
         settings: other things that the results depend on (the name of the data set, a seed), to be
             noted and compared like the rest of the configuration.
         judge: have the model of the role `judge` decide where an answer is not right by exact comparison;

@@ -1,4 +1,4 @@
-"""Who is told of an evaluation while it runs: a callback for progress, MLflow, or a tracker of one's own."""
+"""Observers of a running evaluation: a progress callback, MLflow, or a custom tracker."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from triplecheck.evals.asking import Finished
 from triplecheck.evals.summary import Summary
 from triplecheck.kg import UserError
 
-# How far an evaluation has come.
+# Progress of an evaluation.
 
 _LATEST = 64
 """Rows that the pace is taken from: enough to level out slow and quick questions that are mixed, few enough to
@@ -79,14 +79,14 @@ class Tally:
         )
 
 
-# Trackers: somebody else who is told of an evaluation while it runs.
+# Trackers: observers of a running evaluation.
 
 
 class Tracker(Protocol):
     """Told of one run, in this order, from one thread. What is raised here is a warning of the run's."""
 
     def begin(self, directory: Path, configuration: Mapping[str, Any]) -> None:
-        """A run begins, or is taken up again, in a directory."""
+        """A run starts, or is resumed, in a directory."""
         ...
 
     def row(self, result: Finished, progress: Progress) -> None:
@@ -149,7 +149,7 @@ _NANO = 1_000_000_000
 
 
 class MlflowRuns:
-    """Logs each run of an evaluation to MLflow. A run that is taken up again goes on in the run that it was.
+    """Logs each run of an evaluation to MLflow. A resumed run continues its MLflow run.
 
     Parameters are the configuration, flattened; metrics the running score (step = rows done) and the numbers of
     the summary; artifacts `summary.json` and `rows.jsonl`. A trace has the question and its answer, and one

@@ -1,6 +1,6 @@
 """The leak check: the same program with the facts withheld.
 
-What is answered rightly then comes from the model, from compiled prompts, or from the wording of the
+Correct answers then come from the model, from compiled prompts, or from the wording of the
 question: none of it from the knowledge base. The names stay, so that linking goes on as before.
 """
 

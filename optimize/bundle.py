@@ -147,7 +147,7 @@ class Bundle:
             if words.get(name, was) != was
         ]
         if roles is not None and roles.to_json() != self.roles.to_json():
-            return [*notes, f"compiled for {_played(self.roles)}, played by {_played(roles)}"]
+            return [*notes, f"compiled for {_played(self.roles)}, run with {_played(roles)}"]
         ids = {name: (was, str(language_model(name).model)) for name, was in self.model_ids.items()}
         changed = [name for name, (was, now) in ids.items() if weights_of(was) != weights_of(now)]
         return notes + [f"the model {name} has changed since this was compiled" for name in changed]
@@ -196,7 +196,7 @@ def save_bundle(
     """
     path = Path(path)
     if path.exists() and not (path / "manifest.json").is_file():
-        raise UserError(f"{path}: is there and is no bundle; choose another directory")
+        raise UserError(f"{path}: exists and is not a bundle; choose another directory")
     steps = steps_of(bare)
     state = state_of(program)
     text = json.dumps(state, indent=1, ensure_ascii=False) + "\n"
@@ -234,7 +234,7 @@ def load_bundle(path: Path | str) -> Bundle:
     manifest, _ = _json(file)
     state, content = _json(program)
     if manifest.get("format") != FORMAT or manifest.get("version") != VERSION:
-        raise ReadError(file, None, f"is no bundle of version {VERSION}; compile again")
+        raise ReadError(file, None, f"is not a bundle of version {VERSION}; compile again")
     if manifest.get("sha256") != _hash(content):
         raise ReadError(program, None, "is not the one that manifest.json was written for; restore it or compile again")
     try:

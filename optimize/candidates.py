@@ -54,7 +54,7 @@ class _Score:
 class Candidates:
     """The candidates of one run, in a directory: `candidates/KEY.json` and `scores.jsonl`.
 
-    A run that is taken up again finds here what was scored before. Safe to use from many threads.
+    A resumed run reads the earlier scores. Safe to use from many threads.
     """
 
     def __init__(self, directory: Path) -> None:

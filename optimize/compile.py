@@ -53,7 +53,7 @@ class Plan:
         program: to be compiled; it stays as it is.
         questions: to fit to, to choose by, and to measure on.
         optimizer: by name (`optimize.registry`).
-        roles: who plays.
+        roles: the models of the roles.
         settings: of the optimizer, where they differ from its defaults.
         step: compile this step alone, by its own metric.
         teacher: the model that plays while demonstrations are collected; `gold` for the right replies,
@@ -83,7 +83,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Compiled:
-    """What came of it. `bundle` is None where only an estimate was asked for."""
+    """The result of a compile run. `bundle` is None if only an estimate was requested."""
 
     optimizer: str
     estimate: Estimate
@@ -124,7 +124,7 @@ def compile_program(
 ) -> Compiled:
     """Compile a program.
 
-    Killed, or stopped by its budget, it is taken up again by the same call: calls that were made are not
+    If killed, or stopped by its budget, the same call resumes it: calls that were made are not
     made again, and an optimizer with checkpoints goes on from its last one.
 
     Args:
@@ -133,7 +133,7 @@ def compile_program(
         knowledge_base: where the program's graph is from one.
         announce: told what it may take, before the optimizer begins.
         estimate_only: end there.
-        progress: told what is being done, how far it is, and of how much.
+        progress: called with the stage, the number done and the total.
 
     Raises:
         UserError: the optimizer cannot work on this program, or `out` holds another run.
@@ -281,7 +281,7 @@ class _Run:
             progress=lambda p: self._tell(f"measuring {name}", p.done, p.total),
         )
         if summary.stopped is not None:
-            raise BudgetExceededError(f"{summary.stopped}; the same command takes the run in {self._out} up again")
+            raise BudgetExceededError(f"{summary.stopped}; run the same command again to resume {self._out}")
         return summary
 
     def _job(self, teacher: Roles | None) -> OptimizerJob:
@@ -336,7 +336,7 @@ class _Run:
         if not isinstance(error, TriplecheckError):
             return error
         tried = len(self._candidates.all())
-        again = f"{tried} candidates so far; the same command takes the run in {self._out} up again"
+        again = f"{tried} candidates so far; run the same command again to resume {self._out}"
         if isinstance(error, BudgetExceededError):
             try:
                 self._plan.budget.check(self._ledger.usage())  # what was left is told as what there was

@@ -64,7 +64,7 @@ def check(
         spec: the optimizer.
         settings: checked ones.
         program: to be compiled.
-        roles: who plays.
+        roles: the models of the roles.
         prompt_model: the model that writes instructions; None: the default model of the roles.
         step: the one step to compile, if not the whole.
         train: training examples.
@@ -139,9 +139,9 @@ def estimate(
         size: numbers of examples and steps.
         per_run: what `pilots` runs took.
         pilots: how many.
-        roles: who plays.
+        roles: the models of the roles.
         prompt_model: the model that writes instructions.
-        teacher: who plays while demonstrations are collected.
+        teacher: models of the roles while demonstrations are collected.
         budget: what may be spent.
         held_out: questions that are asked before and after.
     """
@@ -161,7 +161,7 @@ def estimate(
     for name, needed in (("calls", calls), ("tokens", tokens), ("dollars", dollars)):
         allowed = getattr(budget, name)
         if allowed is not None and needed is not None and needed > allowed:
-            notes.append(f"the budget of {allowed:g} {name} may end it before its end; it can be taken up again")
+            notes.append(f"the budget of {allowed:g} {name} may stop it early; it can be resumed")
     return Estimate(total, calls, tokens, dollars, tuple(notes))
 
 

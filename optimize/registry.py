@@ -34,9 +34,7 @@ def _finetune(job: OptimizerJob) -> dspy.Module:
     # It fails on an example that cannot be read, and trains on nothing where there is nothing: so look first.
     right = [example for example, _ in right_runs(job)]
     if not right:
-        raise UserError(
-            "no training question was answered rightly, so that there is nothing to train on: another teacher"
-        )
+        raise UserError("no training question was answered correctly, so there is nothing to train on: another teacher")
 
     def metric(example: Any, prediction: Any, trace: Any = None) -> bool:
         return bool(job.metric(example, prediction, trace or []))

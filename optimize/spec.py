@@ -55,7 +55,7 @@ class OptimizerJob:
         settings: checked against the spec.
         seed: for everything that is drawn.
         workers: examples under way at once.
-        teacher: who plays the roles where demonstrations are collected; None: the student's models.
+        teacher: models of the roles while demonstrations are collected; None: the student's models.
         prompt_model: the model that writes instructions.
         log_dir: for checkpoints.
         parts: other programs, for an optimizer that combines them.
@@ -93,7 +93,7 @@ class OptimizerSpec:
     settings: Mapping[str, Value] = field(default_factory=dict, hash=False)
     """Its settings with their defaults."""
     one_model: bool = False
-    """Whether all roles must be played by one model."""
+    """Whether all roles must have the same model."""
     resumes: Resumes = "calls"
     deterministic: bool = True
     """Whether equal replies of the models lead to an equal program."""

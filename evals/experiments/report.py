@@ -164,7 +164,7 @@ def _share(count: int, total: int) -> str:
     return f"{count / total:.1%}" if total else "-"
 
 
-# Tables of an experiment: markdown to read, CSV to reckon with.
+# Tables of an experiment, as markdown and CSV.
 
 TITLES = {
     "hits_at_1": "Hits@1",
@@ -483,7 +483,7 @@ def write_report(experiment: Experiment, cells: Sequence[Cell], out: Path, *, co
 
     Args:
         experiment: what was run.
-        cells: what came of it; tables of which none was run say so.
+        cells: the results; a table without results says so.
         out: directory, made if it is not there.
         command: with which it was run, to be run again.
     """

@@ -1,4 +1,4 @@
-"""Running an experiment: every cell of every table once, each in a directory of its own, to be taken up again."""
+"""Running an experiment: every cell of every table once, each in its own directory, resumable."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class SetOpener:
     Args:
         data: folder of benchmarks (`evals.datasets.folder`); None where there is none.
         kbs: where knowledge bases are built.
-        missing: told of each data set, model and bundle that is not at hand, once; None: that is an error.
+        missing: told once of each data set, model and bundle that is not available; None: that is an error.
     """
 
     def __init__(self, data: Path | None, kbs: Path, missing: Callable[[str], None] | None = None) -> None:
@@ -56,10 +56,10 @@ class SetOpener:
         """A data set with a sample of its questions, the same for the same seed; a larger one begins with a smaller.
 
         Returns:
-            None where it is not at hand and somebody is told so.
+            None if it is not available and `missing` is given.
 
         Raises:
-            UserError: it is not at hand, or holds no such questions.
+            UserError: it is not available, or holds no such questions.
             ReadError: one of its files is malformed.
         """
         if spec.case is not None and spec.case not in self._cases:

@@ -1,4 +1,4 @@
-"""On answers: predicted answers against gold answers, by node, or by name where there is no node.
+"""Predicted answers against gold answers: by node, or by name if there is no node.
 
 `hits_at_1`, `hit` and the F1 of `set_scores`, averaged over questions, are what papers on question
 answering over knowledge graphs report as Hits@1, Hit and F1 (Saxena et al. 2020, "Improving Multi-hop

@@ -158,7 +158,7 @@ def _at_most(kb: KnowledgeBase, node: int, relation: str, limit: float) -> bool:
     return bool(sizes) and all(size.size <= limit for size in sizes)
 
 
-# Questions written by hand, each with the condition that decides its answers on the knowledge base at hand.
+# Questions written by hand, each with the condition that decides its answers on the given knowledge base.
 #
 # A line is an object of `id`, `question`, `condition` (see `Condition`) and, if you like, `kind` and `note`.
 # Answers are not stored: they depend on the release of the data, and are computed anew.

@@ -251,7 +251,7 @@ def prepare(rows: Sequence[TraceRow], encoder: Encoder, options: DistilOptions) 
     """Leave out what cannot be taught, and hold some questions out.
 
     Raises:
-        UserError: a row is no chat that ends in a reply, or nothing is left to train on; the message counts why.
+        UserError: a row is not a chat that ends in a reply, or nothing is left to train on; the message counts why.
     """
     for number, row in enumerate(rows, start=1):
         _check(row, number)
@@ -295,9 +295,9 @@ def _check(row: TraceRow, number: int) -> None:
     roles = [message.get("role") for message in row.messages]
     texts = [message.get("content") for message in row.messages]
     if len(roles) < 2 or roles[-1] != "assistant" or roles[-2] != "user":
-        raise UserError(f"row {number} ({row.id}): is no chat that ends in a request and its reply, but {roles}")
+        raise UserError(f"row {number} ({row.id}): is not a chat that ends in a request and its reply, but {roles}")
     if not all(isinstance(text, str) for text in texts) or not str(texts[-1]).strip():
-        raise UserError(f"row {number} ({row.id}): a message is no text, or the reply is empty")
+        raise UserError(f"row {number} ({row.id}): a message is not text, or the reply is empty")
 
 
 def _distinct(rows: Sequence[TraceRow], left_out: Counter[str]) -> list[TraceRow]:

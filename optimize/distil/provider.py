@@ -40,7 +40,7 @@ class LocalProvider(Provider):  # type: ignore[misc]
         engine: that runs the model, and will run what comes of it.
         out: directory of distilled models.
         device: see `distil`.
-        progress: told how far it is.
+        progress: called with the progress.
     """
 
     def __init__(

@@ -97,9 +97,9 @@ def check_name(out: Path, name: str) -> None:
         UserError: the name is none, or is taken by something that is no pointer.
     """
     if not name or name.startswith(".") or "/" in name or "@" in name:
-        raise UserError(f"{name!r} is no name for a model: give one word without / and @")
+        raise UserError(f"{name!r} is not a valid model name: use one word without / and @")
     if (out / name).exists() and not (out / name).is_symlink():
-        raise UserError(f"{out / name}: is there and is no name of a model; choose another")
+        raise UserError(f"{out / name}: exists and is not a model name; choose another")
 
 
 _NEEDED = {"torch": "torch", "transformers": "transformers", "peft": "peft", "trl": "trl", "accelerate": "accelerate"}
@@ -143,7 +143,7 @@ def distil(
         steps: names of signatures to train on; none for all.
         name: that stands for the model in `out` from now on, besides its hash.
         device: `cpu`, `cuda` ...; `auto` takes a GPU where there is one.
-        progress: told how far it is.
+        progress: called with the progress.
 
     Raises:
         UserError: nothing to train on, a bad argument, or another process trains the same.

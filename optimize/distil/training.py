@@ -91,7 +91,7 @@ def minutes(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
-# A callback: how far the training is, for how long it has run, and when to put it by. Imported only to train.
+# A callback: progress, elapsed time, and when to save a checkpoint.
 
 SAVE_EVERY = 300.0
 """Seconds after which a checkpoint is written, besides those after each measurement."""
@@ -99,7 +99,7 @@ _FILE = "spent.json"
 
 
 class Watch(TrainerCallback):  # type: ignore[misc]
-    """Counts seconds and tokens over all runs that a training is taken up in, tells how far it is, and saves.
+    """Counts seconds and tokens over all runs of a resumed training, reports progress, and saves.
 
     Args:
         trainer: that counts the tokens.
@@ -427,7 +427,7 @@ def _device(name: str) -> torch.device:
     if place.type not in ("cpu", "cuda"):
         raise UserError(f"cannot train on {name!r}; give cpu, cuda, or auto")
     if place.type == "cuda" and not torch.cuda.is_available():
-        raise UserError(f"there is no {name} here; give cpu, or auto")
+        raise UserError(f"no {name} on this machine; use cpu or auto")
     return place
 
 

@@ -58,7 +58,7 @@ class FitPlan:
         kind: the program.
         sources: the graph and how to find things in it.
         questions: dev questions; those whose answers are published are taken.
-        roles: who plays.
+        roles: the models of the roles.
         options: arguments of the program that are not fitted, and where the others start.
         compiled: a bundle of the program, to be fitted as it was compiled.
         space: options to be fitted, with the values to be tried; none: the threshold alone.
@@ -101,7 +101,7 @@ class FitPlan:
 
 @dataclass(frozen=True)
 class Fitted:
-    """What came of it."""
+    """The result of a fit."""
 
     plan: FitPlan
     searched: Searched
@@ -138,13 +138,13 @@ def fit_program(
 ) -> Fitted:
     """Fit a program, and write `fit.json`, `calibration.png` and a bundle.
 
-    Killed, or stopped by its budget, it is taken up again by the same call: nothing is asked twice.
+    If killed, or stopped by its budget, the same call resumes it: nothing is asked twice.
 
     Args:
         plan: what to do.
         out: directory of the run.
         knowledge_base: where the program's graph is from one.
-        progress: told the half that is being asked, and how far it is.
+        progress: called with the current part and its progress.
 
     Raises:
         UserError: too few questions, an option that does not exist, answers without any confidence, or a
@@ -245,7 +245,7 @@ def sentence(fitted: Fitted) -> str:
     share, alpha, sure = _percent(1 - plan.alpha), _percent(plan.alpha), _percent(1 - plan.delta)
     drawn = f"the draw of the {point.asked} calibration questions, for questions drawn like them"
     if plan.promise == "answered":
-        promise = f"Of the questions that it answers, it answers at least {share} rightly"
+        promise = f"Of the questions that it answers, it answers at least {share} correctly"
         how = f"with a probability of at least {sure} over {drawn} (Learn then Test, arXiv 2110.01052)"
         best = (
             f"answering from a confidence of {point.threshold:.3g} on, it is right in at least "
@@ -272,8 +272,8 @@ def _percent(share: float) -> str:
 
 
 def _counts(point: Point) -> str:
-    rightly = "" if point.right is None else f", {point.answered - point.wrong} of them ({point.right:.0%}) rightly"
-    return f"{point.answered} of these {point.asked} questions ({point.coverage:.0%}){rightly}"
+    correct = "" if point.right is None else f", {point.answered - point.wrong} of them ({point.right:.0%}) correctly"
+    return f"{point.answered} of these {point.asked} questions ({point.coverage:.0%}){correct}"
 
 
 def notes(fitted: Fitted) -> list[str]:

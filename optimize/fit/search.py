@@ -199,7 +199,7 @@ class Asking:
         ledger: of the session around it, whose budget is that of everything.
         knowledge_base: where the graph is from one.
         workers: questions under way at once.
-        progress: told after each question.
+        progress: called after each question.
     """
 
     make: Make
@@ -283,7 +283,7 @@ class Tried:
 
     Attributes:
         setting: values of the options that are fitted.
-        observed: what came of it, question by question.
+        observed: the result of each question.
         replayed: whether it is told by the trace of a run that took all turns.
     """
 

@@ -26,7 +26,7 @@ Demos = dict[str, list[dspy.Example]]
 
 
 def right_runs(job: OptimizerJob) -> Iterator[tuple[dspy.Example, Demos]]:
-    """Each training example that is answered rightly, with the calls of every step on the way.
+    """Each training example that is answered correctly, with the calls of every step on the way.
 
     A run that fails gives none: what failed is counted where runs are watched.
     """

@@ -38,7 +38,7 @@ def paraphrased(
         names: per question those that must stay as they are.
         count: wordings to ask for, per question.
         workers: questions under way at once.
-        progress: told how many are done.
+        progress: called with the number done.
     """
     step = RolePredict(ParaphraseQuestion, role="query")
     found: list[list[str]] = [[] for _ in questions]

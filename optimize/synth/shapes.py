@@ -1,4 +1,4 @@
-"""One function for each kind of question: draws one from the graph, or gives None where the lot fell badly."""
+"""One function for each kind of question: draws one from the graph, or returns None if none is valid."""
 
 from __future__ import annotations
 

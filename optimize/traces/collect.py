@@ -154,7 +154,7 @@ def collect(
     """Run a program over questions and write the rows of its verified steps.
 
     Each pass is an evaluation in a directory of its own below `out`, with `records.jsonl` beside its
-    rows; interrupted, it is taken up again by the same call. At the end `traces.jsonl` and `manifest.json`
+    rows; if interrupted, the same call resumes it. At the end `traces.jsonl` and `manifest.json`
     are written from all passes: one reply per prompt, at most `cap` rows per question.
 
     Args:
@@ -171,7 +171,7 @@ def collect(
         dev_share: share of the questions held out, from 0 to 1.
         detours: paths and facts that the pass `gold` keeps beside the right ones, so that the steps after them
             see what they do not need; the rows hold the right replies.
-        progress: told the pass and how far it is, after each question.
+        progress: called with the pass and its progress, after each question.
 
     Raises:
         UserError: a bad argument, a program whose right steps cannot be computed (pass `gold`), or a

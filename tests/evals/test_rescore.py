@@ -210,7 +210,7 @@ class TestUnreadable:
             ("p.xlsx", "", "--format"),
             ("p.jsonl", '{"id": "1"}', "no row could be scored: has no field 'prediction'"),
             ("p.jsonl", "", "it holds none"),
-            ("p.csv", 'prediction,gold\n"a,b\n', "is no CSV"),
+            ("p.csv", 'prediction,gold\n"a,b\n', "is not CSV"),
         ],
     )
     def test_a_file_that_is_none_is_refused(self, tmp_path: Path, name: str, content: str, said: str) -> None:

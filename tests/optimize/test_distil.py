@@ -224,7 +224,7 @@ def test_where_nothing_is_held_out_whole_questions_are(encoder: Encoder) -> None
     [
         ([{"role": "user", "content": "q"}], "no chat that ends in a request and its reply"),
         ([{"role": "user", "content": "q"}, {"role": "user", "content": "q"}], "no chat that ends in a request"),
-        ([{"role": "user", "content": "q"}, {"role": "assistant", "content": None}], "a message is no text"),
+        ([{"role": "user", "content": "q"}, {"role": "assistant", "content": None}], "a message is not text"),
         ([{"role": "user", "content": "q"}, {"role": "assistant", "content": " "}], "the reply is empty"),
     ],
 )
@@ -364,7 +364,7 @@ def test_without_held_out_rows_the_last_weights_count(base: Path, tmp_path: Path
 
 def test_a_name_that_is_taken_by_something_else_is_refused(base: Path, given_traces: Path, tmp_path: Path) -> None:
     (tmp_path / "out" / "mine").mkdir(parents=True)
-    for name, problem in (("mine", "is there and is no name of a model"), ("a/b", "is no name for a model")):
+    for name, problem in (("mine", "exists and is not a model name"), ("a/b", "is not a valid model name")):
         with pytest.raises(UserError, match=problem):
             distil([given_traces], tmp_path / "out", base=str(base), name=name)
 

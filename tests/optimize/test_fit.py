@@ -91,7 +91,7 @@ def test_the_threshold_lets_right_answers_pass(bundled: KnowledgeBase, counter: 
     fitted = fit_program(plan(bundled), tmp_path / "run", knowledge_base=bundled)
     assert fitted.choice.kept and 0.3 < fitted.choice.abstain_below <= 0.5
     assert fitted.choice.point.wrong == 0
-    assert fitted.sentence.startswith("Of the questions that it answers, it answers at least 90% rightly, with a")
+    assert fitted.sentence.startswith("Of the questions that it answers, it answers at least 90% correctly, with a")
     report = json.loads((tmp_path / "run" / "fit.json").read_text("utf-8"))
     assert report["abstain_below"] == fitted.choice.abstain_below
     assert report["promise"]["sentence"] == fitted.sentence and report["calibration"]["right"] == 1
