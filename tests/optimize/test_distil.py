@@ -222,8 +222,8 @@ def test_where_nothing_is_held_out_whole_questions_are(encoder: Encoder) -> None
 @pytest.mark.parametrize(
     ("messages", "problem"),
     [
-        ([{"role": "user", "content": "q"}], "no chat that ends in a request and its reply"),
-        ([{"role": "user", "content": "q"}, {"role": "user", "content": "q"}], "no chat that ends in a request"),
+        ([{"role": "user", "content": "q"}], "not a chat that ends in a request and its reply"),
+        ([{"role": "user", "content": "q"}, {"role": "user", "content": "q"}], "not a chat that ends in a request"),
         ([{"role": "user", "content": "q"}, {"role": "assistant", "content": None}], "a message is not text"),
         ([{"role": "user", "content": "q"}, {"role": "assistant", "content": " "}], "the reply is empty"),
     ],

@@ -76,7 +76,7 @@ def test_dspy_trains_an_embedded_model_and_asks_what_comes_of_it(base: Path, tmp
     [
         ([], {}, "there are no rows to train on"),
         ([{"prompt": "q", "completion": "a"}], {}, "row 1: has no messages but prompt, completion"),
-        ([{"messages": [{"role": "user", "content": "q"}]}], {}, r"row 1 .*no chat that ends in"),
+        ([{"messages": [{"role": "user", "content": "q"}]}], {}, r"row 1 .*not a chat that ends in"),
         ([{"messages": []}], {"size": 1}, "no training option size; there are: rank"),
     ],
 )
