@@ -86,8 +86,8 @@ def compile_program(
         from triplecheck import optimize
         from triplecheck.app.config import parse_options
         from triplecheck.evals import bundled_questions, read_questions
-        from triplecheck.optimize.pareto import check_objective
-        from triplecheck.optimize.quirks import quiet
+        from triplecheck.optimize.candidates import check_objective
+        from triplecheck.optimize.dspy_patches import quiet
 
         spec = optimize.resolve_optimizer(optimizer)
         aim = check_objective(objective)
@@ -105,7 +105,7 @@ def compile_program(
         settings=parse_options(setting or (), "--set"),
         step=step,
         teacher=teacher,
-        writer=prompt_model,
+        prompt_model=prompt_model,
         parts=tuple(bundle.program(student.sources) for bundle in bundles),
         objective=aim,
         seed=run.seed,

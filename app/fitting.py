@@ -77,7 +77,7 @@ def fit(
         from triplecheck.kg import UserError
         from triplecheck.optimize import fit as fitting
         from triplecheck.optimize import load_bundle
-        from triplecheck.optimize.pareto import check_objective
+        from triplecheck.optimize.candidates import check_objective
         from triplecheck.programs import resolve_program
 
         if tried and threshold_only:
@@ -87,7 +87,7 @@ def fit(
         aim, kept = check_objective(objective), fitting.check_promise(promise, alpha, delta)
         compiled = None if settings.bundle is None else load_bundle(settings.bundle)
     batch = open_batch(settings, run, ("train", "dev") if settings.bundle is None else ("dev",), err)
-    plan = fitting.Plan(
+    plan = fitting.FitPlan(
         kind=kind,
         sources=batch.program.sources,
         questions=batch.questions,
@@ -118,7 +118,7 @@ def show_fitted(fitted: Fitted, place: Path) -> None:
     """Print the candidates, the guarantee, and the files."""
     from rich.table import Table
 
-    from triplecheck.optimize.fit.space import label
+    from triplecheck.optimize.fit.search import label
 
     out = stdout()
     if is_quiet():

@@ -67,7 +67,7 @@ def synthesize(
     with waiting(stderr(), "loading"):
         from triplecheck.app.config import parse_pairs
         from triplecheck.evals import read_questions
-        from triplecheck.evals.questions_file import write_questions
+        from triplecheck.evals.questions import write_questions
         from triplecheck.lms import Roles
         from triplecheck.optimize.synth import KINDS, synthesise
 
@@ -126,7 +126,7 @@ def generate(
         triplecheck data generate kbs/films two_topics.jsonl --limit 200 --shape two
     """
     with waiting(stderr(), "loading"):
-        from triplecheck.evals.questions_file import write_questions
+        from triplecheck.evals.questions import write_questions
         from triplecheck.evals.retrieval import generate as make
         from triplecheck.evals.retrieval.generate import SHAPES
     with reporting(stderr(), "making questions"):
@@ -149,9 +149,9 @@ def answer(
         triplecheck data answer kbs/debian debian_by_hand.jsonl
     """
     with waiting(stderr(), "loading"):
-        from triplecheck.evals.questions_file import write_questions
+        from triplecheck.evals.questions import write_questions
         from triplecheck.evals.retrieval import materialise, read_written
-        from triplecheck.evals.retrieval.written import bundled_path
+        from triplecheck.evals.retrieval.conditions import bundled_path
     with reporting(stderr(), "computing answers"):
         found, without = materialise(open_base(kb), read_written(questions or bundled_path()))
         written = write_questions(found, out)

@@ -230,11 +230,10 @@ def rescore(
     """
     from typing import get_args
 
-    from triplecheck.evals.metrics.text import ClosedRule
+    from triplecheck.evals.metrics.answers import ClosedRule
     from triplecheck.evals.questions import read_questions
-    from triplecheck.evals.released import FORMATS, Fields
+    from triplecheck.evals.rescore import FORMATS, Fields, report
     from triplecheck.evals.rescore import rescore as score
-    from triplecheck.evals.rescore_report import report
 
     form: Any = _one_of(format, FORMATS, "--format")
     closed: Any = _one_of(yes_no, get_args(ClosedRule), "--yes-no")

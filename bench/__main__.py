@@ -31,7 +31,7 @@ from bench import (
     questions,
     synthetic,
 )
-from bench.registry import FIGURES, Options, Row
+from bench.registry import FIGURES, Measurement, Options
 
 _ORDER = [
     module.__name__.removeprefix("bench.")
@@ -71,7 +71,7 @@ def main() -> int:
     return 0
 
 
-def _measure(names: list[str], sizes: tuple[str, ...], quick: bool) -> list[Row]:
+def _measure(names: list[str], sizes: tuple[str, ...], quick: bool) -> list[Measurement]:
     place = os.environ.get("TRIPLECHECK_BENCH_DIR")
     work = Path(tempfile.mkdtemp(prefix="triplecheck-bench-", dir=place))
     options = Options(work, sizes, quick)
@@ -89,7 +89,7 @@ def _measure(names: list[str], sizes: tuple[str, ...], quick: bool) -> list[Row]
     return rows
 
 
-def _table(rows: list[Row]) -> Table:
+def _table(rows: list[Measurement]) -> Table:
     table = Table(title="Ratio: how many times better than the peer, measured in the same run", title_justify="left")
     for name in ("figure", "ours", "peer", "theirs", "ratio", "target", "met?", "note"):
         table.add_column(name, justify="right" if name in ("ours", "theirs", "ratio") else "left", overflow="fold")
@@ -106,7 +106,7 @@ def _short(value: float) -> str:
     return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
-def _record(row: Row) -> dict[str, Any]:
+def _record(row: Measurement) -> dict[str, Any]:
     return asdict(row) | {"ratio": row.ratio, "target": row.target, "met": row.met}
 
 

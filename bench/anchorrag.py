@@ -9,11 +9,11 @@ import dspy
 from bench import fixtures
 from bench.evaluating import Replies
 from bench.questions import outside
-from bench.registry import Options, Row, figure
+from bench.registry import Measurement, Options, figure
 from bench.timing import each, interleaved, percentile
-from triplecheck.evals.asked import asked_topics
 from triplecheck.evals.datasets import read_folder
 from triplecheck.evals.linking import misspelt
+from triplecheck.evals.variants.rewriting import asked_topics
 from triplecheck.kg import Entity, KnowledgeBase, Triple, build
 from triplecheck.kg.export import raw_of
 from triplecheck.kg.readers import read_graph
@@ -32,19 +32,19 @@ _HOMONYMS = {
 
 
 @figure("anchorrag")
-def anchorrag(options: Options) -> Iterator[Row]:
+def anchorrag(options: Options) -> Iterator[Measurement]:
     """On the names of EntityQuestions and PopQA, and on three homonyms before a model of fixed latency."""
     dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=False)
     yield from _predictor(options)
     yield _agents(options)
 
 
-def _predictor(options: Options) -> Iterator[Row]:
+def _predictor(options: Options) -> Iterator[Measurement]:
     """Keywords, candidates, grounding and anchors, played by the extractive engine, whose time does not count."""
     name = "AnchorRAG's predictor, outside the model"
     folder = fixtures.shared_data() / _FOLDER
     if not folder.is_dir():
-        yield Row(name, None, "ms", note=f"no {_FOLDER} in TRIPLECHECK_DATA or ../shared/data")
+        yield Measurement(name, None, "ms", note=f"no {_FOLDER} in TRIPLECHECK_DATA or ../shared/data")
         return
     (case,) = read_folder(folder)
     kb = build(read_graph(case.triples, case.entities), options.work / "names", encoder=fixtures.encoder())
@@ -54,7 +54,7 @@ def _predictor(options: Options) -> Iterator[Row]:
         yield _timed(f"{name}, {spelt}, {kb.manifest.counts['names']:,} names", kb, questions)
 
 
-def _timed(name: str, kb: KnowledgeBase, questions: Sequence[str]) -> Row:
+def _timed(name: str, kb: KnowledgeBase, questions: Sequence[str]) -> Measurement:
     program = AnchorRAG(Sources.of(kb))
 
     def predict(_: KnowledgeBase, question: str) -> float:
@@ -69,10 +69,10 @@ def _timed(name: str, kb: KnowledgeBase, questions: Sequence[str]) -> Row:
     if encoder is not None:
         alone = each(lambda question: encoder.encode([question + " "]), questions)
         note += f"; encoding the question alone takes {percentile(alone, 0.5) * 1e3:.0f} ms"
-    return Row(name, percentile(times, 0.5) * 1e3, "ms", bound=_BOUND, note=note)
+    return Measurement(name, percentile(times, 0.5) * 1e3, "ms", bound=_BOUND, note=note)
 
 
-def _agents(options: Options) -> Row:
+def _agents(options: Options) -> Measurement:
     """Three homonyms with an agent each, against one of them alone, the model's replies the same each time."""
     question = "What is the mass of Mercury?"
     triples = [Triple(kind, relation, f"{relation} 1") for kind, of in _HOMONYMS.items() for relation in of]
@@ -89,4 +89,4 @@ def _agents(options: Options) -> Row:
         f"{calls[1]} in {median['one']:.2f} s"
     )
     name = "AnchorRAG, wall time of 3 agents by that of 1"
-    return Row(name, median["three"] / median["one"], "times", bound=_MOST_WALL, note=note)
+    return Measurement(name, median["three"] / median["one"], "times", bound=_MOST_WALL, note=note)

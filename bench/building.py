@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench import fixtures, synthetic
-from bench.registry import Options, Row, figure
+from bench.registry import Measurement, Options, figure
 from bench.timing import fresh_process, interleaved, percentile
 from triplecheck.kg import build
 from triplecheck.kg.encode import Encoder
@@ -56,7 +56,7 @@ print(json.dumps(time.perf_counter() - start))
 
 
 @figure("building")
-def building(options: Options) -> Iterator[Row]:
+def building(options: Options) -> Iterator[Measurement]:
     """Triples a second from a gzipped TSV file to a finished knowledge base, and the time to open it."""
     size = "1M" if options.quick else "8M"
     out = options.work / "built"
@@ -64,7 +64,7 @@ def building(options: Options) -> Iterator[Row]:
     triples = synthetic.SIZES[size].triples
     longest = sorted(found["spent"].items(), key=lambda stage: -stage[1])[:4]
     shares = ", ".join(f"{what} {seconds / found['seconds']:.0%}" for what, seconds in longest)
-    yield Row(
+    yield Measurement(
         f"build from gzipped TSV, {size} triples",
         triples / found["seconds"],
         "triples/s",
@@ -79,13 +79,13 @@ def building(options: Options) -> Iterator[Row]:
         yield _opening(f"open a graph, {name} triples", fixtures.graph(options, name), options)
 
 
-def _opening(name: str, folder: Path, options: Options) -> Row:
+def _opening(name: str, folder: Path, options: Options) -> Measurement:
     times = [fresh_process(_OPEN, folder) for _ in range(options.rounds)]
     note = "in a fresh process, with one look-up; imports not counted, files in the page cache"
-    return Row(name, percentile(times, 0.5), "s", bound=0.2, note=note)
+    return Measurement(name, percentile(times, 0.5), "s", bound=0.2, note=note)
 
 
-def _against_parsers(size: str, options: Options) -> Iterator[Row]:
+def _against_parsers(size: str, options: Options) -> Iterator[Measurement]:
     """The same triples: ours from TSV to a finished knowledge base, the others from N-Triples into memory."""
     import pyoxigraph as ox
     import rdflib
@@ -106,7 +106,7 @@ def _against_parsers(size: str, options: Options) -> Iterator[Row]:
 
         median = interleaved({"ours": ours, "theirs": theirs}, rounds=3)
         triples = synthetic.SIZES[of].triples
-        yield Row(
+        yield Measurement(
             f"build, {of} triples",
             triples / median["ours"],
             "triples/s",

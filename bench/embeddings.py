@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.registry import Options, Row, figure
+from bench.registry import Measurement, Options, figure
 from bench.timing import fresh_process, interleaved
 from triplecheck.kg.embedding import TrainingOptions
 from triplecheck.kg.embedding.models import make_model
@@ -45,13 +45,13 @@ print(json.dumps({"triples": triples, "tails": tails, "peak": peak}))
 
 
 @figure("embeddings")
-def embeddings(options: Options) -> Iterator[Row]:
+def embeddings(options: Options) -> Iterator[Measurement]:
     """A thousand triples, all tails of a pair, and how much memory millions of entities take."""
     yield from _against_pykeen(options)
     yield from _large(options)
 
 
-def _against_pykeen(options: Options) -> Iterator[Row]:
+def _against_pykeen(options: Options) -> Iterator[Measurement]:
     import torch
     from pykeen.predict import predict_target, predict_triples
 
@@ -67,7 +67,9 @@ def _against_pykeen(options: Options) -> Iterator[Row]:
         options.rounds,
     )
     note = f"ComplEx, {_DIMENSIONS} dimensions; equal within {_AGREE:g}"
-    yield Row("score 1,000 triples", median["ours"] * 1e3, "ms", "PyKEEN", median["theirs"] * 1e3, 10, note=note)
+    yield Measurement(
+        "score 1,000 triples", median["ours"] * 1e3, "ms", "PyKEEN", median["theirs"] * 1e3, 10, note=note
+    )
 
     heads, relations = triples[:_PAIRS, 0], triples[:_PAIRS, 1]
     with torch.inference_mode():
@@ -86,7 +88,7 @@ def _against_pykeen(options: Options) -> Iterator[Row]:
     median = interleaved({"ours": rank, "theirs": rank_pykeen}, options.rounds, _PAIRS)
     label = f"the {_BEST} best of all {_ENTITIES:,} tails"
     note += f"; {_PAIRS} pairs, ours in one call; PyKEEN's predict_target takes one at a time and sorts all"
-    yield Row(label, median["ours"] * 1e3, "ms", "PyKEEN", median["theirs"] * 1e3, 10, note=note)
+    yield Measurement(label, median["ours"] * 1e3, "ms", "PyKEEN", median["theirs"] * 1e3, 10, note=note)
 
 
 def _agree(ours: Any, theirs: Any) -> None:
@@ -94,7 +96,7 @@ def _agree(ours: Any, theirs: Any) -> None:
         raise RuntimeError(f"scores differ from PyKEEN's by {difference:g}")
 
 
-def _large(options: Options) -> Iterator[Row]:
+def _large(options: Options) -> Iterator[Measurement]:
     entities = _LARGE // 100 if options.quick else _LARGE
     path = options.work / "large.safetensors"
     _write_large(path, entities)
@@ -103,9 +105,9 @@ def _large(options: Options) -> Iterator[Row]:
     path.unlink()
     label = f"{entities:,} entities x {_LARGE_DIMENSIONS} complex, half precision, mapped"
     note = f"{size / 1e9:.2f} GB on disk; the peak counts what of it was mapped"
-    yield Row(f"{label}: peak memory", found["peak"] / 1e9, "GB", bound=6, note=note)
-    yield Row(f"{label}: score 1,000 triples", found["triples"] * 1e3, "ms")
-    yield Row(f"{label}: all tails of a pair", found["tails"], "s")
+    yield Measurement(f"{label}: peak memory", found["peak"] / 1e9, "GB", bound=6, note=note)
+    yield Measurement(f"{label}: score 1,000 triples", found["triples"] * 1e3, "ms")
+    yield Measurement(f"{label}: all tails of a pair", found["tails"], "s")
 
 
 def _write_large(path: Path, entities: int) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import dspy
 
 from bench import fixtures
-from bench.registry import Options, Row, figure
+from bench.registry import Measurement, Options, figure
 from triplecheck import kg
 from triplecheck.evals import Question, bundled_questions, evaluate, read_questions
 from triplecheck.kg import KnowledgeBase, build
@@ -52,7 +52,7 @@ class Replies:
 
 
 @figure("evaluating")
-def evaluating(options: Options) -> Iterator[Row]:
+def evaluating(options: Options) -> Iterator[Measurement]:
     """The runner on the bundled knowledge base."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=False)
@@ -62,7 +62,7 @@ def evaluating(options: Options) -> Iterator[Row]:
     yield from _capacity(options, kb)
 
 
-def _overhead(options: Options, kb: KnowledgeBase) -> Iterator[Row]:
+def _overhead(options: Options, kb: KnowledgeBase) -> Iterator[Measurement]:
     asked = _questions(500 if options.quick else 5_000)
     for name, workers, timeout in (("one worker", 1, None), ("four workers, a time limit", 4, 60.0)):
         started, cpu = time.perf_counter(), time.process_time()
@@ -76,7 +76,7 @@ def _overhead(options: Options, kb: KnowledgeBase) -> Iterator[Row]:
             timeout=timeout,
         )
         wall, used = time.perf_counter() - started, time.process_time() - cpu
-        yield Row(
+        yield Measurement(
             f"runner, per question beside the program ({name})",
             wall / len(asked) * 1e3,
             "ms",
@@ -85,7 +85,7 @@ def _overhead(options: Options, kb: KnowledgeBase) -> Iterator[Row]:
         )
 
 
-def _capacity(options: Options, kb: KnowledgeBase) -> Iterator[Row]:
+def _capacity(options: Options, kb: KnowledgeBase) -> Iterator[Measurement]:
     """Of the time from the first request to the last reply."""
     replies = Replies()
     with stand_in_server(replies, slots=_SLOTS) as server:
@@ -99,7 +99,7 @@ def _capacity(options: Options, kb: KnowledgeBase) -> Iterator[Row]:
             used = (time.process_time() - cpu) / server.calls * 1e3
         note = f"{server.calls} calls of KERAG, {_WORKERS} threads; {used:.1f} ms on a core each, the server's included"
         name = f"capacity used of a server of {_SLOTS} slots, {latency:g} s a call"
-        yield Row(name, server.share_used(), "share", bound=0.95, note=note)
+        yield Measurement(name, server.share_used(), "share", bound=0.95, note=note)
 
 
 def _ask(server: StandInServer, kb: KnowledgeBase, count: int, out: Path) -> None:

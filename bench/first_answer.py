@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 
 from bench import fixtures
-from bench.registry import Options, Row, figure
+from bench.registry import Measurement, Options, figure
 from bench.timing import ROOT, fresh_process, percentile, timed
 from triplecheck.kg import build
 from triplecheck.kg.readers import read_graph
@@ -30,7 +30,7 @@ print(json.dumps([imported - start, opened - imported, linked - opened, modules]
 
 
 @figure("first_answer")
-def first_answer(options: Options) -> Iterator[Row]:
+def first_answer(options: Options) -> Iterator[Measurement]:
     """From starting the interpreter to a linked question on the bundled knowledge base, and imports apart."""
     sources = sorted((ROOT / "kg" / "bundled").glob("*.ttl"))
     if sources:
@@ -47,16 +47,16 @@ def first_answer(options: Options) -> Iterator[Row]:
             f"import kg {imported:.2f} s, open {opened:.2f} s (encoder included), link {linked:.2f} s; "
             f"imported by then: {', '.join(modules) or 'none of the large ones'}"
         )
-        yield Row("first linked question, bundled knowledge base", percentile(whole, 0.5), "s", note=note)
+        yield Measurement("first linked question, bundled knowledge base", percentile(whole, 0.5), "s", note=note)
     else:
-        yield Row("first linked question", None, "s", note="kg/bundled holds no Turtle files")
+        yield Measurement("first linked question", None, "s", note="kg/bundled holds no Turtle files")
     bare = percentile([_seconds("pass") for _ in range(options.rounds)], 0.5)
     for name in _IMPORTS:
         if find_spec(name) is None:
-            yield Row(f"import {name}", None, "s", note="not installed")
+            yield Measurement(f"import {name}", None, "s", note="not installed")
             continue
         times = [_seconds(f"import {name}") for _ in range(options.rounds)]
-        yield Row(
+        yield Measurement(
             f"import {name}", percentile(times, 0.5), "s", note=f"a process that does nothing else; bare {bare:.2f}"
         )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import dspy
 
 from bench import fixtures
-from bench.registry import Options, Row, figure
+from bench.registry import Measurement, Options, figure
 from bench.timing import interleaved
 from triplecheck import kg
 from triplecheck.kg import build
@@ -28,7 +28,7 @@ _QUESTION = "What was the nationality of Bernhard Heiden's teacher?"
 
 
 @figure("know3rag")
-def know3rag(options: Options) -> Iterator[Row]:
+def know3rag(options: Options) -> Iterator[Measurement]:
     """Two turns on the bundled knowledge base, before a model server of fixed latency."""
     dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=False)
     folder = Path(kg.__file__).parent / "bundled"
@@ -37,7 +37,7 @@ def know3rag(options: Options) -> Iterator[Row]:
     for paper in (False, True):
         how = "a call for each passage and check, as in the paper" if paper else "batched"
         calls, _ = _measured(Know3RAG(sources, paper_calls=paper), 0.0, 1)
-        yield Row(
+        yield Measurement(
             f"Know³-RAG, calls a question, one knowledge model, {how}",
             calls,
             "calls",
@@ -49,7 +49,7 @@ def know3rag(options: Options) -> Iterator[Row]:
         program = Know3RAG(sources, knowledge_models=_KNOWLEDGE_MODELS, paper_calls=paper)
         calls, seconds = _measured(program, _LATENCY, options.rounds)
         in_line = _IN_LINE * _LATENCY
-        yield Row(
+        yield Measurement(
             f"Know³-RAG, wall time by that of its slowest calls in line, {_KNOWLEDGE_MODELS} knowledge models, {how}",
             seconds / in_line,
             "times",

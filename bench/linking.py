@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from bench import synthetic
-from bench.registry import Options, Row, figure
+from bench.registry import Measurement, Options, figure
 from bench.timing import each, interleaved, percentile
 from triplecheck.kg import columnar_build, names
 from triplecheck.kg.columnar import ColumnarGraph
@@ -58,7 +58,7 @@ def _link(linker: GraphLinker, question: str) -> list[str]:
 
 
 @figure("linking")
-def linking(options: Options) -> Iterator[Row]:
+def linking(options: Options) -> Iterator[Measurement]:
     """Time to link a question, and how often a misspelt name is found."""
     count = 100_000 if options.quick else 1_000_000
     named = _Named.build(count, options.work)
@@ -77,13 +77,13 @@ def linking(options: Options) -> Iterator[Row]:
     yield from _against_spacy(named if count == _SPACY_NAMES else _Named.build(_SPACY_NAMES, options.work), options)
 
 
-def _latency(name: str, run: Callable[[str], object], names_: Sequence[str], bound: float) -> Row:
+def _latency(name: str, run: Callable[[str], object], names_: Sequence[str], bound: float) -> Measurement:
     times = each(run, [_QUESTION.format(n) for n in names_])
     note = f"mentions and candidates, {len(names_)} questions; 95% within {percentile(times, 0.95) * 1e3:.1f} ms"
-    return Row(name, percentile(times, 0.5) * 1e3, "ms", bound=bound, note=note)
+    return Measurement(name, percentile(times, 0.5) * 1e3, "ms", bound=bound, note=note)
 
 
-def _recall(named: _Named, asked: list[str], misspelt: list[str], label: str) -> Iterator[Row]:
+def _recall(named: _Named, asked: list[str], misspelt: list[str], label: str) -> Iterator[Measurement]:
     """How often the right name is among the first five: alone, within a question, and by rapidfuzz."""
     from rapidfuzz import process
     from rapidfuzz.distance import OSA
@@ -108,8 +108,8 @@ def _recall(named: _Named, asked: list[str], misspelt: list[str], label: str) ->
 
     contestants = {"ours": note("ours", ours), "rapidfuzz": note("rapidfuzz", theirs)}
     median = interleaved(contestants, rounds=1, calls=len(part))
-    yield Row(f"the nearest names, {label}", median["ours"] * 1e3, "ms", "rapidfuzz", median["rapidfuzz"] * 1e3)
-    yield Row(
+    yield Measurement(f"the nearest names, {label}", median["ours"] * 1e3, "ms", "rapidfuzz", median["rapidfuzz"] * 1e3)
+    yield Measurement(
         f"recall@5, {label}",
         _share([w in ours(i) for i, w in enumerate(wanted)]),
         "share",
@@ -119,14 +119,16 @@ def _recall(named: _Named, asked: list[str], misspelt: list[str], label: str) ->
         f"where ours is {_share(found['ours']):.3g}",
     )
     inside = [w in _link(named.tolerant, _QUESTION.format(m)) for w, m in zip(wanted, misspelt, strict=True)]
-    yield Row(f"recall@5 within a question, {label}", _share(inside), "share", note="its mention must be found as well")
+    yield Measurement(
+        f"recall@5 within a question, {label}", _share(inside), "share", note="its mention must be found as well"
+    )
 
 
 def _share(hits: Sequence[bool]) -> float:
     return sum(hits) / len(hits)
 
 
-def _against_spacy(named: _Named, options: Options) -> Iterator[Row]:
+def _against_spacy(named: _Named, options: Options) -> Iterator[Measurement]:
     """Mentions alone: a PhraseMatcher of all the names takes too long to build beyond some 100,000."""
     import spacy
     from spacy.matcher import PhraseMatcher
@@ -140,7 +142,7 @@ def _against_spacy(named: _Named, options: Options) -> Iterator[Row]:
         "spacy": lambda: [matcher(nlp(question)) for question in questions],
     }
     median = interleaved(contestants, options.rounds, len(questions))
-    yield Row(
+    yield Measurement(
         f"exact mentions of a question, {len(named.labels):,} names",
         median["ours"] * 1e3,
         "ms",

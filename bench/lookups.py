@@ -10,7 +10,7 @@ import numpy as np
 
 from bench import fixtures
 from bench.peers import Numpy, Ours, Oxigraph, Rdflib, Store, mapped
-from bench.registry import Options, Row, figure
+from bench.registry import Measurement, Options, figure
 from bench.timing import interleaved
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.types import Edge
@@ -40,7 +40,7 @@ def _edges(folder: Path, heads: Any, at: Any) -> list[Edge]:
 
 
 @figure("lookups")
-def lookups(options: Options) -> Iterator[Row]:
+def lookups(options: Options) -> Iterator[Measurement]:
     """Entity, relations, neighbours, membership, two hops."""
     for size in options.sizes:
         folder = fixtures.graph(options, size)
@@ -53,13 +53,13 @@ def lookups(options: Options) -> Iterator[Row]:
     yield from _against(Rdflib(fixtures.ntriples(options, "200k")), "200k", options, None)
 
 
-def _by_id(label: str, graph: ColumnarGraph, edges: list[Edge], options: Options) -> Row:
+def _by_id(label: str, graph: ColumnarGraph, edges: list[Edge], options: Options) -> Measurement:
     ids = [graph.node_id(head) for head, _, _ in edges]
     median = interleaved({"ours": lambda: [graph.find(id) for id in ids]}, options.rounds, len(ids))
-    return Row(label, median["ours"] * 1e6, "us")
+    return Measurement(label, median["ours"] * 1e6, "us")
 
 
-def _against(peer: Store, size: str, options: Options, least: float | None) -> Iterator[Row]:
+def _against(peer: Store, size: str, options: Options, least: float | None) -> Iterator[Measurement]:
     folder = fixtures.graph(options, size)
     ours = Ours(folder)
     yield from _compare(f"{size} triples", drawn_by_edge(folder), ours, peer, options, least)
@@ -75,7 +75,7 @@ def _compare(
     options: Options,
     least: float | None,
     only: str | None = None,
-) -> Iterator[Row]:
+) -> Iterator[Measurement]:
     """One row per kind of look-up, after a check that both give as many results."""
     contests = [_contest(store, [store.keys(ours.graph, edge) for edge in edges]) for store in (ours, peer)]
     for name in contests[0]:
@@ -89,7 +89,7 @@ def _compare(
         target = least if name == _NEIGHBOURS else None
         note = f"{sum(results) / calls:,.0f} results on average" if name in (_NEIGHBOURS, "two hops") else ""
         figures = median["ours"] * 1e6, median["theirs"] * 1e6
-        yield Row(f"{name}, {label}", figures[0], "us", peer.name, figures[1], target, note=note)
+        yield Measurement(f"{name}, {label}", figures[0], "us", peer.name, figures[1], target, note=note)
 
 
 def _contest(store: Store, edges: list[tuple[Any, Any, Any]]) -> dict[str, Callable[[], list[int]]]:

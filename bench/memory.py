@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 
 from bench import fixtures, synthetic
-from bench.registry import Options, Row, figure
+from bench.registry import Measurement, Options, figure
 from bench.timing import fresh_process
 
 _TOUCH = """
@@ -32,17 +32,17 @@ print(json.dumps({"private": private, "mapped": mapped, "triples": graph.num_tri
 
 
 @figure("memory")
-def memory(options: Options) -> Iterator[Row]:
+def memory(options: Options) -> Iterator[Measurement]:
     """Mapped bytes a triple, measured in a fresh process."""
     for size in options.sizes:
         yield _row(size, options)
 
 
-def _row(size: str, options: Options) -> Row:
+def _row(size: str, options: Options) -> Measurement:
     folder = fixtures.graph(options, size)
     name = f"memory a triple, {size} triples"
     if sys.platform != "linux":
-        return Row(name, None, "bytes", note="read from /proc, which only Linux has")
+        return Measurement(name, None, "bytes", note="read from /proc, which only Linux has")
     found = fresh_process(_TOUCH, folder)
     stored = sum(path.stat().st_size for path in folder.iterdir())
     triples = found["triples"]
@@ -50,4 +50,4 @@ def _row(size: str, options: Options) -> Row:
         f"mapped, every page touched; on disk {stored / triples:.1f}, private {found['private'] / 1e6:.1f} MB in all; "
         f"{synthetic.SIZES[size].nodes:,} nodes"
     )
-    return Row(name, found["mapped"] / triples, "bytes", bound=20, note=note)
+    return Measurement(name, found["mapped"] / triples, "bytes", bound=20, note=note)

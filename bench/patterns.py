@@ -13,7 +13,7 @@ import numpy as np
 
 from bench import fixtures, synthetic
 from bench.peers import IRI
-from bench.registry import Options, Row, figure
+from bench.registry import Measurement, Options, figure
 from bench.timing import each, fresh_process, timed
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.patterns import BoundPattern, Link, Match, Query, match
@@ -127,7 +127,7 @@ class Sparql:
 
 
 @figure("patterns")
-def patterns(options: Options) -> Iterator[Row]:
+def patterns(options: Options) -> Iterator[Measurement]:
     """Median over queries, each the best of three runs; beside a peer both answer fewer queries."""
     for size in options.sizes:
         yield from _ours(size, options)
@@ -143,7 +143,7 @@ def patterns(options: Options) -> Iterator[Row]:
     yield from _beside(graph, size, Sparql(fixtures.ntriples(options, size), graph))
 
 
-def _ours(size: str, options: Options) -> Iterator[Row]:
+def _ours(size: str, options: Options) -> Iterator[Measurement]:
     graph = ColumnarGraph(fixtures.graph(options, size))
     bound = None if options.quick else _BOUNDS.get(size)
     match(graph, queries(graph, SHAPES["3 patterns, chain"], 1)[0])  # compiles, or loads what was compiled
@@ -152,10 +152,10 @@ def _ours(size: str, options: Options) -> Iterator[Row]:
         largest = max(map(_largest, [match(graph, query) for query in made]))
         times = sorted(_best(lambda query: match(graph, query), query) for query in made)
         note = f"slowest {times[-1] * 1e3:,.1f} ms; largest domain {largest:,} nodes"
-        yield Row(f"{name}, {size} triples", statistics.median(times) * 1e3, "ms", bound=bound, note=note)
+        yield Measurement(f"{name}, {size} triples", statistics.median(times) * 1e3, "ms", bound=bound, note=note)
 
 
-def _beside(graph: ColumnarGraph, size: str, peer: Peer) -> Iterator[Row]:
+def _beside(graph: ColumnarGraph, size: str, peer: Peer) -> Iterator[Measurement]:
     for name, shape in SHAPES.items():
         ours_took, theirs_took = [], []
         for query in queries(graph, shape, peer.queries):
@@ -165,7 +165,7 @@ def _beside(graph: ColumnarGraph, size: str, peer: Peer) -> Iterator[Row]:
             theirs_took.append(_best(peer.count, query))
         medians = statistics.median(ours_took) * 1e3, statistics.median(theirs_took) * 1e3
         note = f"{peer.queries} queries; the peer's slowest {max(theirs_took) * 1e3:,.0f} ms"
-        yield Row(f"{name}, {size} triples", medians[0], "ms", peer.name, medians[1], note=note)
+        yield Measurement(f"{name}, {size} triples", medians[0], "ms", peer.name, medians[1], note=note)
 
 
 def _best(run: Callable[[Query], object], query: Query) -> float:
@@ -192,11 +192,11 @@ print(json.dumps(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))
 """
 
 
-def _memory(size: str, options: Options) -> Iterator[Row]:
+def _memory(size: str, options: Options) -> Iterator[Measurement]:
     name = f"memory of a process with the graph mapped, {size} triples"
     if sys.platform != "linux":
-        yield Row(name, None, "MB", note="measured on Linux only")
+        yield Measurement(name, None, "MB", note="measured on Linux only")
         return
     most = fresh_process(_MEMORY, fixtures.graph(options, size)) * 1024 / 1e6
     bound = 1000.0 if size == "8M" and not options.quick else None
-    yield Row(name, most, "MB", bound=bound, note="resident at most, mapped pages included")
+    yield Measurement(name, most, "MB", bound=bound, note="resident at most, mapped pages included")

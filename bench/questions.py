@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import dspy
 
 from bench import fixtures
-from bench.registry import Options, Row, figure
+from bench.registry import Measurement, Options, figure
 from bench.timing import each, percentile
 from triplecheck.kg import KnowledgeBase, build
 from triplecheck.kg.readers import read_graph
@@ -50,12 +50,14 @@ def outside(step: Callable[[KnowledgeBase, str], float], kb: KnowledgeBase, ques
 
 
 @figure("questions")
-def questions(options: Options) -> Iterator[Row]:
+def questions(options: Options) -> Iterator[Measurement]:
     """Median over questions of WebQSP on FB15k-237."""
     dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=False)
     folder = fixtures.shared_data() / _FOLDER
     if not (folder / _QUESTIONS).is_file():
-        yield Row("per question outside the LM", None, "ms", note=f"no {_FOLDER} in TRIPLECHECK_DATA or ../shared/data")
+        yield Measurement(
+            "per question outside the LM", None, "ms", note=f"no {_FOLDER} in TRIPLECHECK_DATA or ../shared/data"
+        )
         return
     encoder = fixtures.encoder()
     raw = read_graph([folder / "triples.tsv.gz"], folder / "entities.tsv.gz")
@@ -69,4 +71,4 @@ def questions(options: Options) -> Iterator[Row]:
         if encoder is not None:
             alone = each(lambda question: encoder.encode([question + " "]), asked[1:])
             note += f"; encoding the question alone takes {percentile(alone, 0.5) * 1e3:.0f} ms"
-        yield Row(f"per question: {name}", percentile(times, 0.5) * 1e3, "ms", bound=bound, note=note)
+        yield Measurement(f"per question: {name}", percentile(times, 0.5) * 1e3, "ms", bound=bound, note=note)

@@ -10,7 +10,7 @@ _HIGHER_IS_BETTER = frozenset({"triples/s", "share"})
 
 
 @dataclass(frozen=True)
-class Row:
+class Measurement:
     """One line of the report.
 
     Attributes:
@@ -81,7 +81,7 @@ class Options:
         return 3 if self.quick else 7
 
 
-Figure = Callable[[Options], Iterator[Row]]
+Figure = Callable[[Options], Iterator[Measurement]]
 FIGURES: dict[str, Figure] = {}
 
 

@@ -9,12 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from triplecheck.evals.configuration import differences
-from triplecheck.evals.errors import read_rows
 from triplecheck.evals.metrics import mcnemar, paired_bootstrap, randomisation
-from triplecheck.evals.run_directory import FORMAT
+from triplecheck.evals.metrics.trace import Row
+from triplecheck.evals.run_directory import FORMAT, read_rows
 from triplecheck.kg import UserError
-
-Row = Mapping[str, Any]
 
 
 def _accuracy(row: Row) -> float | None:

@@ -1,6 +1,6 @@
 """From the strings of a data set and of a prediction to answers that can be compared: `Predicted`, `GoldAnswer`.
 
-A gold string is looked up in the graph: first as an id, however it is written (`evals.identifiers`); else
+A gold string is looked up in the graph: first as an id, however it is written (`evals.gold`); else
 as a name, label or alias, after `kg.normalize`, and then it may be any of the nodes of that name. Where it
 names none, the label and then the aliases that the data set gives for this answer are looked up. They are
 names of the answer in any case: a text that is one of them is that answer. A computed answer is a text and not
@@ -24,7 +24,6 @@ from itertools import chain
 
 import dspy
 
-from triplecheck.evals.identifiers import spellings
 from triplecheck.evals.metrics import GoldAnswer, Predicted
 from triplecheck.evals.questions import Question
 from triplecheck.kg import Graph, Linker, normalize
@@ -190,3 +189,27 @@ def _predicted(id: str, label: str, graph: Graph) -> Predicted:
     if node is None or graph.literal(node) is not None or (id == label and is_number(id)):
         return Predicted(None, _forms(id, label))
     return Predicted(node, _forms(id, label, *graph.entity(node).aliases))
+
+
+# The several ways in which data sets and graphs write an id of Freebase or Wikidata.
+#
+# WebQSP says `m.0d060g`, FB15k-237 `/m/0d060g`, an RDF dump `http://rdf.freebase.com/ns/m.0d060g`; Mintaka
+# says `Q90`, QALD `http://www.wikidata.org/entity/Q90`.
+
+_FREEBASE = re.compile(r"(?:http://rdf\.freebase\.com/ns/|ns:|/)?([mg])[./](0[0-9a-z_]+|1[0-9a-z_]+)")
+_WIKIDATA = re.compile(r"(?:https?://www\.wikidata\.org/(?:entity|wiki)/|wd:)?(Q[1-9][0-9]*)")
+
+
+def spellings(id: str) -> tuple[str, ...]:
+    """All ways to write an id, as it stands first; of any other text that text alone.
+
+    >>> spellings("/m/0d060g")
+    ('/m/0d060g', 'm.0d060g', 'http://rdf.freebase.com/ns/m.0d060g')
+    """
+    ways: tuple[str, ...] = ()
+    if found := _FREEBASE.fullmatch(id):
+        space, name = found.groups()
+        ways = (f"/{space}/{name}", f"{space}.{name}", f"http://rdf.freebase.com/ns/{space}.{name}")
+    elif found := _WIKIDATA.fullmatch(id):
+        ways = (found[1], f"http://www.wikidata.org/entity/{found[1]}")
+    return tuple(dict.fromkeys((id, *ways)))

@@ -72,7 +72,7 @@ def checked_judge(roles: Roles) -> Judge:
     """A judge, where one of these models can be one.
 
     Raises:
-        UserError: the role is played by the extractive engine, which compares words: where the exact
+        UserError: the role's model is the extractive engine, which compares words: where the exact
             comparison has failed, it knows nothing that could decide.
     """
     if roles.model(ROLE).strip() == EXTRACTIVE:

@@ -4,7 +4,7 @@
 
 DIR holds folders of graphs and questions (`evals.datasets`); the bundled test questions are always asked.
 Looked for are the topics that a question writes by one of their names; for `1 typo` and `2 typos` that
-mention is misspelt (`evals.variants.typos`), with the same seed in the same way. Recall@k is the share
+mention is misspelt (`evals.variants.rewriting`), with the same seed in the same way. Recall@k is the share
 whose node is among the first k candidates: of the mention's text, or of one of the mentions that were
 found in the whole question. The second table takes the topics whose name other nodes bear as well. No
 model has a part in this.
@@ -22,11 +22,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from triplecheck.evals.asked import Asked, asked_topics
-from triplecheck.evals.datasets import Case, bundled_case, find_cases
+from triplecheck.evals.datasets import DataFolder, bundled_case, find_cases
 from triplecheck.evals.gold import linker_names
 from triplecheck.evals.questions import read_questions
-from triplecheck.evals.variants.typos import misspell
+from triplecheck.evals.variants.rewriting import Asked, asked_topics, misspell
 from triplecheck.kg import Candidate, Graph, Linker
 from triplecheck.kg._atomic import write_text
 
@@ -137,7 +136,7 @@ question and the five nearest of them), and by these alone. Nodes that a ranking
 """
 
 
-def _tables(cases: Sequence[Case], limit: int, seed: int) -> Iterator[str]:
+def _tables(cases: Sequence[DataFolder], limit: int, seed: int) -> Iterator[str]:
     """Both tables in markdown, the first line by line as it is measured."""
     ks = "/".join(map(str, _KS))
     head = f"| questions | mention | n | recall@{ks} of its text | recall@{ks} in the question "

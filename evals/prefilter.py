@@ -8,13 +8,14 @@ through, those at fault are found by leaving out one at a time.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from triplecheck.evals.gold import linker_names, resolve_gold
+from triplecheck.evals.metrics.trace import Row
 from triplecheck.evals.questions import Question
 from triplecheck.kg import Candidate, IntArray, KnowledgeBase, normalize
 from triplecheck.kg.patterns import BoundPattern, Constants, Query, SchemaNames, bind, match, parse_patterns
@@ -22,7 +23,6 @@ from triplecheck.kg.patterns import BoundPattern, Constants, Query, SchemaNames,
 DEPTH = 20
 """How far down a ranking a right answer counts: a longer ranking must not have the advantage."""
 
-Row = Mapping[str, Any]
 Effect = Literal["helped", "same", "hurt"]
 
 

@@ -19,11 +19,13 @@ import hashlib
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import IO, Any, Literal, cast
 
+from triplecheck import kg
 from triplecheck.kg import ReadError, UserError
+from triplecheck.kg._atomic import write_bytes
 
 GOLD_FIELDS = ("gold_path", "gold_paths", "relations", "gold", "evidence")
 """Fields that say how the answer is reached; kept in `Question.gold` as they are."""
@@ -290,3 +292,67 @@ def _hops(row: dict[str, Any]) -> int | str | None:
     if hops is not None and (isinstance(hops, bool) or not isinstance(hops, int | str)):
         raise ValueError(f"hops is {hops!r}, neither a number nor a word")
     return hops
+
+
+# The questions that come with Triplecheck, for its bundled knowledge base.
+
+SPLITS = ("train", "dev", "test")
+
+
+def bundled_questions(split: str) -> Path:
+    """Where the bundled questions of a split lie: `train`, `dev` or `test`.
+
+    Raises:
+        UserError: there is no such split, or this installation lacks its file.
+    """
+    if split not in SPLITS:
+        raise UserError(f"no bundled questions {split!r}; there are: {', '.join(SPLITS)}")
+    folder = Path(kg.__file__).parent / "bundled"
+    for name in (f"questions_{split}.jsonl", f"questions_{split}.jsonl.gz"):
+        if (folder / name).is_file():
+            return folder / name
+    raise UserError(f"{folder / f'questions_{split}.jsonl'}: missing; install Triplecheck again")
+
+
+# Writing questions as JSON lines, so that `evals.read_questions` reads the same questions again.
+
+_APART = {"id", "question", "answers", "answers_known", "gold", "extra"}
+
+
+def question_row(question: Question) -> dict[str, Any]:
+    """The object of a question, as it stands in a line; what is not known is left out.
+
+    `parse_question` makes the same question of it, as long as `extra` holds no name of another field.
+    """
+    row: dict[str, Any] = {"id": question.id, "question": question.question, "answers": list(question.answers)}
+    if not question.answers:
+        row["answerable"] = question.answerable
+    for one in fields(Question):
+        value = getattr(question, one.name)
+        if one.name not in _APART and value != one.default:
+            row[one.name] = value
+    # It would be told from the answers otherwise, where it is false.
+    row["computed"] = question.computed
+    return row | dict(question.gold) | dict(question.extra)
+
+
+def write_questions(questions: Iterable[Question], path: Path | str) -> int:
+    """Write questions to a `.jsonl` or `.jsonl.gz` file, whole or not at all.
+
+    Returns:
+        How many they were.
+
+    Raises:
+        UserError: there are none, or the path ends otherwise.
+    """
+    path = Path(path)
+    if not path.name.endswith((".jsonl", ".jsonl.gz")):
+        raise UserError(f"{path}: questions are written as JSON lines; name a file that ends in .jsonl or .jsonl.gz")
+    lines = [json.dumps(question_row(question), ensure_ascii=False) for question in questions]
+    if not lines:
+        raise UserError(f"{path}: there are no questions to write")
+    text = "".join(f"{line}\n" for line in lines).encode("utf-8")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Without a time of writing: the same questions make the same file.
+    write_bytes(path, gzip.compress(text, mtime=0) if path.suffix == ".gz" else text)
+    return len(lines)

@@ -13,35 +13,45 @@ A row is the plain form of the prediction (`programs.to_json`) and besides:
 - `crag` (accurate, hallucinated or missing; null where the answer is not published), and `judged`: null
   where no model judged, else `{"correct", "model", "usage"}` (what it judged right is accurate, and not so
   by exact comparison);
-- `retrieval_recall`, `link_recall`, `anchor_accuracy`, `citation_precision`, `lost` (see `evals.stages`);
+- `retrieval_recall`, `link_recall`, `anchor_accuracy`, `citation_precision`, `lost` (see `evals.rows`);
 - `popularity` of what the question is about, where that is known;
 - `seconds`, and `seconds_outside_lm`: without the time spent in calls to language models.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, Literal
 
 import dspy
+import numpy as np
 
-from triplecheck.evals.gold import Gold, Names, resolve_gold, resolve_predicted
+from triplecheck.evals.gold import Gold, Names, resolve_gold, resolve_predicted, spellings
 from triplecheck.evals.judge import Judge, Verdict
-from triplecheck.evals.metrics import Outcome, anchor_accuracy, crag_outcome, link_recall, retrieval_recall
-from triplecheck.evals.questions import Question
-from triplecheck.evals.row_scores import (
-    ON_ANSWERS,
-    ON_RANKING,
-    answer_scores,
-    citation_score,
-    gold_names,
-    ranking_scores,
+from triplecheck.evals.metrics import (
+    Outcome,
+    Predicted,
+    anchor_accuracy,
+    citation_precision,
+    crag_outcome,
+    exact_match,
+    hit,
+    hit_at_k,
+    hits_at_1,
+    lenient_match,
+    link_recall,
+    recall_at_k,
+    reciprocal_rank,
+    retrieval_recall,
+    set_scores,
+    token_f1,
 )
-from triplecheck.evals.scores import NOT_RUN
-from triplecheck.evals.stages import Stage, lost_at, within_hops
+from triplecheck.evals.questions import Question
+from triplecheck.evals.summary import NOT_RUN
 from triplecheck.kg import Graph
 from triplecheck.lms import Usage
 from triplecheck.programs import Program, to_json
+from triplecheck.programs.outcome import evidence_edges
 from triplecheck.programs.steps import Linked, Step
 
 UNREADABLE = "unreadable_reply"
@@ -169,3 +179,145 @@ def _within_reach(program: Program, gold: Gold, linked: frozenset[int]) -> bool:
     topics = frozenset[int]().union(*gold.topics) & linked or linked
     answers = frozenset[int]().union(*(one.nodes for one in gold.answers))
     return within_hops(program.graph, topics, answers, getattr(program, "hops", _DEFAULT_HOPS))
+
+
+# What a row's answer, ranking and citations are worth: metrics, applied to a prediction over its graph.
+#
+# Each function gives some fields of a row (`evals.rows`), by name.
+
+ON_ANSWERS = ("hits_at_1", "hit", "precision", "recall", "f1", "exact_match", "token_f1", "lenient_match")
+ON_RANKING = ("hit_at_1_ranked", "hit_at_5", "recall_at_20", "mrr")
+RANKED = 100
+"""How many of the ranked nodes a row keeps; scores are of the whole ranking."""
+
+
+def answer_scores(
+    graph: Graph, prediction: dspy.Prediction, predicted: Sequence[Predicted], gold: Gold
+) -> dict[str, float]:
+    """Scores of the answer, as nodes and as one text."""
+    scores = set_scores(predicted, gold.answers)
+    text = prediction.answer if predicted else ""
+    return {
+        "hits_at_1": hits_at_1(predicted, gold.answers),
+        "hit": hit(predicted, gold.answers),
+        "precision": scores.precision,
+        "recall": scores.recall,
+        "f1": scores.f1,
+        "exact_match": exact_match(text, gold.texts),
+        "token_f1": token_f1(text, gold.texts),
+        "lenient_match": lenient_match(text, gold_names(graph, gold)),
+    }
+
+
+def gold_names(graph: Graph, gold: Gold) -> list[str]:
+    """The gold answers as people write them: without ids that are no names."""
+    return [text for text in gold.texts if not _is_bare_id(graph, text)] or list(gold.texts)
+
+
+def _is_bare_id(graph: Graph, text: str) -> bool:
+    nodes = (graph.find(way) for way in spellings(text))
+    return any(node is not None and graph.label(node) != text for node in nodes)
+
+
+def ranking_scores(graph: Graph, prediction: dspy.Prediction, gold: Gold) -> dict[str, Any]:
+    """The beginning of the ranking, and its scores; those are null where the program did not rank."""
+    ranking = [int(node) for node in getattr(prediction, "ranking", None) or ()]
+    if not ranking:
+        return {"ranking": [], **dict.fromkeys(ON_RANKING)}
+    return {
+        "ranking": [graph.node_id(node) for node in ranking[:RANKED]],
+        "hit_at_1_ranked": hit_at_k(ranking, gold.answers, 1),
+        "hit_at_5": hit_at_k(ranking, gold.answers, 5),
+        "recall_at_20": recall_at_k(ranking, gold.answers, 20),
+        "mrr": reciprocal_rank(ranking, gold.answers),
+    }
+
+
+def citation_score(graph: Graph, prediction: dspy.Prediction, linked: Collection[int]) -> float | None:
+    """Citation precision of the evidence; None where nothing was answered or cited."""
+    if prediction.abstained or not prediction.evidence:
+        return None
+    edges = evidence_edges(graph, prediction.evidence)
+    if not prediction.answers:
+        return citation_precision(edges, None, linked)
+    # By id: a value may stand in the graph with several datatypes, and an answer names none of them.
+    ids = {answer["id"] for answer in prediction.answers}
+    ends = {node for edge in edges if edge is not None for node in (edge[0], edge[2])}
+    return citation_precision(edges, {node for node in ends if graph.node_id(node) in ids}, linked)
+
+
+# Which stage lost a wrong answer: the error analysis of KERAG (arXiv 2509.04716).
+
+Stage = Literal[
+    "linking",
+    "retrieval",
+    "filtering",
+    "summarization",
+    "abstained",
+    "answered_unanswerable",
+    "unreadable_reply",
+    "unplaced",
+]
+
+_FETCHED = 100_000  # edges looked at per (node, relation, direction); a hub beyond that is everyone's neighbour
+
+
+def lost_at(
+    *,
+    answerable: bool,
+    answered: bool,
+    unreadable: bool,
+    link_recall: float | None,
+    retrieval_recall: float | None,
+    within_reach: Callable[[], bool],
+) -> Stage:
+    """The stage at which an answer that is not accurate was lost. The first that applies:
+
+    - `unreadable_reply`: a model's replies could not be read;
+    - `answered_unanswerable`: there was nothing to answer;
+    - `abstained`: a gold answer was retrieved, or that cannot be told while a topic was linked, yet the
+      program gave no answer;
+    - `summarization`: a gold answer was retrieved, another answer was given;
+    - `linking`: no gold topic was linked;
+    - `filtering`: no gold answer was retrieved, although one lies within reach of the topic: some path
+      that leads to it was not kept, or a bound cut it off;
+    - `retrieval`: no gold answer lies within reach;
+    - `unplaced`: it cannot be told, because the answer is no node or the program does not say what it
+      retrieved.
+    """
+    if unreadable:
+        return "unreadable_reply"
+    if not answerable:
+        return "answered_unanswerable"
+    if retrieval_recall:
+        return "summarization" if answered else "abstained"
+    if link_recall == 0:
+        return "linking"
+    if retrieval_recall is None:
+        return "unplaced" if answered else "abstained"
+    return "filtering" if within_reach() else "retrieval"
+
+
+def within_hops(graph: Graph, starts: Iterable[int], ends: Iterable[int], hops: int) -> bool:
+    """Whether some end lies at most `hops` edges away from some start, whichever way the edges point.
+
+    Two balls are grown towards each other, so that no more than half the way is searched from either side.
+    """
+    near, far = np.unique(np.fromiter(starts, np.int64)), np.unique(np.fromiter(ends, np.int64))
+    if not len(near) or not len(far):
+        return False
+    for hop in range(hops):
+        if len(np.intersect1d(near, far)):
+            return True
+        if hop % 2 == 0:
+            near = _ball(graph, near)
+        else:
+            far = _ball(graph, far)
+    return len(np.intersect1d(near, far)) > 0
+
+
+def _ball(
+    graph: Graph, nodes: np.ndarray[tuple[int], np.dtype[np.int64]]
+) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    edges = graph.expand(nodes, limit_per_node=_FETCHED)
+    return np.unique(np.concatenate((nodes, edges.heads, edges.tails)).astype(np.int64))

@@ -1,4 +1,4 @@
-"""The runner: a program over many questions, one row each, to be interrupted and taken up again at any time."""
+"""The runner: a program over many questions, one row each, that can be interrupted and resumed at any time."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ import dspy
 
 from triplecheck.evals.asking import Finished, OutOfBudget
 from triplecheck.evals.configuration import configuration_digest, describe, row_key
-from triplecheck.evals.executors import Executor, Job, Threads
+from triplecheck.evals.executors import Executor, QuestionJob, Threads
 from triplecheck.evals.judge import checked_judge
-from triplecheck.evals.progress import Progress, Tally
 from triplecheck.evals.questions import Question
 from triplecheck.evals.rows import not_run
-from triplecheck.evals.run_directory import BULKY, RunDirectory
+from triplecheck.evals.run_directory import BULKY, EvaluationDirectory
 from triplecheck.evals.summary import Summary, summarize
-from triplecheck.evals.trackers import Tracker, Trackers
+from triplecheck.evals.trackers import Progress, Tally, Tracker, Trackers
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.lms import Budget, Roles, session
 from triplecheck.programs import Program
@@ -63,7 +62,7 @@ def evaluate(
             left behind until then.
         budget: on the whole run. When it is used up the run stops and says so in the summary; take it
             up again with a new one.
-        progress: told after each row, from the calling thread.
+        progress: called after each row, from the calling thread.
         settings: other things that the results depend on (the name of the data set, a seed), to be
             noted and compared like the rest of the configuration.
         judge: have the model of the role `judge` decide where an answer is not right by exact comparison;
@@ -88,8 +87,8 @@ def evaluate(
             configuration["judge"] = judging.prompts
         of_configuration = configuration_digest(configuration)
         keys = {question.id: row_key(question, of_configuration) for question in asked}
-        job = Job(program, knowledge_base, configuration, keys, timeout, judging)
-        with RunDirectory(Path(out), configuration, keys) as directory, Trackers(trackers) as told:
+        job = QuestionJob(program, knowledge_base, configuration, keys, timeout, judging)
+        with EvaluationDirectory(Path(out), configuration, keys) as directory, Trackers(trackers) as told:
             told.begin(directory.path, configuration)
             rows = {row["id"]: row for row in directory.kept.values()}
             run = _Run(directory, rows, Tally(len(asked)), told, progress)
@@ -100,7 +99,7 @@ def evaluate(
                 stopped=stopped,
                 wall_seconds=time.perf_counter() - began,
             )
-            directory.write_summary(summary.to_json())
+            directory.write("summary.json", summary.to_json())
             told.end(summary)
     return summary
 
@@ -109,14 +108,14 @@ def evaluate(
 class _Run:
     """What becomes of each finished row."""
 
-    directory: RunDirectory
+    directory: EvaluationDirectory
     rows: dict[str, dict[str, Any]]
     """By id; those of an earlier run at first."""
     tally: Tally
     trackers: Trackers
     progress: Callable[[Progress], None] | None
 
-    def through(self, executor: Executor, job: Job, questions: Sequence[Question], workers: int) -> str | None:
+    def through(self, executor: Executor, job: QuestionJob, questions: Sequence[Question], workers: int) -> str | None:
         """Ask the questions, adding to `rows`; why it stopped early, if it did."""
         for row in self.rows.values():
             self.tally.add(row, kept=True)

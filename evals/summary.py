@@ -2,12 +2,216 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from triplecheck.evals.metrics import BANDS, bands
-from triplecheck.evals.scores import NOT_RUN, Row, Scores, score
+from triplecheck.evals.metrics import (
+    BANDS,
+    area_under_risk_coverage,
+    bands,
+    bootstrap_interval,
+    expected_calibration_error,
+    truthfulness,
+)
+from triplecheck.evals.metrics.trace import Row
+
+# The scores of a group of questions: means over their rows (`evals.rows`), with coverage apart from the score.
+
+
+NOT_RUN = "not_run"
+"""Status of a question that the run stopped before."""
+
+
+_SAMPLES = 2_000
+_VERDICTS = {True: "right", False: "wrong", None: "unreadable"}
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of a group of questions. A mean over nothing is None."""
+
+    n: int
+    """Questions that were asked for."""
+    coverage: float | None
+    """Share of them that are scored: that neither ended in an error nor were
+    left out by a stop, and whose answer is published. All
+    means below are over scored questions."""
+    status: Mapping[str, int]
+    """Questions by status: ok, abstained, parse_error, error, not_run."""
+    answerable: int
+    """Scored questions that have an answer."""
+    hits_at_1: float | None
+    """Over answerable questions: share whose first answer is right."""
+    hit: float | None
+    """Over answerable questions: share with a right one among the answers."""
+    precision: float | None
+    """Over answerable questions: mean precision of the set of answers."""
+    recall: float | None
+    """Over answerable questions: mean recall of the set of answers."""
+    f1: float | None
+    """Over answerable questions: mean F1 of the set of answers."""
+    exact_match: float | None
+    """Over answerable questions: SQuAD's, of the answer as one text."""
+    token_f1: float | None
+    """Over answerable questions: SQuAD's, of the answer as one text."""
+    lenient_match: float | None
+    """Over answerable questions, and only beside the strict ones: either text a part of the other
+    (`evals.metrics.lenient_match`, which an empty answer satisfies)."""
+    hit_at_1_ranked: float | None
+    """Over questions with a ranking and a gold node: share whose first ranked node is right."""
+    hit_at_5: float | None
+    """Over the same: share with a right one among the first 5."""
+    recall_at_20: float | None
+    """Over the same: mean share of gold answers among the first 20."""
+    mrr: float | None
+    """Over the same: mean of 1 / the place of the first right node."""
+    accuracy: float | None
+    """Share that is right: first answer right, or no answer where there is none (CRAG), or judged right."""
+    hallucination: float | None
+    """Share that was answered and is not right (CRAG)."""
+    missing: float | None
+    """Share without an answer where there is one (CRAG), or whose replies could not be read."""
+    truthfulness: float | None
+    """accuracy - hallucination (CRAG)."""
+    grounded: float | None
+    """Share of the answered ones whose answer rests on evidence from the graph."""
+    hits_at_1_grounded: float | None
+    """Over answerable questions whose answer rests on such evidence: share whose first answer is right."""
+    hits_at_1_ungrounded: float | None
+    """Over answerable questions answered from the model's own knowledge: share whose first answer is right."""
+    right_from_graph: float | None
+    """Over answerable questions: share whose first answer is right and rests on such evidence (AnchorRAG, Figure 3)."""
+    right_from_model: float | None
+    """Over answerable questions: share whose first answer is right and does not; with the former, `hits_at_1`."""
+    retrieval_recall: float | None
+    """Mean share of gold answers in the retrieved triples, over questions for which it can be told."""
+    link_recall: float | None
+    """Mean share of gold topics that were linked, over questions whose topics are known."""
+    anchor_accuracy: float | None
+    """Share with a gold topic among the linked nodes, over questions whose topics are known (AnchorRAG)."""
+    citation_precision: float | None
+    """Mean share of cited triples that support the answer, over answers that cite any."""
+    ece: float | None
+    """Expected calibration error of the confidences, 15 bins of equal width, over answers that have one."""
+    ece_equal_mass: float | None
+    """The same with bins of as many answers each."""
+    aurc: float | None
+    """Area under the risk-coverage curve of the confidences; 0 is best."""
+    calls: float | None
+    """Calls to language models, mean per question."""
+    tokens: float | None
+    """Prompt and completion tokens newly made, mean per question."""
+    seconds: float | None
+    """Mean per question, by the clock, from question to prediction."""
+    seconds_outside_lm: float | None
+    """Mean per question of the seconds that were not spent in calls to language models."""
+    totals: Mapping[str, float]
+    """Sums over all rows, errors included: calls, cached_calls, prompt_tokens, completion_tokens, seconds, dollars."""
+    lost: Mapping[str, int]
+    """Scored questions that are not accurate, by the stage that lost them (`evals.rows`)."""
+    errors: Mapping[str, int]
+    """Error rows by the type of the error."""
+    judged: Mapping[str, int] = field(default_factory=dict)
+    """Verdicts of a model on answers that exact comparison did not find right: right, wrong, unreadable."""
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """95% bootstrap intervals of hits_at_1, f1 and accuracy, where there are any scores."""
+
+
+def score(rows: Sequence[Row]) -> Scores:
+    """The scores of a group of rows."""
+    ran = [row for row in rows if row["status"] != NOT_RUN]
+    scored = [row for row in ran if row["status"] != "error" and row["crag"] is not None]
+    outcomes = [row["crag"] for row in scored]
+    usages = [row["usage"] for row in scored]
+    answered = [row for row in scored if row["answer"] and not row["abstained"]]
+    correct = [float(outcome == "accurate") for outcome in outcomes]
+    return Scores(
+        n=len(rows),
+        coverage=len(scored) / len(rows) if rows else None,
+        status=_counts(row["status"] for row in rows),
+        answerable=sum(row["answerable"] for row in scored),
+        hits_at_1=_mean(row["hits_at_1"] for row in scored),
+        hit=_mean(row["hit"] for row in scored),
+        precision=_mean(row["precision"] for row in scored),
+        recall=_mean(row["recall"] for row in scored),
+        f1=_mean(row["f1"] for row in scored),
+        exact_match=_mean(row["exact_match"] for row in scored),
+        token_f1=_mean(row["token_f1"] for row in scored),
+        lenient_match=_mean(row.get("lenient_match") for row in scored),
+        hit_at_1_ranked=_mean(row.get("hit_at_1_ranked") for row in scored),
+        hit_at_5=_mean(row.get("hit_at_5") for row in scored),
+        recall_at_20=_mean(row.get("recall_at_20") for row in scored),
+        mrr=_mean(row.get("mrr") for row in scored),
+        accuracy=_mean(correct),
+        hallucination=_mean(float(outcome == "hallucinated") for outcome in outcomes),
+        missing=_mean(float(outcome == "missing") for outcome in outcomes),
+        truthfulness=truthfulness(outcomes),
+        grounded=_mean(float(row["grounded"]) for row in answered),
+        **_by_origin(scored, answered),
+        retrieval_recall=_mean(row["retrieval_recall"] for row in scored),
+        link_recall=_mean(row["link_recall"] for row in scored),
+        anchor_accuracy=_mean(row.get("anchor_accuracy") for row in scored),
+        citation_precision=_mean(row.get("citation_precision") for row in scored),
+        **_calibration(answered),
+        calls=_mean(float(usage["calls"]) for usage in usages),
+        tokens=_mean(float(usage["prompt_tokens"] + usage["completion_tokens"]) for usage in usages),
+        seconds=_mean(row["seconds"] for row in scored),
+        seconds_outside_lm=_mean(row["seconds_outside_lm"] for row in scored),
+        totals=_totals(ran),
+        lost=_counts(row["lost"] for row in scored if row["lost"] is not None),
+        errors=_counts(row["error"]["kind"] for row in ran if row["status"] == "error"),
+        judged=_counts(_VERDICTS[row["judged"]["correct"]] for row in scored if row.get("judged") is not None),
+        intervals=_intervals(
+            hits_at_1=[row["hits_at_1"] for row in scored], f1=[row["f1"] for row in scored], accuracy=correct
+        ),
+    )
+
+
+def _by_origin(scored: Sequence[Row], answered: Sequence[Row]) -> dict[str, float | None]:
+    """What the graph and what the model's own knowledge contributed."""
+    hits = [(row["hits_at_1"], bool(row["grounded"])) for row in scored if row["hits_at_1"] is not None]
+    return {
+        "hits_at_1_grounded": _mean(row["hits_at_1"] for row in answered if row["grounded"]),
+        "hits_at_1_ungrounded": _mean(row["hits_at_1"] for row in answered if not row["grounded"]),
+        "right_from_graph": _mean(hit * grounded for hit, grounded in hits),
+        "right_from_model": _mean(hit * (not grounded) for hit, grounded in hits),
+    }
+
+
+def _calibration(answered: Sequence[Row]) -> dict[str, float | None]:
+    """Over answers of which the program says how sure it is."""
+    sure = [(row["confidence"], row["crag"] == "accurate") for row in answered if row.get("confidence") is not None]
+    if not sure:
+        return dict.fromkeys(("ece", "ece_equal_mass", "aurc"))
+    confidences, correct = zip(*sure, strict=True)
+    return {
+        "ece": expected_calibration_error(confidences, correct),
+        "ece_equal_mass": expected_calibration_error(confidences, correct, by="mass"),
+        "aurc": area_under_risk_coverage(confidences, correct),
+    }
+
+
+def _intervals(**metrics: Sequence[float | None]) -> dict[str, tuple[float, float]]:
+    known = {name: [value for value in values if value is not None] for name, values in metrics.items()}
+    return {name: bootstrap_interval(values, samples=_SAMPLES) for name, values in known.items() if values}
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _counts(values: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(Counter(values).items()))
+
+
+def _totals(rows: Sequence[Row]) -> dict[str, float]:
+    names = ("calls", "cached_calls", "prompt_tokens", "completion_tokens", "dollars")
+    sums: dict[str, float] = {name: sum(row["usage"][name] for row in rows) for name in names}
+    return sums | {"seconds": round(sum(row["seconds"] for row in rows), 6)}
+
 
 __all__ = ["NOT_RUN", "Row", "Scores", "Summary", "score", "summarize"]
 

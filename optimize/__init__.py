@@ -2,10 +2,10 @@
 
 from triplecheck.optimize.bundle import Bundle, load_bundle, save_bundle
 from triplecheck.optimize.compile import Compiled, Plan, compile_program
+from triplecheck.optimize.examples import Split, split
 from triplecheck.optimize.preflight import Estimate
 from triplecheck.optimize.registry import optimizer_names, optimizer_specs, resolve_optimizer
 from triplecheck.optimize.spec import OptimizerSpec
-from triplecheck.optimize.split import Split, split
 
 __all__ = [
     "Bundle",

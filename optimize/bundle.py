@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -22,11 +23,68 @@ from triplecheck.evals.configuration import switches
 from triplecheck.kg import ReadError, UserError
 from triplecheck.kg._atomic import replaced_directory
 from triplecheck.lms import Roles, TolerantAdapter
-from triplecheck.lms.resolve import language_model
-from triplecheck.optimize.bundle_models import carried_models, carry, weights_of
+from triplecheck.lms.local.weights import PREFIX, adapter_files, find_weights
+from triplecheck.lms.resolve import LLAMA_CPP, language_model
 from triplecheck.optimize.state import asked_for, state_of, steps_of, text_of, with_state
 from triplecheck.programs import Program, Sources, resolve_program
 from triplecheck.programs.options import check_options, make_program, with_new_names
+
+# Distilled models inside a bundle: their adapters travel with it, and are the ones that it was saved with.
+
+
+FOLDER = "models"
+
+Carried = dict[str, dict[str, str]]
+"""By model string: the `folder` of an adapter in the bundle and a hash of its files."""
+
+
+def carry(models: Iterable[str], bundle: Path) -> Carried:
+    """Copy the adapters among these models into a bundle that is being written."""
+    carried: Carried = {}
+    for model in models:
+        backend = next((prefix for prefix in (PREFIX, LLAMA_CPP) if model.startswith(prefix)), None)
+        adapter = None if backend is None else find_weights(PREFIX + model.removeprefix(backend)).adapter
+        if adapter is None:
+            continue
+        digest = _hash_adapter(adapter)
+        folder = bundle / FOLDER / digest[:12]
+        if not folder.is_dir():
+            shutil.copytree(adapter, folder, ignore=shutil.ignore_patterns(".*"))
+        carried[model] = {"folder": f"{FOLDER}/{digest[:12]}", "sha256": digest}
+    return carried
+
+
+def carried_models(carried: Mapping[str, Mapping[str, str]], bundle: Path) -> dict[str, str]:
+    """For each model that a bundle carries, the model string of the one in the bundle.
+
+    Raises:
+        ReadError: an adapter is missing, or not the one that was saved.
+    """
+    found = {}
+    for model, about in carried.items():
+        folder = bundle / about["folder"]
+        try:
+            digest = _hash_adapter(folder)
+        except OSError as error:
+            raise ReadError(folder, None, f"the adapter of {model} is missing ({error.strerror})") from error
+        if digest != about["sha256"]:
+            raise ReadError(folder, None, f"is not the adapter of {model} that the bundle was saved with; restore it")
+        backend = LLAMA_CPP if model.startswith(LLAMA_CPP) else PREFIX
+        found[model] = f"{backend}{folder}"
+    return found
+
+
+def weights_of(model_id: str) -> str:
+    """What of a model's id says what it is, wherever it lies: the hash behind the `@`, or all of it."""
+    return model_id.rpartition("@")[2]
+
+
+def _hash_adapter(adapter: Path) -> str:
+    digest = hashlib.sha256()
+    for path in adapter_files(adapter):
+        digest.update(f"{path.name}:{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return digest.hexdigest()
+
 
 FORMAT, VERSION = "triplecheck-bundle", 1
 _LIBRARIES = ("triplecheck", "dspy")
@@ -89,7 +147,7 @@ class Bundle:
             if words.get(name, was) != was
         ]
         if roles is not None and roles.to_json() != self.roles.to_json():
-            return [*notes, f"compiled for {_played(self.roles)}, played by {_played(roles)}"]
+            return [*notes, f"compiled for {_played(self.roles)}, run with {_played(roles)}"]
         ids = {name: (was, str(language_model(name).model)) for name, was in self.model_ids.items()}
         changed = [name for name, (was, now) in ids.items() if weights_of(was) != weights_of(now)]
         return notes + [f"the model {name} has changed since this was compiled" for name in changed]
@@ -142,7 +200,7 @@ def save_bundle(
     """
     path = Path(path)
     if path.exists() and not (path / "manifest.json").is_file():
-        raise UserError(f"{path}: is there and is no bundle; choose another directory")
+        raise UserError(f"{path}: exists and is not a bundle; choose another directory")
     steps = steps_of(bare)
     state = state_of(program)
     text = json.dumps(state, indent=1, ensure_ascii=False) + "\n"
@@ -180,7 +238,7 @@ def load_bundle(path: Path | str) -> Bundle:
     manifest, _ = _json(file)
     state, content = _json(program)
     if manifest.get("format") != FORMAT or manifest.get("version") != VERSION:
-        raise ReadError(file, None, f"is no bundle of version {VERSION}; compile again")
+        raise ReadError(file, None, f"is not a bundle of version {VERSION}; compile again")
     if manifest.get("sha256") != _hash(content):
         raise ReadError(program, None, "is not the one that manifest.json was written for; restore it or compile again")
     try:

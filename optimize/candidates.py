@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
+from triplecheck.evals.run_directory import JsonLines, repair_lines
+from triplecheck.kg import UserError
 from triplecheck.kg._atomic import write_text
 from triplecheck.optimize.state import state_key
 
 
 @dataclass(frozen=True)
-class Candidate:
+class CandidateProgram:
     """A program that was tried.
 
     Attributes:
@@ -44,7 +46,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class _Row:
+class _Score:
     score: float
     calls: int
 
@@ -52,7 +54,7 @@ class _Row:
 class Candidates:
     """The candidates of one run, in a directory: `candidates/KEY.json` and `scores.jsonl`.
 
-    A run that is taken up again finds here what was scored before. Safe to use from many threads.
+    A resumed run reads the earlier scores. Safe to use from many threads.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -60,7 +62,7 @@ class Candidates:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._file = directory / "scores.jsonl"
         self._lock = threading.Lock()
-        self._rows: dict[str, dict[str, _Row]] = {}
+        self._rows: dict[str, dict[str, _Score]] = {}
         self._read()
 
     def seen(self, state: Mapping[str, Any]) -> str:
@@ -78,52 +80,109 @@ class Candidates:
         """Note what a candidate scored on an example, and the calls that it took."""
         with self._lock:
             rows = self._rows.setdefault(key, {})
-            row = _Row(score, calls)
+            row = _Score(score, calls)
             if row == rows.get(example):
                 return
             rows[example] = row
             line = {"candidate": key, "example": example, "score": score, "calls": calls}
-            with self._file.open("a", encoding="utf-8") as sink:
-                sink.write(json.dumps(line) + "\n")
+            with JsonLines(self._file) as sink:
+                sink.append(line)
 
     def state(self, key: str) -> dict[str, Any]:
         """The state of a candidate."""
         loaded: dict[str, Any] = json.loads((self._folder / f"{key}.json").read_text("utf-8"))
         return loaded
 
-    def over(self, examples: list[str]) -> list[Candidate]:
+    def over(self, examples: list[str]) -> list[CandidateProgram]:
         """The candidates that were scored on all of these examples, best first."""
         wanted = set(examples)
         with self._lock:
             found = [self._candidate(key, wanted) for key, rows in self._rows.items() if wanted <= rows.keys()]
         return sorted(found, key=lambda one: (-one.score, one.calls, one.size, one.key))
 
-    def all(self) -> list[Candidate]:
+    def all(self) -> list[CandidateProgram]:
         """Every candidate over whatever it was scored on, best first."""
         with self._lock:
             found = [self._candidate(key, rows.keys()) for key, rows in self._rows.items()]
         return sorted(found, key=lambda one: (-one.scored, -one.score, one.key))
 
     def _read(self) -> None:
-        if not self._file.is_file():
-            return
-        whole = []
-        for line in self._file.read_bytes().splitlines(keepends=True):
-            try:
-                row = json.loads(line) if line.endswith(b"\n") else None
-            except ValueError:
-                row = None
-            if row is None:
-                continue  # torn by a kill: it is scored again
-            whole.append(line)
-            scored = _Row(row["score"], row["calls"])
-            self._rows.setdefault(row["candidate"], {})[row["example"]] = scored
-        write_text(self._file, b"".join(whole).decode("utf-8"))
+        def keep(row: Mapping[str, Any]) -> bool:
+            self._rows.setdefault(row["candidate"], {})[row["example"]] = _Score(row["score"], row["calls"])
+            return True
 
-    def _candidate(self, key: str, wanted: Collection[str]) -> Candidate:
+        repair_lines(self._file, keep)
+
+    def _candidate(self, key: str, wanted: Collection[str]) -> CandidateProgram:
         rows = [self._rows[key][example] for example in wanted]
         count = max(1, len(rows))
         size = len(json.dumps(self.state(key), ensure_ascii=False))
-        return Candidate(
+        return CandidateProgram(
             key, len(rows), sum(row.score for row in rows) / count, sum(row.calls for row in rows) / count, size
         )
+
+
+# Choosing by accuracy and cost: the candidates that no other beats at both, and one of them.
+
+Objective = Literal["accuracy", "cost", "balanced"]
+WITHIN = 0.02
+"""How much accuracy the objective `cost` gives away."""
+
+
+def check_objective(name: str) -> Objective:
+    """The objective of this name.
+
+    Raises:
+        UserError: there is none.
+    """
+    for objective in get_args(Objective):
+        if name == objective:
+            return objective  # type: ignore[no-any-return]
+    raise UserError(f"no objective {name!r}; there are: {', '.join(get_args(Objective))}")
+
+
+def pareto_front(candidates: Sequence[CandidateProgram]) -> list[CandidateProgram]:
+    """Those that no other candidate beats: none is as accurate for less, or more accurate for as little.
+
+    Cost is calls, and among equals the size of what the prompts carry. The most accurate comes first; of equal
+    ones the first given stays.
+    """
+    front: list[CandidateProgram] = []
+    for one in sorted(candidates, key=lambda one: (-one.score, *_cost(one))):
+        if not front or _cost(one) < _cost(front[-1]):
+            front.append(one)
+    return front
+
+
+def choose(candidates: Sequence[CandidateProgram], objective: Objective) -> CandidateProgram:
+    """One of the Pareto front.
+
+    `accuracy`: the most accurate. `cost`: the cheapest that is at most 0.02 less accurate than that. `balanced`:
+    the one nearest to the most accurate at the cost of the cheapest, both scaled to the range of the front.
+
+    Raises:
+        UserError: there are no candidates.
+    """
+    front = pareto_front(candidates)
+    if not front:
+        raise UserError("no candidate was scored on the whole validation set: give the optimizer a larger budget")
+    if objective == "accuracy":
+        return front[0]
+    if objective == "cost":
+        return [one for one in front if one.score >= front[0].score - WITHIN][-1]
+    best, least = front[0], front[-1]
+    accuracy, cost = best.score - least.score or 1.0, _spend(best, least) or 1.0
+
+    def distance(one: CandidateProgram) -> float:
+        return ((best.score - one.score) / accuracy) ** 2 + (_spend(one, least) / cost) ** 2
+
+    return min(front, key=distance)
+
+
+def _cost(one: CandidateProgram) -> tuple[float, int]:
+    return one.calls, one.size
+
+
+def _spend(one: CandidateProgram, least: CandidateProgram) -> float:
+    """How much more one takes than the cheapest: in calls, or in size where the calls are the same."""
+    return one.calls - least.calls or (one.size - least.size) / max(1, least.size)

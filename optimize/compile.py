@@ -18,6 +18,7 @@ import dspy
 from triplecheck.evals import Summary, evaluate
 from triplecheck.evals.configuration import describe, digest, plain, row_key
 from triplecheck.evals.questions import Question
+from triplecheck.evals.run_directory import RunDirectory
 from triplecheck.kg import KnowledgeBase, TriplecheckError, UserError
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.lms import Budget, BudgetExceededError, Roles, Usage, session
@@ -25,18 +26,15 @@ from triplecheck.lms.ledger import Ledger
 from triplecheck.lms.resolve import language_model
 from triplecheck.optimize import preflight
 from triplecheck.optimize.bundle import save_bundle
-from triplecheck.optimize.candidates import Candidate, Candidates
-from triplecheck.optimize.examples import pilot, step_examples, whole_examples
+from triplecheck.optimize.candidates import CandidateProgram, Candidates, Objective, choose, pareto_front
+from triplecheck.optimize.dspy_patches import calls_kept_in, logged_to, patient
+from triplecheck.optimize.examples import Split, pilot, step_examples, whole_examples
 from triplecheck.optimize.halting import Halted, Watch, remaining
 from triplecheck.optimize.metrics import Case
-from triplecheck.optimize.pareto import Objective, choose, pareto_front
 from triplecheck.optimize.preflight import Estimate
-from triplecheck.optimize.quirks import calls_kept_in, logged_to, patient
 from triplecheck.optimize.registry import resolve_optimizer
-from triplecheck.optimize.run_directory import CompileDirectory
 from triplecheck.optimize.scoring import Metric, OneStep, Tagging, inputs_key
-from triplecheck.optimize.spec import Job, OptimizerSpec, Size
-from triplecheck.optimize.split import Split
+from triplecheck.optimize.spec import OptimizerJob, OptimizerSpec, Size
 from triplecheck.optimize.state import state_of, steps_of, with_state
 from triplecheck.optimize.traces.gold import gold_engine, uncomputable
 from triplecheck.programs import Program
@@ -54,12 +52,12 @@ class Plan:
         program: to be compiled; it stays as it is.
         questions: to fit to, to choose by, and to measure on.
         optimizer: by name (`optimize.registry`).
-        roles: who plays.
+        roles: the models of the roles.
         settings: of the optimizer, where they differ from its defaults.
         step: compile this step alone, by its own metric.
         teacher: the model that plays while demonstrations are collected; `gold` for the right replies,
             where they can be computed; None: the same as ever.
-        writer: the model that writes instructions; None: the default model.
+        prompt_model: the model that writes instructions; None: the default model.
         parts: programs to combine.
         objective: how to choose among the candidates.
         seed: for everything that is drawn.
@@ -74,7 +72,7 @@ class Plan:
     settings: Mapping[str, Any] = field(default_factory=dict)
     step: str | None = None
     teacher: str | None = None
-    writer: str | None = None
+    prompt_model: str | None = None
     parts: tuple[Program, ...] = ()
     objective: Objective = "accuracy"
     seed: int = 0
@@ -84,15 +82,15 @@ class Plan:
 
 @dataclass(frozen=True)
 class Compiled:
-    """What came of it. `bundle` is None where only an estimate was asked for."""
+    """The result of a compile run. `bundle` is None if only an estimate was requested."""
 
     optimizer: str
     estimate: Estimate
     bundle: Path | None = None
-    chosen: Candidate | None = None
-    candidates: tuple[Candidate, ...] = ()
+    chosen: CandidateProgram | None = None
+    candidates: tuple[CandidateProgram, ...] = ()
     """Those scored on the whole validation set, best first."""
-    front: tuple[Candidate, ...] = ()
+    front: tuple[CandidateProgram, ...] = ()
     failures: Mapping[str, int] = field(default_factory=dict)
     before: Summary | None = None
     after: Summary | None = None
@@ -125,7 +123,7 @@ def compile_program(
 ) -> Compiled:
     """Compile a program.
 
-    Killed, or stopped by its budget, it is taken up again by the same call: calls that were made are not
+    If killed, or stopped by its budget, the same call resumes it: calls that were made are not
     made again, and an optimizer with checkpoints goes on from its last one.
 
     Args:
@@ -134,7 +132,7 @@ def compile_program(
         knowledge_base: where the program's graph is from one.
         announce: told what it may take, before the optimizer begins.
         estimate_only: end there.
-        progress: told what is being done, how far it is, and of how much.
+        progress: called with the stage, the number done and the total.
 
     Raises:
         UserError: the optimizer cannot work on this program, or `out` holds another run.
@@ -148,14 +146,15 @@ def compile_program(
         settings,
         plan.program,
         roles=plan.roles,
-        writer=plan.writer,
+        prompt_model=plan.prompt_model,
         step=plan.step,
         train=len(plan.questions.train),
         parts=plan.parts,
     )
     out, tell = Path(out), progress or no_progress
     with session(plan.roles, plan.budget) as ledger, ExitStack() as stack:
-        directory = stack.enter_context(CompileDirectory(out, _configuration(plan, spec, settings, knowledge_base)))
+        configuration = _configuration(plan, spec, settings, knowledge_base)
+        directory = stack.enter_context(RunDirectory(out, "triplecheck-compile", configuration, "a compile run"))
         stack.enter_context(calls_kept_in(out / "calls"))
         stack.enter_context(logged_to(out / "optimizer.log"))
         stack.enter_context(dspy.context(disable_history=True, trace=None))
@@ -222,7 +221,7 @@ class _Run:
             per_run=took,
             pilots=len(shown),
             roles=plan.roles,
-            writer=plan.writer,
+            prompt_model=plan.prompt_model,
             teacher=Roles(plan.teacher) if plan.teacher else None,
             budget=plan.budget,
             held_out=len(plan.questions.held_out),
@@ -230,7 +229,7 @@ class _Run:
         self._runs = estimate.runs
         return estimate
 
-    def optimize(self) -> list[Candidate]:
+    def optimize(self) -> list[CandidateProgram]:
         """Run the optimizer; the candidates that can be compared.
 
         Raises:
@@ -256,7 +255,7 @@ class _Run:
                 ) from error
         return self._candidates.over([inputs_key(example.inputs()) for example in self._validation])
 
-    def compiled(self, chosen: Candidate) -> Program:
+    def compiled(self, chosen: CandidateProgram) -> Program:
         """The whole program with the state that was chosen."""
         state, plan = self._candidates.state(chosen.key), self._plan
         if plan.step is not None:
@@ -282,12 +281,12 @@ class _Run:
             progress=lambda p: self._tell(f"measuring {name}", p.done, p.total),
         )
         if summary.stopped is not None:
-            raise BudgetExceededError(f"{summary.stopped}; the same command takes the run in {self._out} up again")
+            raise BudgetExceededError(f"{summary.stopped}; run the same command again to resume {self._out}")
         return summary
 
-    def _job(self, teacher: Roles | None) -> Job:
+    def _job(self, teacher: Roles | None) -> OptimizerJob:
         plan = self._plan
-        return Job(
+        return OptimizerJob(
             student=self._student(),
             train=self._train,
             validation=self._validation,
@@ -296,7 +295,7 @@ class _Run:
             seed=plan.seed,
             workers=plan.workers,
             teacher=teacher,
-            writer=language_model(plan.writer or plan.roles.default),
+            prompt_model=language_model(plan.prompt_model or plan.roles.default),
             log_dir=self._out / "checkpoint",
             parts=plan.parts,
         )
@@ -337,7 +336,7 @@ class _Run:
         if not isinstance(error, TriplecheckError):
             return error
         tried = len(self._candidates.all())
-        again = f"{tried} candidates so far; the same command takes the run in {self._out} up again"
+        again = f"{tried} candidates so far; run the same command again to resume {self._out}"
         if isinstance(error, BudgetExceededError):
             try:
                 self._plan.budget.check(self._ledger.usage())  # what was left is told as what there was
@@ -355,7 +354,7 @@ def _configuration(plan: Plan, spec: OptimizerSpec, settings: Any, kb: Knowledge
         "settings": dict(settings),
         "step": plan.step,
         "teacher": plan.teacher,
-        "writer": plan.writer,
+        "prompt_model": plan.prompt_model,
         "parts": [digest(state_of(part)) for part in plan.parts],
         "seed": plan.seed,
         "questions": {

@@ -14,7 +14,7 @@ from triplecheck.lms import Budget, Roles, Usage
 from triplecheck.lms.metering import price_of
 from triplecheck.lms.resolve import EXTRACTIVE, language_model
 from triplecheck.optimize.distil.provider import is_trainable
-from triplecheck.optimize.optimizers.combined import strategy
+from triplecheck.optimize.registry import strategy
 from triplecheck.optimize.spec import OptimizerSpec, Size, Value
 from triplecheck.optimize.state import steps_of
 from triplecheck.programs import Program
@@ -53,7 +53,7 @@ def check(
     program: Program,
     *,
     roles: Roles,
-    writer: str | None,
+    prompt_model: str | None,
     step: str | None,
     train: int,
     parts: Sequence[Program] = (),
@@ -64,8 +64,8 @@ def check(
         spec: the optimizer.
         settings: checked ones.
         program: to be compiled.
-        roles: who plays.
-        writer: the model that writes instructions; None: the default model of the roles.
+        roles: the models of the roles.
+        prompt_model: the model that writes instructions; None: the default model of the roles.
         step: the one step to compile, if not the whole.
         train: training examples.
         parts: programs to combine.
@@ -82,11 +82,11 @@ def check(
     needs = frozenset[str]().union(*(one.needs for one in specs))
     if step is not None and "whole" in needs:
         raise UserError(f"{spec.name} works on whole programs: leave out --step, or take BootstrapFewShot")
-    writing = writer or roles.default
-    if "writer" in needs and writing == EXTRACTIVE:
+    writing = prompt_model or roles.default
+    if "prompt_model" in needs and writing == EXTRACTIVE:
         raise UserError(
             f"{spec.name} needs a model that writes instructions, and {EXTRACTIVE} writes none: name one with "
-            "--prompt-model, or take an optimizer that only chooses demonstrations, such as "
+            "--prompt-model, or use an optimizer that only chooses demonstrations, such as "
             "BootstrapFewShotWithRandomSearch"
         )
     if "optuna" in needs and importlib.util.find_spec("optuna") is None:
@@ -126,7 +126,7 @@ def estimate(
     per_run: Usage,
     pilots: int,
     roles: Roles,
-    writer: str | None,
+    prompt_model: str | None,
     teacher: Roles | None,
     budget: Budget,
     held_out: int,
@@ -139,9 +139,9 @@ def estimate(
         size: numbers of examples and steps.
         per_run: what `pilots` runs took.
         pilots: how many.
-        roles: who plays.
-        writer: the model that writes instructions.
-        teacher: who plays while demonstrations are collected.
+        roles: the models of the roles.
+        prompt_model: the model that writes instructions.
+        teacher: models of the roles while demonstrations are collected.
         budget: what may be spent.
         held_out: questions that are asked before and after.
     """
@@ -150,9 +150,9 @@ def estimate(
     program = runs.program + 2 * size.validation
     total = pilots + program + runs.teacher + 2 * held_out
     pilots = max(1, pilots)
-    calls = round(total * per_run.calls / pilots) + runs.writer
-    tokens = round(total * per_run.tokens / pilots) + runs.writer * WRITER_TOKENS
-    dollars = _dollars(runs.writer, total / pilots, per_run, writer or roles.default)
+    calls = round(total * per_run.calls / pilots) + runs.prompt_model
+    tokens = round(total * per_run.tokens / pilots) + runs.prompt_model * WRITER_TOKENS
+    dollars = _dollars(runs.prompt_model, total / pilots, per_run, prompt_model or roles.default)
     notes = []
     if all(model == EXTRACTIVE for model in roles.models()):
         notes.append(f"{EXTRACTIVE} reads no instructions and no demonstrations: what is compiled will answer alike")
@@ -161,16 +161,16 @@ def estimate(
     for name, needed in (("calls", calls), ("tokens", tokens), ("dollars", dollars)):
         allowed = getattr(budget, name)
         if allowed is not None and needed is not None and needed > allowed:
-            notes.append(f"the budget of {allowed:g} {name} may end it before its end; it can be taken up again")
+            notes.append(f"the budget of {allowed:g} {name} may stop it early; it can be resumed")
     return Estimate(total, calls, tokens, dollars, tuple(notes))
 
 
-def _dollars(writes: int, runs: float, per_run: Usage, writer: str) -> float | None:
+def _dollars(writes: int, runs: float, per_run: Usage, prompt_model: str) -> float | None:
     if per_run.unpriced_calls:
         return None
     total = runs * per_run.dollars
     if writes:
-        price = price_of(language_model(writer))
+        price = price_of(language_model(prompt_model))
         if price is None:
             return None
         total += writes * price.of(WRITER_TOKENS // 2, WRITER_TOKENS // 2)

@@ -13,7 +13,7 @@ from triplecheck.kg import UserError
 from triplecheck.lms import Roles
 from triplecheck.optimize.scoring import Metric
 
-Need = Literal["validation", "writer", "optuna", "trainable", "parts", "whole"]
+Need = Literal["validation", "prompt_model", "optuna", "trainable", "parts", "whole"]
 """What an optimizer cannot do without: a validation set; a model that writes instructions; the package
 optuna; a model whose weights can be trained; other programs to combine; the whole program, not a step."""
 
@@ -41,11 +41,11 @@ class Runs:
 
     program: int = 0
     teacher: int = 0
-    writer: int = 0
+    prompt_model: int = 0
 
 
 @dataclass(frozen=True)
-class Job:
+class OptimizerJob:
     """What an optimizer is given.
 
     Attributes:
@@ -55,8 +55,8 @@ class Job:
         settings: checked against the spec.
         seed: for everything that is drawn.
         workers: examples under way at once.
-        teacher: who plays the roles where demonstrations are collected; None: the student's models.
-        writer: the model that writes instructions.
+        teacher: models of the roles while demonstrations are collected; None: the student's models.
+        prompt_model: the model that writes instructions.
         log_dir: for checkpoints.
         parts: other programs, for an optimizer that combines them.
     """
@@ -69,7 +69,7 @@ class Job:
     seed: int
     workers: int
     teacher: Roles | None
-    writer: Any
+    prompt_model: Any
     log_dir: Path
     parts: Sequence[dspy.Module] = ()
 
@@ -86,14 +86,14 @@ class OptimizerSpec:
     name: str
     summary: str
     """What it does, in a line."""
-    run: Callable[[Job], dspy.Module] = field(repr=False)
+    run: Callable[[OptimizerJob], dspy.Module] = field(repr=False)
     estimate: Callable[[Size, Mapping[str, Value]], Runs] = field(repr=False)
     writes: tuple[Writes, ...]
     needs: frozenset[Need] = frozenset()
     settings: Mapping[str, Value] = field(default_factory=dict, hash=False)
     """Its settings with their defaults."""
     one_model: bool = False
-    """Whether all roles must be played by one model."""
+    """Whether all roles must have the same model."""
     resumes: Resumes = "calls"
     deterministic: bool = True
     """Whether equal replies of the models lead to an equal program."""

@@ -18,8 +18,7 @@ from triplecheck.evals.configuration import digest
 from triplecheck.kg import UserError
 from triplecheck.lms.metering import model_name
 from triplecheck.lms.resolve import language_model
-from triplecheck.optimize.optimizers.nearest import Neighbours, with_neighbours
-from triplecheck.optimize.optimizers.voting import Voting
+from triplecheck.optimize.optimizers.modules import Neighbours, Voting, with_neighbours
 
 State = dict[str, dict[str, Any]]
 

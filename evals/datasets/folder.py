@@ -30,8 +30,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from triplecheck.evals.bundled import bundled_questions
-from triplecheck.evals.questions import Question, check_limit, read_questions, sampled
+from triplecheck.evals.questions import Question, bundled_questions, check_limit, read_questions, sampled
 from triplecheck.kg import KnowledgeBase, ReadError, UserError, build
 from triplecheck.kg.readers import RDF_SUFFIXES, read_graph
 from triplecheck.kg.readers.documents import read_documents
@@ -42,7 +41,7 @@ _DOCUMENTS = ("documents", "corpus")
 
 
 @dataclass(frozen=True)
-class CaseOptions:
+class DataFolderOptions:
     """How the questions of a case are to be taken."""
 
     one_answer: bool = False
@@ -55,7 +54,7 @@ class CaseOptions:
 
 
 @dataclass(frozen=True)
-class Case:
+class DataFolder:
     """A benchmark: the sources of a knowledge base, and a file of questions about it."""
 
     name: str
@@ -67,7 +66,7 @@ class Case:
     entities: Path | None = None
     relations: Path | None = None
     documents: Path | None = None
-    options: CaseOptions = CaseOptions()
+    options: DataFolderOptions = DataFolderOptions()
 
     def sample(self, limit: int | None = None, seed: int = 0) -> list[Question]:
         """Questions of the case, as its options say; see `evals.read_questions` for order and sampling.
@@ -107,7 +106,7 @@ class Case:
         return (*self.triples, *(path for path in (self.entities, self.relations, self.documents) if path is not None))
 
 
-def bundled_case(split: str = "test") -> Case:
+def bundled_case(split: str = "test") -> DataFolder:
     """The bundled knowledge base with its questions of a split: `train`, `dev` or `test`.
 
     Raises:
@@ -117,7 +116,7 @@ def bundled_case(split: str = "test") -> Case:
     return next(case for case in read_folder(path.parent) if case.questions == path)
 
 
-def find_cases(data: Path | str, options: Mapping[str, CaseOptions] | None = None) -> list[Case]:
+def find_cases(data: Path | str, options: Mapping[str, DataFolderOptions] | None = None) -> list[DataFolder]:
     """The cases of a folder and of each folder right below it, by name.
 
     Args:
@@ -139,7 +138,7 @@ def find_cases(data: Path | str, options: Mapping[str, CaseOptions] | None = Non
     return found
 
 
-def read_folder(folder: Path | str, options: Mapping[str, CaseOptions] | None = None) -> list[Case]:
+def read_folder(folder: Path | str, options: Mapping[str, DataFolderOptions] | None = None) -> list[DataFolder]:
     """The cases of one folder, by name; none where it holds no questions.
 
     Args:
@@ -159,7 +158,7 @@ def read_folder(folder: Path | str, options: Mapping[str, CaseOptions] | None = 
         own = stem.removeprefix("questions").removeprefix("_")
         base = folder.absolute().name
         name = f"{base}/{own}" if own else base
-        case = Case(
+        case = DataFolder(
             name=name,
             folder=folder,
             questions=path,
@@ -172,7 +171,7 @@ def read_folder(folder: Path | str, options: Mapping[str, CaseOptions] | None = 
     return found
 
 
-def read_options(path: Path | str) -> dict[str, CaseOptions]:
+def read_options(path: Path | str) -> dict[str, DataFolderOptions]:
     """The options in a `cases.toml`, by pattern of names.
 
     Raises:
@@ -188,21 +187,21 @@ def read_options(path: Path | str) -> dict[str, CaseOptions]:
     return {pattern: _options(path, pattern, table) for pattern, table in tables.items()}
 
 
-def _options(path: Path, pattern: str, table: Any) -> CaseOptions:
+def _options(path: Path, pattern: str, table: Any) -> DataFolderOptions:
     if not isinstance(table, dict):
         raise ReadError(path, None, f"{pattern} is a value; write a table: [{pattern!r}]")
-    kinds = {one.name: dict if one.name == "where" else bool for one in fields(CaseOptions)}
+    kinds = {one.name: dict if one.name == "where" else bool for one in fields(DataFolderOptions)}
     for name, value in table.items():
         if name not in kinds:
             raise ReadError(path, None, f"[{pattern}] has an unknown option {name!r}; there are: {', '.join(kinds)}")
         if not isinstance(value, kinds[name]):
             raise ReadError(path, None, f"[{pattern}] {name} is {value!r}, not a {kinds[name].__name__}")
-    return CaseOptions(**table)
+    return DataFolderOptions(**table)
 
 
-def _options_of(name: str, options: Mapping[str, CaseOptions]) -> CaseOptions:
+def _options_of(name: str, options: Mapping[str, DataFolderOptions]) -> DataFolderOptions:
     fitting = [value for pattern, value in options.items() if fnmatchcase(name, pattern)]
-    return fitting[-1] if fitting else CaseOptions()
+    return fitting[-1] if fitting else DataFolderOptions()
 
 
 def _triples(files: Sequence[Path]) -> tuple[Path, ...]:

@@ -8,26 +8,237 @@ from those that were beside it. After `LOST_TWICE_MORE` further deaths a questio
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import os
+import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import dspy
 
-from triplecheck.evals.asking import Finished
-from triplecheck.evals.executors.base import Job, Result
-from triplecheck.evals.executors.blueprint import Blueprint
-from triplecheck.evals.executors.ray_account import Account
-from triplecheck.evals.executors.ray_worker import Worker
+from triplecheck.evals.asking import Asker, Finished, OutOfBudget
+from triplecheck.evals.configuration import describe, differences, plain
+from triplecheck.evals.executors.threads import QuestionJob, Result
+from triplecheck.evals.judge import Judge
 from triplecheck.evals.questions import Question
 from triplecheck.evals.rows import error_row
-from triplecheck.kg import TriplecheckError, UserError
-from triplecheck.lms import Budget, Ledger, Usage
+from triplecheck.kg import KnowledgeBase, TriplecheckError, UserError
+from triplecheck.lms import Budget, BudgetExceededError, Ledger, Roles, Usage, session
+from triplecheck.programs import Program, Sources
+
+# What another process needs to open the same program: names and paths, and no part of the program itself.
+
+
+@dataclass(frozen=True)
+class Blueprint:
+    """How to open a program over a knowledge base that lies on a path which all processes see.
+
+    The knowledge base is mapped there, once per process, and not sent. Keys and addresses of models come from
+    that process's environment.
+    """
+
+    module: str
+    name: str
+    """Qualified name of the program's class in its module."""
+    arguments: dict[str, Any]
+    """Constructor arguments, apart from the sources."""
+    state: dict[str, Any]
+    """Instructions and demonstrations, as an optimizer may have left them: `dspy.Module.dump_state`."""
+    folder: str
+    """The knowledge base."""
+    kinds: tuple[bool, bool]
+    """Whether the sources hold the vectors of relations, and the knowledge base itself."""
+    configuration: dict[str, Any]
+    """What the rows depend on: the opened program must describe itself in the same way."""
+    names_in_base: bool
+    """Whether gold names are looked up in the knowledge base's index."""
+    timeout: float | None
+    judged: bool
+    """Whether a model judges answers that are not right by exact comparison."""
+    search_path: tuple[str, ...]
+    """Where Python looks for modules."""
+    abstain_below: float | None = None
+    """See `Program.abstain_below`."""
+
+    @classmethod
+    def of(cls, job: QuestionJob) -> Blueprint:
+        """Describe the program of a job.
+
+        Raises:
+            UserError: it cannot be opened from a description; the message says why.
+        """
+        program = job.program
+        kind, sources = type(program), program.sources
+        if getattr(sys.modules.get(kind.__module__), kind.__name__, None) is not kind or kind.__module__ == "__main__":
+            raise _cannot(program, f"its class {kind.__qualname__} cannot be imported from a module")
+        base = job.knowledge_base or sources.knowledge_base
+        if base is None or sources.graph is not base.graph or sources.linker is not base.linker:
+            raise _cannot(program, "its graph and linker are not those of a knowledge base in a directory")
+        return cls(
+            module=kind.__module__,
+            name=kind.__name__,
+            arguments=_arguments(program),
+            state=program.dump_state(),
+            folder=str(Path(base.path).resolve()),
+            kinds=(sources.relations is not None, sources.knowledge_base is not None),
+            configuration=plain(job.configuration),
+            names_in_base=job.knowledge_base is not None,
+            timeout=job.timeout,
+            judged=job.judge is not None,
+            search_path=tuple(sys.path),
+            abstain_below=program.abstain_below,
+        )
+
+    @property
+    def roles(self) -> Roles:
+        """Which models play which roles."""
+        by_role = dict(self.configuration["roles"])
+        return Roles(by_role.pop("default"), by_role)
+
+    def open(self) -> Asker:
+        """Open the program here.
+
+        Raises:
+            UserError: what opened is not what was described.
+            TriplecheckError: it cannot be opened here.
+        """
+        sys.path += [place for place in self.search_path if place not in sys.path]
+        base = KnowledgeBase.open(self.folder)
+        with_relations, with_base = self.kinds
+        relations = base.relation_vectors if with_relations else None
+        sources = Sources(base.graph, base.linker, relations, base if with_base else None)
+        program: Program = getattr(importlib.import_module(self.module), self.name)(sources, **self.arguments)
+        program.load_state(self.state)
+        if self.abstain_below is not None:
+            program.abstain_below = self.abstain_below
+        names, judge = base if self.names_in_base else None, Judge() if self.judged else None
+        here = describe(program, self.roles, names, self.configuration["settings"])
+        here |= {} if judge is None else {"judge": judge.prompts}
+        differ = differences(self.configuration, plain(here))
+        if differ:
+            raise UserError(f"a worker process opened another program than was described: {'; '.join(differ)}")
+        base.linker.mentions("warm up")  # what it loads at its first question is not on that question's time
+        return Asker(program, names, self.timeout, judge)
+
+
+def _arguments(program: Program) -> dict[str, Any]:
+    """The options that the program was made with."""
+    takes = list(inspect.signature(type(program).__init__).parameters.values())[1:]
+    others = [argument.name for argument in takes if argument.name not in ("sources", "preset", "options")]
+    if others:
+        raise _cannot(program, f"it takes {others[0]!r}, which is not a field of its Options")
+    return dict(vars(program.options))
+
+
+def _cannot(program: Program, reason: str) -> UserError:
+    return UserError(
+        f"the program {program.name!r} cannot be opened by other processes: {reason}; run it with --executor threads"
+    )
+
+
+# One budget over many processes: an account that every call to a model asks first.
+#
+# A process that counted for itself could only be given a share of what is left, and would stop with money unspent
+# or go on with money that is gone. So the ledgers live in one actor, and each call costs a message to it (below a
+# millisecond). The number of calls is thereby as exact as in one process; tokens, seconds and dollars may end above
+# their limit by what the calls take that are under way at that moment, one per question under way and step beside
+# it, as `lms.Budget` says. Where there is no budget there is no account.
+
+
+class Account:
+    """The actor: ledgers with the budgets of the run, and what was spent of each before."""
+
+    def __init__(self, limits: list[tuple[Budget, Usage]]) -> None:
+        ledger: Ledger | None = None
+        for budget, spent in reversed(limits):
+            ledger = Ledger(budget, parent=ledger)
+            # Its own spending alone: `take` would count it in those around it, which have it in theirs.
+            ledger._add("before", "before", spent)
+        self._ledger = ledger or Ledger()
+
+    def begin(self, role: str, model: str) -> dict[str, Any] | None:
+        """Count a call; where a budget forbids it, what `BudgetExceededError` is made of."""
+        try:
+            self._ledger.begin(role, model)
+        except BudgetExceededError as error:
+            return {"message": str(error), "limit": error.limit, "allowed": error.allowed, "used": error.used}
+        return None
+
+    def take(self, role: str, model: str, usage: Usage) -> None:
+        """Add what a call took that was counted."""
+        self._ledger.take(role, model, usage)
+
+
+class SharedLedger(Ledger):
+    """A process's outermost ledger: the account is asked before a call, and told after it.
+
+    Args:
+        account: handle of the actor.
+        limits: the budgets that the account keeps.
+    """
+
+    def __init__(self, account: Any, limits: list[tuple[Budget, Usage]]) -> None:
+        dollars = [budget.dollars for budget, _ in limits if budget.dollars is not None]
+        super().__init__(Budget(dollars=min(dollars, default=None)))
+        self._account = account
+
+    def _check(self, role: str, model: str) -> None:
+        import ray
+
+        refused = ray.get(self._account.begin.remote(role, model))
+        if refused is not None:
+            message = refused.pop("message")
+            raise BudgetExceededError(message, **refused)
+
+    def _add(self, role: str, model: str, more: Usage) -> None:
+        if not more.calls:  # the call itself is counted by `begin`
+            self._account.take.remote(role, model, more)
+
+
+# The process that asks: opens the program once, then gives a row for each question.
+
+
+class Worker:
+    """The actor. `ask` is called from several threads at once.
+
+    Args:
+        blueprint: what to open.
+        account: handle of the account, where there is a budget.
+        limits: the budgets that it keeps.
+    """
+
+    def __init__(self, blueprint: Blueprint, account: Any, limits: list[tuple[Budget, Usage]]) -> None:
+        self._roles = blueprint.roles
+        self._ledger = Ledger() if account is None else SharedLedger(account, limits)
+        self._asker: Asker | None = None
+        self._failed = ""
+        try:
+            with session(self._roles):
+                self._asker = blueprint.open()
+        except TriplecheckError as error:
+            self._failed = str(error)
+
+    def opened(self) -> str:
+        """Why the program could not be opened; empty where it was."""
+        return self._failed
+
+    def ask(self, question: Question, key: str) -> Finished | OutOfBudget:
+        """The row of a question, of content key `key`."""
+        assert self._asker is not None, self._failed
+        with (
+            dspy.context(ledger=self._ledger, trace=None, disable_history=True),
+            session(self._roles) as ledger,
+        ):
+            result = self._asker(question, key)
+        return replace(result, usage=ledger.rows()) if isinstance(result, Finished) else result
+
 
 LOST_TWICE_MORE = 2
 """How often a question is asked again whose process died."""
@@ -53,7 +264,9 @@ class RayProcesses:
 
     name = "ray"
 
-    def run(self, job: Job, questions: Sequence[Question], workers: int, stop: threading.Event) -> Iterator[Result]:
+    def run(
+        self, job: QuestionJob, questions: Sequence[Question], workers: int, stop: threading.Event
+    ) -> Iterator[Result]:
         """See `Executor`."""
         blueprint = Blueprint.of(job)
         if not questions:
@@ -88,7 +301,7 @@ class _Run:
     """The state of a run: which process is at which question."""
 
     def __init__(
-        self, ray: Any, job: Job, blueprint: Blueprint, processes: int, workers: int, stop: threading.Event
+        self, ray: Any, job: QuestionJob, blueprint: Blueprint, processes: int, workers: int, stop: threading.Event
     ) -> None:
         self._ray = ray
         self._job = job

@@ -9,12 +9,60 @@ from __future__ import annotations
 import contextvars
 import queue
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, TypeVar
 
-from triplecheck.evals.asking import Asker
-from triplecheck.evals.executors.base import Job, Result
+from triplecheck.evals.asking import Asker, Finished, OutOfBudget
+from triplecheck.evals.judge import Judge
 from triplecheck.evals.questions import Question
+from triplecheck.kg import KnowledgeBase
+from triplecheck.programs import Program
+
+# What an executor is given, and what it gives back.
+
+
+Result: TypeAlias = Finished | OutOfBudget
+
+
+@dataclass(frozen=True)
+class QuestionJob:
+    """What all questions of a run have in common. The models are those of the session around the run."""
+
+    program: Program
+    knowledge_base: KnowledgeBase | None
+    """What was given to `evaluate`."""
+    configuration: Mapping[str, Any]
+    """`evals.configuration.describe` of the program, the models and the knowledge base."""
+    keys: Mapping[str, str]
+    """Content key by id of a question."""
+    timeout: float | None
+    """Seconds for one question."""
+    judge: Judge | None = None
+    """Asked about answers that are not right by exact comparison."""
+
+
+class Executor(Protocol):
+    """Where questions are asked. Nothing is written there: the caller alone appends rows."""
+
+    @property
+    def name(self) -> str:
+        """What it is called on the command line."""
+        ...
+
+    def run(
+        self, job: QuestionJob, questions: Sequence[Question], workers: int, stop: threading.Event
+    ) -> Iterator[Result]:
+        """Results as they are finished, one per question that was begun.
+
+        Args:
+            job: what the questions have in common.
+            questions: to be asked.
+            workers: most questions under way at once.
+            stop: once it is set no further question is begun; those under way are waited for.
+        """
+        ...
+
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")
@@ -25,7 +73,9 @@ class Threads:
 
     name = "threads"
 
-    def run(self, job: Job, questions: Sequence[Question], workers: int, stop: threading.Event) -> Iterator[Result]:
+    def run(
+        self, job: QuestionJob, questions: Sequence[Question], workers: int, stop: threading.Event
+    ) -> Iterator[Result]:
         """See `Executor`."""
         asker = Asker(job.program, job.knowledge_base, job.timeout, job.judge)
         return spread(lambda question: asker(question, job.keys[question.id]), questions, workers, stop)

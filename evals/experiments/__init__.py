@@ -2,8 +2,7 @@
 
 from triplecheck.evals.experiments.config import Experiment, experiment_names, read_experiment
 from triplecheck.evals.experiments.report import write_report
-from triplecheck.evals.experiments.run import Cell, Selection, run_experiment
-from triplecheck.evals.experiments.sets import SetOpener
+from triplecheck.evals.experiments.run import Cell, Selection, SetOpener, run_experiment
 
 __all__ = [
     "Cell",

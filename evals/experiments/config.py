@@ -1,7 +1,7 @@
 """An experiment as data: which programs on which questions with which models, and how its tables look.
 
 One TOML file per published experiment, in `evals/configs/`. It pins everything that the figures depend
-on: seed, sample size, switches, models; what the paper reported stands beside, to be printed beside.
+on: seed, sample size, switches, models; and the published figures to print beside them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Literal
 from pydantic import TypeAdapter, ValidationError
 
 from triplecheck.evals.metrics.trace import BREAKDOWNS
-from triplecheck.evals.scores import Scores
+from triplecheck.evals.summary import Scores
 from triplecheck.kg import UserError
 
 FOLDER = Path(__file__).parent.parent / "configs"
@@ -63,7 +63,7 @@ class RowSpec:
     withheld: bool = False
     """Ask with the facts withheld: what is right then was known to the model, or leaked."""
     bundle: Path | None = None
-    """The program as compiled in this bundle, played by the models of the table. Left out where it is not there."""
+    """The program as compiled in this bundle, with the models of the table. Left out where it is not there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,7 +179,7 @@ def _toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: is no TOML ({error})") from error
+        raise UserError(f"{path}: is not TOML ({error})") from error
 
 
 def _check(path: Path, experiment: Experiment) -> None:

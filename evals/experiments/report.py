@@ -1,16 +1,481 @@
-"""The report of an experiment: tables beside the paper's, figures, and what was lost where."""
+"""The report of an experiment: tables beside the published figures, pictures, and where answers were lost."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from triplecheck.evals.errors import error_analysis
-from triplecheck.evals.experiments.config import Experiment
-from triplecheck.evals.experiments.figures import draw
+from triplecheck.evals.configuration import plain
+from triplecheck.evals.experiments.config import DataSpec, Experiment, FigureSpec, ModelSpec, Published, TableSpec
 from triplecheck.evals.experiments.run import Cell
-from triplecheck.evals.experiments.tables import data_title, markdown, to_csv
+from triplecheck.evals.metrics.trace import BREAKDOWNS, Breakdown
+from triplecheck.evals.prefilter import Prefiltered, prefiltered, relations_at_fault
+from triplecheck.evals.run_directory import read_rows
+from triplecheck.evals.summary import Scores
 from triplecheck.kg._atomic import write_text
+from triplecheck.lms import Roles
+
+# Error analysis: at which stage the wrong answers of an evaluation were lost, with examples of each.
+
+
+# Error analysis: at which stage the wrong answers of an evaluation were lost, with examples of each.
+
+LOST_EXAMPLES = 2
+_GOLD_SHOWN = 3
+
+MEANING = {
+    "linking": "no gold topic was linked",
+    "retrieval": "no gold answer lies within reach of the topics",
+    "filtering": "a gold answer lies within reach, but the way to it was not kept or was cut off",
+    "summarization": "a gold answer was retrieved, another one was given",
+    "abstained": "nothing was answered although a gold answer was, or may have been, retrieved",
+    "answered_unanswerable": "there was nothing to answer",
+    "unreadable_reply": "a model's replies could not be read",
+    "unplaced": "it cannot be told, because the answer is no node or nothing says what was retrieved",
+}
+"""What it means that a question was lost at a stage (`evals.rows`)."""
+
+
+def error_analysis(run: Path, examples: int = LOST_EXAMPLES) -> str:
+    """Markdown: how many questions were lost at each stage, and the first examples by id.
+
+    Args:
+        run: directory of an evaluation.
+        examples: how many of each stage.
+
+    Raises:
+        ReadError: it holds no rows.
+    """
+    stages: dict[str, list[Mapping[str, Any]]] = {}
+    count = right = 0
+    for row in read_rows(run):
+        count += 1
+        right += row.get("crag") == "accurate"
+        stage = "error" if row["status"] == "error" else row.get("lost")
+        if stage:
+            stages.setdefault(stage, []).append(row)
+    lines = [f"{right} of {count} right.\n"]
+    for stage, rows in sorted(stages.items(), key=lambda item: -len(item[1])):
+        meaning = MEANING.get(stage, "the program did not come to its end")
+        lines.append(f"**{stage}** {len(rows)} ({len(rows) / count:.0%}): {meaning}\n")
+        lines += [_lost_example(row) for row in sorted(rows, key=lambda row: str(row["id"]))[:examples]]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _lost_example(row: Mapping[str, Any]) -> str:
+    gold = ", ".join(map(str, row["gold"][:_GOLD_SHOWN])) + (" ..." if len(row["gold"]) > _GOLD_SHOWN else "")
+    if row["status"] == "error":
+        came = f"{row['error']['kind']}: {row['error']['message']}"
+    else:
+        came = row["answer"] or f"abstained ({row['reason']})"
+    return f"- `{row['id']}` {escaped(row['question'])} Gold: {escaped(gold) or 'none'}. Came: {escaped(came)}"
+
+
+def escaped(text: str) -> str:
+    """A text that cannot be taken for markdown or another line."""
+    return " ".join(text.split()).replace("`", "'").replace("[", "\\[").replace("<", "&lt;").replace("*", "\\*")
+
+
+# The report of an experiment: tables beside the paper's, figures, and what was lost where.
+
+_KNOWLEDGE = "knowledge."
+
+
+def breakdown(layout: str, cell: Cell) -> Breakdown:
+    """What the traces of a cell tell; a knowledge model is named with the model that played it."""
+    found = BREAKDOWNS[layout].of(cell.rows())
+    return {_played(group, cell.model): measures for group, measures in found.items()}
+
+
+def names(experiment: Experiment, cells: Sequence[Cell]) -> list[str]:
+    """What tells cells apart: the data set, and program and models where there are several."""
+    several_programs = len({cell.row.label for cell in cells}) > 1
+    several_models = len({cell.model.title for cell in cells}) > 1
+    return [
+        ", ".join(
+            [experiment.data[cell.data].title or cell.data]
+            + [cell.row.label] * several_programs
+            + [cell.model.title] * several_models
+        )
+        for cell in cells
+    ]
+
+
+def _played(group: str, model: ModelSpec) -> str:
+    """A role with its model: "knowledge.1 (extractive) + entities"."""
+    role, plus, more = group.partition(" + ")
+    if not role.startswith(_KNOWLEDGE):
+        return group
+    return f"{role} ({Roles(model.lm, model.roles).model(role)}){plus}{more}"
+
+
+# The table of where triplets mislead: each program with patterns against the search alone (`evals.prefilter`).
+
+EXAMPLES = 3
+_MISLED_HEADER = ("n", "helped", "same", "hurt", "patterns led to nodes", "of these none right")
+_LISTED = 3
+_RELATIONS = 5
+
+
+def _misled_pairs(cells: Sequence[Cell]) -> list[tuple[Cell, list[Prefiltered]]]:
+    """Every cell but the first, which is the search alone, against it; cells of one data set and choice of models."""
+    alone, *others = cells
+    return [(cell, prefiltered(alone.rows(), cell.rows(), cell.knowledge_base)) for cell in others]
+
+
+def _misled_figures(found: Sequence[Prefiltered]) -> list[str]:
+    """One row of the table, as `HEADER` has it."""
+    effects = [one.effect for one in found]
+    led = [one for one in found if one.left is not None]
+    shares = [_share(effects.count(effect), len(found)) for effect in ("helped", "same", "hurt")]
+    return [str(len(found)), *shares, _share(len(led), len(found)), _share(sum(one.misled for one in led), len(led))]
+
+
+def _misled_examples(found: Sequence[Prefiltered]) -> str:
+    """Which relations are at fault how often, and the first questions that they hurt; empty where none are."""
+    misled = [one for one in found if one.misled]
+    if not misled:
+        return ""
+    counts = relations_at_fault(misled).most_common(_RELATIONS)
+    lines = [f"At fault: {', '.join(f'{escaped(relation)} ({count})' for relation, count in counts)}.\n"]
+    hurt = [one for one in misled if one.effect == "hurt"]
+    lines += [_example(one) for one in (hurt or misled)[:EXAMPLES]]
+    return "\n".join(lines) + "\n"
+
+
+def _example(one: Prefiltered) -> str:
+    right = ", ".join(map(plain, one.right[:_LISTED])) + (" ..." if len(one.right) > _LISTED else "")
+    faults = " and ".join(f"`{text.replace('`', chr(39))}`" for text in one.at_fault)
+    places = f"{_written(one.alone)} by the search alone, {_written(one.place)} with the patterns"
+    found = f"At fault: {faults}; satisfying all: {one.left:,}."
+    return f"- `{one.id}` {escaped(one.question)} Right: {right}; {places}. {found}"
+
+
+def _written(place: int | None) -> str:
+    return "not found" if place is None else f"place {place}"
+
+
+def _share(count: int, total: int) -> str:
+    return f"{count / total:.1%}" if total else "-"
+
+
+# Tables of an experiment, as markdown and CSV.
+
+TITLES = {
+    "hits_at_1": "Hits@1",
+    "hit": "Hit",
+    "f1": "F1",
+    "exact_match": "EM",
+    "token_f1": "token F1",
+    "accuracy": "accurate",
+    "hallucination": "hallucinated",
+    "retrieval_recall": "retrieval recall",
+    "link_recall": "link recall",
+    "hits_at_1_grounded": "Hits@1 where grounded",
+    "hits_at_1_ungrounded": "Hits@1 where not",
+    "lenient_match": "lenient",
+    "hit_at_1_ranked": "Hit@1",
+    "hit_at_5": "Hit@5",
+    "recall_at_20": "Recall@20",
+    "mrr": "MRR",
+    "ece": "ECE",
+    "aurc": "AURC",
+    "seconds": "s",
+    "seconds_outside_lm": "s outside LM",
+}
+"""How a metric is headed, where not by its name."""
+
+_DIGITS = {"calls": 1, "tokens": 0, "n": 0, "seconds": 3}
+_KEYS = ("table", "label", "program", "options", "withheld", "model", "roles", "data")
+
+
+def title(metric: str) -> str:
+    """The heading of a metric."""
+    return TITLES.get(metric, metric.replace("_", " "))
+
+
+def data_title(name: str, spec: DataSpec) -> str:
+    """The heading of a data set."""
+    return spec.title or name
+
+
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in GitHub's markdown, the first column to the left and the others to the right."""
+    lines = [_line(header), _line(["---", *["---:"] * (len(header) - 1)]), *map(_line, rows)]
+    return "\n".join(lines) + "\n"
+
+
+def markdown(experiment: Experiment, table: TableSpec, cells: Sequence[Cell]) -> str:
+    """A table with what the paper published, as far as there are cells of it."""
+    own = [cell for cell in cells if cell.table == table.name]
+    parts = [f"## {table.title}\n"]
+    if not own:
+        parts.append("None of its cells was run.\n")
+    elif table.layout == "matrix":
+        parts.append(_matrix(experiment, table, own))
+    elif table.layout == "drop":
+        parts.append(_drops(experiment, table, own))
+    elif table.layout == "misled":
+        parts += _misled(experiment, table, own)
+    elif table.layout in BREAKDOWNS:
+        parts += _breakdowns(experiment, table.layout, own)
+    else:
+        parts += _blocks(experiment, table, own)
+    if table.note:
+        parts.append(f"{table.note.strip()}\n")
+    if table.published:
+        parts += [f"As published ({experiment.paper}):\n", _published(table.published)]
+    return "\n".join(parts)
+
+
+def to_csv(experiment: Experiment, cells: Sequence[Cell]) -> str:
+    """One line a cell, with every number of its summary."""
+    metrics = [name for name in Scores.__dataclass_fields__ if _is_number(name, cells)]
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([*_KEYS, *metrics])
+    for cell in cells:
+        options, roles = (json.dumps(plain(dict(v)), sort_keys=True) for v in (cell.row.options, cell.model.roles))
+        keys = [cell.table, cell.row.label, cell.row.program, options, cell.row.withheld, cell.model.lm, roles]
+        values = [getattr(cell.summary.scores, name) for name in metrics]
+        writer.writerow([*keys, cell.data, *("" if value is None else value for value in values)])
+    return out.getvalue()
+
+
+def number(value: float | None, metric: str) -> str:
+    """A figure as it stands in a table; what could not be told is a dash."""
+    return "-" if value is None else f"{value:,.{_DIGITS.get(metric, 3)}f}"
+
+
+def _blocks(experiment: Experiment, table: TableSpec, cells: Sequence[Cell]) -> list[str]:
+    """A table per data set and choice of models, a row per program.
+
+    Of one program alone a row per data set, or, where there are several, per choice of models.
+    """
+    alone, several_models = len(table.rows) == 1, len(table.models) > 1
+    groups: dict[str, list[tuple[str, Cell]]] = {}
+    for cell in cells:
+        data = data_title(cell.data, experiment.data[cell.data])
+        if alone and several_models:
+            place, name = f"{cell.row.label}, {data}", cell.model.title
+        elif alone:
+            place, name = f"{cell.row.label}, {cell.model.title}", data
+        else:
+            place, name = f"{data}, {cell.model.title}", cell.row.label
+        groups.setdefault(place, []).append((name, cell))
+    return [
+        markdown_table(
+            [place, "n", *map(title, table.metrics)],
+            [[name, str(cell.summary.scores.n), *_figures(cell, table.metrics)] for name, cell in group],
+        )
+        for place, group in groups.items()
+    ]
+
+
+def _figures(cell: Cell, metrics: Sequence[str]) -> list[str]:
+    return [number(getattr(cell.summary.scores, metric), metric) for metric in metrics]
+
+
+def _matrix(experiment: Experiment, table: TableSpec, cells: Sequence[Cell]) -> str:
+    """One table: a row per program and choice of models, a column per data set with its sample size."""
+    metric = table.metrics[0]
+    columns = [name for name in table.data if any(cell.data == name for cell in cells)]
+    models = list(dict.fromkeys(cell.model.lm for cell in cells))
+    by_place = {(cell.row.label, cell.model.lm, cell.data): cell for cell in cells}
+    rows = []
+    for lm in models:
+        for label in dict.fromkeys(cell.row.label for cell in cells if cell.model.lm == lm):
+            found = [by_place.get((label, lm, name)) for name in columns]
+            figures = ["-" if cell is None else _with_size(cell, metric) for cell in found]
+            rows.append([label, lm, *figures])
+    heads = [data_title(name, experiment.data[name]) for name in columns]
+    return markdown_table([f"{title(metric)} (n)", "model", *heads], rows)
+
+
+def _with_size(cell: Cell, metric: str) -> str:
+    scores = cell.summary.scores
+    return f"{number(getattr(scores, metric), metric)} ({scores.n})"
+
+
+def _drops(experiment: Experiment, table: TableSpec, cells: Sequence[Cell]) -> str:
+    """A row per program and choice of models, a column per variant: accuracy, and what it lost, item by item."""
+    columns = [name for name in table.data if any(cell.data == name for cell in cells)]
+    rows = []
+    for label, lm in dict.fromkeys((cell.row.label, cell.model.lm) for cell in cells):
+        own = {cell.data: _accurate(cell) for cell in cells if (cell.row.label, cell.model.lm) == (label, lm)}
+        first = own.get(table.data[0], {})
+        rows.append([label, lm, *(_drop(own.get(name, {}), first, name == table.data[0]) for name in columns)])
+    heads = [data_title(name, experiment.data[name]) for name in columns]
+    return markdown_table(["accurate (change, n)", "model", *heads], rows)
+
+
+def _accurate(cell: Cell) -> dict[str, bool]:
+    """By question id, whether the answer was right."""
+    return {row["id"]: row["crag"] == "accurate" for row in cell.rows() if row.get("crag") is not None}
+
+
+def _drop(own: Mapping[str, bool], first: Mapping[str, bool], is_first: bool) -> str:
+    if not own:
+        return "-"
+    share = sum(own.values()) / len(own)
+    both = [id for id in own if id in first]
+    if is_first or not both:
+        return f"{share:.3f} ({len(own)})"
+    return f"{share:.3f} ({sum(own[id] - first[id] for id in both) / len(both):+.3f}, {len(both)})"
+
+
+def _breakdowns(experiment: Experiment, layout: str, cells: Sequence[Cell]) -> list[str]:
+    """Of one measure a table with a column per cell; of several a table per cell with a column per measure."""
+    kind = BREAKDOWNS[layout]
+    sizes = [cell.summary.scores.n for cell in cells]
+    found = dict(zip(names(experiment, cells), (breakdown(layout, cell) for cell in cells), strict=True))
+    if len(kind.measures) == 1:
+        (measure,) = kind.measures
+        groups = max((list(groups) for groups in found.values()), key=len)
+        heads = [f"{name} ({size})" for name, size in zip(found, sizes, strict=True)]
+        # What one cell never came to, another may have.
+        shares = [{g: of[g][measure] if g in of else 0.0 if of else None for g in groups} for of in found.values()]
+        rows = [[group, *(number(share[group], measure) for share in shares)] for group in groups]
+        return [markdown_table([kind.groups, *heads], rows)]
+    return [
+        markdown_table(
+            [f"{name} ({size})", *map(title, kind.measures)],
+            [[group, *(number(of[measure], measure) for measure in kind.measures)] for group, of in groups.items()],
+        )
+        for (name, groups), size in zip(found.items(), sizes, strict=True)
+    ]
+
+
+def _misled(experiment: Experiment, table: TableSpec, cells: Sequence[Cell]) -> list[str]:
+    """A table per data set and choice of models: each row against the first; then what is at fault in the last."""
+    parts = []
+    for data, lm in dict.fromkeys((cell.data, cell.model.lm) for cell in cells):
+        group = [cell for cell in cells if (cell.data, cell.model.lm) == (data, lm)]
+        place = f"{data_title(data, experiment.data[data])}, {lm}"
+        if group[0].row != table.rows[0] or len(group) == 1:
+            parts.append(f"{place}: run {table.rows[0].label!r} and another row to compare them.\n")
+            continue
+        found = _misled_pairs(group)
+        head = [f"{place}, against {group[0].row.label}", *_MISLED_HEADER]
+        parts.append(markdown_table(head, [[cell.row.label, *_misled_figures(one)] for cell, one in found]))
+        cell, last = found[-1]
+        if shown := _misled_examples(last):
+            parts += [f"{cell.row.label}, {place}:\n", shown]
+    return parts
+
+
+def _published(rows: Sequence[Published]) -> str:
+    columns = list(dict.fromkeys(name for row in rows for name in row.values))
+    return markdown_table(
+        ["", *columns], [[row.label, *(str(row.values.get(c, "-")) for c in columns)] for row in rows]
+    )
+
+
+def _is_number(name: str, cells: Sequence[Cell]) -> bool:
+    return all(isinstance(getattr(cell.summary.scores, name), int | float | None) for cell in cells)
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+
+# Pictures of an experiment, as PNG.
+
+_INCHES = (7.0, 4.0)
+_DOTS_PER_INCH = 150
+_LIGHTER = 0.4
+
+
+def draw(experiment: Experiment, figure: FigureSpec, cells: Sequence[Cell], path: Path) -> bool:
+    """Draw a figure; False where none of its cells was run."""
+    own = [cell for cell in cells if cell.table == figure.table]
+    layout = next(table.layout for table in experiment.tables if table.name == figure.table)
+    if layout not in BREAKDOWNS:
+        own = [cell for cell in own if getattr(cell.summary.scores, figure.metric) is not None]
+    if not own:
+        return False
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    picture = Figure(figsize=_INCHES, layout="constrained")
+    FigureCanvasAgg(picture)
+    axes = picture.add_subplot()
+    if layout in BREAKDOWNS:
+        _groups(experiment, figure, layout, own, axes)
+    else:
+        (_lines if figure.kind == "lines" else _bars)(experiment, figure, own, axes)
+    axes.set_title(figure.title)
+    axes.set_ylabel(title(figure.metric) + (f"; above it {title(figure.above)}" if figure.above else ""))
+    axes.grid(axis="y", alpha=0.3)
+    if len(axes.get_legend_handles_labels()[1]) > 1:
+        axes.legend(frameon=False, fontsize="small")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    picture.savefig(path, dpi=_DOTS_PER_INCH, format="png", metadata={"Software": None})
+    return True
+
+
+def _series(cells: Sequence[Cell]) -> list[tuple[str, str]]:
+    """What is told apart by colour: the data set, and the models where there are several."""
+    return list(dict.fromkeys((cell.data, cell.model.title) for cell in cells))
+
+
+def _name(experiment: Experiment, data: str, models: str, cells: Sequence[Cell]) -> str:
+    name = data_title(data, experiment.data[data])
+    return name if len({cell.model.title for cell in cells}) == 1 else f"{name}, {models}"
+
+
+def _lines(experiment: Experiment, figure: FigureSpec, cells: Sequence[Cell], axes: Any) -> None:
+    for data, models in _series(cells):
+        points = sorted(
+            (cell.row.x, getattr(cell.summary.scores, figure.metric))
+            for cell in cells
+            if (cell.data, cell.model.title) == (data, models) and cell.row.x is not None
+        )
+        if points:
+            axes.plot(*zip(*points, strict=True), marker="o", label=_name(experiment, data, models, cells))
+    axes.set_xlabel(figure.x_label)
+
+
+def _bars(experiment: Experiment, figure: FigureSpec, cells: Sequence[Cell], axes: Any) -> None:
+    series = _series(cells)
+    labels = list(dict.fromkeys(cell.row.label for cell in cells))
+    width = 0.8 / len(series)
+    for number, (data, models) in enumerate(series):
+        own = {c.row.label: c.summary.scores for c in cells if (c.data, c.model.title) == (data, models)}
+        named = [label for label in labels if label in own]
+        places = [labels.index(label) + (number - (len(series) - 1) / 2) * width for label in named]
+        heights = [getattr(own[label], figure.metric) for label in named]
+        bars = axes.bar(places, heights, width, label=_name(experiment, data, models, cells))
+        if figure.above is not None:
+            more = [getattr(own[label], figure.above) or 0.0 for label in named]
+            colour = bars.patches[0].get_facecolor()
+            axes.bar(places, more, width, bottom=heights, color=colour, alpha=_LIGHTER)
+    if figure.above is not None:  # where nothing is stacked upon the highest bar, the picture must not end there
+        axes.use_sticky_edges = False
+        axes.set_ylim(bottom=0)
+    axes.set_xticks(range(len(labels)), labels, rotation=20, ha="right")
+    axes.set_xlabel(figure.x_label)
+
+
+def _groups(experiment: Experiment, figure: FigureSpec, layout: str, cells: Sequence[Cell], axes: Any) -> None:
+    """Bars by group of a breakdown, one of each cell."""
+    found = [breakdown(layout, cell) for cell in cells]
+    groups = list(dict.fromkeys(group for of in found for group in of))
+    width = 0.8 / len(cells)
+    for number, (name, of) in enumerate(zip(names(experiment, cells), found, strict=True)):
+        known = {group: share for group in groups if (share := of.get(group, {}).get(figure.metric)) is not None}
+        places = [groups.index(group) + (number - (len(cells) - 1) / 2) * width for group in known]
+        axes.bar(places, list(known.values()), width, label=name)
+    axes.set_xticks(range(len(groups)), groups, rotation=20, ha="right")
+    axes.set_xlabel(figure.x_label)
+
+
+# The report of an experiment: tables beside the paper's, figures, and what was lost where.
 
 
 def write_report(experiment: Experiment, cells: Sequence[Cell], out: Path, *, command: str = "") -> Path:
@@ -18,7 +483,7 @@ def write_report(experiment: Experiment, cells: Sequence[Cell], out: Path, *, co
 
     Args:
         experiment: what was run.
-        cells: what came of it; tables of which none was run say so.
+        cells: the results; a table without results says so.
         out: directory, made if it is not there.
         command: with which it was run, to be run again.
     """

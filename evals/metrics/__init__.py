@@ -7,26 +7,44 @@ what a program found and cited; `calibration` at its confidence; `significance` 
 What is not strict is called `lenient_...` and stands only beside the rest.
 """
 
-from triplecheck.evals.metrics.answers import GoldAnswer, Predicted, SetScores, hit, hits_at_1, matches, set_scores
-from triplecheck.evals.metrics.calibration import (
+from triplecheck.evals.metrics.answers import (
+    GoldAnswer,
+    Outcome,
+    Predicted,
+    SetScores,
+    crag_outcome,
+    exact_match,
+    hit,
+    hits_at_1,
+    lenient_match,
+    matches,
+    set_scores,
+    squad_normalize,
+    token_f1,
+    truthfulness,
+)
+from triplecheck.evals.metrics.retrieval import (
+    BANDS,
+    anchor_accuracy,
+    bands,
+    citation_precision,
+    hit_at_k,
+    link_recall,
+    recall_at_k,
+    reciprocal_rank,
+    retrieval_recall,
+)
+from triplecheck.evals.metrics.statistics import (
+    PairedDifference,
     RiskCoverage,
     area_under_risk_coverage,
-    expected_calibration_error,
-    risk_coverage,
-)
-from triplecheck.evals.metrics.citation import citation_precision
-from triplecheck.evals.metrics.crag import Outcome, crag_outcome, truthfulness
-from triplecheck.evals.metrics.popularity import BANDS, bands
-from triplecheck.evals.metrics.ranking import hit_at_k, recall_at_k, reciprocal_rank
-from triplecheck.evals.metrics.retrieval import anchor_accuracy, link_recall, retrieval_recall
-from triplecheck.evals.metrics.significance import (
-    PairedDifference,
     bootstrap_interval,
+    expected_calibration_error,
     mcnemar,
     paired_bootstrap,
     randomisation,
+    risk_coverage,
 )
-from triplecheck.evals.metrics.text import exact_match, lenient_match, squad_normalize, token_f1
 
 __all__ = [
     "BANDS",

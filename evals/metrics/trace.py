@@ -11,6 +11,7 @@ from typing import Any
 
 Breakdown = dict[str, dict[str, float | None]]
 Row = Mapping[str, Any]
+"""The result of one question, as one line of `rows.jsonl`; its fields are listed in `evals.rows`."""
 
 TURN = 1
 """The turn whose references are counted: as in the paper, the first that has some."""

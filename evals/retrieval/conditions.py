@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from triplecheck.kg import KnowledgeBase, Pattern, UserError, Variable
+from triplecheck.evals.questions import Question
+from triplecheck.kg import KnowledgeBase, Pattern, ReadError, UserError, Variable
 from triplecheck.kg.patterns import bind, match
 from triplecheck.kg.patterns.bind import Constants
 from triplecheck.kg.values import quantity
@@ -19,7 +23,7 @@ TARGET = "x"
 """The variable that stands for the answer."""
 
 Nodes = npt.NDArray[np.int64]
-Row = tuple[str, str, str]
+PatternText = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
@@ -37,8 +41,8 @@ class Condition:
         at_most: greatest value by relation, of a literal that is a number.
     """
 
-    patterns: tuple[Row, ...]
-    without: tuple[tuple[Row, ...], ...] = ()
+    patterns: tuple[PatternText, ...]
+    without: tuple[tuple[PatternText, ...], ...] = ()
     text: tuple[str, ...] = ()
     without_text: tuple[str, ...] = ()
     at_most: Mapping[str, float] = field(default_factory=dict, hash=False)
@@ -99,7 +103,7 @@ def answers(kb: KnowledgeBase, condition: Condition) -> Nodes:
     return nodes
 
 
-def solve(kb: KnowledgeBase, patterns: Sequence[Row], *, missing_is_empty: bool = False) -> Nodes:
+def solve(kb: KnowledgeBase, patterns: Sequence[PatternText], *, missing_is_empty: bool = False) -> Nodes:
     """What `?x` may stand for, so that all patterns hold; exact, also where they form cycles.
 
     Args:
@@ -127,13 +131,13 @@ def solve(kb: KnowledgeBase, patterns: Sequence[Row], *, missing_is_empty: bool 
     return np.asarray(nodes, np.int64)
 
 
-def _rows(rows: Any) -> tuple[Row, ...]:
+def _rows(rows: Any) -> tuple[PatternText, ...]:
     if any(len(row) != 3 for row in rows):
         raise UserError(f"a pattern is [head, relation, tail]; one of {rows!r} is not")
     return tuple((str(head), str(relation), str(tail)) for head, relation, tail in rows)
 
 
-def _pattern(row: Row) -> Pattern:
+def _pattern(row: PatternText) -> Pattern:
     return Pattern(_end(row[0]), row[1], _end(row[2]))
 
 
@@ -152,3 +156,90 @@ def _at_most(kb: KnowledgeBase, node: int, relation: str, limit: float) -> bool:
     literals = [kb.graph.literal(int(tail)) for tail in kb.graph.neighbors(node, number)]
     sizes = [size for literal in literals if literal is not None and (size := quantity(literal)) is not None]
     return bool(sizes) and all(size.size <= limit for size in sizes)
+
+
+# Questions written by hand, each with the condition that decides its answers on the given knowledge base.
+#
+# A line is an object of `id`, `question`, `condition` (see `Condition`) and, if you like, `kind` and `note`.
+# Answers are not stored: they depend on the release of the data, and are computed anew.
+
+DEBIAN = "debian"
+"""Name of the questions about Debian's packages that come with Triplecheck."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """A question, and what its answers satisfy."""
+
+    id: str
+    question: str
+    condition: Condition
+    kind: str | None = None
+    note: str = ""
+
+
+def bundled_path(name: str = DEBIAN) -> Path:
+    """The file of a set of questions that comes with Triplecheck."""
+    return Path(str(files("triplecheck.evals.retrieval") / "queries" / f"{name}.jsonl"))
+
+
+def read_written(path: Path | str) -> list[Written]:
+    """The questions of a JSON lines file.
+
+    Raises:
+        ReadError: the file or a line cannot be read; the message names the line.
+    """
+    path = Path(path)
+    found: dict[str, Written] = {}
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ReadError(path, None, str(error)) from error
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+            one = Written(
+                str(row["id"]),
+                str(row["question"]),
+                Condition.from_json(row["condition"]),
+                row.get("kind"),
+                str(row.get("note", "")),
+            )
+        except (ValueError, KeyError, TypeError, AttributeError, UserError) as error:
+            reason = f"has no {error}" if isinstance(error, KeyError) else str(error)
+            raise ReadError(path, number, reason) from error
+        if one.id in found:
+            raise ReadError(path, number, f"the id {one.id!r} stands twice")
+        found[one.id] = one
+    return list(found.values())
+
+
+def materialise(kb: KnowledgeBase, written: Iterable[Written]) -> tuple[list[Question], dict[str, str]]:
+    """The questions with their answers on a knowledge base.
+
+    Returns:
+        Those that have an answer there, and why each of the others has none, by id.
+    """
+    questions, without = [], {}
+    for one in written:
+        try:
+            nodes = answers(kb, one.condition)
+        except UserError as error:
+            without[one.id] = str(error)
+            continue
+        if not len(nodes):
+            without[one.id] = "no node satisfies its condition"
+            continue
+        questions.append(
+            Question(
+                id=one.id,
+                question=one.question,
+                answers=tuple(kb.graph.node_id(int(node)) for node in nodes),
+                answer_labels=tuple(kb.graph.labels(nodes)),
+                kind=one.kind,
+                gold={"gold": one.condition.to_json()},
+            )
+        )
+    return questions, without

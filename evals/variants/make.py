@@ -12,13 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from triplecheck.evals.asked import asked_topics
-from triplecheck.evals.bundled import bundled_questions
 from triplecheck.evals.configuration import digest, plain
 from triplecheck.evals.gold import linker_names, resolve_gold
-from triplecheck.evals.questions import Question, read_questions, sampled
+from triplecheck.evals.questions import Question, bundled_questions, read_questions, sampled
 from triplecheck.evals.variants.graph_edits import GRAPH_EDITORS, GraphEdit
-from triplecheck.evals.variants.rewriting import REWRITERS
+from triplecheck.evals.variants.rewriting import REWRITERS, asked_topics
 from triplecheck.kg import KnowledgeBase, UserError, build
 
 FOREIGN = "foreign"

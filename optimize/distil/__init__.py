@@ -4,7 +4,7 @@ made = distil(["traces"], "adapters", name="kerag")
 session(made.model)
 """
 
-from triplecheck.optimize.distil.options import DistilOptions
+from triplecheck.optimize.distil.data import DistilOptions
 from triplecheck.optimize.distil.run import Distilled, distil, distil_rows
 
 __all__ = ["DistilOptions", "Distilled", "distil", "distil_rows"]

@@ -7,15 +7,168 @@ import json
 import random
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from itertools import takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from triplecheck.kg import UserError
-from triplecheck.optimize.distil.options import DistilOptions
-from triplecheck.optimize.distil.tokens import Encoded, Encoder
+from triplecheck.lms.local import LocalConfig
+from triplecheck.lms.local.form import LISTS, NONE, Field, fields_of, shown
+from triplecheck.lms.local.guide import TokenizerVocabulary, dictated
+from triplecheck.lms.local.transformers_backend import prompt_tokens
+from triplecheck.lms.prompt import split_fields
 from triplecheck.optimize.traces import SOURCES, TraceRow, read_traces
-from triplecheck.optimize.traces.rows import Split
+from triplecheck.optimize.traces.records import Split
+
+# How a model is distilled.
+
+
+Schedule = Literal["cosine", "constant"]
+Precision = Literal["auto", "float32", "bfloat16"]
+
+
+@dataclass(frozen=True)
+class DistilOptions:
+    """Settings of a training run. All of them are part of the address of what it makes.
+
+    Raises:
+        UserError: one of them is out of its range.
+    """
+
+    rank: int = 16
+    """Rank of the adapter, which sits on every linear layer but the head."""
+    alpha: int = 32
+    """The adapter counts `alpha / rank` times."""
+    batch: int = 8
+    """Rows per step of the optimizer."""
+    learning_rate: float = 2e-4
+    """At its highest."""
+    schedule: Schedule = "cosine"
+    """How the learning rate goes on after the warm-up: down to 0, or not at all."""
+    warmup: float = 0.03
+    """Share of the steps in which the learning rate rises."""
+    epochs: int = 2
+    max_steps: int | None = None
+    """Steps after which training ends in any case."""
+    max_length: int = 2048
+    """Tokens of a row, prompt and reply together; longer rows are left out and counted."""
+    dev_share: float = 0.05
+    """Share of the questions held out where the rows come without a held-out part."""
+    dev_rows: int = 64
+    """Held-out rows that the loss is measured on, at most: measuring takes time from training."""
+    evaluations: int = 2
+    """How often in an epoch the held-out loss is measured."""
+    patience: int = 3
+    """Measurements without a better held-out loss after which training ends; the best weights are kept."""
+    precision: Precision = "auto"
+    """Of the base model's weights and of products; the adapter itself is trained in float32. `auto` takes
+    bfloat16 where the processor multiplies in it."""
+    empty_share: float = 0.2
+    """Rows of a step, as a share, that may reply that there is nothing to list; more of them are left out. A small
+    model wavers between many items and one `none`, which then is the likeliest reply wherever it was frequent."""
+    side_by_side: int = 8
+    """Rows of one step that follow each other in the data, so that the beginning of their prompts is read once."""
+    piece_length: int = 768
+    """Tokens behind such a beginning that are read at once, except for a longer row. It bounds the memory; and
+    what fits the caches of a processor is read faster."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        least = {
+            "rank": 1,
+            "alpha": 1,
+            "batch": 1,
+            "epochs": 1,
+            "max_length": 16,
+            "dev_rows": 0,
+            "evaluations": 1,
+            "patience": 1,
+            "side_by_side": 1,
+            "piece_length": 16,
+        }
+        for name, bound in least.items():
+            if getattr(self, name) < bound:
+                raise UserError(f"{name} is {getattr(self, name)}: give {bound} or more")
+        if self.max_steps is not None and self.max_steps < 1:
+            raise UserError(f"max_steps is {self.max_steps}: give 1 or more")
+        if not 0 < self.learning_rate < 1:
+            raise UserError(f"a learning rate of {self.learning_rate} is none: give a number between 0 and 1")
+        for name in ("warmup", "dev_share", "empty_share"):
+            if not 0 <= getattr(self, name) < 1:
+                raise UserError(f"{name} is {getattr(self, name)}: give a share from 0 to below 1")
+        for name, kind in (("schedule", Schedule), ("precision", Precision)):
+            if getattr(self, name) not in get_args(kind):
+                raise UserError(f"no {name} {getattr(self, name)!r}; there are: {', '.join(get_args(kind))}")
+
+    def to_json(self) -> dict[str, Any]:
+        """As they are written."""
+        return asdict(self)
+
+
+# From a chat to the tokens that are trained on: those that the embedded engine reads and writes, to the last one.
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """One row as tokens."""
+
+    ids: tuple[int, ...]
+    prompt: int
+    """How many of them are the prompt; the others are to be learnt."""
+    family: str
+    """Hash of the first message: rows of one family begin alike."""
+    empty: bool = False
+    """Whether every list of the reply says that there is nothing."""
+
+
+class Encoder:
+    """Turns chats into tokens.
+
+    Args:
+        tokenizer: of the base model.
+        config: how the engine will write: a reply that it could not write is not taught.
+    """
+
+    def __init__(self, tokenizer: Any, config: LocalConfig | None = None) -> None:
+        self._tokenizer = tokenizer
+        self._vocabulary = TokenizerVocabulary(tokenizer, tokenizer.eos_token_id)
+        self._config = config or LocalConfig()
+
+    def encode(self, messages: Sequence[Mapping[str, str]]) -> Encoded | None:
+        """The tokens of a chat whose last message is to be learnt.
+
+        Returns:
+            None where the reply is not one that the engine's guide lets a model write: a field is missing,
+            of another kind than asked for, or longer than it may be.
+        """
+        asked = [(message["role"], message["content"]) for message in messages[:-1]]
+        prompt = prompt_tokens(self._tokenizer, shown(asked))
+        fields = fields_of(asked)
+        values = split_fields(messages[-1]["content"], [field.name for field in fields])
+        reply = self._reply(fields, values) if fields else self._vocabulary.encode(messages[-1]["content"].strip())
+        if not reply:
+            return None
+        lists = [values[field.name] for field in fields if field.kind in LISTS]
+        family = hashlib.sha256(messages[0]["content"].encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        empty = bool(lists) and all(value.strip().casefold() == NONE for value in lists)
+        # A model that runs without a guide has to know where to end.
+        return Encoded((*prompt, *reply, self._tokenizer.eos_token_id), len(prompt), family, empty)
+
+    def _reply(self, fields: Sequence[Field], values: Mapping[str, str]) -> list[int] | None:
+        if len(values) < len(fields):
+            return None
+        config, wanted = self._config, [values[field.name] for field in fields]
+        return dictated(fields, wanted, self._vocabulary, config.max_new_tokens, config.longest_field)
+
+
+def shared_length(rows: Sequence[Encoded]) -> int:
+    """Tokens with which all these rows begin, less than the shortest prompt; 0 for a single row."""
+    if len(rows) < 2:
+        return 0
+    alike = takewhile(lambda tokens: len(set(tokens)) == 1, zip(*(row.ids for row in rows), strict=False))
+    return min(sum(1 for _ in alike), min(row.prompt for row in rows) - 1)
+
 
 TOO_LONG, NOT_IN_FORM = "too_long", "not_in_form"
 EMPTY, NOT_MEASURED = "empty", "not_measured"
@@ -97,7 +250,7 @@ def prepare(rows: Sequence[TraceRow], encoder: Encoder, options: DistilOptions) 
     """Leave out what cannot be taught, and hold some questions out.
 
     Raises:
-        UserError: a row is no chat that ends in a reply, or nothing is left to train on; the message counts why.
+        UserError: a row is not a chat that ends in a reply, or nothing is left to train on; the message counts why.
     """
     for number, row in enumerate(rows, start=1):
         _check(row, number)
@@ -141,9 +294,9 @@ def _check(row: TraceRow, number: int) -> None:
     roles = [message.get("role") for message in row.messages]
     texts = [message.get("content") for message in row.messages]
     if len(roles) < 2 or roles[-1] != "assistant" or roles[-2] != "user":
-        raise UserError(f"row {number} ({row.id}): is no chat that ends in a request and its reply, but {roles}")
+        raise UserError(f"row {number} ({row.id}): is not a chat that ends in a request and its reply, but {roles}")
     if not all(isinstance(text, str) for text in texts) or not str(texts[-1]).strip():
-        raise UserError(f"row {number} ({row.id}): a message is no text, or the reply is empty")
+        raise UserError(f"row {number} ({row.id}): a message is not text, or the reply is empty")
 
 
 def _distinct(rows: Sequence[TraceRow], left_out: Counter[str]) -> list[TraceRow]:

@@ -19,8 +19,7 @@ from triplecheck.kg.progress import ProgressCallback
 from triplecheck.lms.local import LocalEngine
 from triplecheck.lms.local.weights import plain_name
 from triplecheck.lms.metering import MeteredLM
-from triplecheck.optimize.distil.data import chat_row
-from triplecheck.optimize.distil.options import DistilOptions
+from triplecheck.optimize.distil.data import DistilOptions, chat_row
 from triplecheck.optimize.distil.run import distil_rows
 
 
@@ -41,7 +40,7 @@ class LocalProvider(Provider):  # type: ignore[misc]
         engine: that runs the model, and will run what comes of it.
         out: directory of distilled models.
         device: see `distil`.
-        progress: told how far it is.
+        progress: called with the progress.
     """
 
     def __init__(

@@ -2,35 +2,105 @@
 
 from __future__ import annotations
 
-import fcntl
+import hashlib
 import importlib.util
 import json
+import secrets
 import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from triplecheck.kg import UnavailableError, UserError
+from triplecheck.evals.run_directory import locked
+from triplecheck.kg import ReadError, UnavailableError, UserError
 from triplecheck.kg._atomic import replaced_directory, write_text
 from triplecheck.kg.progress import ProgressCallback, no_progress
-from triplecheck.lms.local.weights import PREFIX, SMOLLM2, Weights
-from triplecheck.optimize.distil.address import (
-    FORMAT,
-    MANIFEST,
-    VERSION,
-    address,
-    base_weights,
-    check_name,
-    lasting_name,
-    point,
-    read_manifest,
-    versions,
-)
-from triplecheck.optimize.distil.data import TrainingData, prepare, read_rows
-from triplecheck.optimize.distil.options import DistilOptions
+from triplecheck.lms.local.weights import PREFIX, SMOLLM2, Weights, find_weights
+from triplecheck.optimize.distil.data import DistilOptions, TrainingData, prepare, read_rows
 from triplecheck.optimize.traces import TraceRow
+
+# Where a distilled model lies: a directory named by a hash of all that it was made from.
+
+
+FORMAT, VERSION = "triplecheck-distilled", 3
+MANIFEST = "manifest.json"
+LIBRARIES = ("torch", "transformers", "peft", "trl")
+
+
+def versions() -> dict[str, str]:
+    """Of the libraries that the weights depend on."""
+    return {name: version(name).partition("+")[0] for name in LIBRARIES}
+
+
+def address(configuration: Mapping[str, Any]) -> str:
+    """The name of the directory for what is made in this way."""
+    text = json.dumps({"format": FORMAT, "version": VERSION, **configuration}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def base_weights(base: str) -> Weights:
+    """The weights of a model to distil, named by its model string or its directory.
+
+    Raises:
+        ModelUnavailableError: there is no such model.
+        UserError: it is an adapter.
+    """
+    name = base if base.startswith(PREFIX) else f"{PREFIX}{base}"
+    weights = find_weights(name)
+    if weights.adapter is not None:
+        raise UserError(f"{base}: is an adapter; train on the model below it, {weights.directory}, with all the data")
+    return weights
+
+
+def lasting_name(weights: Weights) -> str:
+    """How an adapter names its base: by its model string, or where that is a directory by its whole path."""
+    return weights.name if weights.name == SMOLLM2 else str(weights.directory.resolve())
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """What the manifest of a distilled model says.
+
+    Raises:
+        ReadError: there is none, or it is damaged.
+    """
+    path = folder / MANIFEST
+    try:
+        manifest = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise ReadError(path, None, "no such file; `triplecheck distill` writes it") from None
+    except (OSError, ValueError) as error:
+        raise ReadError(path, None, f"is damaged ({error}); remove {folder} and distil again") from error
+    if not isinstance(manifest, dict) or (manifest.get("format"), manifest.get("version")) != (FORMAT, VERSION):
+        raise ReadError(path, None, f"is not of {FORMAT}, version {VERSION}; distil again")
+    return manifest
+
+
+def point(out: Path, name: str, target: str) -> Path:
+    """Let a name in a directory stand for a distilled model in it; a name that is there points elsewhere then.
+
+    Raises:
+        UserError: the name is none, or is taken by something that is no pointer.
+    """
+    check_name(out, name)
+    pointer, draft = out / name, out / f".{name}.{secrets.token_hex(4)}"
+    draft.symlink_to(target)
+    draft.replace(pointer)
+    return pointer
+
+
+def check_name(out: Path, name: str) -> None:
+    """See `point`.
+
+    Raises:
+        UserError: the name is none, or is taken by something that is no pointer.
+    """
+    if not name or name.startswith(".") or "/" in name or "@" in name:
+        raise UserError(f"{name!r} is not a valid model name: use one word without / and @")
+    if (out / name).exists() and not (out / name).is_symlink():
+        raise UserError(f"{out / name}: exists and is not a model name; choose another")
+
 
 _NEEDED = {"torch": "torch", "transformers": "transformers", "peft": "peft", "trl": "trl", "accelerate": "accelerate"}
 
@@ -73,7 +143,7 @@ def distil(
         steps: names of signatures to train on; none for all.
         name: that stands for the model in `out` from now on, besides its hash.
         device: `cpu`, `cuda` ...; `auto` takes a GPU where there is one.
-        progress: told how far it is.
+        progress: called with the progress.
 
     Raises:
         UserError: nothing to train on, a bad argument, or another process trains the same.
@@ -113,7 +183,8 @@ def distil_rows(
     # Where a base lies makes no other model of it.
     path = out / address({**made_from, "base": weights.fingerprint, "data": data.sha256})
     if not (path / MANIFEST).is_file():
-        with _work_directory(out / f".{path.name}.work") as work:
+        work = out / f".{path.name}.work"
+        with locked(work, "another process is training this model"):
             _train(path, work, weights, data, options, made_from, device, tell)
     if name is not None:
         point(out, name, path.name)
@@ -135,7 +206,7 @@ def check_libraries() -> None:
 
 def _prepared(rows: Sequence[TraceRow], weights: Weights, options: DistilOptions) -> TrainingData:
     from triplecheck.lms.local.transformers_backend import load_tokenizer
-    from triplecheck.optimize.distil.tokens import Encoder
+    from triplecheck.optimize.distil.data import Encoder
 
     return prepare(rows, Encoder(load_tokenizer(weights)), options)
 
@@ -150,8 +221,7 @@ def _train(
     device: str,
     tell: ProgressCallback,
 ) -> None:
-    from triplecheck.optimize.distil.adapter import WEIGHTS, write_adapter
-    from triplecheck.optimize.distil.training import train
+    from triplecheck.optimize.distil.training import WEIGHTS, train, write_adapter
 
     tell("loading the model", 0, None)
     model, course = train(weights, data, options, work, device, tell)
@@ -179,15 +249,3 @@ def _hash(path: Path) -> str:
     import hashlib
 
     return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-@contextmanager
-def _work_directory(work: Path) -> Iterator[Path]:
-    """The directory of a training under way, held by one process at a time."""
-    work.mkdir(parents=True, exist_ok=True)
-    with (work / ".lock").open("ab") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UserError(f"{work}: another process trains this very model; wait for it") from None
-        yield work

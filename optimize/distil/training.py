@@ -5,26 +5,285 @@ from __future__ import annotations
 import json
 import math
 import shutil
+import time
 import warnings
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 from datasets import Dataset
 from peft.helpers import disable_input_dtype_casting
-from transformers import EarlyStoppingCallback, PrinterCallback, set_seed
-from trl import SFTConfig
+from torch.nn.functional import cross_entropy
+from transformers import DynamicCache, EarlyStoppingCallback, PrinterCallback, TrainerCallback, set_seed
+from transformers.trainer_utils import EvalLoopOutput
+from trl import SFTConfig, SFTTrainer
 
 from triplecheck.kg import UserError
+from triplecheck.kg._atomic import write_text
 from triplecheck.kg.progress import ProgressCallback
 from triplecheck.lms.local.transformers_backend import load_model, load_tokenizer
 from triplecheck.lms.local.weights import Weights
-from triplecheck.optimize.distil.adapter import linear_layers, lora_config
-from triplecheck.optimize.distil.data import TrainingData, TrainingRow
-from triplecheck.optimize.distil.options import DistilOptions
-from triplecheck.optimize.distil.packs import EpochOrder
-from triplecheck.optimize.distil.trainer import PackCollator, PackTrainer
-from triplecheck.optimize.distil.watching import Watch
+from triplecheck.optimize.distil.data import DistilOptions, Encoded, TrainingData, TrainingRow
+from triplecheck.optimize.distil.prefix_packing import EpochOrder, Pack, packs
+
+# The adapter as files: weights in float16 and what PEFT needs to know of them.
+
+WEIGHTS, CONFIG = "adapter_model.safetensors", "adapter_config.json"
+
+
+def lora_config(rank: int, alpha: int, modules: list[str]) -> Any:
+    """PEFT's description of an adapter on the linear layers of these names."""
+    from peft import LoraConfig
+
+    return LoraConfig(r=rank, lora_alpha=alpha, lora_dropout=0.0, target_modules=modules, task_type="CAUSAL_LM")
+
+
+def linear_layers(model: Any) -> list[str]:
+    """Names of the linear layers of a model but its head, the last part of each, sorted."""
+    from torch.nn import Linear
+
+    head = model.get_output_embeddings()
+    return sorted(
+        {name.rpartition(".")[2] for name, part in model.named_modules() if type(part) is Linear and part is not head}
+    )
+
+
+def write_adapter(model: Any, base: str, folder: Path) -> int:
+    """Write the adapter of a PEFT model, the same bytes for the same weights.
+
+    Args:
+        model: with one adapter, `default`.
+        base: the model that it adapts, as it is to be found again.
+        folder: that is there.
+
+    Returns:
+        How many parameters it has.
+    """
+    import torch
+    from peft import get_peft_model_state_dict
+    from safetensors.torch import save_file
+
+    state = get_peft_model_state_dict(model, save_embedding_layers=False)
+    tensors = {name: state[name].detach().to("cpu", torch.float16).contiguous() for name in sorted(state)}
+    save_file(tensors, folder / WEIGHTS, metadata={"format": "pt"})
+    config = model.peft_config["default"].to_dict() | {"base_model_name_or_path": base, "inference_mode": True}
+    text = json.dumps(config, indent=1, sort_keys=True, default=_plain)
+    (folder / CONFIG).write_text(text + "\n", "utf-8")
+    return sum(tensor.numel() for tensor in tensors.values())
+
+
+def _plain(value: Any) -> Any:
+    return sorted(value) if isinstance(value, set | frozenset) else str(value)
+
+
+# What long work is told by, and times for people.
+
+
+def minutes(seconds: float) -> str:
+    """A time in the words that one would use for it."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+# A callback: progress, elapsed time, and when to save a checkpoint.
+
+SAVE_EVERY = 300.0
+"""Seconds after which a checkpoint is written, besides those after each measurement."""
+_FILE = "spent.json"
+
+
+class Watch(TrainerCallback):  # type: ignore[misc]
+    """Counts seconds and tokens over all runs of a resumed training, reports progress, and saves.
+
+    Args:
+        trainer: that counts the tokens.
+        tell: told (what, steps done, steps in all).
+        checkpoint: that the run goes on from.
+    """
+
+    def __init__(self, trainer: Any, tell: ProgressCallback | None, checkpoint: Path | None) -> None:
+        self.seconds, self.tokens = _spent(checkpoint)
+        self._trainer, self._tell = trainer, tell
+        self._before = (self.seconds, self.tokens)
+        self._losses: dict[str, float] = {}
+        self._begun = self._saved = time.monotonic()
+        self._first = 0
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Start the clock."""
+        self._begun = self._saved = time.monotonic()
+        self._first = state.global_step
+        self._say(state)
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Count, tell, and ask for a checkpoint where it is time."""
+        self.seconds = self._before[0] + time.monotonic() - self._begun
+        self.tokens = self._before[1] + self._trainer.tokens_read
+        if time.monotonic() - self._saved > SAVE_EVERY:
+            control.should_save = True
+        self._say(state)
+
+    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Note when the last checkpoint was written, and in it what it took."""
+        self._saved = time.monotonic()
+        checkpoint = Path(args.output_dir) / f"checkpoint-{state.global_step}"
+        write_text(checkpoint / _FILE, json.dumps({"seconds": self.seconds, "tokens": self.tokens}))
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+        """Note the last losses."""
+        names = {"loss": "loss", "eval_loss": "held out"}
+        self._losses |= {names[name]: value for name, value in (logs or {}).items() if name in names}
+        self._say(state)
+
+    def _say(self, state: Any) -> None:
+        if self._tell is None:
+            return
+        parts = [f"{name} {value:.3f}" for name, value in self._losses.items()]
+        done, here = state.global_step - self._first, time.monotonic() - self._begun
+        if done:
+            parts.append(f"{self._trainer.tokens_read / here:.0f} tokens/s")
+            parts.append(f"{minutes(here / done * (state.max_steps - state.global_step))} left")
+        self._tell(f"training: {', '.join(parts)}" if parts else "training", state.global_step, state.max_steps)
+
+
+def _spent(checkpoint: Path | None) -> tuple[float, int]:
+    """Seconds and tokens up to a checkpoint; none where the process was killed before it had noted them."""
+    if checkpoint is None or not (checkpoint / _FILE).is_file():
+        return 0.0, 0
+    noted = json.loads((checkpoint / _FILE).read_text("utf-8"))
+    return float(noted["seconds"]), int(noted["tokens"])
+
+
+# TRL's supervised trainer, reading packs instead of padded batches.
+#
+# What it changes costs nothing and spares most of the work: the head, with its 49,000 outputs, is only computed
+# where a token is to be learnt (TRL does so on GPUs alone), and the beginning that rows share is read once.
+# Imported only to train: it loads torch and TRL.
+
+
+class PackCollator:
+    """From the rows of a step to packs, with how much of them is learnt and read."""
+
+    def __init__(self, rows: Sequence[Encoded], longest: int) -> None:
+        self._rows, self._longest = rows, longest
+
+    def __call__(self, batch: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """Lay out the rows that these entries point to."""
+        laid_out = packs([self._rows[entry["row"]] for entry in batch], self._longest)
+        return {
+            "packs": laid_out,
+            "learnt": sum(one.learnt for one in laid_out),
+            "read": sum(one.read for one in laid_out),
+        }
+
+
+class PackTrainer(SFTTrainer):  # type: ignore[misc]
+    """Trains on packs.
+
+    Args:
+        order: of the rows.
+        steps: which step a family is of.
+        dtype: that products are computed in.
+        **given: of `trl.SFTTrainer`.
+    """
+
+    def __init__(self, *, order: EpochOrder, steps: Mapping[str, str], dtype: torch.dtype, **given: Any) -> None:
+        self._order, self._steps, self._dtype = order, steps, dtype
+        self.tokens_read = 0
+        super().__init__(**given)
+
+    def training_step(self, model: Any, inputs: dict[str, Any], num_items_in_batch: Any = None) -> Any:
+        """One step of all packs of a batch: the mean over all tokens that are to be learnt."""
+        model.train()
+        total = torch.zeros((), device=self.args.device)
+        for one in inputs["packs"]:
+            for losses, _, _ in token_losses(model, one, self._dtype):
+                loss = losses.sum() / inputs["learnt"]
+                self.accelerator.backward(loss)
+                total += loss.detach()
+        self.tokens_read += inputs["read"]
+        return total
+
+    def evaluation_loop(self, dataloader: Any, description: str, *_: Any, **given: Any) -> EvalLoopOutput:
+        """The mean loss of a token, and the share of rows whose every token is the likeliest: in all, and by step."""
+        prefix = given.get("metric_key_prefix", "eval")
+        self.model.eval()
+        loss, learnt = 0.0, 0
+        rows: Counter[str] = Counter()
+        exact: Counter[str] = Counter()
+        with torch.inference_mode():
+            for batch in dataloader:
+                for one in batch["packs"]:
+                    for losses, right, row in token_losses(self.model, one, self._dtype):
+                        loss += float(losses.sum())
+                        step, count = self._steps[one.family], len(row.unique())
+                        rows[step] += count
+                        exact[step] += count - len(row[~right].unique())
+                learnt += batch["learnt"]
+        metrics = {
+            f"{prefix}_loss": loss / learnt,
+            f"{prefix}_exact": exact.total() / rows.total(),
+            f"{prefix}_exact_by_step": {step: exact[step] / count for step, count in rows.items()},
+        }
+        return EvalLoopOutput(predictions=None, label_ids=None, metrics=metrics, num_samples=rows.total())
+
+    def create_model_card(self, *_: Any, **__: Any) -> None:
+        """None beside checkpoints."""
+
+    def _get_train_sampler(self, train_dataset: Any = None) -> Any:
+        return self._order
+
+    def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
+        # As it is, it would look for the base model on the network, and pickle its arguments.
+        self.model.save_pretrained(str(Path(output_dir or self.args.output_dir)), save_embedding_layers=False)
+
+
+def token_losses(model: Any, one: Pack, dtype: torch.dtype) -> Iterator[tuple[Any, Any, Any]]:
+    """Of each token that is to be learnt, piece by piece: its loss, whether it is the likeliest, and its row.
+
+    To learn, go backward from the losses of each piece before the next; after the last one, the gradients go
+    on from what the rests made of the beginning. So no more than a piece is kept at a time.
+
+    Args:
+        model: of transformers, with or without an adapter.
+        one: the rows.
+        dtype: that products are computed in.
+    """
+    decoder, head = model.get_decoder(), model.get_output_embeddings()
+    place = model.device
+    products = partial(torch.autocast, place.type, dtype, enabled=dtype != torch.float32)
+    beginning: list[Any] = []
+    if one.shared:
+        with products():
+            read = decoder(input_ids=torch.tensor([one.shared], device=place), use_cache=True).past_key_values
+        beginning = [part for layer in read.layers for part in (layer.keys, layer.values)]
+    learns = torch.is_grad_enabled()
+    given = [part.detach().requires_grad_(learns) for part in beginning]
+    for piece in one.pieces:
+        targets = torch.tensor(piece.targets, device=place)
+        learnt = targets >= 0
+        before = DynamicCache()
+        repeated = [part.expand(len(targets), -1, -1, -1) for part in given]
+        for layer, (keys, values) in enumerate(zip(repeated[::2], repeated[1::2], strict=True)):
+            before.update(keys, values, layer)
+        with products():
+            rests = torch.tensor(piece.rests, device=place)
+            read = decoder(input_ids=rests, past_key_values=before, use_cache=True)
+            logits = head(read.last_hidden_state[learnt])
+        wanted = targets[learnt]
+        losses = cross_entropy(logits.float(), wanted, reduction="none")
+        yield losses, logits.argmax(-1) == wanted, learnt.nonzero()[:, 0]
+    if learns and beginning:
+        torch.autograd.backward(beginning, [part.grad for part in given])
+
+
+# One training run: a base model, data and options in, a model with its adapter out. Imported only to train.
 
 _LOGGED = 50  # points of the training loss, about
 
@@ -168,7 +427,7 @@ def _device(name: str) -> torch.device:
     if place.type not in ("cpu", "cuda"):
         raise UserError(f"cannot train on {name!r}; give cpu, cuda, or auto")
     if place.type == "cuda" and not torch.cuda.is_available():
-        raise UserError(f"there is no {name} here; give cpu, or auto")
+        raise UserError(f"no {name} on this machine; use cpu or auto")
     return place
 
 

@@ -1,6 +1,6 @@
 """Fitting a program on questions with known answers: its options on one half, when to abstain on the other.
 
-plan = Plan(Know3RAG, Sources.of(kb), read_questions("dev.jsonl"), Roles("openai/gpt-4o-mini"))
+plan = FitPlan(Know3RAG, Sources.of(kb), read_questions("dev.jsonl"), Roles("openai/gpt-4o-mini"))
 fitted = fit_program(plan, "runs/fit", knowledge_base=kb)
 print(fitted.sentence, fitted.bundle)
 """
@@ -8,46 +8,62 @@ print(fitted.sentence, fitted.bundle)
 from __future__ import annotations
 
 import hashlib
+import io
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from triplecheck.evals.progress import Progress
+import numpy as np
+
+from triplecheck.evals.configuration import plain
+from triplecheck.evals.metrics import area_under_risk_coverage, expected_calibration_error
 from triplecheck.evals.questions import Question
+from triplecheck.evals.trackers import Progress
 from triplecheck.kg import KnowledgeBase, UserError
+from triplecheck.kg._atomic import write_bytes, write_text
 from triplecheck.lms import Budget, Roles, Usage, session
 from triplecheck.optimize.bundle import Bundle, save_bundle
-from triplecheck.optimize.fit.asking import Asking
-from triplecheck.optimize.fit.observed import Observed, observe, sample
-from triplecheck.optimize.fit.picture import draw
-from triplecheck.optimize.fit.promise import Choice, Point, Promise, check_promise, choose_threshold, point_at
-from triplecheck.optimize.fit.report import notes, plain_report, sentence, write_report
-from triplecheck.optimize.fit.search import Search, Searched
-from triplecheck.optimize.fit.space import Option, nested
-from triplecheck.optimize.optimizers.voting import Voting
-from triplecheck.optimize.pareto import Objective
-from triplecheck.programs import Program, Sources
+from triplecheck.optimize.candidates import Objective
+from triplecheck.optimize.fit.risk_control import (
+    Choice,
+    Point,
+    Promise,
+    check_promise,
+    choose_threshold,
+    fewest_needed,
+    point_at,
+)
+from triplecheck.optimize.fit.search import Asking, Observed, Option, Search, Searched, label, nested, observe, sample
+from triplecheck.optimize.optimizers.modules import Voting
+from triplecheck.programs import Know3RAG, Program, Sources
 from triplecheck.programs.options import make_program
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from triplecheck.optimize.fit.search import Observed
+
 
 CALIBRATION = "calibration"
 """Names the half that the threshold is chosen on."""
 
 
 @dataclass(frozen=True)
-class Plan:
+class FitPlan:
     """What to fit, and to what.
 
     Attributes:
         kind: the program.
         sources: the graph and how to find things in it.
         questions: dev questions; those whose answers are published are taken.
-        roles: who plays.
+        roles: the models of the roles.
         options: arguments of the program that are not fitted, and where the others start.
         compiled: a bundle of the program, to be fitted as it was compiled.
         space: options to be fitted, with the values to be tried; none: the threshold alone.
         objective: how to choose among candidates.
-        promise: see `optimize.fit.promise`.
+        promise: see `optimize.fit.risk_control`.
         alpha: share of wrong ones that it allows.
         delta: probability with which `answered` may fail.
         workers: questions under way at once.
@@ -85,9 +101,9 @@ class Plan:
 
 @dataclass(frozen=True)
 class Fitted:
-    """What came of it."""
+    """The result of a fit."""
 
-    plan: Plan
+    plan: FitPlan
     searched: Searched
     choice: Choice
     calibration: tuple[Observed, ...]
@@ -114,7 +130,7 @@ class Fitted:
 
 
 def fit_program(
-    plan: Plan,
+    plan: FitPlan,
     out: Path | str,
     *,
     knowledge_base: KnowledgeBase | None = None,
@@ -122,13 +138,13 @@ def fit_program(
 ) -> Fitted:
     """Fit a program, and write `fit.json`, `calibration.png` and a bundle.
 
-    Killed, or stopped by its budget, it is taken up again by the same call: nothing is asked twice.
+    If killed, or stopped by its budget, the same call resumes it: nothing is asked twice.
 
     Args:
         plan: what to do.
         out: directory of the run.
         knowledge_base: where the program's graph is from one.
-        progress: told the half that is being asked, and how far it is.
+        progress: called with the current part and its progress.
 
     Raises:
         UserError: too few questions, an option that does not exist, answers without any confidence, or a
@@ -188,3 +204,237 @@ def halves(questions: Sequence[Question]) -> tuple[tuple[Question, ...], tuple[Q
 
 def _fits(id: str) -> bool:
     return hashlib.sha256(f"fit\0{id}".encode("utf-8", "surrogatepass")).digest()[0] < 128
+
+
+# What a fit says for itself: in words, and as `fit.json`.
+
+FORMAT, VERSION = "triplecheck-fit", 1
+_BINS = 8
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Answers of about the same confidence.
+
+    Attributes:
+        confidence: their mean.
+        right: share of right ones.
+        answers: how many.
+    """
+
+    confidence: float
+    right: float
+    answers: int
+
+
+def reliability(observed: Sequence[Observed], bins: int = _BINS) -> list[Bin]:
+    """Confidence and accuracy, in bins of about the same number of answers; equal confidences share one."""
+    answers = [(one.confidence, one.right) for one in observed if one.answered and one.confidence is not None]
+    if not answers:
+        return []
+    sure, right = (np.array(column, np.float64) for column in zip(*answers, strict=True))
+    bin_of = np.searchsorted(np.sort(sure), sure) * bins // len(sure)
+    groups = [bin_of == number for number in np.unique(bin_of)]
+    return [Bin(float(sure[group].mean()), float(right[group].mean()), int(group.sum())) for group in groups]
+
+
+def sentence(fitted: Fitted) -> str:
+    """What is promised, or that it cannot be, and what can be said instead."""
+    plan, choice = fitted.plan, fitted.choice
+    point = choice.point
+    share, alpha, sure = _percent(1 - plan.alpha), _percent(plan.alpha), _percent(1 - plan.delta)
+    drawn = f"the draw of the {point.asked} calibration questions, for questions drawn like them"
+    if plan.promise == "answered":
+        promise = f"Of the questions that it answers, it answers at least {share} correctly"
+        how = f"with a probability of at least {sure} over {drawn} (Learn then Test, arXiv 2110.01052)"
+        best = (
+            f"answering from a confidence of {point.threshold:.3g} on, it is right in at least "
+            f"{_percent(1 - point.most_wrong)} of its answers"
+        )
+    else:
+        promise = f"Of all questions that it is asked, it answers at most {alpha} wrongly"
+        how = f"on average over {drawn} (Conformal Risk Control, arXiv 2208.02814)"
+        best = (
+            f"answering from a confidence of {point.threshold:.3g} on, it answers at most "
+            f"{_percent((point.wrong + 1) / (point.asked + 1))} of all questions wrongly"
+        )
+    if choice.kept:
+        return f"{promise}, {how}. It answers {_counts(point)}."
+    return (
+        f'No threshold keeps this promise: "{promise}", {how}. So the bundle abstains from every question. '
+        f"The best that can be promised in this way: {best} ({_counts(point)}). Promise less with a larger alpha, or "
+        "give more questions."
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g}%"
+
+
+def _counts(point: Point) -> str:
+    correct = "" if point.right is None else f", {point.answered - point.wrong} of them ({point.right:.0%}) correctly"
+    return f"{point.answered} of these {point.asked} questions ({point.coverage:.0%}){correct}"
+
+
+def notes(fitted: Fitted) -> list[str]:
+    """What limits a fit."""
+    plan, observed = fitted.plan, (*fitted.searched.chosen.observed, *fitted.calibration)
+    answers = [one for one in observed if one.answered]
+    known = {one.confidence for one in answers} - {None}
+    found = []
+    if len(known) == 1:
+        found.append("all answers have the same confidence: a threshold can only let all of them pass, or none")
+    unknown = sum(one.confidence is None for one in answers)
+    if unknown:
+        found.append(
+            f"{unknown} of {len(answers)} answers cite nothing and have no confidence: no threshold gives them"
+        )
+    failed = sum(one.failed for one in observed)
+    if failed:
+        found.append(f"{failed} of {len(observed)} questions ended in an error and count as unanswered")
+    needed = fewest_needed(plan.promise, plan.alpha, plan.delta)
+    if len(fitted.calibration) < needed:
+        found.append(f"{len(fitted.calibration)} calibration questions cannot promise this; it takes {needed} or more")
+    program = plan.make({})
+    if isinstance(program, Know3RAG) and not program.supervisor.scores:
+        found.append("the knowledge base has no embeddings, so that theta_0 decides nothing")
+    if fitted.searched.left_out:
+        found.append(f"the budget left out {len(fitted.searched.left_out)} settings: see not_evaluated")
+    return found
+
+
+def plain_report(fitted: Fitted) -> dict[str, Any]:
+    """Plain data: what `fit.json` says."""
+    plan, choice, searched = fitted.plan, fitted.choice, fitted.searched
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "program": plan.kind.name,
+        "models": plan.roles.to_json(),
+        "promise": {
+            "of": plan.promise,
+            "alpha": plan.alpha,
+            "delta": plan.delta if plan.promise == "answered" else None,
+            "kept": choice.kept,
+            "sentence": sentence(fitted),
+        },
+        "options": plain(dict(searched.chosen.setting)),
+        "abstain_below": choice.abstain_below,
+        "calibration": _point(choice.point) | _quality(fitted.calibration),
+        "notes": notes(fitted),
+        "objective": plan.objective,
+        "candidates": [
+            {
+                "setting": plain(dict(one.setting)),
+                "questions": one.scored.scored,
+                "right": round(one.scored.score, 6),
+                "calls": round(one.scored.calls, 3),
+                "replayed": one.replayed,
+                "chosen": one is searched.chosen,
+            }
+            for one in searched.tried
+        ],
+        "not_evaluated": dict(searched.left_out),
+        "tested": [_point(point) for point in choice.tested],
+        "curve": [_point(point) for point in fitted.curve],
+        "reliability": [plain(one) for one in reliability(fitted.calibration)],
+        "usage": fitted.usage.to_json(),
+        "bundle": str(fitted.bundle),
+        "picture": str(fitted.picture),
+    }
+
+
+def write_report(report: dict[str, Any], path: Path) -> None:
+    """Write `fit.json`, whole or not at all."""
+    write_text(path, json.dumps(report, indent=1, ensure_ascii=False) + "\n")
+
+
+def chosen_options(fitted: Fitted) -> str:
+    """The chosen options in one line."""
+    return label(fitted.searched.chosen.setting)
+
+
+def _point(point: Point) -> dict[str, Any]:
+    right = None if point.right is None else round(point.right, 6)
+    return {
+        "threshold": point.threshold,
+        "asked": point.asked,
+        "answered": point.answered,
+        "wrong": point.wrong,
+        "coverage": round(point.coverage, 6),
+        "right": right,
+        "most_wrong": round(point.most_wrong, 6),
+    }
+
+
+def _quality(observed: Sequence[Observed]) -> dict[str, float | None]:
+    """How well confidences tell right answers from wrong ones (`evals.metrics.statistics`)."""
+    answers = [(one.confidence, one.right) for one in observed if one.answered and one.confidence is not None]
+    if not answers:
+        return {"ece": None, "aurc": None}
+    sure, right = zip(*answers, strict=True)
+    return {"ece": expected_calibration_error(sure, right), "aurc": area_under_risk_coverage(sure, right)}
+
+
+# The calibration curve as a picture: what confidences are worth, and what a threshold on them leaves.
+
+_INCHES = (10.0, 4.4)
+_DOTS_PER_INCH = 120
+
+
+def draw(fitted: Fitted, path: Path) -> None:
+    """Draw a fit as a PNG: reliability at the left, risk and coverage with the chosen threshold at the right."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=_INCHES, layout="constrained")
+    FigureCanvasAgg(figure)
+    left, right = figure.subplots(1, 2)
+    _reliability(fitted, left)
+    _risk(fitted, right)
+    kept = "kept" if fitted.choice.kept else "not kept"
+    share = "of the answers" if fitted.plan.promise == "answered" else "of all questions"
+    figure.suptitle(f"{fitted.plan.kind.name}: at most {fitted.plan.alpha:.4g} {share} wrong: {kept}")
+    drawn = io.BytesIO()
+    figure.savefig(drawn, dpi=_DOTS_PER_INCH, format="png", metadata={"Software": None})
+    write_bytes(path, drawn.getvalue())
+
+
+def _reliability(fitted: Fitted, axes: Any) -> None:
+    bins = reliability(fitted.calibration)
+    axes.plot([0, 1], [0, 1], color="0.7", linewidth=1, linestyle="--")
+    axes.plot([one.confidence for one in bins], [one.right for one in bins], marker="o")
+    for one in bins:
+        axes.annotate(str(one.answers), (one.confidence, one.right), textcoords="offset points", xytext=(4, 5), size=8)
+    if fitted.choice.kept:
+        axes.axvline(fitted.choice.point.threshold, color="tab:red", linewidth=1)
+    axes.set(xlabel="confidence", ylabel="right answers", xlim=(0, 1), ylim=(0, 1.05), title="calibration half")
+    axes.grid(alpha=0.3)
+
+
+def _risk(fitted: Fitted, axes: Any) -> None:
+    """Risk is what the promise is about: wrong answers among the given ones, or among all questions."""
+    of_answers = fitted.plan.promise == "answered"
+    points = [point for point in fitted.curve if point.answered or not of_answers]
+    coverage = [point.coverage for point in points]
+    risk = [point.wrong / (point.answered if of_answers else point.asked) for point in points]
+    axes.plot(coverage, risk, marker=".", label="wrong")
+    if of_answers:
+        bound = [point.most_wrong for point in points]
+        axes.plot(coverage, bound, linestyle=":", label=f"upper bound, {1 - fitted.plan.delta:.4g} for each")
+    axes.axhline(
+        fitted.plan.alpha, color="tab:red", linewidth=1, linestyle="--", label=f"alpha {fitted.plan.alpha:.4g}"
+    )
+    if fitted.choice.kept:
+        chosen = fitted.choice.point
+        height = chosen.wrong / (chosen.answered if of_answers else chosen.asked)
+        axes.plot(chosen.coverage, height, "o", color="tab:red", label=f"chosen: {chosen.threshold:.3g}")
+    axes.set(
+        xlabel="share of questions answered",
+        ylabel="wrong answers" if of_answers else "wrong answers of all questions",
+        xlim=(0, 1.02),
+        ylim=(0, 1),
+        title="by threshold",
+    )
+    axes.legend(frameon=False, fontsize=8)
+    axes.grid(alpha=0.3)

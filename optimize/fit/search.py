@@ -2,21 +2,274 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from triplecheck.evals import evaluate
 from triplecheck.evals.asking import names_for
+from triplecheck.evals.configuration import digest
+from triplecheck.evals.metrics.trace import Row
 from triplecheck.evals.questions import Question
 from triplecheck.evals.rows import scored_row
-from triplecheck.lms import BudgetExceededError
-from triplecheck.optimize.candidates import Candidate
-from triplecheck.optimize.fit.asking import Asking, Row
-from triplecheck.optimize.fit.observed import Observed, candidate, observe
-from triplecheck.optimize.fit.space import Option, held, label
-from triplecheck.optimize.pareto import Objective, choose
+from triplecheck.evals.run_directory import ROWS, complete_lines, read_rows
+from triplecheck.evals.trackers import Progress
+from triplecheck.kg import KnowledgeBase, UnavailableError, UserError
+from triplecheck.lms import BudgetExceededError, Usage
+from triplecheck.lms.ledger import LIMITS, Ledger, total
+from triplecheck.optimize.candidates import CandidateProgram, Objective, choose
+from triplecheck.optimize.fit.risk_control import Sample, sample_of
 from triplecheck.programs import Know3RAG, Program
 from triplecheck.programs.know3rag.replay import REPLAYED, Recorded, read_turns, replay_turns
+
+# Which options of a program are fitted, and to what: thresholds, floors and margins, and how far it looks.
+
+
+_SPACES: dict[str, dict[str, tuple[Any, ...]]] = {
+    "know3rag": {
+        "theta_0": (0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0),
+        "turns": (0, 1, 2),
+        "references": (5, 3),
+    },
+    "kerag": {"hops": (1, 2, 3), "limits.candidates": (1, 3)},
+    "anchorrag": {"prefilter": (0.1, 0.3, None), "anchor_margin": (0.05, 0.1, 0.2), "depth": (2, 3)},
+    "4stepfocus": {"matching.cutoff": (0.7, 0.8, 0.9), "share": (0.3, 0.5, 0.8), "least": (0.3, 0.5, 0.7)},
+}
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option to be fitted.
+
+    Attributes:
+        name: as on the command line; a dot leads into a table (`matching.cutoff`).
+        values: to be tried, beside the one that it has.
+    """
+
+    name: str
+    values: tuple[Any, ...]
+
+
+def space_of(program: str) -> tuple[Option, ...]:
+    """The options of a program that are fitted where nothing else is said; none for a program without thresholds."""
+    return tuple(Option(name, values) for name, values in _SPACES.get(program, {}).items())
+
+
+def read_space(items: Iterable[str]) -> tuple[Option, ...]:
+    """`["theta_0=0.01,0.1,1"]` as options.
+
+    Raises:
+        UserError: an item is not NAME=VALUE,VALUE..., or a name stands twice.
+    """
+    options: dict[str, Option] = {}
+    for item in items:
+        name, separator, text = (part.strip() for part in item.partition("="))
+        values = tuple(dict.fromkeys(_value(part.strip()) for part in text.split(",") if part.strip()))
+        if not separator or not name or not values:
+            raise UserError(f"--try {item!r}: write NAME=VALUE,VALUE, such as theta_0=0.01,0.1,1")
+        if name in options:
+            raise UserError(f"--try: {name!r} is given twice; write all its values after one")
+        options[name] = Option(name, values)
+    return tuple(options.values())
+
+
+def _value(text: str) -> Any:
+    if text == "none":
+        return None
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def held(program: Program, options: Sequence[Option]) -> dict[str, Any]:
+    """The values that options have in a program; options that it does not have are left out."""
+    found = {}
+    for option in options:
+        value: Any = program.options
+        for part in option.name.split("."):
+            value = vars(value).get(part, _Missing) if hasattr(value, "__dict__") else _Missing
+        if value is not _Missing:
+            found[option.name] = value
+    return found
+
+
+class _Missing:
+    """Stands where a program keeps nothing."""
+
+
+def nested(options: Mapping[str, Any], setting: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a program with a setting put in: a dot in a name leads into a table.
+
+    Raises:
+        UserError: what a dot leads into is no table.
+    """
+    result = dict(options)
+    for name, value in setting.items():
+        *tables, key = name.split(".")
+        place = result
+        for table in tables:
+            inner = place.get(table, {})
+            if not isinstance(inner, Mapping):
+                raise UserError(f"{name}: {table!r} is {inner!r}, no table; leave it out or give its parts")
+            place[table] = dict(inner)
+            place = place[table]
+        place[key] = "none" if value is None else value
+    return result
+
+
+def label(setting: Mapping[str, Any]) -> str:
+    """A setting in one line."""
+    return ", ".join(f"{name}={'none' if value is None else value}" for name, value in setting.items()) or "as given"
+
+
+# What is known of each question once a program has been asked: whether it answered, was right, and was sure.
+
+
+@dataclass(frozen=True)
+class Observed:
+    """One question.
+
+    Attributes:
+        id: of the question.
+        answered: whether there was an answer.
+        right: whether it was right; an abstention is, where there is no answer to find (CRAG).
+        confidence: of the answer; None where there is none, or none is known.
+        calls: to models.
+        failed: whether it ended in an error; it is neither answered nor right.
+    """
+
+    id: str
+    answered: bool
+    right: bool
+    confidence: float | None
+    calls: int
+    failed: bool = False
+
+
+def observe(rows: Iterable[Mapping[str, Any]]) -> tuple[Observed, ...]:
+    """Rows of an evaluation (`evals.rows`)."""
+    return tuple(
+        Observed(
+            id=row["id"],
+            answered=bool(row["answer"]) and not row["abstained"],
+            right=row["crag"] == "accurate",
+            confidence=row["confidence"],
+            calls=row["usage"]["calls"],
+            failed=row["status"] == "error",
+        )
+        for row in rows
+    )
+
+
+def sample(observed: Sequence[Observed]) -> Sample:
+    """The answers among them by confidence."""
+    answers = [one for one in observed if one.answered]
+    return sample_of([one.confidence for one in answers], [not one.right for one in answers], len(observed))
+
+
+def candidate(key: str, observed: Sequence[Observed]) -> CandidateProgram:
+    """Accuracy and calls, to be compared with others (`optimize.candidates`)."""
+    count = max(1, len(observed))
+    accuracy, calls = sum(one.right for one in observed) / count, sum(one.calls for one in observed) / count
+    return CandidateProgram(key, len(observed), accuracy, calls, size=0)
+
+
+# Asking the questions of a half with some options: under one budget, and never the same twice.
+
+Make = Callable[[Mapping[str, Any]], Program]
+"""Makes the program with some options that differ from those that it was given; see `optimize.fit.search.nested`."""
+
+
+class UnaffordableError(BudgetExceededError):
+    """Questions that were not asked, since what is left of the budget is needed for others."""
+
+
+@dataclass
+class Asking:
+    """Where candidates are asked: a run directory for each (`evals.evaluate`), so that nothing is asked twice.
+
+    Attributes:
+        make: makes the program.
+        out: directory of the run.
+        ledger: of the session around it, whose budget is that of everything.
+        knowledge_base: where the graph is from one.
+        workers: questions under way at once.
+        progress: called after each question.
+    """
+
+    make: Make
+    out: Path
+    ledger: Ledger
+    knowledge_base: KnowledgeBase | None = None
+    workers: int = 1
+    progress: Callable[[str, Progress], None] | None = None
+    _taken: list[Usage] = field(default_factory=list)
+    """Of each question so far."""
+
+    def rows(
+        self, setting: Mapping[str, Any], questions: Sequence[Question], part: str, reserved: int = 0
+    ) -> list[Row]:
+        """The rows of these questions, in their order.
+
+        Args:
+            setting: options of the program, by name.
+            questions: of one half.
+            part: names the half.
+            reserved: questions that must be affordable afterwards.
+
+        Raises:
+            UnaffordableError: the budget would not leave enough for those; nothing was asked.
+            BudgetExceededError: it was used up on the way.
+            UnavailableError: a model or the graph is out of reach.
+        """
+        place = self.out / part / digest(setting)[:12]
+        wanted = {question.id for question in questions}
+        there = sum(row is not None and row["id"] in wanted for _, row in complete_lines(place / ROWS))
+        self._check(len(questions) - there + reserved if len(questions) > there else 0)
+        tell = self.progress
+        summary = evaluate(
+            self.make(setting),
+            questions,
+            place,
+            knowledge_base=self.knowledge_base,
+            workers=self.workers,
+            progress=None if tell is None else lambda progress: tell(part, progress),
+        )
+        if summary.stopped is not None:
+            for budget, spent in self.ledger.limits():
+                budget.check(spent)
+            raise UnavailableError(f"{summary.stopped}; run the same command again to resume {self.out}")
+        by_id = {row["id"]: row for row in read_rows(place)}
+        rows: list[Row] = [by_id[question.id] for question in questions]
+        self._taken += [_usage(row) for row in rows]
+        return rows
+
+    def _check(self, questions: int) -> None:
+        """Raise `UnaffordableError` if so many questions, at the price of those so far, are more than is left."""
+        if not self._taken:
+            return
+        so_far = total(self._taken)
+        for budget, spent in self.ledger.limits():
+            for name in LIMITS:
+                allowed = getattr(budget, name)
+                needed = getattr(so_far, name) / len(self._taken) * questions
+                if allowed is not None and needed and getattr(spent, name) + needed > allowed:
+                    raise UnaffordableError(
+                        f"{questions} more questions may take {needed:.6g} {name}, and of {allowed:g} "
+                        f"{max(0, allowed - getattr(spent, name)):.6g} are left",
+                        limit=name,
+                        allowed=allowed,
+                        used=getattr(spent, name),
+                    )
+
+
+def _usage(row: Row) -> Usage:
+    names = ("calls", "prompt_tokens", "completion_tokens", "seconds", "dollars")
+    return Usage(**{name: row["usage"][name] for name in names})
+
 
 FITTING = "fitting"
 """Names the half that options are chosen on."""
@@ -28,7 +281,7 @@ class Tried:
 
     Attributes:
         setting: values of the options that are fitted.
-        observed: what came of it, question by question.
+        observed: the result of each question.
         replayed: whether it is told by the trace of a run that took all turns.
     """
 
@@ -37,7 +290,7 @@ class Tried:
     replayed: bool
 
     @property
-    def scored(self) -> Candidate:
+    def scored(self) -> CandidateProgram:
         """Its accuracy and its calls."""
         return candidate(label(self.setting), self.observed)
 
@@ -65,7 +318,7 @@ class Search:
         asking: where questions are asked.
         questions: of that half.
         space: the options to be fitted, in the order in which they are settled.
-        objective: how to choose (`optimize.pareto`).
+        objective: how to choose (`optimize.candidates`).
         reserved: questions of the other half, for which the budget must leave enough.
     """
 

@@ -8,18 +8,51 @@ is 1: a further round would vary a model that a program of roles does not ask.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import dspy
 
-from triplecheck.optimize.optimizers.nearest import nearest
-from triplecheck.optimize.optimizers.traces import right_runs
-from triplecheck.optimize.spec import Job, OptimizerSpec, Runs, Size, Value
+from triplecheck.kg import TriplecheckError
+from triplecheck.optimize.optimizers.modules import nearest
+from triplecheck.optimize.spec import OptimizerJob, OptimizerSpec, Runs, Size, Value
 from triplecheck.optimize.state import steps_of
 
+# Demonstrations from runs of a program: the calls of each step in runs whose answer was right and proved.
 
-def _labeled(job: Job) -> dspy.Module:
+
+Demos = dict[str, list[dspy.Example]]
+
+
+def right_runs(job: OptimizerJob) -> Iterator[tuple[dspy.Example, Demos]]:
+    """Each training example that is answered correctly, with the calls of every step on the way.
+
+    A run that fails gives none: what failed is counted where runs are watched.
+    """
+    program = job.student.deepcopy()
+    names = {id(step): name for name, step in steps_of(program).items()}
+    for example in job.train:
+        with dspy.context(trace=[], **job.teacher_settings):
+            try:
+                prediction = program(**example.inputs())
+            except TriplecheckError:
+                continue
+            trace = list(dspy.settings.trace)
+        if not job.metric(example, prediction, trace):
+            continue
+        demos: Demos = {}
+        for step, inputs, outputs in trace:
+            if id(step) in names:
+                demos.setdefault(names[id(step)], []).append(demonstration(inputs, outputs))
+        yield example, demos
+
+
+def demonstration(inputs: Any, outputs: Any) -> dspy.Example:
+    """A call as a demonstration."""
+    return dspy.Example(augmented=True, **dict(inputs), **dict(outputs.items())).with_inputs(*inputs)
+
+
+def _labeled(job: OptimizerJob) -> dspy.Module:
     """`LabeledFewShot` for each step: its labelled examples are the calls in runs that came out right."""
     from dspy.teleprompt import LabeledFewShot
 
@@ -36,7 +69,7 @@ def _labeled(job: Job) -> dspy.Module:
     return student
 
 
-def _bootstrap(job: Job) -> dspy.Module:
+def _bootstrap(job: OptimizerJob) -> dspy.Module:
     from dspy.teleprompt import BootstrapFewShot
 
     train = list(job.train)
@@ -51,7 +84,7 @@ def _bootstrap(job: Job) -> dspy.Module:
     return optimizer.compile(job.student, trainset=train)
 
 
-def _random_search(job: Job) -> dspy.Module:
+def _random_search(job: OptimizerJob) -> dspy.Module:
     from dspy.teleprompt import BootstrapFewShotWithRandomSearch
 
     train = list(job.train)
@@ -72,13 +105,13 @@ def _random_search(job: Job) -> dspy.Module:
     )
 
 
-def _optuna(job: Job) -> dspy.Module:
+def _optuna(job: OptimizerJob) -> dspy.Module:
     return _seeded_optuna(job).compile(
         job.student, max_demos=int(job.settings["demos"]), trainset=list(job.train), valset=list(job.validation)
     )
 
 
-def _seeded_optuna(job: Job) -> Any:
+def _seeded_optuna(job: OptimizerJob) -> Any:
     """DSPy's, with a seed, and for steps that were never called."""
     from dspy.evaluate import Evaluate
     from dspy.teleprompt import BootstrapFewShot, BootstrapFewShotWithOptuna
@@ -120,7 +153,7 @@ def _seeded_optuna(job: Job) -> Any:
     )
 
 
-def _knn(job: Job) -> dspy.Module:
+def _knn(job: OptimizerJob) -> dspy.Module:
     """What `KNNFewShot` does, bootstrapped once and not at every question anew."""
     return nearest(job.student, list(right_runs(job)), int(job.settings["demos"]))
 

@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from triplecheck.kg import Direction, Graph, IntArray
+from triplecheck.kg.types import XSD
+from triplecheck.kg.values import quantity
 
 PREPOSITIONS = frozenset(
     "about after against among around as at before behind below beside between beyond by during for from in inside "
@@ -150,3 +157,356 @@ def is_gendered_kin(noun: str) -> bool:
 def possessive(name: str) -> str:
     """A name in the genitive."""
     return f"{name}'" if name.endswith("s") else f"{name}'s"
+
+
+# How a relation is worded, and what can be said with each of its wordings.
+
+_DATES = {XSD + "date", XSD + "dateTime", XSD + "gYearMonth"}
+_LONGEST = 5  # words
+_UNIT = re.compile(r"^(?P<noun>.+) in (?P<unit>\w+(?: \w+)?)$")
+# Participles that are said of what something was done to; of others ("died in", "studied with") it is what did it.
+_PASSIVE = frozenset(
+    "based born built buried caused composed created crossed dedicated derived designed directed discovered edited "
+    "educated elected employed filmed followed formed founded given held honoured influenced invented known led "
+    "located made managed married named narrated nominated owned painted performed produced published recorded "
+    "released represented sculpted set signed situated spoken sung taught translated used written".split()
+)
+_LIGHT_VERBS = frozenset("has have had holds plays receives speaks uses wears with in".split())
+# What is said of people alone, where a graph has no types.
+_OF_PEOPLE = frozenset(
+    "ancestor ancestors born birth buried child children death died education gender nationality occupation parent "
+    "parents profession religion sibling siblings spouse spouses".split()
+)
+_BY_PEOPLE = frozenset(
+    "authored composed created designed directed discovered edited invented narrated painted sculpted sung taught "
+    "translated written".split()
+)
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|_")
+
+
+class Kind(Enum):
+    """The part of speech of a wording, seen from the head of an edge (head WORDING tail)."""
+
+    NOUN = "noun"
+    """The tail is the WORDING of the head: "director"."""
+    ROLE_OF = "role of"
+    """The head is a WORDING the tail: "member of"."""
+    PASSIVE = "passive"
+    """The head was WORDING the tail: "directed by", "born in"."""
+    VERB = "verb"
+    """The head WORDING the tail: "borders", "flows through"."""
+    PAST = "past"
+    """The head WORDING the tail: "died in", "studied with"."""
+
+
+@dataclass(frozen=True)
+class Wording:
+    """A wording of a relation.
+
+    Attributes:
+        kind: what part of speech it is.
+        text: without what does not belong into a sentence.
+        unit: of its values, where the wording tells it ("square kilometres").
+    """
+
+    kind: Kind
+    text: str
+    unit: str = ""
+
+    @property
+    def words(self) -> list[str]:
+        """Its words."""
+        return self.text.split()
+
+    @property
+    def preposition(self) -> str:
+        """The preposition that it ends with; empty for none."""
+        return self.words[-1] if self.words[-1] in PREPOSITIONS else ""
+
+
+class EndKind(Enum):
+    """What stands at the end of a path, as far as question words care."""
+
+    PERSON = "person"
+    PLACE = "place"
+    THING = "thing"
+    DATE = "date"
+    YEAR = "year"
+    NUMBER = "number"
+    TEXT = "text"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class End:
+    """What stands at the end of a path: its kind, and the noun for it where the graph has one."""
+
+    kind: EndKind
+    noun: str = ""
+
+    @property
+    def is_value(self) -> bool:
+        """Whether it is no entity."""
+        return self.kind in (EndKind.DATE, EndKind.YEAR, EndKind.NUMBER, EndKind.TEXT)
+
+
+def read_wording(text: str) -> Wording | None:
+    """What can be said with a wording; None where no rule knows.
+
+    >>> [read_wording(w).kind.value for w in ("director", "directed by", "flows through", "died in", "member of")]
+    ['noun', 'passive', 'verb', 'past', 'role of']
+    """
+    words = text.replace("_", " ").split()
+    if not words or len(words) > _LONGEST or not all(re.fullmatch(r"[\w'’.-]+", word) for word in words):
+        return None
+    if len(words) > 2 and words[-2] == "the":
+        words = words[:-2]  # "lies on the river": which river is what is asked for
+    words = words[1:] if words[0] in ("is", "was", "are", "were") and len(words) > 1 else words
+    first, last = words[0].lower(), words[-1].lower()
+    if len(words) > 1 and first in _LIGHT_VERBS and not set(words) & PREPOSITIONS - {first}:
+        return _noun(words[1:])  # "has genre", "plays position", "in language"
+    if last in PREPOSITIONS:
+        return _with_preposition(words) if len(words) > 1 else None
+    if len(words) == 1:
+        odd = is_participle(first) or first.endswith("ing")
+        return None if odd else Wording(Kind.VERB, first) if is_verb_alone(first) else _noun(words)
+    if words[1] in PREPOSITIONS and (is_participle(first) or (base_form(first) and len(words) == 3)):
+        return _with_preposition(words[:2])  # "plays for country"
+    return _noun(words)
+
+
+def _with_preposition(words: list[str]) -> Wording | None:
+    """A wording that ends with a preposition."""
+    first, last, text = words[0].lower(), words[-1].lower(), " ".join(words)
+    if is_participle(first):
+        return Wording(Kind.PASSIVE if last == "by" or first in _PASSIVE else Kind.PAST, text)
+    if last == "of":
+        return Wording(Kind.ROLE_OF, f"{singular(' '.join(words[:-1]))} of")
+    verb = base_form(first) is not None and not any(is_participle(word) for word in words)
+    return Wording(Kind.VERB, text) if verb else None
+
+
+def _noun(words: list[str]) -> Wording:
+    unit = _UNIT.match(" ".join(words))
+    if unit and not is_participle(unit["noun"].split()[-1]):
+        return Wording(Kind.NOUN, unit["noun"], unit["unit"])
+    return Wording(Kind.NOUN, singular(" ".join(words)))
+
+
+def wordings_of(graph: Graph, relation: int) -> list[Wording]:
+    """The wordings of a relation that can be used, its label first; none where no rule knows any of them.
+
+    Aliases for kin of one gender are left out: "wife" asks for less than "spouse".
+    """
+    about = graph.relation(relation)
+    measured = any(kind.startswith(XSD) for kind, _ in graph.schema(relation).range[:1])
+    # "People" for a population: what is measured has no singular.
+    others = [a for a in about.aliases if not is_gendered_kin(a) and not (measured and singular(a) != a)]
+    read = [found for text in (about.label, *others) if (found := read_wording(text)) is not None]
+    return list(dict.fromkeys(read))
+
+
+def end_of(graph: Graph, nodes: Sequence[int] | IntArray, relation: int, direction: Direction) -> End:
+    """What these nodes are, at the end of a relation."""
+    nodes = [int(node) for node in nodes]
+    literals = [graph.literal(node) for node in nodes]
+    first = literals[0]
+    if first is not None:
+        if first.datatype in _DATES:
+            return End(EndKind.DATE, "date")
+        if first.datatype == XSD + "gYear" or "year" in graph.relation(relation).label.lower().split():
+            return End(EndKind.YEAR, "year")
+        return End(EndKind.NUMBER if quantity(first) is not None else EndKind.TEXT)
+    shared = [t for t in graph.types(nodes[0]) if all(t in graph.types(node) for node in nodes[1:])]
+    noun = next((graph.type_label(t) for t in shared), "")
+    if not noun:
+        about = graph.relation(relation)
+        declared = about.range if direction is Direction.OUT else about.domain
+        noun = graph.type_label(declared) if declared else ""
+    if not noun or noun.lower() in ("thing", "entity"):
+        words = graph.relation(relation).label.lower().split() or ["?"]
+        by_people = words[-1] == "by" and words[0] in _BY_PEOPLE
+        out = direction is Direction.OUT
+        people = by_people or is_person(" ".join(words)) if out else bool(_OF_PEOPLE & set(words))
+        return End(EndKind.PERSON if people else EndKind.UNKNOWN)
+    noun = _CAMEL.sub(" ", noun).lower() if _CAMEL.search(noun) else noun
+    kind = EndKind.PERSON if is_person(noun) else EndKind.PLACE if is_place(noun) else EndKind.THING
+    return End(kind, noun)
+
+
+# Clauses: what a relation says of its one end, once the other has a name.
+#
+# A *predicate* goes on after a subject ("was directed by Ridley Scott", "borders France"), a *noun phrase*
+# stands for what is at the end of a path ("the director of Alien", "the film that was directed by ...").
+
+_STATES = frozenset("based known located married named situated spoken used".split())
+_LONG = 4  # words
+
+
+def predicate(wording: Wording, direction: Direction, name: str, *, many: bool = False) -> str | None:
+    """What is said of the end that a relation leads to from a named node.
+
+    Args:
+        wording: of the relation.
+        direction: from the named node: OUT, it is the head, and something is said of the tail.
+        name: of the node.
+        many: of several ("border France" for "borders France").
+
+    Returns:
+        None where this wording says nothing good of this end.
+    """
+    if direction is Direction.OUT:
+        if wording.kind is not Kind.NOUN:
+            return None
+        noun = plural(wording.text) if many else wording.text
+        return f"{'are' if many else 'is'} the {_of(noun, name)}"
+    match wording.kind:
+        case Kind.NOUN:
+            # "has the city whose ... as birthplace": the end is out of sight.
+            return f"{'have' if many else 'has'} {name} as {wording.text}" if not name.startswith("the ") else None
+        case Kind.ROLE_OF:
+            role = wording.text.removesuffix(" of")
+            return f"are {plural(role)} of {name}" if many else f"is {article(role)} of {name}"
+        case Kind.PASSIVE:
+            return f"{be(wording, many)} {wording.text} {name}"
+        case Kind.PAST:
+            return f"{wording.text} {name}"
+        case Kind.VERB:
+            first, *rest = wording.words
+            return " ".join([(base_form(first) or first) if many else first, *rest, name])
+
+
+def noun_phrase(wording: Wording, direction: Direction, name: str, end: End, *, many: bool = False) -> str | None:
+    """What a relation leads to from a named node, as one noun phrase; None as for `predicate`."""
+    if direction is Direction.OUT and wording.kind is Kind.NOUN:
+        return f"the {_of(plural(wording.text) if many else wording.text, name)}"
+    noun = end.noun or ("person" if end.kind is EndKind.PERSON else "")
+    if not noun:
+        return None
+    noun = plural(noun) if many else noun
+    if direction is Direction.OUT:
+        said = relative(wording, name)
+        return None if said is None else f"the {noun} that {said}"
+    if wording.kind is Kind.NOUN:
+        return f"the {noun} whose {wording.text} is {name}"
+    said = predicate(wording, direction, name, many=many)
+    if said is None:
+        return None
+    return f"the {noun} {said.split(' ', 1)[1]}" if wording.kind is Kind.PASSIVE else f"the {noun} that {said}"
+
+
+def relative(wording: Wording, name: str) -> str | None:
+    """The clause that asks for the tail: "X was born in", "X borders"; None for a noun."""
+    match wording.kind:
+        case Kind.NOUN:
+            return None
+        case Kind.ROLE_OF:
+            return f"{name} is {article(wording.text)}"
+        case Kind.PASSIVE:
+            return f"{name} {be(wording)} {wording.text}"
+        case _:
+            return f"{name} {wording.text}"
+
+
+def be(wording: Wording, many: bool = False) -> str:
+    """The auxiliary of a participle: what is located somewhere is so still, what was born is not."""
+    if wording.words[0] in _STATES:
+        return "are" if many else "is"
+    return "were" if many else "was"
+
+
+def is_short(name: str) -> bool:
+    """Whether a name is one that words can be put around; a noun phrase that stands for it is not."""
+    return len(name.split()) <= _LONG and not name.startswith("the ")
+
+
+def _of(noun: str, name: str) -> str:
+    """A noun with whose it is: "director of Alien", "award received by Ada Lovelace"."""
+    words = noun.split()
+    return f"{noun} by {name}" if len(words) > 1 and is_participle(words[-1]) else f"{noun} of {name}"
+
+
+# Questions of one relation: with the question word that fits what stands at its end.
+
+
+def questions(wording: Wording, direction: Direction, name: str, end: End, *, many: bool = False) -> list[str]:
+    """All ways to ask for what a relation leads to from a named node; none where this wording has none.
+
+    Args:
+        wording: of the relation.
+        direction: from the named node.
+        name: of the node; also a noun phrase that stands for it.
+        end: what is asked for.
+        many: whether there are several.
+    """
+    if direction is Direction.IN:
+        return _for_head(wording, name, end, many)
+    if wording.kind is Kind.NOUN:
+        return _for_noun(wording, name, end, many)
+    return _for_tail(wording, name, end)
+
+
+def _for_noun(wording: Wording, name: str, end: End, many: bool) -> list[str]:
+    phrase = noun_phrase(wording, Direction.OUT, name, end, many=many)
+    unit = f" in {wording.unit}" if wording.unit and is_short(name) else ""
+    who = "Who" if end.kind is EndKind.PERSON or (end.kind is EndKind.UNKNOWN and is_person(wording.text)) else "What"
+    verb = "are" if many else "is"
+    noun = plural(wording.text) if many else wording.text
+    found = [f"{who} {verb} {phrase}{unit}?", f"Name {phrase}{unit}."]
+    if is_short(name) and not wording.words[-1].endswith("ed"):
+        found.append(f"{who} {verb} {possessive(name)} {noun}{unit}?")
+    if end.kind in (EndKind.THING, EndKind.PLACE) and end.noun not in wording.text:
+        found.append(f"Which {plural(end.noun) if many else end.noun} {verb} {phrase}?")
+    return found
+
+
+def _for_tail(wording: Wording, name: str, end: End) -> list[str]:
+    """The head is named, by a wording that is no noun: "Where was X born?"."""
+    said, words, preposition = relative(wording, name), wording.words, wording.preposition
+    bare = " ".join(words[:-1]) if preposition else wording.text
+    whats = ["Who"] if end.kind is EndKind.PERSON else [f"Which {end.noun}"] if end.noun else ["What"]
+    if end.kind in (EndKind.DATE, EndKind.YEAR):
+        whats = ["When"]
+    found: list[str] = []
+    was = be(wording)
+    timed = preposition in ("on", "in") and end.kind in (EndKind.DATE, EndKind.YEAR)
+    placed = preposition in ("in", "at") and end.kind is EndKind.PLACE
+    match wording.kind:
+        case Kind.PASSIVE:
+            if timed:
+                return [f"When {was} {name} {bare}?"]
+            found += [f"{what} {was} {name} {wording.text}?" for what in whats if what != "When"]
+            found += [f"Where {was} {name} {bare}?"] if placed else []
+            found += [f"By whom {was} {name} {bare}?"] if preposition == "by" and end.kind is EndKind.PERSON else []
+        case Kind.VERB:
+            base = " ".join([base_form(words[0]) or words[0], *words[1:]])
+            found += [f"{what} does {name} {base}?" for what in whats if what != "When"]
+            found += [f"Where does {name} {' '.join(base.split()[:-1])}?"] if placed else []
+        case Kind.PAST:
+            if timed:
+                return [f"When was it that {name} {bare}?"]
+            found += [f"{what} is it that {said}?" for what in whats if what != "When"]
+            found += [f"Where was it that {name} {bare}?"] if placed else []
+        case Kind.ROLE_OF if not name.startswith("the "):
+            role = article(wording.text)
+            found += [f"{what} is {name} {role}?" for what in whats if what != "When"]
+    return found
+
+
+def _for_head(wording: Wording, name: str, end: End, many: bool) -> list[str]:
+    """The tail is named: "Which films were directed by X?"."""
+    one = predicate(wording, Direction.IN, name)
+    several = predicate(wording, Direction.IN, name, many=True)
+    phrase = noun_phrase(wording, Direction.IN, name, end, many=many)
+    found = [f"Name {phrase}."] if phrase else []
+    if one and end.kind is EndKind.PERSON:
+        found.append(f"Who {one}?")
+    if one and end.noun:
+        found.append(f"Which {plural(end.noun)} {several}?" if many else f"Which {end.noun} {one}?")
+    if one and not found:
+        found.append(f"What {one}?")
+    if wording.kind is Kind.NOUN and end.kind is EndKind.PERSON:
+        found.append(f"Whose {wording.text} is {name}?")
+    if wording.kind is Kind.NOUN and end.kind is not EndKind.PERSON and is_short(name):
+        found.append(f"What is {name} the {wording.text} of?")
+    return found

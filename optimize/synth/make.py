@@ -3,22 +3,68 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from rapidfuzz import fuzz
 
 from triplecheck.evals.configuration import digest
+from triplecheck.evals.executors.threads import spread
 from triplecheck.evals.questions import Question, sampled
 from triplecheck.evals.variants import make_variant
 from triplecheck.kg import KnowledgeBase, UserError, normalize
 from triplecheck.kg.progress import no_progress
-from triplecheck.lms import Roles, session
-from triplecheck.optimize.synth.drafts import Draft
-from triplecheck.optimize.synth.paraphrase import paraphrased
-from triplecheck.optimize.synth.shapes import KINDS, SHAPES, Drawing
-from triplecheck.optimize.synth.surroundings import Surroundings
+from triplecheck.lms import ModelReplyError, RolePredict, Roles, session
+from triplecheck.optimize.synth.shapes import KINDS, SHAPES, Draft, Drawing, Surroundings
 from triplecheck.optimize.traces.gold_paths import gold_row
+from triplecheck.signatures.synthesis import ParaphraseQuestion
+
+_LONGEST = 3.0
+"""A wording that is so many times as long as the question says something else besides."""
+
+
+def paraphrased(
+    questions: Sequence[str],
+    names: Sequence[Sequence[str]],
+    count: int,
+    workers: int = 1,
+    progress: Callable[[int], None] | None = None,
+) -> list[list[str]]:
+    """Other wordings of questions, by the model of the role `query`; none where it has none that are good.
+
+    Args:
+        questions: as templates word them.
+        names: per question those that must stay as they are.
+        count: wordings to ask for, per question.
+        workers: questions under way at once.
+        progress: called with the number done.
+    """
+    step = RolePredict(ParaphraseQuestion, role="query")
+    found: list[list[str]] = [[] for _ in questions]
+
+    def ask(at: int) -> tuple[int, list[str]]:
+        try:
+            reply = step(question=questions[at], names=list(names[at]), count=count)
+        except ModelReplyError:
+            return at, []
+        return at, [text for text in reply.paraphrases if keeps(text, questions[at], names[at])][:count]
+
+    for done, (at, texts) in enumerate(spread(ask, range(len(questions)), workers, threading.Event()), 1):
+        found[at] = list(dict.fromkeys(texts))
+        if progress is not None:
+            progress(done)
+    return found
+
+
+def keeps(text: str, question: str, names: Sequence[str]) -> bool:
+    """Whether a wording is another one, names everything that it must, and is not much longer."""
+    plain = f" {normalize(text)} "
+    named = all(f" {normalize(name)} " in plain for name in names)
+    return named and plain.strip() not in ("", normalize(question)) and len(text) <= _LONGEST * len(question)
+
+
+# The flywheel: from any knowledge base questions with answers and gold paths, to train and to measure on.
 
 MOST_ANSWERS = 10
 TEMPLATE = "template"

@@ -1,22 +1,159 @@
-"""One function for each kind of question: draws one from the graph, or gives None where the lot fell badly."""
+"""One function for each kind of question: draws one from the graph, or returns None if none is valid."""
 
 from __future__ import annotations
 
+import functools
+import random
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from triplecheck.kg import Direction, IntArray
+from triplecheck.evals.retrieval.conditions import TARGET, PatternText, solve
+from triplecheck.kg import Direction, IntArray, KnowledgeBase, normalize
 from triplecheck.kg.patterns import extreme
-from triplecheck.optimize.synth.clauses import noun_phrase, predicate
-from triplecheck.optimize.synth.drafts import Draft, holds
-from triplecheck.optimize.synth.english import plural
-from triplecheck.optimize.synth.surroundings import Surroundings
-from triplecheck.optimize.synth.wh import questions
-from triplecheck.optimize.synth.wordings import End, EndKind, Kind, end_of
-from triplecheck.optimize.traces.gold_paths import GoldPath
+from triplecheck.kg.types import XSD
+from triplecheck.optimize.synth.english import (
+    End,
+    EndKind,
+    Kind,
+    Wording,
+    end_of,
+    noun_phrase,
+    plural,
+    predicate,
+    questions,
+    wordings_of,
+)
+from triplecheck.optimize.traces.gold_paths import GoldPath, follow
 from triplecheck.programs.subgraph import Hop
+
+# What questions are drawn from: nodes with a name of their own, and the edges around them.
+
+
+_NAME_LENGTH = 60  # characters
+_BARE_ID = re.compile(r"[/#:]|^[a-zA-Z]?\d+$")
+_MEASURED = {
+    XSD + kind for kind in ("integer", "decimal", "double", "float", "int", "gYear", "date", "nonNegativeInteger")
+}
+
+
+class Surroundings:
+    """Draws nodes and edges of one knowledge base.
+
+    Args:
+        kb: the knowledge base.
+        lot: what is drawn depends on it alone.
+    """
+
+    def __init__(self, kb: KnowledgeBase, lot: random.Random) -> None:
+        self.kb, self.graph, self.lot = kb, kb.graph, lot
+        self._wordings = functools.cache(lambda relation: wordings_of(self.graph, relation))
+        self._is_named = functools.lru_cache(100_000)(self._named)
+
+    def entity(self) -> int | None:
+        """A node that is drawn, where it has a name of its own."""
+        node = self.lot.randrange(self.graph.num_entities)
+        return node if self._is_named(node) else None
+
+    def name(self, node: int) -> str:
+        """How a question names a node."""
+        return " ".join(self.graph.label(node).split())
+
+    def is_named(self, node: int) -> bool:
+        """Whether a node has a name that people would use, and that no other node has."""
+        return self._is_named(node)
+
+    def can_be_told(self, nodes: Sequence[int] | IntArray) -> bool:
+        """Whether all of them have a label that is no bare id."""
+        labels = self.graph.labels([int(node) for node in nodes if self.graph.literal(int(node)) is None])
+        return all(label.strip() and not _BARE_ID.search(label) for label in labels)
+
+    def wordings(self, relation: int) -> Sequence[Wording]:
+        """All wordings of a relation, in an order that is drawn."""
+        found = list(self._wordings(relation))
+        self.lot.shuffle(found)
+        return found
+
+    def hops(self, nodes: Sequence[int] | IntArray, *, to_entities: bool = False) -> list[Hop]:
+        """The relations around some nodes, in an order that is drawn."""
+        found = [
+            Hop(count.relation, count.direction)
+            for count in self.graph.relation_counts(nodes)
+            if self._wordings(count.relation)
+            and not (to_entities and count.direction is Direction.OUT and count.relation in self.measures)
+        ]
+        self.lot.shuffle(found)
+        return found
+
+    def ends(self, nodes: Sequence[int] | IntArray, hop: Hop) -> IntArray:
+        """Nodes at the other end of a relation, ascending, each once."""
+        return follow(self.graph, np.asarray(nodes, np.int64), hop)
+
+    def are_entities(self, nodes: Sequence[int] | IntArray) -> bool:
+        """Whether none of them is a value."""
+        return all(self.graph.literal(int(node)) is None for node in nodes)
+
+    @functools.cached_property
+    def measures(self) -> frozenset[int]:
+        """Relations most of whose values are numbers or dates."""
+        return frozenset(
+            relation
+            for relation in range(self.graph.num_relations)
+            if (range_ := self.graph.schema(relation).range) and range_[0][0] in _MEASURED
+        )
+
+    def _named(self, node: int) -> bool:
+        label = self.name(node)
+        if not 2 <= len(label) <= _NAME_LENGTH or self.graph.literal(node) is not None or _BARE_ID.search(label):
+            return False
+        return len({named.node for named in self.kb.names.nodes(normalize(label))}) == 1
+
+
+# Drafts of questions: what is asked, its wordings, and its answers, which the exact solver has found again.
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A question that is not worded for good.
+
+    Attributes:
+        kind: what is asked, of `optimize.synth.shapes.KINDS`.
+        wordings: ways to ask it.
+        topics: nodes that it names.
+        answers: nodes; empty where `computed`, or where there is no answer.
+        paths: that lead to the answers, or on to the values that they are compared by.
+        hops: length of the longest path.
+        computed: the answer as text, where it is a number and no node.
+    """
+
+    kind: str
+    wordings: tuple[str, ...]
+    topics: tuple[int, ...]
+    answers: tuple[int, ...]
+    paths: tuple[GoldPath, ...]
+    hops: int
+    computed: str | None = None
+
+
+def solved(kb: KnowledgeBase, paths: Sequence[GoldPath]) -> IntArray:
+    """What lies at the end of all of some paths, by the exact pattern solver."""
+    rows: list[PatternText] = []
+    for number, path in enumerate(paths):
+        near = kb.graph.node_id(path.topic)
+        for step, hop in enumerate(path.hops, 1):
+            far = f"?{TARGET}" if step == len(path.hops) else f"?p{number}_{step}"
+            ends = (near, far) if hop.direction is Direction.OUT else (far, near)
+            rows.append((ends[0], kb.graph.relation(hop.relation).id, ends[1]))
+            near = far
+    return solve(kb, rows)
+
+
+def holds(kb: KnowledgeBase, paths: Sequence[GoldPath], nodes: IntArray) -> bool:
+    """Whether the solver finds the same nodes at the end of all paths as were walked to."""
+    return np.array_equal(np.unique(solved(kb, paths)), np.unique(nodes))
+
 
 _MIDDLE = 5  # nodes between two hops that a singular noun phrase may stand for
 _COUNTED = (2, 60)

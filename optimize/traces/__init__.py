@@ -8,7 +8,6 @@ Source: KERAG (arXiv 2509.04716).
 
 from triplecheck.optimize.traces.collect import GOLD, VERIFIED, collect
 from triplecheck.optimize.traces.export import FORMS, export
-from triplecheck.optimize.traces.manifest import Manifest, read_traces
-from triplecheck.optimize.traces.rows import SOURCES, Source, TraceRow
+from triplecheck.optimize.traces.records import SOURCES, Manifest, Source, TraceRow, read_traces
 
 __all__ = ["FORMS", "GOLD", "SOURCES", "VERIFIED", "Manifest", "Source", "TraceRow", "collect", "export", "read_traces"]

@@ -10,22 +10,119 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeGuard
 
-from triplecheck.evals import Progress, Question, evaluate
+import dspy
+
+from triplecheck.evals import Progress, evaluate
 from triplecheck.evals.asking import Asker, Finished, OutOfBudget
-from triplecheck.evals.executors import Job, Result
+from triplecheck.evals.executors import QuestionJob, Result
 from triplecheck.evals.executors.threads import spread
-from triplecheck.kg import KnowledgeBase, UserError
+from triplecheck.evals.questions import Question
+from triplecheck.kg import Graph, KnowledgeBase, UserError, normalize
 from triplecheck.lms import Budget, Roles
 from triplecheck.optimize.traces.gold import NAME, GoldEngine, check_computable, gold_engine, uncomputable
-from triplecheck.optimize.traces.manifest import MANIFEST, Manifest, assemble
-from triplecheck.optimize.traces.recording import Call, Recorder, recording
-from triplecheck.optimize.traces.records import Record, Records
-from triplecheck.optimize.traces.rows import Source, TraceRow, trace_row
-from triplecheck.optimize.traces.verify import rejection
+from triplecheck.optimize.traces.records import (
+    MANIFEST,
+    Call,
+    Manifest,
+    Record,
+    Recorder,
+    Records,
+    Source,
+    TraceRow,
+    assemble,
+    recording,
+    trace_row,
+)
 from triplecheck.programs import Program
+from triplecheck.programs.outcome import evidence_edges
+from triplecheck.programs.steps import Consulted, Step
 from triplecheck.signatures import AnswerFromFacts, step_of
+
+# Which questions a program answered so well that its steps may be learnt from (KERAG's strict verification).
+
+
+Rejection = Literal[
+    "no_gold",
+    "no_path",
+    "error",
+    "unreadable",
+    "cut",
+    "abstained",
+    "wrong",
+    "incomplete",
+    "nothing_cited",
+    "cited_not_in_graph",
+    "cited_not_retrieved",
+]
+"""Why the steps of a question are not kept:
+
+`no_gold` its answer is not known; `no_path` no paths are known that lead to it (pass `gold`); `error` it
+ended in one; `unreadable` a reply could not be read; `cut` a reply ended at its length limit; `abstained`
+though there is an answer; `wrong`; `incomplete`: right, but not all answers or others beside them;
+`nothing_cited`; `cited_not_in_graph`; `cited_not_retrieved`: neither are the ends of a cited triple among
+the nodes that were retrieved, nor does a passage that was kept name both.
+"""
+
+
+def rejection(
+    graph: Graph,
+    question: Question,
+    row: Mapping[str, Any],
+    prediction: dspy.Prediction | None,
+    calls: Sequence[Call],
+) -> Rejection | None:
+    """Why a question's steps are not kept; None: the answer is right, proved by what was retrieved, and whole.
+
+    To abstain is right where there is no answer, and needs no proof.
+
+    Args:
+        graph: what citations are checked against.
+        question: with its answers.
+        row: of its evaluation (`evals.rows`).
+        prediction: what the program returned.
+        calls: the steps of the question.
+    """
+    if row["status"] == "error" or prediction is None:
+        return "error"
+    if row["status"] == "parse_error":
+        return "unreadable"
+    if not question.answers_known:
+        return "no_gold"
+    if any(call.cut for call in calls):
+        return "cut"
+    if not question.answerable:
+        return None if row["crag"] == "accurate" else "wrong"
+    if row["status"] == "abstained":
+        return "abstained"
+    if row["f1"] != 1.0:
+        return "incomplete" if row["hit"] else "wrong"
+    return _citations(graph, prediction)
+
+
+def _citations(graph: Graph, prediction: dspy.Prediction) -> Rejection | None:
+    edges = evidence_edges(graph, prediction.evidence)
+    if not edges:
+        return "nothing_cited"
+    known = [edge for edge in edges if edge is not None]
+    if len(known) < len(edges):
+        return "cited_not_in_graph"
+    retrieved = frozenset(map(int, getattr(prediction, "retrieved", None) or ()))
+    read = [f" {normalize(step.text)} " for step in prediction.steps if _was_read(step)]
+    found = all({head, tail} <= retrieved or _named(graph, (head, tail), read) for head, _, tail in known)
+    return None if found else "cited_not_retrieved"
+
+
+def _was_read(step: Step) -> TypeGuard[Consulted]:
+    return isinstance(step, Consulted) and step.verdict == "kept"
+
+
+def _named(graph: Graph, ends: Sequence[int], passages: Sequence[str]) -> bool:
+    """Whether one of some passages names both ends of an edge."""
+    names = [f" {normalize(label)} " for label in graph.labels(list(ends))]
+    return any(all(name in passage for name in names) for passage in passages)
+
 
 VERIFIED: Source = "verified"
 GOLD: Source = "gold"
@@ -57,7 +154,7 @@ def collect(
     """Run a program over questions and write the rows of its verified steps.
 
     Each pass is an evaluation in a directory of its own below `out`, with `records.jsonl` beside its
-    rows; interrupted, it is taken up again by the same call. At the end `traces.jsonl` and `manifest.json`
+    rows; if interrupted, the same call resumes it. At the end `traces.jsonl` and `manifest.json`
     are written from all passes: one reply per prompt, at most `cap` rows per question.
 
     Args:
@@ -74,7 +171,7 @@ def collect(
         dev_share: share of the questions held out, from 0 to 1.
         distractors: paths and facts that the pass `gold` keeps beside the right ones, so that the steps after them
             see what they do not need; the rows hold the right replies.
-        progress: told the pass and how far it is, after each question.
+        progress: called with the pass and its progress, after each question.
 
     Raises:
         UserError: a bad argument, a program whose right steps cannot be computed (pass `gold`), or a
@@ -144,7 +241,9 @@ class _Recording:
     collector: _Collector
     name: str = "threads"
 
-    def run(self, job: Job, questions: Sequence[Question], workers: int, stop: threading.Event) -> Iterator[Result]:
+    def run(
+        self, job: QuestionJob, questions: Sequence[Question], workers: int, stop: threading.Event
+    ) -> Iterator[Result]:
         """See `evals.executors.Executor`."""
         asker = Asker(job.program, job.knowledge_base, job.timeout, job.judge)
 

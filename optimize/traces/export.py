@@ -15,7 +15,7 @@ from typing import Any, get_args
 
 from triplecheck.kg import UserError
 from triplecheck.kg._atomic import replaced_directory, write_text
-from triplecheck.optimize.traces.rows import Message, Split, TraceRow
+from triplecheck.optimize.traces.records import Message, Split, TraceRow
 
 _SPLITS: tuple[Split, ...] = get_args(Split)
 _ABOUT = ("key", "id", "program", "signature", "role", "source", "model")

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 from cli_support import Run
-
-sys.path.append(str(Path(__file__).parents[1] / "kg"))
-
 from skb_parts import PACKAGES, TRANSLATIONS
 from test_skb_stark import write
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from triplecheck.evals.asked import Asked, asked_topics
 from triplecheck.evals.linking import RANKINGS, ambiguous, first_by_ranking, misspelt, recall
 from triplecheck.evals.questions import Question
+from triplecheck.evals.variants.rewriting import Asked, asked_topics
 from triplecheck.kg import KnowledgeBase, build
 from triplecheck.kg.readers import read_graph
 

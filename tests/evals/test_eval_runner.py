@@ -16,7 +16,7 @@ import pytest
 from eval_parts import Asking, OneHop, run, sources
 
 from triplecheck.evals import Progress, Question, evaluate
-from triplecheck.evals.run_directory import RunDirectory
+from triplecheck.evals.run_directory import EvaluationDirectory
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.lms import Budget, ModelUnavailableError, session
 from triplecheck.programs.steps import Expanded, Trace
@@ -258,7 +258,10 @@ def test_foreign_places_are_refused(knowledge_base: KnowledgeBase, tmp_path: Pat
         run(knowledge_base, RIGHT[:1], tmp_path / "mine")
     with pytest.raises(UserError, match="is a file"):
         run(knowledge_base, RIGHT[:1], tmp_path / "mine" / "thesis.txt")
-    with RunDirectory(tmp_path / "busy", {}, {}), pytest.raises(UserError, match="another evaluation is writing"):
+    with (
+        EvaluationDirectory(tmp_path / "busy", {}, {}),
+        pytest.raises(UserError, match="another process is writing an evaluation"),
+    ):
         run(knowledge_base, RIGHT[:1], tmp_path / "busy")
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from triplecheck.evals.stages import lost_at, within_hops
+from triplecheck.evals.rows import lost_at, within_hops
 from triplecheck.kg import KnowledgeBase
 
 

@@ -19,7 +19,7 @@ from triplecheck.evals.experiments import (
     write_report,
 )
 from triplecheck.evals.experiments.config import FOLDER
-from triplecheck.evals.progress import Progress
+from triplecheck.evals.trackers import Progress
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.lms import Roles
 from triplecheck.optimize import load_bundle, save_bundle

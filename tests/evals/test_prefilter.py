@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.append(str(Path(__file__).parents[1] / "kg"))
-
 from skb_parts import debian
 
 from triplecheck.evals import Question, evaluate
-from triplecheck.evals.errors import read_rows
 from triplecheck.evals.experiments import Selection, SetOpener, read_experiment, run_experiment, write_report
 from triplecheck.evals.prefilter import DEPTH, Prefiltered, prefiltered, relations_at_fault
-from triplecheck.evals.questions_file import write_questions
+from triplecheck.evals.questions import write_questions
+from triplecheck.evals.run_directory import read_rows
 from triplecheck.kg import KnowledgeBase
 from triplecheck.lms import Roles
 from triplecheck.programs import FourStepFocus, Program, Sources

@@ -12,11 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triplecheck.evals import Question, read_questions, write_questions
-from triplecheck.evals.gold import linker_names, resolve_gold, resolve_predicted
-from triplecheck.evals.identifiers import spellings
+from triplecheck.evals.gold import linker_names, resolve_gold, resolve_predicted, spellings
 from triplecheck.evals.metrics import hits_at_1, set_scores
-from triplecheck.evals.questions import parse_question
-from triplecheck.evals.questions_file import question_row
+from triplecheck.evals.questions import parse_question, question_row
 from triplecheck.kg import KnowledgeBase, UserError
 
 ROW = {"id": "q", "question": "?", "answers": ["a", "b"]}

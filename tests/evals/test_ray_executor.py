@@ -18,7 +18,7 @@ from triplecheck.evals.executors import RayProcesses
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.lms import Budget, session
 from triplecheck.lms.testing import STAND_IN, stand_in_server
-from triplecheck.optimize.optimizers.voting import Voting
+from triplecheck.optimize.optimizers.modules import Voting
 
 ray = pytest.importorskip("ray")
 

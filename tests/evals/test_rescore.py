@@ -11,9 +11,7 @@ from typing import Any
 import pytest
 
 from triplecheck.evals.questions import Question
-from triplecheck.evals.released import Fields, Released, Unscored, read_released
-from triplecheck.evals.rescore import Rescored, braced, rescore
-from triplecheck.evals.rescore_report import report
+from triplecheck.evals.rescore import Fields, Released, Rescored, Unscored, braced, read_released, report, rescore
 from triplecheck.kg import ReadError, UserError
 
 ROWS: list[dict[str, Any]] = [
@@ -212,7 +210,7 @@ class TestUnreadable:
             ("p.xlsx", "", "--format"),
             ("p.jsonl", '{"id": "1"}', "no row could be scored: has no field 'prediction'"),
             ("p.jsonl", "", "it holds none"),
-            ("p.csv", 'prediction,gold\n"a,b\n', "is no CSV"),
+            ("p.csv", 'prediction,gold\n"a,b\n', "is not CSV"),
         ],
     )
     def test_a_file_that_is_none_is_refused(self, tmp_path: Path, name: str, content: str, said: str) -> None:

@@ -5,23 +5,16 @@ from __future__ import annotations
 import json
 import random
 import re
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.append(str(Path(__file__).parents[1] / "kg"))
-
 from kg_parts import built
 from skb_parts import debian
 
-from triplecheck.evals.questions import read_questions
-from triplecheck.evals.questions_file import write_questions
+from triplecheck.evals.questions import read_questions, write_questions
 from triplecheck.evals.retrieval import Condition, answers, generate, materialise, read_written
-from triplecheck.evals.retrieval.generate import SHAPES
-from triplecheck.evals.retrieval.keywords import keywords, pattern
-from triplecheck.evals.retrieval.phrases import by_way_of, clause
-from triplecheck.evals.retrieval.written import bundled_path
+from triplecheck.evals.retrieval.conditions import bundled_path
+from triplecheck.evals.retrieval.generate import SHAPES, by_way_of, clause_of, keywords, pattern
 from triplecheck.kg import KnowledgeBase, ReadError, UserError
 
 
@@ -165,11 +158,11 @@ def test_no_question_is_made_twice_and_more_than_there_are_is_an_error(tmp_path:
     ],
 )
 def test_labels_become_clauses(relation: str, outgoing: bool, phrase: str) -> None:
-    assert clause(relation, "N", outgoing=outgoing) == phrase
+    assert clause_of(relation, "N", outgoing=outgoing) == phrase
 
 
 def test_a_path_is_phrased_from_its_far_end() -> None:
-    rest = clause("maintained by", "N", outgoing=True)
+    rest = clause_of("maintained by", "N", outgoing=True)
     assert (
         by_way_of("depends on", "package", rest, outgoing=True) == "that depends on a package that is maintained by N"
     )

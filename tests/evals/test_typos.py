@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import OSA
 
-from triplecheck.evals.variants.typos import KINDS, Edit, Kind, apply, edits_of, key_neighbours, misspell
+from triplecheck.evals.variants.rewriting import KINDS, Edit, Kind, apply, edits_of, key_neighbours, misspell
 from triplecheck.kg import normalize
 
 NAME = "Anna of Holstein-Gottorp"

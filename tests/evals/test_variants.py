@@ -9,7 +9,7 @@ import pytest
 from triplecheck.evals import bundled_questions, read_questions
 from triplecheck.evals.gold import linker_names, resolve_gold
 from triplecheck.evals.questions import Question
-from triplecheck.evals.stages import within_hops
+from triplecheck.evals.rows import within_hops
 from triplecheck.evals.variants import make_variant, variants
 from triplecheck.kg import KnowledgeBase, UserError, normalize
 

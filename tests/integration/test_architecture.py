@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pytest
@@ -25,6 +25,15 @@ BELOW: dict[str, set[str]] = {
 OF_KG_TO_LMS = {f"triplecheck.kg.{name}" for name in ("errors", "encode", "types", "values", "readers.raw")}
 # What the rooms are called where they are installed.
 PACKAGE = "triplecheck"
+MOST_LINES = 600
+# Modules that still import each other: resolve one, and delete it here. The list must become empty.
+KNOWN_CIRCLES = {
+    "app.embed",
+    "app.kb",
+    "app.plausibility",
+    "kg.documents",
+    "kg.documents_build",
+}
 HEAVY = ("torch", "transformers", "spacy", "sentence_transformers", "peft", "faiss")
 
 
@@ -51,17 +60,49 @@ def room(name: str) -> str | None:
     return parts[1] if parts[0] == PACKAGE and len(parts) > 1 and parts[1] in FLOORS else None
 
 
-@pytest.mark.parametrize("floor", FLOORS)
-def test_a_room_imports_only_from_rooms_below_it(floor: str) -> None:
-    allowed = BELOW[floor] | {floor}
+def test_a_room_imports_only_from_rooms_below_it() -> None:
     wrong = [
         f"{path.relative_to(ROOT)} imports {name}"
+        for floor in FLOORS
         for path in modules()
         if path.is_relative_to(ROOT / floor)
         for name in imports(path)
-        if room(name) is not None and room(name) not in allowed
+        if room(name) is not None and room(name) not in BELOW[floor] | {floor}
     ]
     assert wrong == []
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    names = {module_name(path): path for path in modules()}
+    graph = {name: set(imported_modules(path, names)) for name, path in names.items()}
+    circles = {name for name in graph if name in reachable(graph, name)}
+    assert {name.removeprefix(f"{PACKAGE}.") for name in circles} - KNOWN_CIRCLES == set()
+
+
+def module_name(path: Path) -> str:
+    return ".".join((PACKAGE, *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__")
+
+
+def imported_modules(path: Path, names: Collection[str]) -> Iterator[str]:
+    """Those of the modules `names` that a file imports, under TYPE_CHECKING and in functions too."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in names)
+        elif isinstance(node, ast.ImportFrom) and node.module in names:
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield inner if inner in names else node.module
+
+
+def reachable(graph: dict[str, set[str]], start: str) -> set[str]:
+    """The modules that a module imports, directly or through others."""
+    found: set[str] = set()
+    ahead = [start]
+    while ahead:
+        new = graph[ahead.pop()] - found
+        found |= new
+        ahead += new
+    return found
 
 
 def test_rooms_are_imported_by_the_name_under_which_they_are_installed() -> None:
@@ -97,9 +138,9 @@ def test_the_library_knows_no_language_model() -> None:
     assert wrong == []
 
 
-def test_every_module_fits_on_a_few_screens() -> None:
+def test_a_module_fits_on_a_few_screens() -> None:
     lines = {str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines()) for path in modules()}
-    assert {name: count for name, count in lines.items() if count > 600} == {}
+    assert {path: count for path, count in lines.items() if count > MOST_LINES} == {}
 
 
 def test_every_module_and_every_public_thing_says_what_it_is_for() -> None:

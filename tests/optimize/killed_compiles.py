@@ -35,7 +35,7 @@ def main(kb: str, out: str, optimizer: str, log: str) -> None:
     pupil.log = Path(log)
     base = KnowledgeBase.open(kb)
     teacher = None if optimizer == "GEPA" else "extractive"
-    given = plan(base, optimizer, writer=WRITER, settings=SETTINGS[optimizer], teacher=teacher)
+    given = plan(base, optimizer, prompt_model=WRITER, settings=SETTINGS[optimizer], teacher=teacher)
     with engines(pupil=pupil, writer=Writer()):
         compile_program(given, out, knowledge_base=base)
 

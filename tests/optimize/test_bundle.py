@@ -146,7 +146,7 @@ def test_other_models_and_versions_are_noted(saved: Path, bundled: KnowledgeBase
     assert "compiled with dspy 2.0" in notes
     assert "the model extractive has changed" in notes
     notes = " ".join(load_bundle(saved).notes(Sources.of(bundled), Roles("openai/x")))
-    assert "compiled for default=extractive, played by default=openai/x" in notes
+    assert "compiled for default=extractive, run with default=openai/x" in notes
 
 
 @pytest.mark.parametrize("damage", ["edited", "torn", "missing", "foreign", "lacking"])
@@ -174,7 +174,7 @@ def test_a_bundle_takes_the_place_of_a_bundle_and_of_nothing_else(saved: Path, b
     other = saved.parent / "notes"
     other.mkdir()
     (other / "thesis.txt").write_text("mine")
-    with pytest.raises(UserError, match="is there and is no bundle"):
+    with pytest.raises(UserError, match="exists and is not a bundle"):
         save_bundle(kerag(bundled), other, EXTRACTIVE, kerag(bundled))
     assert (other / "thesis.txt").read_text() == "mine"
 

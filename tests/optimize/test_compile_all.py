@@ -45,7 +45,7 @@ def test_a_pupil_learns_to_answer_and_its_bundle_answers_alike(
     }
     with engines(pupil=Pupil(), writer=Writer()):
         made = compile_program(
-            plan(bundled, optimizer, writer=WRITER, **CASES[optimizer]), tmp_path / "run", knowledge_base=bundled
+            plan(bundled, optimizer, prompt_model=WRITER, **CASES[optimizer]), tmp_path / "run", knowledge_base=bundled
         )
         assert made.before is not None and made.after is not None and made.bundle is not None
         assert (made.before.scores.f1, made.after.scores.f1) == (0, 1)
@@ -81,7 +81,7 @@ def test_compiled_programs_vote_together(bundled: KnowledgeBase, tmp_path: Path)
 def test_a_step_is_compiled_alone_by_its_own_metric(bundled: KnowledgeBase, tmp_path: Path) -> None:
     writer = Writer(["Be quick.", CAREFULLY])
     with engines(pupil=Pupil(), writer=writer):
-        given = {"settings": {"breadth": 3, "depth": 1}, "writer": WRITER, "step": "summarize"}
+        given = {"settings": {"breadth": 3, "depth": 1}, "prompt_model": WRITER, "step": "summarize"}
         made = compile_program(plan(bundled, "COPRO", **given), tmp_path / "run", knowledge_base=bundled)
     assert made.before is not None and made.after is not None and made.chosen is not None
     assert (made.before.scores.f1, made.after.scores.f1) == (0, 1)
@@ -111,7 +111,9 @@ def test_steps_of_every_kind_of_system_are_shown_their_own_calls(
 def test_feedback_reaches_the_writer_in_words(bundled: KnowledgeBase, tmp_path: Path) -> None:
     writer = Writer()
     with engines(pupil=Pupil(), writer=writer):
-        compile_program(plan(bundled, "GEPA", writer=WRITER, settings={"rounds": 3, "batch": 2}), tmp_path / "run")
+        compile_program(
+            plan(bundled, "GEPA", prompt_model=WRITER, settings={"rounds": 3, "batch": 2}), tmp_path / "run"
+        )
     prompts = " ".join(str(request.messages) for request in writer.requests)
     assert "The right answer is: " in prompts
     assert "The topics were named rightly. No answer was given (not_in_facts)." in prompts
@@ -122,7 +124,7 @@ def test_another_run_is_not_taken_up_in_its_place(bundled: KnowledgeBase, tmp_pa
         first = plan(bundled, "LabeledFewShot", **TAUGHT)
         compile_program(first, tmp_path / "run", estimate_only=True)
         other = plan(bundled, "LabeledFewShot", questions=small_split(5), **TAUGHT)
-        with pytest.raises(UserError, match=r"holds another run \(questions.train was"):
+        with pytest.raises(UserError, match=r"holds a run with another configuration \(questions.train was"):
             compile_program(other, tmp_path / "run", estimate_only=True)
 
 

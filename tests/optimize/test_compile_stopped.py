@@ -38,7 +38,7 @@ def test_a_spent_budget_stops_it_and_a_larger_one_takes_it_up(bundled: Knowledge
     pupil = Pupil()
     with engines(pupil=pupil):
         with pytest.raises(
-            BudgetExceededError, match=r"budget of .* calls is used up.*takes the run in .* up again"
+            BudgetExceededError, match=r"budget of .* calls is used up.*same command again to resume"
         ) as stop:
             compile_program(plan(bundled, SEARCH, budget=Budget(calls=25), **TAUGHT), tmp_path / "run")
         assert stop.value.limit == "calls"
@@ -59,7 +59,7 @@ def test_a_budget_below_the_estimate_is_told_before_anything_is_spent_on_it(
     with engines(pupil=pupil):
         given = plan(bundled, SEARCH, budget=Budget(calls=30), **TAUGHT)
         found = compile_program(given, tmp_path / "run", estimate_only=True)
-    assert "the budget of 30 calls may end it before its end" in " ".join(found.estimate.notes)
+    assert "the budget of 30 calls may stop it early" in " ".join(found.estimate.notes)
     assert found.bundle is None
     assert len(pupil.requests) == 9, "three questions, three steps each"
 
@@ -71,13 +71,13 @@ def test_an_estimate_is_an_upper_bound(bundled: KnowledgeBase, tmp_path: Path) -
             "MIPROv2": {"candidates": 2, "trials": 2},
             "GEPA": {"rounds": 3, "batch": 2},
         }.items():
-            given = plan(bundled, name, writer=WRITER, settings=settings)
+            given = plan(bundled, name, prompt_model=WRITER, settings=settings)
             made = compile_program(given, tmp_path / name)
             assert made.usage.calls <= made.estimate.calls, name
 
 
 def test_a_dead_server_is_no_score_of_nought(bundled: KnowledgeBase, tmp_path: Path) -> None:
-    with engines(pupil=Dying(12)), pytest.raises(UnavailableError, match=r"takes the run in .* up again"):
+    with engines(pupil=Dying(12)), pytest.raises(UnavailableError, match=r"same command again to resume"):
         compile_program(plan(bundled, SEARCH, **TAUGHT), tmp_path / "run")
     scored = (tmp_path / "run" / "scores.jsonl").read_text()
     with engines(pupil=Pupil()):
@@ -129,7 +129,7 @@ def test_a_failed_part_of_a_strategy_is_not_passed_over(bundled: KnowledgeBase, 
 
     with engines(pupil=Pupil(), writer=Mute()), pytest.raises(UserError, match="a part of the strategy"):
         settings = {"strategy": "BootstrapFewShot -> COPRO"}
-        given = plan(bundled, "BetterTogether", writer=WRITER, teacher="extractive", settings=settings)
+        given = plan(bundled, "BetterTogether", prompt_model=WRITER, teacher="extractive", settings=settings)
         compile_program(given, tmp_path / "run")
 
 

@@ -18,10 +18,8 @@ from triplecheck.lms import RolePredict, Roles, language_model, session
 from triplecheck.lms.local.form import as_numbers, fields_of, shown
 from triplecheck.lms.local.weights import find_weights
 from triplecheck.optimize.distil import DistilOptions, distil, distil_rows
-from triplecheck.optimize.distil.data import chat_row, prepare, read_rows
-from triplecheck.optimize.distil.options import Precision
-from triplecheck.optimize.distil.packs import epoch_order, packs
-from triplecheck.optimize.distil.tokens import Encoded, Encoder, shared_length
+from triplecheck.optimize.distil.data import Encoded, Encoder, Precision, chat_row, prepare, read_rows, shared_length
+from triplecheck.optimize.distil.prefix_packing import epoch_order, packs
 
 pytest.importorskip("trl")
 QUICK = DistilOptions(
@@ -146,7 +144,7 @@ def test_rows_side_by_side_have_the_losses_and_gradients_that_they_have_alone(ba
     import torch
     import transformers
 
-    from triplecheck.optimize.distil.trainer import token_losses
+    from triplecheck.optimize.distil.training import token_losses
 
     model = transformers.AutoModelForCausalLM.from_pretrained(base)
     encoded = [encoder.encode(row.messages) for row in rows(8, 0)[1::2]]
@@ -224,9 +222,9 @@ def test_where_nothing_is_held_out_whole_questions_are(encoder: Encoder) -> None
 @pytest.mark.parametrize(
     ("messages", "problem"),
     [
-        ([{"role": "user", "content": "q"}], "no chat that ends in a request and its reply"),
-        ([{"role": "user", "content": "q"}, {"role": "user", "content": "q"}], "no chat that ends in a request"),
-        ([{"role": "user", "content": "q"}, {"role": "assistant", "content": None}], "a message is no text"),
+        ([{"role": "user", "content": "q"}], "not a chat that ends in a request and its reply"),
+        ([{"role": "user", "content": "q"}, {"role": "user", "content": "q"}], "not a chat that ends in a request"),
+        ([{"role": "user", "content": "q"}, {"role": "assistant", "content": None}], "a message is not text"),
         ([{"role": "user", "content": "q"}, {"role": "assistant", "content": " "}], "the reply is empty"),
     ],
 )
@@ -366,7 +364,7 @@ def test_without_held_out_rows_the_last_weights_count(base: Path, tmp_path: Path
 
 def test_a_name_that_is_taken_by_something_else_is_refused(base: Path, given_traces: Path, tmp_path: Path) -> None:
     (tmp_path / "out" / "mine").mkdir(parents=True)
-    for name, problem in (("mine", "is there and is no name of a model"), ("a/b", "is no name for a model")):
+    for name, problem in (("mine", "exists and is not a model name"), ("a/b", "is not a valid model name")):
         with pytest.raises(UserError, match=problem):
             distil([given_traces], tmp_path / "out", base=str(base), name=name)
 

@@ -27,8 +27,8 @@ from triplecheck.optimize import load_bundle, save_bundle
 from triplecheck.optimize.distil import Distilled, DistilOptions, distil_rows
 from triplecheck.optimize.distil.merge import write_gguf, write_merged
 from triplecheck.optimize.distil.provider import LocalProvider, is_trainable, trainable
-from triplecheck.optimize.optimizers.weights import BOOTSTRAP_FINETUNE
 from triplecheck.optimize.preflight import check
+from triplecheck.optimize.registry import BOOTSTRAP_FINETUNE
 from triplecheck.programs import Sources
 
 pytest.importorskip("trl")
@@ -75,7 +75,7 @@ def test_dspy_trains_an_embedded_model_and_asks_what_comes_of_it(base: Path, tmp
     [
         ([], {}, "there are no rows to train on"),
         ([{"prompt": "q", "completion": "a"}], {}, "row 1: has no messages but prompt, completion"),
-        ([{"messages": [{"role": "user", "content": "q"}]}], {}, r"row 1 .*no chat that ends in"),
+        ([{"messages": [{"role": "user", "content": "q"}]}], {}, r"row 1 .*not a chat that ends in"),
         ([{"messages": []}], {"size": 1}, "no training option size; there are: rank"),
     ],
 )
@@ -94,8 +94,8 @@ def test_only_embedded_models_and_those_with_a_provider_are_trained(base: Path, 
     assert trainable(extractive, tmp_path) is extractive
     assert isinstance(trainable(local, tmp_path).provider, LocalProvider)
     with pytest.raises(UserError, match="none that can be trained here"):
-        check(BOOTSTRAP_FINETUNE, {}, kerag(bundled), roles=Roles("extractive"), train=3, writer=None, step=None)
-    check(BOOTSTRAP_FINETUNE, {}, kerag(bundled), roles=Roles(f"local/{base}"), train=3, writer=None, step=None)
+        check(BOOTSTRAP_FINETUNE, {}, kerag(bundled), roles=Roles("extractive"), train=3, prompt_model=None, step=None)
+    check(BOOTSTRAP_FINETUNE, {}, kerag(bundled), roles=Roles(f"local/{base}"), train=3, prompt_model=None, step=None)
 
 
 # Bundles.

@@ -19,7 +19,7 @@ from triplecheck.lms.extractive.engine import ExtractiveEngine
 from triplecheck.lms.resolve import language_model
 from triplecheck.lms.testing import scripted_model
 from triplecheck.optimize import compile_program, load_bundle
-from triplecheck.optimize.quirks import calls_kept_in, patient, quiet
+from triplecheck.optimize.dspy_patches import calls_kept_in, patient, quiet
 from triplecheck.programs import Sources
 
 YES = "[[ ## answer ## ]]\nyes\n\n[[ ## completed ## ]]"

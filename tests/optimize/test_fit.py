@@ -16,9 +16,9 @@ from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.lms import Budget, BudgetExceededError, RolePredict, Roles, register_engine, session, unregister_engine
 from triplecheck.lms.engines import reply
 from triplecheck.optimize import load_bundle, save_bundle
-from triplecheck.optimize.fit import Option, Plan, fit_program, halves, read_space, space_of
-from triplecheck.optimize.fit.space import held, nested
-from triplecheck.optimize.optimizers.voting import Voting
+from triplecheck.optimize.fit import FitPlan, Option, fit_program, halves, read_space, space_of
+from triplecheck.optimize.fit.search import held, nested
+from triplecheck.optimize.optimizers.modules import Voting
 from triplecheck.programs import KERAG, KERAGLimits, Outcome, Program, ProgramOptions, Sources, resolve_program
 from triplecheck.programs.options import make_program
 from triplecheck.programs.steps import Trace
@@ -87,16 +87,16 @@ def questions(count: int = 120) -> list[Question]:
     return [ask(n, 0.8, 0.1 + n % 3 / 10) if n % 4 == 0 else ask(n, 0.3, 0.5 + n % 5 / 10) for n in range(count)]
 
 
-def plan(knowledge_base: KnowledgeBase, **given: Any) -> Plan:
+def plan(knowledge_base: KnowledgeBase, **given: Any) -> FitPlan:
     given.setdefault("questions", questions())
-    return Plan(Guesser, Sources.of(knowledge_base), roles=Roles(COUNTER), **given)
+    return FitPlan(Guesser, Sources.of(knowledge_base), roles=Roles(COUNTER), **given)
 
 
 def test_the_threshold_lets_right_answers_pass(bundled: KnowledgeBase, counter: Counter, tmp_path: Path) -> None:
     fitted = fit_program(plan(bundled), tmp_path / "run", knowledge_base=bundled)
     assert fitted.choice.kept and 0.3 < fitted.choice.abstain_below <= 0.5
     assert fitted.choice.point.wrong == 0
-    assert fitted.sentence.startswith("Of the questions that it answers, it answers at least 90% rightly, with a")
+    assert fitted.sentence.startswith("Of the questions that it answers, it answers at least 90% correctly, with a")
     report = json.loads((tmp_path / "run" / "fit.json").read_text("utf-8"))
     assert report["abstain_below"] == fitted.choice.abstain_below
     assert report["promise"]["sentence"] == fitted.sentence and report["calibration"]["right"] == 1
@@ -203,7 +203,7 @@ class TestWhatCannotBeFitted:
     def test_an_ensemble(self, bundled: KnowledgeBase, tmp_path: Path) -> None:
         sources = Sources.of(bundled)
         place = save_bundle(Voting([KERAG(sources), KERAG(sources)]), tmp_path / "both", Roles(), KERAG(sources))
-        two = Plan(KERAG, sources, questions(), compiled=load_bundle(place))
+        two = FitPlan(KERAG, sources, questions(), compiled=load_bundle(place))
         with pytest.raises(UserError, match="an ensemble has no confidence of its own"):
             fit_program(two, tmp_path / "run")
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from triplecheck.kg import UserError
 from triplecheck.optimize.fit import Choice, Promise, Sample, check_promise, choose_threshold
-from triplecheck.optimize.fit.promise import ABSTAIN_ALWAYS, fewest_needed, most_wrong, sample_of, tail
+from triplecheck.optimize.fit.risk_control import ABSTAIN_ALWAYS, fewest_needed, most_wrong, sample_of, tail
 
 ALPHA, DELTA = 0.1, 0.1
 

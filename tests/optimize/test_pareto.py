@@ -7,12 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triplecheck.kg import UserError
-from triplecheck.optimize.candidates import Candidate
-from triplecheck.optimize.pareto import check_objective, choose, pareto_front
+from triplecheck.optimize.candidates import CandidateProgram, check_objective, choose, pareto_front
 
 
-def candidate(key: str, score: float, calls: float, size: int = 100) -> Candidate:
-    return Candidate(key, 10, score, calls, size)
+def candidate(key: str, score: float, calls: float, size: int = 100) -> CandidateProgram:
+    return CandidateProgram(key, 10, score, calls, size)
 
 
 DEAR, MIDDLE, CHEAP, SILLY = (
@@ -56,7 +55,7 @@ def test_the_front_is_exactly_what_nothing_beats(rows: list[tuple[int, int, int]
     given_ = [candidate(str(n), score / 5, calls, size) for n, (score, calls, size) in enumerate(rows)]
     front = pareto_front(given_)
 
-    def worth(one: Candidate) -> tuple[float, tuple[float, int]]:
+    def worth(one: CandidateProgram) -> tuple[float, tuple[float, int]]:
         return one.score, (one.calls, one.size)
 
     for one in given_:

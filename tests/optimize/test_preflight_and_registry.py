@@ -52,7 +52,7 @@ def test_settings_are_checked_against_their_defaults(spec: Any) -> None:
 
 def refused(base: KnowledgeBase, name: str, program: Any = None, settings: Any = None, **given: Any) -> str:
     spec = resolve_optimizer(name)
-    options = {"roles": Roles(PUPIL), "writer": WRITER, "step": None, "train": 50} | given
+    options = {"roles": Roles(PUPIL), "prompt_model": WRITER, "step": None, "train": 50} | given
     with engines(pupil=Pupil(), writer=Writer()), pytest.raises(UserError) as error:
         check(spec, spec.checked(settings or {}), program or kerag(base), **options)
     return str(error.value)
@@ -63,8 +63,8 @@ def test_what_cannot_work_is_refused_with_the_way_out(bundled: KnowledgeBase) ->
     several = Roles(PUPIL, {"answer": "extractive"})
     assert "asks no model anything" in refused(bundled, "GEPA", bm25)
     assert "there are: name_topics, select_paths, summarize" in refused(bundled, "GEPA", step="prune")
-    assert "name one with --prompt-model" in refused(bundled, "COPRO", writer="extractive")
-    assert "name one with --prompt-model" in refused(bundled, "GEPA", writer=None, roles=Roles("extractive"))
+    assert "name one with --prompt-model" in refused(bundled, "COPRO", prompt_model="extractive")
+    assert "name one with --prompt-model" in refused(bundled, "GEPA", prompt_model=None, roles=Roles("extractive"))
     assert "give one with --lm" in refused(bundled, "SIMBA", roles=several)
     assert "none that can be trained here" in refused(bundled, "BootstrapFinetune")
     assert "leave out --step" in refused(bundled, "KNNFewShot", step="summarize")
@@ -97,7 +97,7 @@ def test_every_system_can_be_compiled(name: str, bundled: KnowledgeBase) -> None
     with engines(pupil=Pupil(), writer=Writer()):
         for spec in optimizer_specs():
             if spec.needs.isdisjoint({"parts", "trainable"}):
-                check(spec, spec.checked({}), program, roles=Roles(PUPIL), writer=WRITER, step=None, train=50)
+                check(spec, spec.checked({}), program, roles=Roles(PUPIL), prompt_model=WRITER, step=None, train=50)
 
 
 def test_questions_are_split_by_their_ids() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -11,9 +10,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-sys.path.append(str(Path(__file__).parents[1] / "programs"))
-
 from program_parts import build_rows, fields
 
 from triplecheck.evals import read_questions, write_questions
@@ -21,12 +17,22 @@ from triplecheck.evals.questions import Question
 from triplecheck.kg import Direction, KnowledgeBase, UserError, normalize
 from triplecheck.lms.testing import scripted_model
 from triplecheck.optimize.synth import KINDS, synthesise
-from triplecheck.optimize.synth.clauses import noun_phrase, predicate
-from triplecheck.optimize.synth.drafts import solved
-from triplecheck.optimize.synth.english import base_form, is_person, plural, singular
-from triplecheck.optimize.synth.paraphrase import keeps
-from triplecheck.optimize.synth.wh import questions
-from triplecheck.optimize.synth.wordings import End, EndKind, Kind, read_wording, wordings_of
+from triplecheck.optimize.synth.english import (
+    End,
+    EndKind,
+    Kind,
+    base_form,
+    is_person,
+    noun_phrase,
+    plural,
+    predicate,
+    questions,
+    read_wording,
+    singular,
+    wordings_of,
+)
+from triplecheck.optimize.synth.make import keeps
+from triplecheck.optimize.synth.shapes import solved
 from triplecheck.optimize.traces.gold_paths import given_paths
 from triplecheck.programs import KERAG, Sources
 

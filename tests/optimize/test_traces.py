@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import dspy
 import pytest
 from dspy.lm15 import Message, Response, TextPart, Usage
-
-sys.path.append(str(Path(__file__).parents[1] / "programs"))
-
 from program_parts import EX, WORLD, build_turtle, conclude_with, fields, keep, kerag, topics
 
 from triplecheck.evals import Question
@@ -20,8 +16,7 @@ from triplecheck.kg import KnowledgeBase, ReadError, UserError
 from triplecheck.lms import RolePredict, TolerantAdapter, session
 from triplecheck.lms.testing import ScriptedReply, scripted_model
 from triplecheck.optimize.traces import FORMS, Manifest, TraceRow, collect, export, read_traces
-from triplecheck.optimize.traces.recording import recording
-from triplecheck.optimize.traces.rows import split_of
+from triplecheck.optimize.traces.records import recording, split_of
 from triplecheck.programs import Sources
 from triplecheck.programs.baselines import IO
 from triplecheck.programs.concurrently import concurrently

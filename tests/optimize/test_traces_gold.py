@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.append(str(Path(__file__).parents[1] / "programs"))
-
 from program_parts import EX, WORLD, build_turtle, kerag, node
 
 from triplecheck.evals import Question

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,8 +9,6 @@ from program_parts import WORLD, Build, build_turtle
 
 from triplecheck.kg import KnowledgeBase
 from triplecheck.programs import Sources
-
-sys.path.append(str(Path(__file__).parents[1] / "kg"))  # for the SPARQL endpoint
 
 
 @pytest.fixture(scope="session")

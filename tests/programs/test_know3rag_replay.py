@@ -14,7 +14,7 @@ from text_parts import DEFAULTS, QUESTION, StepReply, build_text_world, knows, s
 from triplecheck.evals import Question
 from triplecheck.lms import Roles
 from triplecheck.lms.testing import scripted_model
-from triplecheck.optimize.fit import Plan, fit_program, read_space
+from triplecheck.optimize.fit import FitPlan, fit_program, read_space
 from triplecheck.programs import Know3RAG, Sources
 from triplecheck.programs.know3rag.replay import Recorded, read_turns, replay_turns
 from triplecheck.programs.steps import Weighed
@@ -88,7 +88,7 @@ def test_fitting_theta_and_turns_takes_one_run(embedded: Sources, tmp_path: Path
         return given if isinstance(given, str) else given(request)
 
     with scripted_model([replies] * 400) as engine:
-        plan = Plan(Know3RAG, embedded, asked, Roles(engine.name), options={"corpus_passages": 3}, space=space)
+        plan = FitPlan(Know3RAG, embedded, asked, Roles(engine.name), options={"corpus_passages": 3}, space=space)
         fitted = fit_program(plan, tmp_path / "run")
     tried = fitted.searched.tried
     assert len(tried) > 4 and all(one.replayed for one in tried)

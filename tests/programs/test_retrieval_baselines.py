@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import copy
-import sys
-from pathlib import Path
 
 import pytest
 from program_parts import ask, fields, items, kinds, play, steps
-
-sys.path.append(str(Path(__file__).parents[1] / "kg"))
-
 from skb_parts import debian
 
 from triplecheck.kg import KnowledgeBase, UserError

@@ -16,8 +16,7 @@ from dspy.lm15 import InvalidRequestError, Request, Response
 
 from triplecheck.evals.configuration import digest
 from triplecheck.evals.gold import Names, linker_names, resolve_gold
-from triplecheck.evals.questions import Question
-from triplecheck.evals.questions_file import question_row
+from triplecheck.evals.questions import Question, question_row
 from triplecheck.kg import Graph, UserError
 from triplecheck.lms import TolerantAdapter, register_engine, unregister_engine
 from triplecheck.lms.engines import code_hash, messages_of, reply
@@ -41,7 +40,7 @@ from triplecheck.optimize.traces.gold.exploration import (
 from triplecheck.optimize.traces.gold.known import GoldQuestion, GoldReply, Known, Solver
 from triplecheck.optimize.traces.gold.patterns import revise_triplets, score_candidate, score_candidates, write_triplets
 from triplecheck.optimize.traces.gold_paths import GoldPath, found_paths, given_paths
-from triplecheck.optimize.traces.recording import Call
+from triplecheck.optimize.traces.records import Call
 from triplecheck.programs import Program, Sources
 from triplecheck.signatures import (
     AnswerDirectly,

@@ -13,9 +13,17 @@ from triplecheck.evals.gold import Names
 from triplecheck.kg import Direction, Graph, normalize
 from triplecheck.kg.types import Edge
 from triplecheck.lms.prompt import Prompt
-from triplecheck.optimize.synth.clauses import noun_phrase, predicate
-from triplecheck.optimize.synth.wh import questions
-from triplecheck.optimize.synth.wordings import End, EndKind, Kind, Wording, end_of, read_wording
+from triplecheck.optimize.synth.english import (
+    End,
+    EndKind,
+    Kind,
+    Wording,
+    end_of,
+    noun_phrase,
+    predicate,
+    questions,
+    read_wording,
+)
 from triplecheck.optimize.traces.gold.known import GoldReply, Known
 from triplecheck.programs.subgraph import Hop
 from triplecheck.signatures.notation import clean, write_triple

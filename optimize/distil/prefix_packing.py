@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from triplecheck.optimize.distil.tokens import Encoded, shared_length
+from triplecheck.optimize.distil.data import Encoded, shared_length
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,147 @@
-"""An evaluation as an MLflow run: configuration, running score, summary, rows, and one trace per question."""
+"""Observers of a running evaluation: a progress callback, MLflow, or a custom tracker."""
 
 from __future__ import annotations
 
 import json
 import logging
 import os
-from collections.abc import Iterator, Mapping
+import time
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, Self
 
 from triplecheck.evals.asking import Finished
-from triplecheck.evals.progress import Progress
 from triplecheck.evals.summary import Summary
 from triplecheck.kg import UserError
+
+# Progress of an evaluation.
+
+_LATEST = 64
+"""Rows that the pace is taken from: enough to level out slow and quick questions that are mixed, few enough to
+follow a model that has become slower, or a start that was slow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A running evaluation, after one more row."""
+
+    done: int
+    """Questions that have a row, kept ones included."""
+    total: int
+    kept: int
+    """Rows taken over from an earlier run."""
+    hits_at_1: float | None
+    """Mean so far, over scored answerable questions; None before the first."""
+    errors: int
+    """Rows that ended in an error; they are in no score."""
+    seconds: float
+    """Since this run began."""
+    eta: float | None
+    """Seconds still to go at the pace of the latest rows; None before the first new row."""
+
+
+class Tally:
+    """Keeps the running numbers of a `Progress`."""
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._done = self._kept = self._errors = self._scored = 0
+        self._hits = 0.0
+        self._began = time.perf_counter()
+        self._latest = deque([self._began], maxlen=_LATEST + 1)
+
+    def add(self, row: Mapping[str, Any], *, kept: bool = False) -> None:
+        """Count a row."""
+        self._done += 1
+        self._kept += kept
+        if not kept:
+            self._latest.append(time.perf_counter())
+        self._errors += row["status"] == "error"
+        if row.get("hits_at_1") is not None:
+            self._scored += 1
+            self._hits += row["hits_at_1"]
+
+    def progress(self) -> Progress:
+        """The numbers now."""
+        now = time.perf_counter()
+        new = len(self._latest) - 1
+        return Progress(
+            done=self._done,
+            total=self._total,
+            kept=self._kept,
+            hits_at_1=self._hits / self._scored if self._scored else None,
+            errors=self._errors,
+            seconds=now - self._began,
+            eta=(now - self._latest[0]) / new * (self._total - self._done) if new else None,
+        )
+
+
+# Trackers: observers of a running evaluation.
+
+
+class Tracker(Protocol):
+    """Told of one run, in this order, from one thread. What is raised here is a warning of the run's."""
+
+    def begin(self, directory: Path, configuration: Mapping[str, Any]) -> None:
+        """A run starts, or is resumed, in a directory."""
+        ...
+
+    def row(self, result: Finished, progress: Progress) -> None:
+        """A row is written."""
+        ...
+
+    def end(self, summary: Summary) -> None:
+        """`summary.json` is written."""
+        ...
+
+    def close(self) -> None:
+        """The run is over, by its end or by an exception."""
+        ...
+
+
+class Trackers:
+    """Several trackers, each on its own: one that fails is warned of once and told nothing more. A context manager.
+
+    Args:
+        trackers: to be told.
+    """
+
+    def __init__(self, trackers: Sequence[Tracker]) -> None:
+        self._working = list(trackers)
+
+    def begin(self, directory: Path, configuration: Mapping[str, Any]) -> None:
+        """Tell all; see `Tracker`."""
+        self._tell(lambda tracker: tracker.begin(directory, configuration))
+
+    def row(self, result: Finished, progress: Progress) -> None:
+        """Tell all; see `Tracker`."""
+        self._tell(lambda tracker: tracker.row(result, progress))
+
+    def end(self, summary: Summary) -> None:
+        """Tell all; see `Tracker`."""
+        self._tell(lambda tracker: tracker.end(summary))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._tell(lambda tracker: tracker.close())
+
+    def _tell(self, tell: Callable[[Tracker], None]) -> None:
+        for tracker in list(self._working):
+            try:
+                tell(tracker)
+            except Exception as error:  # noqa: BLE001 - whatever a server does, the rows go on
+                self._working.remove(tracker)
+                warnings.warn(
+                    f"{type(tracker).__name__} failed and is told nothing more of this run: {error}", stacklevel=3
+                )
+
+
+# An evaluation as an MLflow run: configuration, running score, summary, rows, and one trace per question.
 
 _RUNNING = 100
 """A running score is logged every so many rows: each is a request to the server."""
@@ -20,7 +149,7 @@ _NANO = 1_000_000_000
 
 
 class MlflowRuns:
-    """Logs each run of an evaluation to MLflow. A run that is taken up again goes on in the run that it was.
+    """Logs each run of an evaluation to MLflow. A resumed run continues its MLflow run.
 
     Parameters are the configuration, flattened; metrics the running score (step = rows done) and the numbers of
     the summary; artifacts `summary.json` and `rows.jsonl`. A trace has the question and its answer, and one
