@@ -121,7 +121,7 @@ def open_program(settings: Settings, kb: KnowledgeBase) -> Program:
     from triplecheck.kg import UserError
     from triplecheck.optimize.bundle import load_bundle
     from triplecheck.programs import Sources, resolve_program
-    from triplecheck.programs.options import make_program
+    from triplecheck.programs.base import make_program
 
     sources = Sources.of(kb)
     if settings.bundle is None:

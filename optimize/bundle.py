@@ -27,7 +27,8 @@ from triplecheck.lms.local.weights import PREFIX, adapter_files, find_weights
 from triplecheck.lms.resolve import LLAMA_CPP, language_model
 from triplecheck.optimize.state import asked_for, state_of, steps_of, text_of, with_state
 from triplecheck.programs import Program, Sources, resolve_program
-from triplecheck.programs.options import check_options, make_program, with_new_names
+from triplecheck.programs.base import make_program
+from triplecheck.programs.options import check_options, with_new_names
 
 # Distilled models inside a bundle: their adapters travel with it, and are the ones that it was saved with.
 

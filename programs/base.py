@@ -197,6 +197,22 @@ class Program(dspy.Module):
         trace.add(Wrote(step.role, roles.model(step.role), step.signature.__name__, dict(outputs.items())))
 
 
+def make_program(program: type[Program], sources: Sources, options: Mapping[str, Any]) -> Program:
+    """A program with these options; `abstain_below`, an attribute of every program, may be among them.
+
+    Raises:
+        UserError: see `check_options`.
+    """
+    made = program(sources, **{name: value for name, value in options.items() if name != "abstain_below"})
+    below = options.get("abstain_below")
+    if below is None or below == "none":
+        return made
+    if isinstance(below, bool) or not isinstance(below, int | float) or not below >= 0:
+        raise UserError(f"abstain_below cannot be {below!r}: give a confidence, from 0 to 1")
+    made.abstain_below = float(below)
+    return made
+
+
 def check_positive(**numbers: int) -> None:
     """Raise `UserError` if one of the options of these names is below 1."""
     for name, number in numbers.items():

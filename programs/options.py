@@ -11,14 +11,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from triplecheck.kg import UserError
 
-if typing.TYPE_CHECKING:
-    from triplecheck.programs.base import Program, Sources
-
 DEFAULT = "default"
 """The preset that changes no option."""
 
 _PRESET = "preset"
-_THRESHOLD = "abstain_below"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,23 +28,16 @@ class ProgramOptions:
     grounded_only: bool = False
 
 
-def make_program(program: type[Program], sources: Sources, options: Mapping[str, Any]) -> Program:
-    """A program with these options; `abstain_below`, an attribute of every program, may be among them.
+class Optioned(typing.Protocol):
+    """What options need to know of a class of programs; see `programs.base.Program`."""
 
-    Raises:
-        UserError: see `check_options`.
-    """
-    made = program(sources, **{name: value for name, value in options.items() if name != _THRESHOLD})
-    below = options.get(_THRESHOLD)
-    if below is None or below == "none":
-        return made
-    if isinstance(below, bool) or not isinstance(below, int | float) or not below >= 0:
-        raise UserError(f"abstain_below cannot be {below!r}: give a confidence, from 0 to 1")
-    made.abstain_below = float(below)
-    return made
+    name: typing.ClassVar[str]
+    Options: typing.ClassVar[type[ProgramOptions]]
+    presets: typing.ClassVar[Mapping[str, Mapping[str, Any]]]
+    renamed: typing.ClassVar[Mapping[str, str]]
 
 
-def check_options(program: type[Program], options: Mapping[str, Any]) -> dict[str, Any]:
+def check_options(program: type[Optioned], options: Mapping[str, Any]) -> dict[str, Any]:
     """The values of a preset and the options given beside it, converted to the types of `Program.Options`.
 
     Args:
@@ -72,7 +61,7 @@ def check_options(program: type[Program], options: Mapping[str, Any]) -> dict[st
     return {name: _checked(program, name, value) for name, value in merged.items()}
 
 
-def with_new_names(program: type[Program], options: Mapping[str, Any]) -> dict[str, Any]:
+def with_new_names(program: type[Optioned], options: Mapping[str, Any]) -> dict[str, Any]:
     """Saved options, with former names replaced by those of today (`Program.renamed`)."""
     found: dict[str, Any] = {}
     for name, value in options.items():
@@ -86,7 +75,7 @@ def with_new_names(program: type[Program], options: Mapping[str, Any]) -> dict[s
     return found
 
 
-def _checked(program: type[Program], name: str, value: Any) -> Any:
+def _checked(program: type[Optioned], name: str, value: Any) -> Any:
     hints = _types(program.Options)
     if name in program.renamed:
         raise UserError(f"option {name!r} of {program.name!r} is called {program.renamed[name]!r} now")
@@ -110,7 +99,7 @@ def _types(options: type[ProgramOptions]) -> dict[str, Any]:
     return {field.name: hints[field.name] for field in dataclasses.fields(options)}
 
 
-def _refuse_unknown_fields(program: type[Program], name: str, value: Any, hint: Any) -> None:
+def _refuse_unknown_fields(program: type[Optioned], name: str, value: Any, hint: Any) -> None:
     """Pydantic ignores fields that a dataclass does not have; a misspelt limit must be an error."""
     tables = [kind for kind in (hint, *typing.get_args(hint)) if dataclasses.is_dataclass(kind)]
     if not tables or not isinstance(value, dict):

@@ -25,7 +25,7 @@ from triplecheck.kg.graph import IntArray
 from triplecheck.kg.progress import ProgressCallback, no_progress
 
 if TYPE_CHECKING:
-    from triplecheck.kg.knowledge_base import KnowledgeBase
+    from triplecheck.kg.columnar import ColumnarGraph
 
 FORMAT, VERSION = "triplecheck-embeddings", 1
 PART, ABOUT = "embeddings", "embeddings.json"
@@ -199,14 +199,17 @@ def _read_about(path: Path) -> About:
 
 
 # --- training ------------------------------------------------------------------------------------
-def train_into(kb: KnowledgeBase, options: TrainingOptions, progress: ProgressCallback = no_progress) -> Trained:
+def train_into(
+    graph: ColumnarGraph, base: Path, options: TrainingOptions, progress: ProgressCallback = no_progress
+) -> Trained:
     """Train on the graph of a knowledge base and replace its embeddings.
 
     An interrupted training is resumed by the next call with the same options: its checkpoint is kept beside the
     knowledge base until training ends.
 
     Args:
-        kb: an open knowledge base; open it again to use the embeddings.
+        graph: of the knowledge base.
+        base: directory of the knowledge base; open it again to use the embeddings.
         options: see `TrainingOptions`.
         progress: called after each epoch.
 
@@ -214,14 +217,13 @@ def train_into(kb: KnowledgeBase, options: TrainingOptions, progress: ProgressCa
         UserError: too few triples, no such model, or the training diverged.
         KnowledgeBaseError: a damaged checkpoint or knowledge base.
     """
-    graph = kb.graph
     nodes = graph.num_nodes if options.values else graph.num_entities
     triples = triples_of(graph, values=options.values)
     parts = split(triples, nodes, graph.num_relations, options.held_out, options.seed)
-    work = checkpoint_folder(kb.path)
+    work = checkpoint_folder(base)
     work.mkdir(exist_ok=True)
     trained = train(parts, options, work / "checkpoint.safetensors", progress)
-    with manifest.replaced_part(kb.path, PART) as folder:
+    with manifest.replaced_part(base, PART) as folder:
         save(trained, folder)
     shutil.rmtree(work, ignore_errors=True)
     return trained

@@ -38,7 +38,7 @@ from triplecheck.optimize.fit.risk_control import (
 from triplecheck.optimize.fit.search import Asking, Observed, Option, Search, Searched, label, nested, observe, sample
 from triplecheck.optimize.optimizers.modules import Voting
 from triplecheck.programs import Know3RAG, Program, Sources
-from triplecheck.programs.options import make_program
+from triplecheck.programs.base import make_program
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """AnchorRAG's retriever agent (section 3.4): explores the graph from one anchor, hop by hop.
 
 At each hop it prunes relations, fetches their entities, prunes these, and filters the triples; an agent that keeps
-no triple stops. `Calls` decides which of these steps take a call to the model.
+no triple stops. `AgentCalls` decides which of these steps take a call to the model.
 """
 
 from __future__ import annotations
@@ -9,23 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from triplecheck.kg import Graph
 from triplecheck.lms import RolePredict
+from triplecheck.programs.anchorrag.options import AnchorRAGOptions
 from triplecheck.programs.anchorrag.predictor import Anchor
 from triplecheck.programs.base import Note
 from triplecheck.programs.expansion import fetch, is_schema, note_at_end, one_hop_paths, valid_numbers, within_tokens
 from triplecheck.programs.steps import Pruned, Scored, Stopped, Trace, Truncated
 from triplecheck.programs.subgraph import Fact, Path, PathKey, RelationNames, Subgraph, node_names, render_path
 from triplecheck.signatures.notation import write_reached
-
-if TYPE_CHECKING:
-    from triplecheck.programs.anchorrag.calls import Calls
-    from triplecheck.programs.anchorrag.program import AnchorRAGOptions
 
 Offer = tuple[Path, int]
 """A path that may be followed, and its number of edges."""
@@ -62,6 +59,19 @@ class AgentSteps:
     wrote: Note
 
 
+class AgentCalls(Protocol):
+    """Which calls to a model an agent makes at one hop: see `anchorrag.calls`."""
+
+    def offers(self, agent: Retriever, frontier: Sequence[Path], trace: Trace) -> list[Offer]:
+        """What an agent may follow next."""
+
+    def choose(self, agent: Retriever, hop: int, offers: Sequence[Offer], trace: Trace) -> list[Path]:
+        """Neighboring relations pruning (section 3.4): the paths to follow, best first."""
+
+    def refine(self, agent: Retriever, facts: list[Fact], trace: Trace) -> list[Fact]:
+        """Neighboring entities pruning and candidate triples filtering (section 3.4) of the fetched facts."""
+
+
 class Retriever:
     """One agent.
 
@@ -86,7 +96,7 @@ class Retriever:
         anchor: Anchor,
         briefing: Briefing,
         options: AnchorRAGOptions,
-        calls: Calls,
+        calls: AgentCalls,
         steps: AgentSteps,
     ) -> None:
         self.anchor = anchor

@@ -8,36 +8,39 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
+from triplecheck.programs.anchorrag.agent import AgentCalls, Briefing, Offer, Retriever
+from triplecheck.programs.anchorrag.options import AnchorRAGOptions
 from triplecheck.programs.steps import Trace
 from triplecheck.programs.subgraph import Fact, Path, PathKey
 
-if TYPE_CHECKING:
-    from triplecheck.programs.anchorrag.agent import Briefing, Offer, Retriever
-    from triplecheck.programs.anchorrag.program import AnchorRAG
-
-Found = Sequence[tuple["Retriever", list[Fact]]]
+Found = Sequence[tuple[Retriever, list[Fact]]]
 """The agents that explored at one hop, each with its new facts."""
 
 
-class Calls(Protocol):
-    """Which calls to a model are made at one hop."""
+class Supervisor(Protocol):
+    """What `AnchorRAG` offers to `Calls.suffices`."""
 
-    def offers(self, agent: Retriever, frontier: Sequence[Path], trace: Trace) -> list[Offer]:
-        """What an agent may follow next."""
+    options: AnchorRAGOptions
 
-    def choose(self, agent: Retriever, hop: int, offers: Sequence[Offer], trace: Trace) -> list[Path]:
-        """Neighboring relations pruning (section 3.4): the paths to follow, best first."""
+    def judge_kept(self, briefing: Briefing, agents: Sequence[Retriever], hop: int, trace: Trace) -> bool:
+        """Whether the facts that the agents kept suffice."""
 
-    def refine(self, agent: Retriever, facts: list[Fact], trace: Trace) -> list[Fact]:
-        """Neighboring entities pruning and candidate triples filtering (section 3.4) of the fetched facts."""
+    def judge_and_direct(
+        self, briefing: Briefing, agents: Sequence[Retriever], found: Found, hop: int, trace: Trace
+    ) -> bool:
+        """Filter the new facts of all agents, judge them, and say which paths to follow, in one call."""
+
+
+class Calls(AgentCalls, Protocol):
+    """Which calls to a model the agents and their supervisor make at one hop."""
 
     def suffices(
         self,
-        supervisor: AnchorRAG,
+        supervisor: Supervisor,
         briefing: Briefing,
         agents: Sequence[Retriever],
         found: Found,
@@ -70,7 +73,7 @@ class CallPerItem:
 
     def suffices(
         self,
-        supervisor: AnchorRAG,
+        supervisor: Supervisor,
         briefing: Briefing,
         agents: Sequence[Retriever],
         found: Found,
@@ -110,7 +113,7 @@ class CallPerAgent:
 
     def suffices(
         self,
-        supervisor: AnchorRAG,
+        supervisor: Supervisor,
         briefing: Briefing,
         agents: Sequence[Retriever],
         found: Found,

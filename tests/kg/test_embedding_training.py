@@ -127,7 +127,7 @@ def test_a_diverging_training_says_so(nations: KnowledgeBase) -> None:
 
 def test_embeddings_become_part_of_the_knowledge_base(mine: KnowledgeBase) -> None:
     assert mine.embeddings is None
-    trained = train_into(mine, QUICK)
+    trained = train_into(mine.graph, mine.path, QUICK)
     assert not checkpoint_folder(mine.path).exists()
     opened = KnowledgeBase.open(mine.path)
     opened.verify()
@@ -144,7 +144,7 @@ def test_embeddings_become_part_of_the_knowledge_base(mine: KnowledgeBase) -> No
 
 
 def test_a_model_that_is_no_arrays_is_stored_whole(mine: KnowledgeBase) -> None:
-    trained = train_into(mine, replace(QUICK, model="SimplE", loop="pykeen", epochs=2))
+    trained = train_into(mine.graph, mine.path, replace(QUICK, model="SimplE", loop="pykeen", epochs=2))
     found = KnowledgeBase.open(mine.path).embeddings
     assert found is not None and found.about.scored_on == "model"
     heads, relations, tails = trained.split.test.T
@@ -152,8 +152,8 @@ def test_a_model_that_is_no_arrays_is_stored_whole(mine: KnowledgeBase) -> None:
 
 
 def test_training_anew_replaces_what_was_there(mine: KnowledgeBase) -> None:
-    train_into(mine, QUICK)
-    train_into(KnowledgeBase.open(mine.path), replace(QUICK, dimensions=4, half=True))
+    train_into(mine.graph, mine.path, QUICK)
+    train_into(KnowledgeBase.open(mine.path).graph, mine.path, replace(QUICK, dimensions=4, half=True))
     opened = KnowledgeBase.open(mine.path)
     opened.verify()
     assert opened.embeddings is not None
@@ -162,7 +162,7 @@ def test_training_anew_replaces_what_was_there(mine: KnowledgeBase) -> None:
 
 def test_a_kill_leaves_the_knowledge_base_as_it_was_and_the_work_is_not_lost(mine: KnowledgeBase) -> None:
     with pytest.raises(KilledError):
-        train_into(mine, QUICK, kill_after(3))  # type: ignore[arg-type]
+        train_into(mine.graph, mine.path, QUICK, kill_after(3))  # type: ignore[arg-type]
     opened = KnowledgeBase.open(mine.path)
     opened.verify()
     assert opened.embeddings is None
@@ -172,7 +172,7 @@ def test_a_kill_leaves_the_knowledge_base_as_it_was_and_the_work_is_not_lost(min
 
 
 def test_a_changed_weight_is_found_out(mine: KnowledgeBase) -> None:
-    train_into(mine, QUICK)
+    train_into(mine.graph, mine.path, QUICK)
     weights = mine.path / "embeddings" / "weights.safetensors"
     content = bytearray(weights.read_bytes())
     content[-1] ^= 1
@@ -182,7 +182,7 @@ def test_a_changed_weight_is_found_out(mine: KnowledgeBase) -> None:
 
 
 def test_embeddings_of_another_format_are_refused(mine: KnowledgeBase) -> None:
-    train_into(mine, QUICK)
+    train_into(mine.graph, mine.path, QUICK)
     about = mine.path / "embeddings" / "embeddings.json"
     data = json.loads(about.read_text("utf-8"))
     about.write_text(json.dumps(data | {"version": 9}, indent=1), "utf-8")
@@ -192,7 +192,7 @@ def test_embeddings_of_another_format_are_refused(mine: KnowledgeBase) -> None:
 
 
 def test_the_best_tails_are_the_best_of_all_and_none_that_is_excluded(mine: KnowledgeBase) -> None:
-    train_into(mine, QUICK)
+    train_into(mine.graph, mine.path, QUICK)
     found = KnowledgeBase.open(mine.path).embeddings
     assert found is not None
     n = found.about.num_entities

@@ -20,7 +20,7 @@ from triplecheck.optimize.fit import FitPlan, Option, fit_program, halves, read_
 from triplecheck.optimize.fit.search import held, nested
 from triplecheck.optimize.optimizers.modules import Voting
 from triplecheck.programs import KERAG, KERAGLimits, Outcome, Program, ProgramOptions, Sources, resolve_program
-from triplecheck.programs.options import make_program
+from triplecheck.programs.base import make_program
 from triplecheck.programs.steps import Trace
 
 COUNTER = "counter"

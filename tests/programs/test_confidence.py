@@ -7,7 +7,7 @@ from program_parts import ask
 
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.programs import KERAG, Outcome, Sources
-from triplecheck.programs.options import make_program
+from triplecheck.programs.base import make_program
 from triplecheck.programs.outcome import proof_confidence
 from triplecheck.programs.steps import Expanded, Step, Stopped
 

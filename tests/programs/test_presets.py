@@ -11,7 +11,8 @@ from program_parts import ask, keep, play, steps, topics
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.programs import KERAG, AnchorRAG, FourStepFocus, Know3RAG, Program, Sources
 from triplecheck.programs.anchorrag.predictor import by_names, by_relations
-from triplecheck.programs.options import make_program, with_new_names
+from triplecheck.programs.base import make_program
+from triplecheck.programs.options import with_new_names
 from triplecheck.programs.steps import Linked
 
 PAPERS = [KERAG, AnchorRAG, FourStepFocus, Know3RAG]

@@ -1,0 +1,94 @@
+"""The options of AnchorRAG, and the preset that does as the paper does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from triplecheck.programs.expansion import SCHEMA_RELATIONS
+from triplecheck.programs.options import ProgramOptions
+
+AnchorRanking = Literal["names", "relations"]
+
+
+@dataclass(frozen=True)
+class AnchorRAGLimits:
+    """How much AnchorRAG looks at. The trace records what a limit cuts off.
+
+    Attributes:
+        offered: paths shown to the model at one hop, the most similar to the question first.
+        values: edges fetched per (entity, relation).
+        triples: triples that one agent fetches at one hop.
+        path_tokens: estimated tokens of paths in a prompt that judges, the most similar to the question first.
+        judge_tokens: estimated tokens of facts in a prompt that filters or judges.
+        tokens: estimated tokens of facts in the prompt that answers.
+    """
+
+    offered: int = 40
+    values: int = 200
+    triples: int = 2_000
+    path_tokens: int = 600
+    judge_tokens: int = 600
+    tokens: int = 1_200
+
+
+@dataclass(frozen=True)
+class AnchorRAGOptions(ProgramOptions):
+    """Options of `AnchorRAG`.
+
+    Attributes:
+        grounding: score candidates by their relations (Eq. 2), beside their names.
+        anchor_ranking: `names`: by how well the name fits, relations decide among names that fit about equally;
+            `relations`: by Eq. 2 alone, as in the paper.
+        top_k: k of the paper, relations averaged by Eq. 2.
+        union: take misspelt, partial and dense candidates beside exact ones, as in the paper; off: only if nothing
+            fits more exactly.
+        agents: m of the paper, anchors with an agent each; 1 is the paper's "without parallel retrieval".
+        anchor_margin: how much worse (0 to 1) than the best of its keyword the name of an anchor may fit.
+        depth: L of the paper, iterations at most.
+        width: b of the paper, relations kept per path, and entities per relation if a model scores them.
+        entities: N of the paper, entities per relation shown to a model, or followed without one.
+        filter_triples: filter out irrelevant triples; an agent without any left stops.
+        per_relation_calls: a call for each entity, each relation and each agent, as in the paper.
+        prefilter: by how much cosine a relation must lead to be followed without a call; None: always call.
+        only_sufficient: answer from facts only if they were judged sufficient, as in the paper.
+        backtracking: name sub-goals, remember what is found of each, and go back to paths that were set
+            aside if one is missing, as in Plan-on-Graph (arXiv 2410.23875).
+        schema_relations: regular expressions; relations whose id one of them matches are not followed.
+        limits: how much to look at.
+    """
+
+    grounding: bool = True
+    anchor_ranking: AnchorRanking = "names"
+    top_k: int = 5
+    union: bool = False
+    agents: int = 3
+    anchor_margin: float = 0.1
+    depth: int = 3
+    width: int = 3
+    entities: int = 50
+    filter_triples: bool = True
+    per_relation_calls: bool = False
+    prefilter: float | None = 0.3
+    only_sufficient: bool = False
+    backtracking: bool = False
+    schema_relations: tuple[str, ...] = SCHEMA_RELATIONS
+    limits: AnchorRAGLimits = AnchorRAGLimits()
+
+
+PAPER: Mapping[str, Any] = {
+    "grounding": True,  # section 3.3, relation-aware entity grounding
+    "anchor_ranking": "relations",  # Eq. 2 alone ranks the candidates
+    "union": True,  # section 3.3: the candidate set holds numerous entities with similar names
+    "top_k": 5,  # section 4.2, k
+    "agents": 3,  # section 4.2, m
+    "depth": 3,  # section 4.2, L
+    "width": 3,  # section 4.2, b
+    "filter_triples": True,  # section 3.4, candidate triples filtering
+    "per_relation_calls": True,  # section 3.4: a call per entity, per relation, per agent
+    "prefilter": None,  # section 3.4: the LLM scores all relations
+    "only_sufficient": True,  # section 3.5: the supervisor's verdict decides
+    "backtracking": False,  # not in the paper
+}
+"""The preset `paper`."""
