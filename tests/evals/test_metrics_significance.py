@@ -125,7 +125,7 @@ def test_a_seed_decides_the_draw() -> None:
 def test_scores_that_do_not_pair_are_refused() -> None:
     with pytest.raises(ValueError, match="paired"):
         paired_bootstrap([1.0], [1.0, 0.0])
-    with pytest.raises(ValueError, match="one or more"):
+    with pytest.raises(ValueError, match="at least one score"):
         bootstrap_interval([])
 
 

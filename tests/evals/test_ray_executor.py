@@ -129,7 +129,7 @@ def test_a_program_that_no_other_process_can_open_is_refused(knowledge_base: Kno
     with pytest.raises(UserError, match=r"'local' cannot be opened by other processes: .*cannot be imported"):
         evaluate(Local(sources(knowledge_base)), ASKED[:1], tmp_path / "a", executor=RayProcesses())
     several = Voting([OneHop(sources(knowledge_base))] * 2)
-    with pytest.raises(UserError, match="takes 'members' beside sources and options"):
+    with pytest.raises(UserError, match="takes 'members', which is not a field of its Options"):
         evaluate(several, ASKED[:1], tmp_path / "b", knowledge_base=knowledge_base, executor=RayProcesses())
     with pytest.raises(UserError, match="not those of a knowledge base"):
         elsewhere = OneHop(sources(KnowledgeBase.open(knowledge_base.path)))

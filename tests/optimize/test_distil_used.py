@@ -165,7 +165,7 @@ def test_the_command_trains_exports_and_tells(base: Path, tmp_path: Path) -> Non
     assert find_weights(f"local/{tmp_path / 'whole'}").adapter is None
     result = run(*words)
     assert result.exit_code == 0, result.output
-    for said in ("learnt from 8 rows, measured on 4", "held-out loss", "(kept)", "2 steps", told["model"]):
+    for said in ("trained on 8 rows, measured on 4", "held-out loss", "(kept)", "2 steps", told["model"]):
         assert said in result.output
 
 
