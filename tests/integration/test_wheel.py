@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-ROOMS = {"app", "evals", "kg", "lms", "optimize", "programs", "signatures"}
+FOLDERS = {"app", "evals", "kg", "lms", "optimize", "programs", "signatures"}
 QUESTION = "What was the nationality of Bernhard Heiden's teacher?"
 OWN_NAMES = "import app, evals, kg; print(app.MINE + evals.MINE + kg.MINE)"
 FRONT_DOOR = """
@@ -40,7 +40,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy = tmp_path_factory.mktemp("source")
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy)
-    for name in ("triplecheck", *ROOMS):
+    for name in ("triplecheck", *FOLDERS):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     out = tmp_path_factory.mktemp("wheel")
     run(sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-w", out, copy, cwd=out)
@@ -72,7 +72,7 @@ def project(tmp_path: Path) -> Path:
 def test_it_installs_one_package(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {name.split("/")[0] for name in names if not name.split("/")[0].endswith(".dist-info")} == {"triplecheck"}
-    sources = {str(path.relative_to(ROOT)) for room in ROOMS for path in (ROOT / room).rglob("*.py")}
+    sources = {str(path.relative_to(ROOT)) for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")}
     assert {name.removeprefix("triplecheck/") for name in names if name.endswith(".py")} == sources | {"__init__.py"}
 
 
