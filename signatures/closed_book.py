@@ -6,6 +6,8 @@ import dspy
 
 from triplecheck.signatures.step import Step
 
+__all__ = ["AnswerDirectly", "AnswerFromMemory"]
+
 
 class AnswerDirectly(Step):
     """Answer the question from your own knowledge."""

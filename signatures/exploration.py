@@ -12,6 +12,18 @@ import dspy
 
 from triplecheck.signatures.step import Numbers, Step
 
+__all__ = [
+    "ExtractKeywords",
+    "FilterTriples",
+    "JudgeAndGoOn",
+    "JudgeSufficiency",
+    "NameSubGoals",
+    "Reflect",
+    "ScoreEntities",
+    "ScoreRelations",
+    "UpdateMemory",
+]
+
 
 class ExtractKeywords(Step):
     """Proofread the question, and extract the keywords under which to look up where it starts from.

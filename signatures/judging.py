@@ -6,6 +6,8 @@ import dspy
 
 from triplecheck.signatures.step import Step
 
+__all__ = ["JudgeAnswer"]
+
 
 class JudgeAnswer(Step):
     """Judge whether the reply gives a right answer to the question.

@@ -6,6 +6,8 @@ import dspy
 
 from triplecheck.signatures.step import Step
 
+__all__ = ["ReviseTriplets", "ScoreCandidate", "ScoreCandidates", "TripletsFromQuery"]
+
 
 class TripletsFromQuery(Step):
     """Write the question as triple patterns over a knowledge graph, so that code can look up what satisfies them.

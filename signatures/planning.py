@@ -8,6 +8,8 @@ import dspy
 
 from triplecheck.signatures.step import Numbers, Step
 
+__all__ = ["NameTopics", "SelectPaths"]
+
 
 class NameTopics(Step):
     """Name the entities that the question starts from, so that they can be looked up in a knowledge graph.

@@ -11,6 +11,20 @@ import dspy
 
 from triplecheck.signatures.step import Numbers, Step
 
+__all__ = [
+    "AnswerFromReferences",
+    "AnswerWithReferences",
+    "AnswerWithTriples",
+    "CheckPassages",
+    "ExtractTriples",
+    "JudgeKnowledge",
+    "JudgePassage",
+    "NextQuestion",
+    "SelectPassages",
+    "WritePassage",
+    "WritePassages",
+]
+
 
 class AnswerWithReferences(Step):
     """Answer the question with the help of the references. Think step by step.

@@ -8,6 +8,8 @@ import dspy
 
 from triplecheck.signatures.step import CopiedFrom, Numbers, Step
 
+__all__ = ["AnswerFromFacts", "Operation"]
+
 Operation = Literal["none", "count", "max", "min", "sum", "difference", "common", "same"]
 """What code computes over the cited facts:
 

@@ -6,6 +6,8 @@ import dspy
 
 from triplecheck.signatures.step import Step
 
+__all__ = ["ParaphraseQuestion"]
+
 
 class ParaphraseQuestion(Step):
     """Ask the same in other words, as different people would.

@@ -1,4 +1,4 @@
-"""Rooms import only from rooms below them, no modules import each other, modules stay short, importing is cheap."""
+"""The architecture: packages import in one direction, without cycles; modules are short, importing is fast."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FLOORS = ["kg", "signatures", "lms", "programs", "optimize", "evals", "app"]
+PACKAGES = ["kg", "signatures", "lms", "programs", "optimize", "evals", "app"]
 BELOW: dict[str, set[str]] = {
     "kg": set(),
     "signatures": set(),
@@ -21,16 +21,16 @@ BELOW: dict[str, set[str]] = {
     "evals": {"kg", "lms", "signatures", "programs"},
     "app": {"kg", "lms", "signatures", "programs", "evals", "optimize"},
 }
-# What language models may know of the library below them: errors, values as they are, and the sentence encoder.
+# What `lms` may import of `kg`: errors, values and the sentence encoder.
 OF_KG_TO_LMS = {f"triplecheck.kg.{name}" for name in ("errors", "encode", "types", "values", "readers.raw")}
-# What the rooms are called where they are installed.
+# The name under which the packages are installed.
 PACKAGE = "triplecheck"
 MOST_LINES = 600
 HEAVY = ("torch", "transformers", "spacy", "sentence_transformers", "peft", "faiss")
 
 
 def modules() -> list[Path]:
-    return sorted(path for floor in FLOORS for path in (ROOT / floor).rglob("*.py"))
+    return sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 
 
 def imports(path: Path) -> Iterator[str]:
@@ -46,25 +46,25 @@ def imports(path: Path) -> Iterator[str]:
                 yield node.module or ""
 
 
-def room(name: str) -> str | None:
-    """The room that an import leads to; None where it leads out of the house."""
+def package_of(name: str) -> str | None:
+    """The package of this project that an import names; None if it names another project's."""
     parts = name.split(".")
-    return parts[1] if parts[0] == PACKAGE and len(parts) > 1 and parts[1] in FLOORS else None
+    return parts[1] if parts[0] == PACKAGE and len(parts) > 1 and parts[1] in PACKAGES else None
 
 
-def test_a_room_imports_only_from_rooms_below_it() -> None:
+def test_a_package_imports_only_from_packages_below_it() -> None:
     wrong = [
         f"{path.relative_to(ROOT)} imports {name}"
-        for floor in FLOORS
+        for package in PACKAGES
         for path in modules()
-        if path.is_relative_to(ROOT / floor)
+        if path.is_relative_to(ROOT / package)
         for name in imports(path)
-        if room(name) is not None and room(name) not in BELOW[floor] | {floor}
+        if package_of(name) is not None and package_of(name) not in BELOW[package] | {package}
     ]
     assert wrong == []
 
 
-def test_no_modules_import_each_other_in_a_circle() -> None:
+def test_there_are_no_import_cycles() -> None:
     names = {module_name(path): path for path in modules()}
     graph = {name: set(imported_modules(path, names)) for name, path in names.items()}
     assert [name for name in graph if name in reachable(graph, name)] == []
@@ -75,7 +75,7 @@ def module_name(path: Path) -> str:
 
 
 def imported_modules(path: Path, names: Collection[str]) -> Iterator[str]:
-    """Those of the modules `names` that a file imports, under TYPE_CHECKING and in functions too."""
+    """The modules of `names` that a file imports, including imports under TYPE_CHECKING and in functions."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in names)
@@ -96,29 +96,29 @@ def reachable(graph: dict[str, set[str]], start: str) -> set[str]:
     return found
 
 
-def test_rooms_are_imported_by_the_name_under_which_they_are_installed() -> None:
+def test_packages_are_imported_by_their_installed_names() -> None:
     files = [*modules(), *(ROOT / "tests").rglob("*.py"), *(ROOT / "bench").rglob("*.py")]
     wrong = [f"{path.relative_to(ROOT)} imports {name}" for path in files for name in imports(path) if flat(name)]
     assert wrong == []
 
 
 def flat(name: str) -> bool:
-    """Whether a name works in the repository's own folder alone."""
-    return name.split(".")[0] in FLOORS
+    """Whether an import works only in the repository's own folder."""
+    return name.split(".")[0] in PACKAGES
 
 
-def test_language_models_know_no_graph() -> None:
+def test_lms_imports_only_allowed_modules_of_kg() -> None:
     wrong = [
         f"{path.relative_to(ROOT)} imports {name}"
         for path in modules()
         if path.is_relative_to(ROOT / "lms")
         for name in imports(path)
-        if room(name) == "kg" and name not in OF_KG_TO_LMS
+        if package_of(name) == "kg" and name not in OF_KG_TO_LMS
     ]
     assert wrong == []
 
 
-def test_the_library_knows_no_language_model() -> None:
+def test_kg_imports_no_language_model() -> None:
     wrong = [
         f"{path.relative_to(ROOT)} imports {name}"
         for path in modules()
@@ -129,12 +129,12 @@ def test_the_library_knows_no_language_model() -> None:
     assert wrong == []
 
 
-def test_a_module_fits_on_a_few_screens() -> None:
+def test_a_module_has_at_most_600_lines() -> None:
     lines = {str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines()) for path in modules()}
     assert {path: count for path, count in lines.items() if count > MOST_LINES} == {}
 
 
-def test_every_module_and_every_public_thing_says_what_it_is_for() -> None:
+def test_every_module_has_a_docstring() -> None:
     silent = [
         str(path.relative_to(ROOT))
         for path in modules()
@@ -148,8 +148,8 @@ def test_only_the_reader_of_stark_reads_pickles() -> None:
     assert readers == [ROOT / "kg" / "readers" / "stark.py"]
 
 
-@pytest.mark.parametrize("floor", ["kg", "kg.sparql", "lms", "lms.extractive", "signatures", "programs"])
-def test_importing_loads_nothing_heavy(floor: str) -> None:
-    code = f"import sys, {PACKAGE}.{floor}; print(*sorted(set(sys.modules) & {set(HEAVY)!r}))"
+@pytest.mark.parametrize("package", ["kg", "kg.sparql", "lms", "lms.extractive", "signatures", "programs"])
+def test_importing_loads_no_heavy_package(package: str) -> None:
+    code = f"import sys, {PACKAGE}.{package}; print(*sorted(set(sys.modules) & {set(HEAVY)!r}))"
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert run.stdout.strip() == ""

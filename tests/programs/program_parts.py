@@ -1,4 +1,4 @@
-"""A small world in Turtle, and models that reply what a test wants."""
+"""A small knowledge base in Turtle, and scripted models."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def build_turtle(turtle: str, folder: Path, encoder: str | None = None) -> Knowl
 
 
 def build_rows(rows: Sequence[tuple[str, str, str]], folder: Path) -> KnowledgeBase:
-    """From rows of a TSV: no types, no labels."""
+    """A knowledge base from TSV rows, without types and labels."""
     path = folder / "graph.tsv"
     path.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
     return build_knowledge_base(read_graph([path]), folder / "kb", encoder=None)
@@ -111,7 +111,7 @@ def conclude_with(*answers: str, cite: Sequence[str] = (), operation: str = "non
 
 
 def play(program: dspy.Module, question: str, *replies: ScriptedReply) -> tuple[Any, QueueEngine]:
-    """One question with a model that gives these replies, all of which must be asked for."""
+    """One question with a model that gives these replies; all of them must be used."""
     with scripted_model(replies) as engine, session(engine.name):
         result = program(question=question)
     assert engine.left == 0, f"{engine.left} replies were not asked for"
@@ -136,7 +136,7 @@ def kerag(base: KnowledgeBase | Sources, **options: Any) -> KERAG:
 
 
 class WatchedGraph:
-    """A graph that notes which look-ups were made, beside other events that a test puts into `events`."""
+    """A graph that records its look-ups in `events`, among other events of a test."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph

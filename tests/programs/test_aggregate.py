@@ -1,4 +1,4 @@
-"""Aggregation: exact, over the triples that were cited, or refused with a reason."""
+"""Aggregation over the cited triples: exact, or rejected with a reason."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def fact(
     limit: int | None = None,
     topic: str | None = None,
 ) -> Fact:
-    """The fact of one (entity, relation, direction), of which at most `limit` values were fetched."""
+    """The fact of one (entity, relation, direction), with at most `limit` values."""
     number = graph.find_relation(EX + relation)
     assert number is not None
     hop = Hop(number, Direction.IN if back else Direction.OUT)
@@ -67,42 +67,42 @@ class TestCount:
         assert (result.text, result.nodes, len(result.triples)) == ("3", (), 3)
         assert holds(graph, result)
 
-    def test_it_is_exact_where_not_all_values_were_fetched(self, graph: Graph) -> None:
+    def test_the_count_is_exact_if_values_were_truncated(self, graph: Graph) -> None:
         result = aggregate(graph, "count", [fact(graph, "w", "member", limit=1)])
         assert (result.text, len(result.triples)) == ("3", 1)
 
     def test_values_that_several_facts_share_count_once(self, graph: Graph) -> None:
         assert aggregate(graph, "count", [fact(graph, "w", "member"), fact(graph, "v", "member")]).text == "3"
 
-    def test_a_fact_that_two_paths_lead_to_counts_once(self, graph: Graph) -> None:
+    def test_a_fact_on_two_paths_counts_once(self, graph: Graph) -> None:
         twice = [fact(graph, "w", "member", limit=1), fact(graph, "w", "member", limit=1, topic="a")]
         assert aggregate(graph, "count", twice).text == "3"
 
-    def test_several_facts_that_were_cut_cannot_be_counted(self, graph: Graph) -> None:
+    def test_several_truncated_facts_cannot_be_counted(self, graph: Graph) -> None:
         with pytest.raises(NotComputableError, match="not all values were fetched"):
             aggregate(graph, "count", [fact(graph, "w", "member", limit=1), fact(graph, "v", "member")])
 
-    def test_it_counts_backwards_too(self, graph: Graph) -> None:
+    def test_it_counts_incoming_edges(self, graph: Graph) -> None:
         result = aggregate(graph, "count", [fact(graph, "b", "home", back=True)])
         assert result.text == "2"
         assert holds(graph, result)
 
 
 class TestExtremes:
-    def test_of_several_entities_the_one_with_the_extreme_value_is_the_answer(self, graph: Graph) -> None:
+    def test_the_entity_with_the_extreme_value_is_the_answer(self, graph: Graph) -> None:
         heights = [fact(graph, name, "height") for name in "abcd"]
         assert labels(graph, aggregate(graph, "max", heights)) == ["b"]
         assert labels(graph, aggregate(graph, "min", heights)) == ["c"]
         assert len(aggregate(graph, "max", heights).triples) == 4
 
-    def test_all_that_are_equal_win(self, graph: Graph) -> None:
+    def test_ties_are_all_answers(self, graph: Graph) -> None:
         result = aggregate(graph, "max", [fact(graph, name, "population") for name in "abc"])
         assert (labels(graph, result), result.text) == (["a", "c"], "a, c")
 
-    def test_of_one_entity_the_value_itself_is_the_answer(self, graph: Graph) -> None:
+    def test_with_one_entity_the_value_is_the_answer(self, graph: Graph) -> None:
         assert aggregate(graph, "max", [fact(graph, "a", "population")]).text == "100"
 
-    def test_dates_are_compared_to_the_day(self, graph: Graph) -> None:
+    def test_dates_are_compared_by_day(self, graph: Graph) -> None:
         result = aggregate(graph, "max", [fact(graph, "a", "founded"), fact(graph, "b", "founded")])
         assert labels(graph, result) == ["a"]
 
@@ -122,13 +122,13 @@ class TestExtremes:
             ([("a", "name")], "no cited value is a number or a date"),
         ],
     )
-    def test_what_cannot_be_compared_is_refused(
+    def test_incomparable_values_are_rejected(
         self, graph: Graph, cited: Sequence[tuple[str, str]], reason: str
     ) -> None:
         with pytest.raises(NotComputableError, match=reason):
             aggregate(graph, "max", [fact(graph, *pair) for pair in cited])
 
-    def test_among_values_that_were_cut_the_extreme_is_not_known(self, tmp_path: Path) -> None:
+    def test_truncated_values_have_no_known_extreme(self, tmp_path: Path) -> None:
         base = build_turtle(":a :size 1 , 2 , 3 .", tmp_path)
         with pytest.raises(NotComputableError, match="more extreme"):
             aggregate(base.graph, "max", [fact(base.graph, "a", "size", limit=2)])
@@ -141,7 +141,7 @@ class TestArithmetic:
         assert aggregate(graph, "sum", [fact(graph, "d", "height"), fact(graph, "d", "area")]).text == "0.3"
         assert aggregate(graph, "sum", [fact(graph, "c", "height"), fact(graph, "a", "height")]).text == "-1.5"
 
-    def test_one_number_of_two_entities_is_added_twice_but_one_fact_once(self, graph: Graph) -> None:
+    def test_equal_numbers_of_two_entities_are_both_added_but_a_fact_only_once(self, graph: Graph) -> None:
         populations = [fact(graph, "a", "population"), fact(graph, "c", "population")]
         assert aggregate(graph, "sum", populations).text == "200"
         assert aggregate(graph, "sum", [populations[0], populations[0]]).text == "100"
@@ -150,7 +150,7 @@ class TestArithmetic:
         for pair in ("ab", "ba"):
             assert aggregate(graph, "difference", [fact(graph, name, "population") for name in pair]).text == "70"
 
-    def test_a_difference_takes_two_values(self, graph: Graph) -> None:
+    def test_a_difference_needs_two_values(self, graph: Graph) -> None:
         with pytest.raises(NotComputableError, match="two values, not 3"):
             aggregate(graph, "difference", [fact(graph, name, "population") for name in "abc"])
 
@@ -169,26 +169,26 @@ class TestArithmetic:
         with pytest.raises(NotComputableError, match="dates cannot be added"):
             aggregate(graph, "sum", [fact(graph, "a", "founded")])
 
-    def test_what_was_cut_has_no_sum(self, tmp_path: Path) -> None:
+    def test_truncated_values_have_no_sum(self, tmp_path: Path) -> None:
         base = build_turtle(":a :size 1 , 2 , 3 .", tmp_path)
         with pytest.raises(NotComputableError, match="sum of all of them is not known"):
             aggregate(base.graph, "sum", [fact(base.graph, "a", "size", limit=2)])
 
 
 class TestCommon:
-    def test_it_gives_what_two_paths_share_with_the_edges_to_it(self, graph: Graph) -> None:
+    def test_it_returns_the_values_that_two_paths_share_and_their_edges(self, graph: Graph) -> None:
         result = aggregate(graph, "common", [fact(graph, "w", "member"), fact(graph, "v", "member")])
         assert labels(graph, result) == ["b", "c"]
         assert len(result.triples) == 4
         assert holds(graph, result)
 
-    def test_it_is_exact_where_one_of_them_was_cut(self, graph: Graph) -> None:
+    def test_the_intersection_is_exact_if_one_path_was_truncated(self, graph: Graph) -> None:
         result = aggregate(graph, "common", [fact(graph, "w", "member", limit=1), fact(graph, "v", "member")])
         assert labels(graph, result) == ["b", "c"]
         assert len(result.triples) == 4
         assert holds(graph, result)
 
-    def test_where_all_were_cut_more_may_be_shared(self, graph: Graph) -> None:
+    def test_the_intersection_is_unknown_if_all_paths_were_truncated(self, graph: Graph) -> None:
         cut = [fact(graph, "w", "member", limit=1), fact(graph, "v", "member", limit=1)]
         with pytest.raises(NotComputableError, match="more may be shared"):
             aggregate(graph, "common", cut)
@@ -206,7 +206,7 @@ class TestCommon:
         ("cited", "reason"),
         [([("w", "member")], "only one set"), ([("u", "member"), ("v", "member")], "share no value")],
     )
-    def test_nothing_in_common_is_a_reason(self, graph: Graph, cited: list[tuple[str, str]], reason: str) -> None:
+    def test_an_empty_intersection_is_reported(self, graph: Graph, cited: list[tuple[str, str]], reason: str) -> None:
         with pytest.raises(NotComputableError, match=reason):
             aggregate(graph, "common", [fact(graph, *pair) for pair in cited])
 
@@ -216,12 +216,12 @@ class TestSame:
         assert aggregate(graph, "same", [fact(graph, "x", "director"), fact(graph, "y", "director")]).text == "yes"
         assert aggregate(graph, "same", [fact(graph, "x", "director"), fact(graph, "z", "director")]).text == "no"
 
-    def test_what_is_said_of_one_topic_by_several_facts_is_united(self, graph: Graph) -> None:
+    def test_facts_of_one_topic_are_united(self, graph: Graph) -> None:
         homes = [fact(graph, "p", "home", topic="x"), fact(graph, "q", "home", topic="x")]
         assert aggregate(graph, "same", [*homes, fact(graph, "q", "home", topic="y")]).text == "yes"
         assert aggregate(graph, "same", [*homes, fact(graph, "r", "home", topic="z")]).text == "no"
 
-    def test_yes_is_certain_where_values_were_cut_but_no_is_not(self, graph: Graph) -> None:
+    def test_yes_is_certain_with_truncated_values_but_no_is_not(self, graph: Graph) -> None:
         cut = fact(graph, "v", "member", limit=1)  # b of b and c
         assert aggregate(graph, "same", [cut, fact(graph, "w", "member")]).text == "yes"
         with pytest.raises(NotComputableError, match="not all values were fetched"):
@@ -255,7 +255,7 @@ def numbered(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.integers(0, 9), min_size=2, max_size=5, unique=True), st.sampled_from(["count", "common", "same"]))
-def test_sets_agree_with_those_of_python(numbered: KnowledgeBase, groups: list[int], operation: str) -> None:
+def test_set_operations_agree_with_python(numbered: KnowledgeBase, groups: list[int], operation: str) -> None:
     graph = numbered.graph
     facts = [fact(graph, f"g{g}", "member") for g in groups]
     sets = [{m for m in range(20) if (m * 7 + g * 3) % 5 < 2} for g in groups]
@@ -274,7 +274,7 @@ def test_sets_agree_with_those_of_python(numbered: KnowledgeBase, groups: list[i
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.integers(0, 19), min_size=2, max_size=8, unique=True))
-def test_numbers_agree_with_those_of_python(numbered: KnowledgeBase, members: list[int]) -> None:
+def test_arithmetic_agrees_with_python(numbered: KnowledgeBase, members: list[int]) -> None:
     graph = numbered.graph
     facts = [fact(graph, f"m{m}", "size") for m in members]
     sizes = {m: (m * 37) % 23 - 11 for m in members}

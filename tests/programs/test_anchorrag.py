@@ -1,4 +1,4 @@
-"""AnchorRAG: predictor, concurrent retriever agents and supervisor as the paper has them, switch by switch."""
+"""AnchorRAG: predictor, concurrent retriever agents and supervisor, option by option."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ STEP_OF = {
 
 
 class Talk:
-    """Replies by step: one saying for every time, or a list of them, one a time."""
+    """Replies by step: one for every call, or a list with one per call."""
 
     def __init__(self, **sayings: Say | list[Say]) -> None:
         self._sayings = {step: list(say) if isinstance(say, list) else say for step, say in sayings.items()}
@@ -182,14 +182,14 @@ class TestWhole:
             traces.append([step.to_json() for step in result.steps])
         assert traces[0] == traces[1] == traces[2]
 
-    def test_every_step_is_plain_json_and_heard_as_it_happens(self, sources: Sources) -> None:
+    def test_every_step_is_plain_json_and_is_streamed(self, sources: Sources) -> None:
         heard: list[Any] = []
         with session("extractive"):
             result = anchorrag(sources)(question=TEACHER, on_step=heard.append)
         assert heard == result.steps
         assert json.loads(json.dumps(to_json(result)))["program"] == "anchorrag"
 
-    def test_it_is_found_by_name_and_copied(self, sources: Sources) -> None:
+    def test_it_is_resolved_by_name_and_can_be_copied(self, sources: Sources) -> None:
         assert resolve_program("AnchorRAG") is AnchorRAG
         twin = copy.deepcopy(anchorrag(sources, width=2))
         assert twin.sources is sources
@@ -198,7 +198,7 @@ class TestWhole:
 
 
 class TestPredictor:
-    def test_candidates_are_told_with_source_score_and_grounding(self, sources: Sources) -> None:
+    def test_candidates_are_recorded_with_source_score_and_grounding(self, sources: Sources) -> None:
         result = play(anchorrag(sources), JORDAN, jordan_talk())
         (linked,) = steps(result, Linked)
         assert len(linked.candidates) == len(linked.chosen) == 2
@@ -207,7 +207,7 @@ class TestPredictor:
             assert row["grounding"] > 0
         assert linked.candidates[0]["id"].endswith("mj_scholar")
 
-    def test_misspelt_names_are_proofread_and_found(self, sources: Sources) -> None:
+    def test_misspelt_names_are_corrected_and_found(self, sources: Sources) -> None:
         question = TEACHER.replace("Bernhard Heiden", "Bernard Hieden")
         talk = teacher_talk(extract=keywords("Bernhard Heiden", proofread=TEACHER))
         assert play(anchorrag(sources), question, talk).answer == "German"
@@ -215,12 +215,12 @@ class TestPredictor:
         assert talk.prompts("go_on")[0].text("question") == TEACHER
         assert ask(anchorrag(sources), question).answer == "German"
 
-    def test_a_misspelt_keyword_is_found_by_typo(self, sources: Sources) -> None:
+    def test_a_misspelt_keyword_is_found_by_fuzzy_matching(self, sources: Sources) -> None:
         result = play(anchorrag(sources), TEACHER, teacher_talk(extract=keywords("Bernhard Heidne")))
         assert steps(result, Linked)[0].candidates[0]["source"] == "typo"
         assert result.answer == "German"
 
-    def test_a_question_that_was_rewritten_instead_of_proofread_is_not_used(self, sources: Sources) -> None:
+    def test_a_rewritten_question_is_not_used(self, sources: Sources) -> None:
         talk = teacher_talk(extract=keywords("Bernhard Heiden", proofread="German, of course!"))
         play(anchorrag(sources), TEACHER, talk)
         assert talk.prompts("go_on")[0].text("question") == TEACHER
@@ -241,14 +241,14 @@ class TestPredictor:
         assert any(step.what == "anchors" for step in steps(result, Truncated))
         assert all("Scientist" in step.path or "Michael Jordan →" in step.path for step in steps(result, Expanded))
 
-    def test_every_keyword_has_its_best_candidate_before_another_has_its_second(self, sources: Sources) -> None:
+    def test_every_keyword_gets_its_best_candidate_before_any_gets_a_second(self, sources: Sources) -> None:
         talk = jordan_talk(extract=keywords("Michael Jordan", "Bernhard Heiden"), relations=choose("student of"))
         result = play(anchorrag(sources, agents=2), JORDAN, talk)
         assert [len(step.chosen) for step in steps(result, Linked)] == [1, 1]
 
 
 class TestAgents:
-    def test_homonyms_are_explored_side_by_side_and_the_facts_decide(self, sources: Sources) -> None:
+    def test_homonyms_are_explored_in_parallel_and_the_facts_decide(self, sources: Sources) -> None:
         talk = jordan_talk()
         result = play(anchorrag(sources), JORDAN, talk)
         assert result.answer == "UC Berkeley"
@@ -265,7 +265,7 @@ class TestAgents:
         assert stopped[0] == "Michael Jordan (Athlete): nothing relevant at hop 1"
         assert not any("Athlete" in fact for fact in talk.prompts("answer")[0].items("facts"))
 
-    def test_they_are_really_under_way_at_the_same_time(self, sources: Sources) -> None:
+    def test_agents_run_at_the_same_time(self, sources: Sources) -> None:
         meet = threading.Barrier(2, timeout=10)
 
         def say(prompt: Prompt) -> str:
@@ -275,7 +275,7 @@ class TestAgents:
         talk = jordan_talk(relations=say)
         assert play(anchorrag(sources, width=1, prefilter=None), JORDAN, talk).answer == "UC Berkeley"
 
-    def test_three_agents_ask_a_model_server_at_once(self, build: Build) -> None:
+    def test_three_agents_call_a_model_server_in_parallel(self, build: Build) -> None:
         bands = "".join(
             f':m{i} a :Kind{i} ; rdfs:label "Mercury" ; :a :x ; :b :y ; :c :z ; :d :w .\n' for i in range(3)
         )
@@ -293,7 +293,7 @@ class TestAgents:
         assert result.answer == "thing x"
         assert len(steps(result, Scored)) == running.busiest == 3
 
-    def test_the_failure_of_one_loses_its_paths_alone(self, sources: Sources) -> None:
+    def test_a_failing_agent_loses_only_its_own_paths(self, sources: Sources) -> None:
         def say(prompt: Prompt) -> str:
             return "gibberish" if "Athlete" in prompt.items("paths")[0] else choose("employer")(prompt)
 
@@ -302,12 +302,12 @@ class TestAgents:
         (failed,) = [step for step in steps(result, Stopped) if step.reason == "agent_failed"]
         assert failed.detail.startswith("Michael Jordan (Athlete): ")
 
-    def test_the_failure_of_all_is_the_failure_of_the_question(self, sources: Sources) -> None:
+    def test_the_question_fails_if_all_agents_fail(self, sources: Sources) -> None:
         talk = jordan_talk(relations=lambda _: "gibberish")
         result = play(anchorrag(sources, width=1, prefilter=None), JORDAN, talk)
         assert (result.abstained, result.reason) == (True, "unreadable_reply")
 
-    def test_they_share_one_budget(self, sources: Sources) -> None:
+    def test_agents_share_one_budget(self, sources: Sources) -> None:
         talk = jordan_talk(relations=choose("employer", "plays"))
         with pytest.raises(BudgetExceededError) as caught:
             play(anchorrag(sources, width=1, prefilter=None), JORDAN, talk, Budget(calls=2))
@@ -316,11 +316,11 @@ class TestAgents:
 
 
 class TestPruning:
-    def test_few_relations_are_all_followed_without_a_call(self, sources: Sources) -> None:
+    def test_few_relations_are_all_followed_without_a_model_call(self, sources: Sources) -> None:
         result = play(anchorrag(sources), JORDAN, jordan_talk())
         assert {step.by for step in steps(result, Pruned)} == {"width"}
 
-    def test_a_clear_lead_settles_relations_without_a_call(self, sources: Sources) -> None:
+    def test_a_clear_lead_selects_relations_without_a_model_call(self, sources: Sources) -> None:
         talk = teacher_talk(answer=answer("Frankfurt", cite=("born in",)), go_on=go_on(("born in",), enough=True))
         result = play(anchorrag(sources, width=1, prefilter=0.05), "Where was Bernhard Heiden born?", talk)
         (pruned,) = steps(result, Pruned)
@@ -339,7 +339,7 @@ class TestPruning:
         result = play(anchorrag(sources, width=2, prefilter=None), TEACHER, talk)
         assert len(steps(result, Pruned)[0].kept) == 2
 
-    def test_relations_of_the_schema_are_not_offered(self, build: Build) -> None:
+    def test_schema_relations_are_not_offered(self, build: Build) -> None:
         twin = sources_of(
             build(':a rdfs:label "Alpha" ; <http://x.org/sameAs> :b ; :likes :b . :b rdfs:label "Beta" .')
         )
@@ -349,7 +349,7 @@ class TestPruning:
         every = play(anchorrag(twin, schema_relations=()), "What does Alpha like?", talk)
         assert len(steps(every, Expanded)) == 2
 
-    def test_at_most_n_entities_go_on_and_the_rest_is_recorded(self, build: Build) -> None:
+    def test_at_most_n_entities_are_expanded_and_the_truncation_is_recorded(self, build: Build) -> None:
         films = "".join(f':f{i} rdfs:label "Film {i}" ; :by :d ; :genre :g .\n' for i in range(6))
         sources = sources_of(build(f'{films} :d rdfs:label "Dee" . :g rdfs:label "Noir" .'))
         talk = jordan_talk(
@@ -393,7 +393,7 @@ class TestAsThePaperAsks:
         assert talk.prompts("answer")[0].items("facts") == ["Paul Hindemith → instrument → viola | ... 1 more"]
         assert result.answer == "viola"
 
-    def test_facts_that_do_not_suffice_are_read_before_memory_is_asked(self, sources: Sources) -> None:
+    def test_insufficient_facts_are_read_before_the_answer_from_memory(self, sources: Sources) -> None:
         talk = teacher_talk(
             filter=lambda p: fields(relevant="1"),
             judge=lambda _: fields(sufficient="no"),
@@ -406,25 +406,25 @@ class TestAsThePaperAsks:
 
 
 class TestSupervisor:
-    def test_verdicts_are_told(self, sources: Sources) -> None:
+    def test_verdicts_are_recorded(self, sources: Sources) -> None:
         result = play(anchorrag(sources), TEACHER, teacher_talk())
         assert [step.passed for step in steps(result, Checked) if step.what == "sufficiency"] == [False, True]
 
-    def test_depth_is_the_most_iterations(self, sources: Sources) -> None:
+    def test_depth_limits_the_iterations(self, sources: Sources) -> None:
         talk = teacher_talk(answer=answer(), recall=recall())
         result = play(anchorrag(sources, depth=1), TEACHER, talk)
         assert {step.hop for step in steps(result, Expanded)} == {1}
         assert talk.steps == ["extract", "answer", "recall"]
         assert (result.abstained, result.reason) == (True, "unknown")
 
-    def test_what_the_facts_do_not_tell_is_answered_from_memory_and_marked_so(self, sources: Sources) -> None:
+    def test_without_sufficient_facts_the_answer_is_from_memory_and_not_grounded(self, sources: Sources) -> None:
         talk = teacher_talk(go_on=go_on(), recall=recall("Swiss"))
         result = play(anchorrag(sources), TEACHER, talk)
         assert (result.answer, result.grounded, result.evidence) == ("Swiss", False, [])
         assert reasons(result) == ["no_triples", "insufficient"]
         assert steps(result, Answered)[0].grounded is False
 
-    def test_or_not_at_all_where_only_grounded_answers_are_wanted(self, sources: Sources) -> None:
+    def test_grounded_only_abstains_without_sufficient_facts(self, sources: Sources) -> None:
         talk = teacher_talk(go_on=go_on())
         result = play(anchorrag(sources, grounded_only=True), TEACHER, talk)
         assert (result.abstained, result.reason) == (True, "insufficient")
@@ -436,19 +436,19 @@ class TestSupervisor:
         assert (result.answer, result.grounded) == ("No idea", False)
         assert reasons(result)[0] == "no_topic"
 
-    def test_facts_that_were_never_judged_sufficient_are_still_read(self, sources: Sources) -> None:
+    def test_facts_are_read_even_if_never_judged_sufficient(self, sources: Sources) -> None:
         going = [go_on(("student of",), ("→ nationality",)), go_on(("nationality",))]
         result = play(anchorrag(sources), TEACHER, teacher_talk(go_on=going))
         assert result.answer == "German"
         assert "no_path" in reasons(result)
 
-    def test_what_leads_to_a_path_that_is_followed_is_kept_unnamed(self, sources: Sources) -> None:
+    def test_facts_that_lead_to_a_followed_path_are_kept(self, sources: Sources) -> None:
         going = [go_on((), ("→ nationality",)), go_on(("nationality",), enough=True)]
         assert play(anchorrag(sources), TEACHER, teacher_talk(go_on=going)).answer == "German"
 
 
 class TestBacktracking:
-    def test_a_path_that_was_set_aside_is_taken_up_again(self, sources: Sources) -> None:
+    def test_it_backtracks_to_a_pruned_path(self, sources: Sources) -> None:
         talk = teacher_talk(
             goals=lambda _: fields(goals="the teacher\nthe nationality"),
             memory=lambda _: fields(findings="unknown\nunknown"),
@@ -476,6 +476,6 @@ class TestBacktracking:
         ({"schema_relations": ("(",)}, "not a regular"),
     ],
 )
-def test_switches_out_of_range_are_refused(sources: Sources, options: dict[str, Any], problem: str) -> None:
+def test_options_out_of_range_are_rejected(sources: Sources, options: dict[str, Any], problem: str) -> None:
     with pytest.raises(UserError, match=problem):
         anchorrag(sources, **options)

@@ -1,4 +1,4 @@
-"""Programs that ask a model and look nothing up."""
+"""Closed-book baselines: programs that ask a model and retrieve nothing."""
 
 from __future__ import annotations
 
@@ -34,32 +34,32 @@ class TestOneCall:
         assert "reasoning" not in engine.prompts[0]
         assert result.usage.calls == 1
 
-    def test_chain_of_thought_has_the_model_reason_first(self, sources: Sources) -> None:
+    def test_chain_of_thought_reasons_before_the_answer(self, sources: Sources) -> None:
         result, _ = play(ChainOfThought(sources), QUESTION, recall("Paul Hindemith"))
         (wrote,) = steps(result, Wrote)
         assert list(wrote.outputs) == ["reasoning", "answers"]
         assert (result.answer, ids(result)) == ("Paul Hindemith", [EX + "hindemith"])
 
-    def test_what_is_remembered_is_never_grounded(self, sources: Sources) -> None:
+    def test_an_answer_from_memory_is_never_grounded(self, sources: Sources) -> None:
         result, _ = play(IO(sources), QUESTION, fields(answers="Paul Hindemith"))
         assert (result.grounded, result.evidence, result.abstained) == (False, [], False)
 
-    def test_who_knows_nothing_abstains(self, sources: Sources) -> None:
+    def test_an_empty_answer_is_an_abstention(self, sources: Sources) -> None:
         result, _ = play(IO(sources), QUESTION, fields(answers="none"))
         assert (result.abstained, result.reason) == (True, "unknown")
 
 
 class TestNames:
-    def test_an_alias_names_an_entity_too(self, sources: Sources) -> None:
+    def test_an_alias_names_an_entity(self, sources: Sources) -> None:
         result, _ = play(IO(sources), "Who studied with Hindemith?", fields(answers="Luke Fuchs"))
         assert (result.answer, ids(result)) == ("Luke Fuchs", [EX + "lukas"])
 
-    def test_a_name_that_is_only_similar_names_nobody(self, sources: Sources) -> None:
+    def test_a_similar_name_names_no_entity(self, sources: Sources) -> None:
         result, _ = play(IO(sources), QUESTION, fields(answers="Hindemith"))
         assert (result.answer, ids(result)) == ("Hindemith", [])
         assert [step.passed for step in steps(result, Checked)] == [False]
 
-    def test_a_value_is_no_entity(self, sources: Sources) -> None:
+    def test_a_literal_is_not_an_entity(self, sources: Sources) -> None:
         result, _ = play(IO(sources), "How many people live in Hanau?", fields(answers="96492"))
         assert (result.answer, ids(result)) == ("96492", [])
 
@@ -67,21 +67,21 @@ class TestNames:
         result, _ = play(IO(sources), QUESTION, fields(answers="Somebody Else\nPaul Hindemith"))
         assert (result.answer, ids(result)) == ("Somebody Else, Paul Hindemith", [])
 
-    def test_each_entity_stands_there_once(self, sources: Sources) -> None:
+    def test_each_entity_is_listed_once(self, sources: Sources) -> None:
         result, _ = play(IO(sources), QUESTION, fields(answers="Paul Hindemith\npaul hindemith\nLukas Foss"))
         assert ids(result) == [EX + "hindemith", EX + "lukas"]
 
 
 class TestGroundedOnly:
     @pytest.mark.parametrize("program", CLOSED_BOOK)
-    def test_nobody_is_asked(self, program: type[Program], sources: Sources) -> None:
+    def test_no_model_is_called(self, program: type[Program], sources: Sources) -> None:
         result, _ = play(program(sources, grounded_only=True), QUESTION)
         assert (result.abstained, result.reason, result.usage.calls) == (True, "not_grounded", 0)
         assert kinds(result) == ["stopped"]
 
 
 class TestSelfConsistency:
-    def test_the_majority_is_right(self, sources: Sources) -> None:
+    def test_the_majority_answer_wins(self, sources: Sources) -> None:
         replies = [recall("Lukas Foss"), recall("Paul Hindemith"), recall("paul hindemith.")]
         result, _ = play(SelfConsistency(sources, samples=3), QUESTION, *replies)
         assert ids(result) == [EX + "hindemith"]
@@ -89,13 +89,13 @@ class TestSelfConsistency:
         (votes,) = steps(result, Scored)
         assert sorted(share for _, share in votes.scores) == pytest.approx([1 / 3, 2 / 3])
 
-    def test_who_knows_nothing_has_no_vote(self, sources: Sources) -> None:
+    def test_an_empty_answer_has_no_vote(self, sources: Sources) -> None:
         replies = [recall(), recall("Paul Hindemith"), recall()]
         result, _ = play(SelfConsistency(sources, samples=3), QUESTION, *replies)
         assert ids(result) == [EX + "hindemith"]
         assert result.confidence == pytest.approx(1 / 3)
 
-    def test_a_reply_that_cannot_be_read_costs_its_vote_alone(self, sources: Sources) -> None:
+    def test_an_unreadable_reply_loses_only_its_own_vote(self, sources: Sources) -> None:
         def reply(request: Request) -> str:
             return recall("Paul Hindemith") if request.config.seed == 1 else "?"
 
@@ -104,7 +104,7 @@ class TestSelfConsistency:
         assert ids(result) == [EX + "hindemith"]
         assert [step.reason for step in steps(result, Stopped)] == ["unreadable_reply"] * 2
 
-    def test_samples_are_calls_of_their_own_and_the_same_for_the_same_seed(self, sources: Sources) -> None:
+    def test_samples_are_separate_calls_and_reproducible_by_seed(self, sources: Sources) -> None:
         def seeds(seed: int) -> list[int | None]:
             with scripted_model([recall("Paul Hindemith")] * 3) as engine, session(engine.name):
                 SelfConsistency(sources, samples=3, temperature=0.9, seed=seed)(question=QUESTION)
@@ -116,7 +116,7 @@ class TestSelfConsistency:
         assert set(seeds(4)).isdisjoint(seeds(0))
 
     @pytest.mark.parametrize("options", [{"samples": 0}, {"temperature": 0.0}, {"seed": -1}])
-    def test_what_makes_no_sense_is_refused(self, options: dict[str, Any], sources: Sources) -> None:
+    def test_invalid_options_are_rejected(self, options: dict[str, Any], sources: Sources) -> None:
         with pytest.raises(UserError, match="samples"):
             SelfConsistency(sources, **options)
 
@@ -130,6 +130,6 @@ class TestSelfConsistency:
 
 
 @pytest.mark.parametrize("program", CLOSED_BOOK)
-def test_the_engine_that_is_no_model_remembers_nothing(program: type[Program], bundled: KnowledgeBase) -> None:
+def test_the_extractive_engine_has_no_knowledge(program: type[Program], bundled: KnowledgeBase) -> None:
     result = ask(resolve_program(program.name)(Sources.of(bundled)), QUESTION)
     assert (result.abstained, result.reason, result.answers) == (True, "unknown", [])

@@ -41,7 +41,7 @@ def test_it_plans_explores_remembers_and_answers(sources: Sources) -> None:
     assert result.usage.calls == 10
 
 
-def test_what_was_found_is_not_forgotten(sources: Sources) -> None:
+def test_earlier_facts_are_kept(sources: Sources) -> None:
     _, engine = play(
         *(PoG(sources, depth=3), TEACHER),
         topics("Bernhard Heiden"),
@@ -61,7 +61,7 @@ def test_what_was_found_is_not_forgotten(sources: Sources) -> None:
     assert items(engine.requests[9], "findings")[0] == "the teacher: Paul Hindemith"
 
 
-def test_it_goes_back_to_a_relation_that_was_set_aside(sources: Sources) -> None:
+def test_it_backtracks_to_a_pruned_relation(sources: Sources) -> None:
     result, engine = play(
         *(PoG(sources), "Who taught Bernhard Heiden?"),
         topics("Bernhard Heiden"),
@@ -80,7 +80,7 @@ def test_it_goes_back_to_a_relation_that_was_set_aside(sources: Sources) -> None
     assert [step.what for step in steps(result, Checked) if not step.passed] == ["sufficiency", "reflection"]
 
 
-def test_without_reflection_it_does_not(sources: Sources) -> None:
+def test_without_reflection_it_does_not_backtrack(sources: Sources) -> None:
     result, _ = play(
         *(PoG(sources, reflection=False, depth=2), "Who taught Bernhard Heiden?"),
         topics("Bernhard Heiden"),
@@ -110,7 +110,7 @@ def test_the_model_decides_how_many_relations_and_entities_are_followed(sources:
     assert set(ids(result)) == {EX + "viola", EX + "piano", EX + "german"}
 
 
-def test_a_frontier_too_broad_is_cut_and_that_is_told(sources: Sources) -> None:
+def test_a_frontier_over_the_limit_is_truncated_and_recorded(sources: Sources) -> None:
     result, _ = play(
         *(PoG(sources, frontier=1, depth=2), "?"),
         topics("Paul Hindemith"),
@@ -127,12 +127,12 @@ def test_a_frontier_too_broad_is_cut_and_that_is_told(sources: Sources) -> None:
     assert ("entities explored", 1, 2) in [(s.what, s.kept, s.total) for s in steps(result, Truncated)]
 
 
-def test_where_only_grounded_answers_are_wanted_it_abstains(sources: Sources) -> None:
+def test_grounded_only_abstains(sources: Sources) -> None:
     result, _ = play(PoG(sources, grounded_only=True), "Who is the tallest?", topics())
     assert (result.abstained, result.reason) == (True, "no_topic")
 
 
-def test_what_makes_no_sense_is_refused(sources: Sources) -> None:
+def test_invalid_options_are_rejected(sources: Sources) -> None:
     with pytest.raises(UserError, match="frontier"):
         PoG(sources, frontier=0)
 

@@ -28,7 +28,7 @@ def ids(result: Any) -> list[str]:
     return [answer["id"] for answer in result.answers]
 
 
-def test_it_goes_on_until_the_facts_suffice(sources: Sources) -> None:
+def test_it_explores_until_the_facts_suffice(sources: Sources) -> None:
     result, engine = play(ToG(sources), TEACHER, *TWO_HOPS)
     assert (result.answer, ids(result), result.grounded) == ("German", [EX + "german"], True)
     assert [(row["head_label"], row["tail_label"]) for row in result.evidence] == [
@@ -39,7 +39,7 @@ def test_it_goes_on_until_the_facts_suffice(sources: Sources) -> None:
     assert result.usage.calls == len(TWO_HOPS) == len(engine.requests)
 
 
-def test_each_entity_of_the_beam_has_its_relations_scored_by_themselves(sources: Sources) -> None:
+def test_relations_are_scored_for_each_entity_of_the_beam(sources: Sources) -> None:
     _, engine = play(
         *(ToG(sources, depth=2), "In which country was Paul Hindemith born?"),
         topics("Paul Hindemith"),
@@ -96,7 +96,7 @@ def test_after_the_last_hop_it_answers_from_memory(sources: Sources) -> None:
     assert [step.reason for step in steps(result, Stopped)] == ["insufficient"]
 
 
-def test_where_only_grounded_answers_are_wanted_it_abstains(sources: Sources) -> None:
+def test_grounded_only_abstains(sources: Sources) -> None:
     result, _ = play(
         *(ToG(sources, depth=1, grounded_only=True), TEACHER),
         topics("Bernhard Heiden"),
@@ -112,12 +112,12 @@ def test_without_a_topic_it_answers_from_memory(sources: Sources) -> None:
     assert kinds(result)[:2] == ["wrote", "stopped"]
 
 
-def test_where_no_relation_is_chosen_nothing_is_judged(sources: Sources) -> None:
+def test_without_selected_relations_sufficiency_is_not_judged(sources: Sources) -> None:
     result, _ = play(ToG(sources), TEACHER, topics("Bernhard Heiden"), follow("nothing"), recall())
     assert [step.reason for step in steps(result, Stopped)] == ["no_facts", "insufficient", "unknown"]
 
 
-def test_what_a_bound_cuts_off_is_told(sources: Sources) -> None:
+def test_truncation_is_recorded(sources: Sources) -> None:
     result, _ = play(
         *(
             ToG(sources, depth=1, limits=ExploringLimits(offered=1, entities=1)),
@@ -132,7 +132,7 @@ def test_what_a_bound_cuts_off_is_told(sources: Sources) -> None:
 
 
 @pytest.mark.parametrize("options", [{"depth": 0}, {"width": 0}])
-def test_what_makes_no_sense_is_refused(options: dict[str, Any], sources: Sources) -> None:
+def test_invalid_options_are_rejected(options: dict[str, Any], sources: Sources) -> None:
     with pytest.raises(UserError, match="at least 1"):
         ToG(sources, **options)
 

@@ -1,4 +1,4 @@
-"""The text baselines: what each looks up or has written, and what it answers from."""
+"""The text baselines: what each retrieves or generates, and what it answers from."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class TestEach:
         assert (result.answer, result.grounded, result.evidence) == ("German", False, [])
         assert [found["id"] for found in result.answers] == [EX + "german"]
 
-    def test_it_asks_nobody_where_only_grounded_answers_count(self, kind: type[Program], plain: Sources) -> None:
+    def test_grounded_only_calls_no_model(self, kind: type[Program], plain: Sources) -> None:
         result, engine = talk(kind(plain, grounded_only=True))
         assert (result.reason, engine.requests) == ("not_grounded", [])
 
-    def test_it_runs_on_the_engine_that_is_no_model(self, kind: type[Program], plain: Sources) -> None:
+    def test_it_runs_without_a_language_model(self, kind: type[Program], plain: Sources) -> None:
         with session("extractive"):
             result = kind(plain)(question="Who did Bernhard Heiden study with?")
         if kind in (RAGDirect, RAGChainOfThought, SKR, BlendFilter):
@@ -59,40 +59,40 @@ def test_retrieval_answers_from_the_passages_found(plain: Sources) -> None:
         assert [s.origin for s in steps(result, Consulted)] == ["corpus", "corpus"]
 
 
-def test_dense_search_wants_vectors(plain: Sources) -> None:
+def test_dense_search_needs_vectors(plain: Sources) -> None:
     with pytest.raises(UserError, match="no vectors"):
         RAGDirect(plain, corpus="dense")
 
 
 class TestRecite:
-    def test_it_answers_from_what_it_wrote_itself(self, plain: Sources) -> None:
+    def test_it_answers_from_its_own_passage(self, plain: Sources) -> None:
         _, engine = talk(Recite(plain), {"passage": fields(passage="Hindemith was German.")})
         assert [step_of(request) for request in engine.requests] == ["passage", "reasoning answer"]
         assert section(engine.requests[1], "references") == "[1] Hindemith was German."
 
-    def test_who_remembers_nothing_answers_without(self, plain: Sources) -> None:
+    def test_it_answers_without_a_passage_if_none_is_written(self, plain: Sources) -> None:
         result, _ = talk(Recite(plain), {"passage": fields(passage="none")})
         assert result.answer == "Swiss"
 
 
 class TestSKR:
-    def test_who_knows_does_not_look_up(self, plain: Sources) -> None:
+    def test_it_does_not_retrieve_if_the_model_knows_the_answer(self, plain: Sources) -> None:
         result, engine = talk(SKR(plain), {"known": fields(known="True")})
         assert result.answer == "Swiss" and len(engine.requests) == 2
         assert steps(result, Consulted) == []
 
-    def test_who_does_not_know_looks_up(self, plain: Sources) -> None:
+    def test_it_retrieves_if_the_model_does_not_know_the_answer(self, plain: Sources) -> None:
         result, _ = talk(SKR(plain))
         assert result.answer == "German" and steps(result, Consulted)
 
-    def test_who_gives_no_clear_reply_does_not_know(self, plain: Sources) -> None:
+    def test_an_unclear_reply_counts_as_not_knowing(self, plain: Sources) -> None:
         result, _ = talk(SKR(plain), {"known": "well"})
         assert result.answer == "German"
         assert any(step.what == "self-knowledge" for step in steps(result, Checked))
 
 
 class TestKnowledgeCard:
-    def test_each_model_writes_and_what_does_not_help_is_left_out(self, plain: Sources) -> None:
+    def test_each_model_writes_a_passage_and_irrelevant_ones_are_dropped(self, plain: Sources) -> None:
         written = iter(["one", "two", "three"])
         replies = {"passage": lambda _: fields(passage=next(written)), "useful": fields(useful="2")}
         result, engine = talk(KnowledgeCard(plain), replies, writers=3)
@@ -118,7 +118,7 @@ class TestBlendFilter:
         assert titles[0] == "Bernhard Heiden" and len(set(titles)) == len(titles)
         assert all(section(request, "question") == QUESTION for request in asked(engine, "useful"))
 
-    def test_what_does_not_help_is_left_out(self, plain: Sources) -> None:
+    def test_irrelevant_passages_are_dropped(self, plain: Sources) -> None:
         result, engine = talk(
             BlendFilter(plain), {"useful": fields(useful="none"), "reasoning answers": knows("Swiss")}
         )

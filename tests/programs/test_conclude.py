@@ -1,4 +1,4 @@
-"""What a model concludes becomes an outcome only as far as the facts bear it out."""
+"""A model's conclusion becomes an outcome only if the facts support it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TEACHER = "What was the nationality of Bernhard Heiden's teacher?"
 
 
 def concluded(sources: Sources | KnowledgeBase, *answers: str, name: str = "Bernhard Heiden", **options: Any) -> Any:
-    """KERAG over two hops of everything, with a model that concludes this."""
+    """KERAG over two hops without filtering, with a model that concludes this."""
     cite, operation = options.pop("cite", ()), options.pop("operation", "none")
     program = kerag(sources, filtering="none", **options)
     replies = [topics(name), conclude_with(*answers, cite=cite, operation=operation)]
@@ -43,7 +43,7 @@ class TestLookingUp:
         assert "Paul Hindemith born in Hanau" in written(result)
         assert "Bernhard Heiden student of Paul Hindemith" in written(result)
 
-    def test_what_was_cited_is_looked_at_first(self, build: Build) -> None:
+    def test_cited_facts_are_searched_first(self, build: Build) -> None:
         base = build(":t rdfs:label 'T' ; :p :a ; :q :b . :a rdfs:label 'Same' . :b rdfs:label 'Same' .")
         for relation, id in (("p", "a"), ("q", "b")):
             assert ids(concluded(base, "Same", name="T", cite=[f"T → {relation} →"], hops=1)) == [id]
@@ -57,7 +57,7 @@ class TestLookingUp:
         assert len(concluded(base, "Paris (City)", "Paris (Person)", name="T").answers) == 2
 
     @pytest.mark.parametrize("spelling", ["paul hindemith", "PAUL HINDEMITH", "Paul-Hindemith.", "Paul Hindemith"])
-    def test_case_and_punctuation_make_no_difference(self, sources: Sources, spelling: str) -> None:
+    def test_case_and_punctuation_are_ignored(self, sources: Sources, spelling: str) -> None:
         assert ids(concluded(sources, spelling)) == ["hindemith"]
 
     def test_the_exact_spelling_is_preferred(self, build: Build) -> None:
@@ -65,7 +65,7 @@ class TestLookingUp:
         assert ids(concluded(base, "Ångström", name="T")) == ["b"]
         assert ids(concluded(base, "angstrom", name="T")) == ["a"]
 
-    def test_an_answer_may_stand_where_a_fact_begins(self, sources: Sources) -> None:
+    def test_an_answer_may_be_the_subject_of_a_fact(self, sources: Sources) -> None:
         result = concluded(sources, "Bernhard Heiden", cite=["Bernhard Heiden → student of"])
         assert ids(result) == ["heiden"]
         assert written(result) == ["Bernhard Heiden student of Paul Hindemith"]
@@ -73,7 +73,7 @@ class TestLookingUp:
     def test_one_answer_given_twice_counts_once(self, sources: Sources) -> None:
         assert ids(concluded(sources, "German", "german")) == ["german"]
 
-    def test_values_are_answers_too(self, sources: Sources) -> None:
+    def test_literals_can_be_answers(self, sources: Sources) -> None:
         result = concluded(sources, "1910-08-24")
         assert result.answers == [{"id": "1910-08-24", "label": "1910-08-24"}]
         assert replay(sources.graph, result.evidence) == []
@@ -82,37 +82,37 @@ class TestLookingUp:
 
 class TestNumbers:
     @pytest.mark.parametrize("invented", ["5", "15", "-1.5", "1,5", "0.15", "44", "1944"])
-    def test_a_number_is_not_another_one_that_is_spelt_alike(self, build: Build, invented: str) -> None:
+    def test_similar_spellings_of_different_numbers_do_not_match(self, build: Build, invented: str) -> None:
         base = build(":t rdfs:label 'T' ; :p -5 , 1.5 , -15 ; :q '-0044'^^xsd:gYear , '1944-01-01'^^xsd:date .")
         result = concluded(base, invented, name="T")
         assert (result.answers, result.grounded, result.evidence) == ([], False, [])
 
     @pytest.mark.parametrize(("text", "value"), [("1,000,000", "1000000"), ("1000000.0", "1000000"), ("-5.0", "-5")])
-    def test_a_number_may_be_written_otherwise(self, build: Build, text: str, value: str) -> None:
+    def test_a_number_matches_in_another_notation(self, build: Build, text: str, value: str) -> None:
         base = build(":t rdfs:label 'T' ; :p 1000000 , -5 .")
         assert concluded(base, text, name="T").answer == value
 
 
 class TestInvented:
-    def test_an_answer_in_no_fact_is_given_as_ungrounded(self, sources: Sources) -> None:
+    def test_an_answer_in_no_fact_is_not_grounded(self, sources: Sources) -> None:
         result = concluded(sources, "Austrian", cite=["Paul Hindemith → nationality"])
         assert (result.answer, result.grounded, result.answers, result.evidence) == ("Austrian", False, [], [])
         assert [check.passed for check in steps(result, Checked)] == [False]
         assert steps(result, Answered) == [Answered("Austrian", False)]
 
-    def test_it_is_withheld_where_only_grounded_answers_are_wanted(self, sources: Sources) -> None:
+    def test_grounded_only_withholds_it(self, sources: Sources) -> None:
         result = concluded(sources, "Austrian", grounded_only=True)
         assert (result.answer, result.abstained, result.reason) == ("", True, "not_grounded")
         assert steps(result, Answered) == []
         assert [stop.reason for stop in steps(result, Stopped)] == ["not_grounded"]
 
-    def test_it_is_left_out_beside_one_that_was_found(self, sources: Sources) -> None:
+    def test_it_is_dropped_if_another_answer_was_found(self, sources: Sources) -> None:
         result = concluded(sources, "German", "Austrian")
         assert (result.answer, result.grounded) == ("German", True)
         assert "Austrian" in next(check for check in steps(result, Checked) if not check.passed).reason
 
     @pytest.mark.parametrize("text", ["Germ", "Germany Austria", "...", "?", "→", "|", "student of"])
-    def test_a_part_of_a_name_or_a_relation_is_no_answer(self, sources: Sources, text: str) -> None:
+    def test_part_of_a_name_or_a_relation_is_not_an_answer(self, sources: Sources, text: str) -> None:
         assert not concluded(sources, text, hops=1).grounded
 
     def test_no_answer_is_an_abstention(self, sources: Sources) -> None:
@@ -122,7 +122,7 @@ class TestInvented:
 
 class TestYesAndNo:
     @pytest.mark.parametrize("said", ["yes", "No.", "YES"])
-    def test_it_rests_on_what_was_cited(self, sources: Sources, said: str) -> None:
+    def test_it_is_grounded_in_the_cited_facts(self, sources: Sources, said: str) -> None:
         result = concluded(sources, said, cite=["nationality"])
         assert (result.answer, result.answers, result.grounded) == (said.strip(".").lower(), [], True)
         assert "Paul Hindemith nationality German" in written(result)
@@ -131,14 +131,14 @@ class TestYesAndNo:
         assert not concluded(sources, "yes").grounded
         assert concluded(sources, "yes", grounded_only=True).reason == "not_grounded"
 
-    def test_a_value_of_that_name_is_that_value(self, build: Build) -> None:
+    def test_a_value_called_yes_or_no_is_that_value(self, build: Build) -> None:
         base = build(":t rdfs:label 'Rick Wakeman' ; :memberOf :yes . :yes rdfs:label 'Yes' .")
         assert ids(concluded(base, "Yes", name="Rick Wakeman", cite=["member of"])) == ["yes"]
         assert concluded(base, "yes", name="Rick Wakeman", cite=["member of"]).answers == []
 
 
 class TestComputing:
-    def test_what_code_computes_takes_the_place_of_what_the_model_wrote(self, sources: Sources) -> None:
+    def test_the_computed_result_replaces_the_models_answer(self, sources: Sources) -> None:
         result = concluded(
             sources, "seventeen", name="Paul Hindemith", cite=["Paul Hindemith → instrument"], operation="count"
         )
@@ -146,15 +146,15 @@ class TestComputing:
         assert steps(result, Computed) == [Computed("count", 2, "2")]
         assert replay(sources.graph, result.evidence) == []
 
-    def test_what_cannot_be_computed_leaves_the_answer_to_the_facts(self, sources: Sources) -> None:
+    def test_if_the_operation_fails_the_answer_is_looked_up(self, sources: Sources) -> None:
         result = concluded(sources, "German", cite=["nationality"], operation="max")
         assert (result.answer, result.grounded) == ("German", True)
         assert steps(result, Checked)[0].what == "operation max"
 
-    def test_an_operation_without_facts_answers_nothing(self, sources: Sources) -> None:
+    def test_an_operation_without_facts_gives_no_answer(self, sources: Sources) -> None:
         assert concluded(sources, operation="count").reason == "not_in_facts"
 
-    def test_the_proof_leads_from_the_topic_to_what_was_computed_over(self, sources: Sources) -> None:
+    def test_the_proof_connects_the_topic_with_the_operands(self, sources: Sources) -> None:
         result = concluded(sources, cite=["Paul Hindemith → instrument"], operation="count")
         assert written(result)[0] == "Bernhard Heiden student of Paul Hindemith"
         assert len(result.evidence) == 3

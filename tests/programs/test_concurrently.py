@@ -1,4 +1,4 @@
-"""Steps side by side: at the same time, in order in the trace, each with its own failure."""
+"""Concurrent tasks: parallel, in order in the trace, each with its own failure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def note(text: str) -> Checked:
     return Checked(text, True, "")
 
 
-def test_tasks_run_at_the_same_time_and_stand_in_order_in_the_trace() -> None:
+def test_tasks_run_in_parallel_and_the_trace_keeps_their_order() -> None:
     heard: list[str] = []
     trace = Trace(lambda step: heard.append(step.what))
     meet = threading.Barrier(3, timeout=10)
@@ -32,7 +32,7 @@ def test_tasks_run_at_the_same_time_and_stand_in_order_in_the_trace() -> None:
     assert sorted(heard) == ["1", "2", "3"]
 
 
-def test_one_failure_loses_that_task_alone() -> None:
+def test_one_failure_loses_only_that_task() -> None:
     def fails(own: Trace) -> int:
         own.add(note("before"))
         raise GraphUnavailableError("gone")
@@ -58,5 +58,5 @@ def test_tasks_see_the_settings_of_the_caller() -> None:
     assert seen == ["those of the caller"] * 2
 
 
-def test_no_tasks_no_results() -> None:
+def test_no_tasks_give_no_results() -> None:
     assert concurrently([], Trace()) == []

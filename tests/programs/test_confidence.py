@@ -1,4 +1,4 @@
-"""How sure an answer is by its proof, and who abstains for it."""
+"""The confidence of an answer from its proof, and abstention below a threshold."""
 
 from __future__ import annotations
 
@@ -32,22 +32,24 @@ def sure(base: KnowledgeBase, question: str, found: Outcome, paths: int = 1, *, 
 
 
 @pytest.mark.parametrize("words", [True, False], ids=["by words", "by the encoder"])
-def test_a_proof_that_is_about_the_question_is_better(bundled: KnowledgeBase, capital: Outcome, words: bool) -> None:
+def test_a_proof_similar_to_the_question_gives_more_confidence(
+    bundled: KnowledgeBase, capital: Outcome, words: bool
+) -> None:
     assert sure(bundled, MONGOLIA, capital, words=words) > sure(bundled, "Who wrote Faust?", capital, words=words)
 
 
-def test_who_followed_many_paths_is_less_sure(bundled: KnowledgeBase, capital: Outcome) -> None:
+def test_many_followed_paths_give_less_confidence(bundled: KnowledgeBase, capital: Outcome) -> None:
     once = sure(bundled, MONGOLIA, capital)
     assert sure(bundled, MONGOLIA, capital, 0) == once
     assert sure(bundled, MONGOLIA, capital, 4) == pytest.approx(once / 2)
 
 
-def test_what_is_proved_in_part_is_worth_half(bundled: KnowledgeBase, capital: Outcome) -> None:
+def test_a_partial_proof_halves_the_confidence(bundled: KnowledgeBase, capital: Outcome) -> None:
     part = Outcome(capital.answer, (), capital.evidence, grounded=False)
     assert sure(bundled, MONGOLIA, part) == pytest.approx(sure(bundled, MONGOLIA, capital) / 2)
 
 
-def test_without_a_proof_nothing_can_be_told(bundled: KnowledgeBase) -> None:
+def test_without_a_proof_the_confidence_is_unknown(bundled: KnowledgeBase) -> None:
     assert proof_confidence(bundled.graph, bundled.encoder, MONGOLIA, Outcome("Ulaanbaatar"), []) is None
 
 
@@ -64,7 +66,7 @@ def test_a_program_abstains_below_its_threshold_and_says_so(bundled: KnowledgeBa
 
 
 @pytest.mark.parametrize("below", [-0.1, "often", True, float("nan")])
-def test_what_is_no_confidence_is_refused(below: object, bundled: KnowledgeBase) -> None:
+def test_an_invalid_confidence_is_rejected(below: object, bundled: KnowledgeBase) -> None:
     with pytest.raises(UserError, match="abstain_below cannot be"):
         make_program(KERAG, Sources.of(bundled), {"abstain_below": below})
     assert make_program(KERAG, Sources.of(bundled), {"abstain_below": "none"}).abstain_below is None

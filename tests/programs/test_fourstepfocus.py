@@ -1,4 +1,4 @@
-"""4StepFocus: triplets, substitution, search, reranking; and what goes wrong on the way."""
+"""4StepFocus: triplets, substitution, search, reranking, and their failures."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PIANO = "?pupil | instrument | piano"
 
 @pytest.fixture(scope="module")
 def documented(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
-    """The small world, where five composers and a city have documents, and nothing else is a candidate."""
+    """The small world; five composers and a city have documents, and only they are candidates."""
     folder = tmp_path_factory.mktemp("documented")
     path = folder / "graph.ttl"
     path.write_text(PREFIXES + WORLD, encoding="utf-8")
@@ -98,7 +98,7 @@ class TestWhole:
         assert kinds(result)[:1] == ["wrote"]
         assert any("Facts: Lukas Foss → student of → Paul Hindemith" in prompt for prompt in engine.prompts[1:])
 
-    def test_the_trace_tells_of_every_place_what_led_to_it(self, documented: KnowledgeBase) -> None:
+    def test_the_trace_explains_every_place_of_the_ranking(self, documented: KnowledgeBase) -> None:
         scores = score({"Lukas Foss": "0.9"})
         result, _ = play(program(documented, search="bm25"), QUESTION, triplets(PUPILS), scores, scores)
         (matched,) = steps(result, Matched)
@@ -111,7 +111,7 @@ class TestWhole:
         assert first.vector_score is not None
         assert (last.by, last.triples) == ("search", [])
 
-    def test_without_a_language_model_it_answers_too(self, world: KnowledgeBase) -> None:
+    def test_it_answers_without_a_language_model(self, world: KnowledgeBase) -> None:
         for question, right in [
             ("Which instruments does Paul Hindemith play?", {"viola", "piano"}),
             ("What is the nationality of Bernhard Heiden's teacher?", {"german"}),
@@ -121,10 +121,10 @@ class TestWhole:
             assert result.grounded
             assert replay(world.graph, result.evidence) == []
 
-    def test_it_goes_by_its_name(self) -> None:
+    def test_it_is_resolved_by_its_name(self) -> None:
         assert {resolve_program(name) for name in ("4stepfocus", "4StepFocus", "4-step-focus")} == {FourStepFocus}
 
-    def test_the_vectors_of_candidates_are_made_when_they_are_needed(self, world: KnowledgeBase) -> None:
+    def test_vectors_of_candidates_are_computed_on_demand(self, world: KnowledgeBase) -> None:
         scores = score({"Lukas Foss": "0.9"})
         result, _ = play(program(world, search="dense", k_max=3), QUESTION, triplets(PUPILS), scores, scores)
         assert ids(world, result)[0] == "lukas"
@@ -132,22 +132,24 @@ class TestWhole:
 
 
 class TestTriplets:
-    def test_no_unknown_is_named_but_there_is_only_one(self, documented: KnowledgeBase) -> None:
+    def test_the_only_variable_is_the_target_if_none_is_named(self, documented: KnowledgeBase) -> None:
         result = self.prefiltered(documented, triplets(PUPILS, answer="unknown"))
         assert set(ids(documented, result)[:2]) == {"heiden", "lukas"}
 
-    def test_of_several_the_only_one_of_a_candidate_type(self, documented: KnowledgeBase) -> None:
+    def test_of_several_variables_the_only_one_of_a_candidate_type_is_the_target(
+        self, documented: KnowledgeBase
+    ) -> None:
         reply = triplets("?a:Composer | born in | ?b:City", answer="none")
         result = self.prefiltered(documented, reply, candidate_types=("City",))
         assert ids(documented, result)[0] == "frankfurt"
         assert steps(result, Ranked)[0].by == "patterns"
 
-    def test_of_several_none_is_guessed(self, documented: KnowledgeBase) -> None:
+    def test_of_several_variables_none_is_guessed(self, documented: KnowledgeBase) -> None:
         result = self.prefiltered(documented, triplets("?a | born in | ?b", answer="none"))
         assert {step.by for step in steps(result, Ranked)} == {"search"}
         assert any("no unknown is named" in check for check in checks(result))
 
-    def test_patterns_that_cannot_be_used_are_dropped_each_with_its_reason(self, documented: KnowledgeBase) -> None:
+    def test_unusable_patterns_are_dropped_with_a_reason(self, documented: KnowledgeBase) -> None:
         lines = [PUPILS, "nonsense", "Viola | instrument | Viola", "?pupil | instrument | Zzyzx", "?a | country | ?b"]
         result = self.prefiltered(documented, triplets(*lines))
         said = "\n".join(checks(result))
@@ -160,7 +162,7 @@ class TestTriplets:
             assert reason in said
         assert set(ids(documented, result)[:2]) == {"heiden", "lukas"}
 
-    def test_a_reply_without_patterns_leaves_the_search(self, documented: KnowledgeBase) -> None:
+    def test_without_patterns_the_search_ranks_alone(self, documented: KnowledgeBase) -> None:
         result = self.prefiltered(documented, triplets())
         assert len(ids(documented, result)) == 6
         assert {step.by for step in steps(result, Ranked)} == {"search"}
@@ -171,7 +173,7 @@ class TestTriplets:
 
 
 class TestSubstitution:
-    def test_candidates_restrict_what_is_asked_for_and_nothing_else(self, documented: KnowledgeBase) -> None:
+    def test_candidates_restrict_only_the_target(self, documented: KnowledgeBase) -> None:
         # Neither the pupil's teacher's country nor the city of Hanau has a document.
         lines = ("?c:Composer | born in | ?city", "?city | country | ?land", "?c | student of | Bernhard Sekles")
         result, _ = play(program(documented, rerank="none"), QUESTION, triplets(*lines, answer="?c"))
@@ -180,27 +182,27 @@ class TestSubstitution:
         result, _ = play(strict, QUESTION, triplets(*lines, answer="?land"))
         assert {step.by for step in steps(result, Ranked)} == {"search"}  # Germany is no candidate
 
-    def test_what_nothing_satisfies_is_relaxed_by_the_fewest_patterns(self, documented: KnowledgeBase) -> None:
+    def test_unsatisfiable_patterns_are_relaxed_by_as_few_as_possible(self, documented: KnowledgeBase) -> None:
         lines = (PUPILS, PIANO, "?pupil | born in | Brooklyn")
         result, _ = play(program(documented, rerank="none"), QUESTION, triplets(*lines))
         assert ids(documented, result)[0] == "lukas"
         assert [step.emptied_by is None for step in steps(result, Matched)] == [False, True]
         assert any("given up" in check and "Brooklyn" in check for check in checks(result))
 
-    def test_edges_are_taken_either_way_before_a_pattern_is_given_up(self, documented: KnowledgeBase) -> None:
+    def test_directions_are_ignored_before_a_pattern_is_dropped(self, documented: KnowledgeBase) -> None:
         backwards = triplets("Paul Hindemith | student of | ?pupil", "piano | instrument | ?pupil")
         result, _ = play(program(documented, rerank="none"), QUESTION, backwards)
         assert answers(result) == ["lukas"]
         assert any("either way" in check for check in checks(result))
         assert result.grounded  # an edge proves its relation whichever way it runs
 
-    def test_edges_of_any_relation_are_taken_before_a_pattern_is_given_up(self, documented: KnowledgeBase) -> None:
+    def test_relations_are_ignored_before_a_pattern_is_dropped(self, documented: KnowledgeBase) -> None:
         mistaken = triplets("?pupil | born in | Paul Hindemith", PIANO)
         result, _ = play(program(documented, rerank="none"), QUESTION, mistaken)
         assert answers(result) == ["lukas"]
         assert any("any relation" in check for check in checks(result))
 
-    def test_one_pattern_alone_is_not_satisfied_by_any_relation(self, documented: KnowledgeBase) -> None:
+    def test_relations_are_not_ignored_for_a_single_pattern(self, documented: KnowledgeBase) -> None:
         mistaken = triplets("?pupil | born in | Paul Hindemith")
         result, _ = play(program(documented, rerank="none"), QUESTION, mistaken)
         assert {step.by for step in steps(result, Ranked)} == {"search"}
@@ -223,7 +225,7 @@ class TestSubstitution:
             ((PUPILS, "?other | instrument | piano"), "not connected"),
         ],
     )
-    def test_what_does_not_prove_all_patterns_is_not_grounded(
+    def test_an_answer_that_does_not_satisfy_all_patterns_is_not_grounded(
         self, documented: KnowledgeBase, lines: tuple[str, ...], reason: str
     ) -> None:
         result, _ = play(program(documented, rerank="none"), QUESTION, triplets(*lines))
@@ -237,7 +239,7 @@ class TestSubstitution:
         assert (result.abstained, result.reason, result.answers) == (True, "not_grounded", [])
         assert "lukas" in ids(documented, result)  # the ranking stays
 
-    def test_relation_and_direction_are_switches(self, documented: KnowledgeBase) -> None:
+    def test_relation_and_direction_are_options(self, documented: KnowledgeBase) -> None:
         wrong = triplets("Paul Hindemith | instrument | ?pupil:Composer")
         for how, right in [
             (Matching(relax=False), set()),
@@ -247,7 +249,7 @@ class TestSubstitution:
             result, _ = play(program(documented, rerank="none", matching=how), QUESTION, wrong)
             assert {s.id.removeprefix(EX) for s in steps(result, Ranked) if s.by == "patterns"} == right
 
-    def test_the_critic_names_what_is_at_fault_and_the_model_has_one_more_try(self, documented: KnowledgeBase) -> None:
+    def test_the_critic_names_the_fault_and_the_model_retries_once(self, documented: KnowledgeBase) -> None:
         mended = fields(revised=PUPILS, answer="?pupil")
         critical = program(documented, rerank="none", critic=True)
         result, engine = play(critical, QUESTION, triplets(PUPILS, "?pupil | plays | Zzyzx"), mended)
@@ -260,7 +262,7 @@ class TestSubstitution:
         _, engine = play(critical, QUESTION, triplets(PUPILS))  # nothing at fault: no second call
         assert len(engine.requests) == 1
 
-    def test_what_was_mended_for_the_worse_is_not_taken(self, documented: KnowledgeBase) -> None:
+    def test_a_worse_revision_is_rejected(self, documented: KnowledgeBase) -> None:
         worse = fields(revised="?pupil | plays | Zzyzx", answer="?pupil")
         critical = program(documented, rerank="none", critic=True)
         result, _ = play(critical, QUESTION, triplets(PUPILS, "?pupil | plays | Zzyzx"), worse)
@@ -273,13 +275,13 @@ class TestSubstitution:
 
 
 class TestRanking:
-    def test_more_than_k_max_are_cut(self, documented: KnowledgeBase) -> None:
+    def test_candidates_beyond_k_max_are_dropped(self, documented: KnowledgeBase) -> None:
         result, _ = play(program(documented, k_max=1, rerank="none"), QUESTION, triplets(PUPILS))
         assert len(result.ranking) == 1
         assert any((step.kept, step.total) == (1, 2) for step in steps(result, Truncated))
 
     @pytest.mark.parametrize("k_max", [2, 3, 5])
-    def test_fewer_are_filled_up_with_exactly_so_many_others_below_them(
+    def test_missing_candidates_are_filled_from_the_search_below_the_others(
         self, documented: KnowledgeBase, k_max: int
     ) -> None:
         # The others are scored higher, and stay below all the same.
@@ -298,14 +300,14 @@ class TestRanking:
         assert places[0][1] is not None
         assert places[1][1] is None
 
-    def test_ties_go_by_node(self, world: KnowledgeBase) -> None:
+    def test_ties_are_ordered_by_node(self, world: KnowledgeBase) -> None:
         lines = triplets("?x | born in | ?y", answer="?y")
         result, _ = play(program(world, search="bm25", rerank="none", k_max=8), "zzz", lines)
         ranked = [step for step in steps(result, Ranked) if step.by == "patterns"]
         numbers = [world.graph.find(step.id) for step in ranked]
         assert numbers == sorted(numbers)  # no word of the question in any: all tie
 
-    def test_the_place_in_the_search_decides_between_equal_scores(self, documented: KnowledgeBase) -> None:
+    def test_the_search_rank_breaks_ties(self, documented: KnowledgeBase) -> None:
         equal = score({}, other="0.5")
         question = "Which pianist and conductor studied with Paul Hindemith?"
         weighted, _ = play(program(documented, search="bm25"), question, triplets(PUPILS), equal, equal)
@@ -316,7 +318,7 @@ class TestRanking:
 
 
 class TestReranking:
-    def test_a_score_that_cannot_be_affects_its_candidate_only(self, documented: KnowledgeBase) -> None:
+    def test_an_invalid_score_affects_only_its_candidate(self, documented: KnowledgeBase) -> None:
         for wrong in ("1.5", "-0.2", "nan", "high"):
             scores = score({"Lukas Foss": wrong, "Bernhard Heiden": "0.7"})
             result, _ = play(program(documented), QUESTION, triplets(PUPILS), scores, scores)
@@ -326,14 +328,14 @@ class TestReranking:
             assert by_label["Bernhard Heiden"] == 0.7
             assert sum(value is None for value in by_label.values()) == 1
 
-    def test_each_candidate_in_a_call_of_its_own(self, documented: KnowledgeBase) -> None:
+    def test_each_candidate_can_be_scored_in_its_own_call(self, documented: KnowledgeBase) -> None:
         scores = [score_one({"Lukas Foss": "0.9", "Bernhard Heiden": "7"})] * 6
         result, engine = play(program(documented, rerank="each"), QUESTION, triplets(PUPILS), *scores)
         assert len(engine.requests) == 7
         assert ids(documented, result)[:2] == ["lukas", "heiden"]
         assert sum(step.rerank_score is None for step in steps(result, Ranked)) == 1
 
-    def test_a_reply_that_cannot_be_read_leaves_the_other_scores_alone(self, documented: KnowledgeBase) -> None:
+    def test_an_unreadable_reply_does_not_affect_the_other_scores(self, documented: KnowledgeBase) -> None:
         def reply(request: Request) -> str:
             asked = [m["content"] for m in messages_of(request) if m["role"] == "user"]
             return "no fields" if "\nLukas Foss (" in asked[0] else score_one({}, "0.3")(request)
@@ -357,7 +359,9 @@ class TestReranking:
         with session("extractive", budget=Budget(calls=1)), pytest.raises(BudgetExceededError):
             program(documented)(question=QUESTION)
 
-    def test_candidates_are_shown_with_text_and_facts_and_what_is_cut_is_told(self, documented: KnowledgeBase) -> None:
+    def test_candidates_are_shown_with_text_and_facts_and_truncation_is_recorded(
+        self, documented: KnowledgeBase
+    ) -> None:
         scores = score({})
         brief = program(documented, limits=FourStepFocusLimits(characters=10))
         result, engine = play(brief, QUESTION, triplets(PUPILS), scores, scores)
@@ -367,7 +371,7 @@ class TestReranking:
 
 
 class TestElsewhere:
-    def test_a_sparql_store_without_documents_is_enough(self) -> None:
+    def test_it_runs_on_a_sparql_store_without_documents(self) -> None:
         store = pyoxigraph.Store()
         store.load((PREFIXES + WORLD).encode(), pyoxigraph.RdfFormat.TURTLE)
         graph = SparqlGraph(OxigraphClient(store))
@@ -391,7 +395,7 @@ class TestElsewhere:
         result, _ = play(program(base, rerank="none"), "What r b?", triplets("?x | r | b", answer="?x"))
         assert set(answers(result)) == {"a", "c"}
 
-    def test_steps_wrote_by_their_signatures(self, documented: KnowledgeBase) -> None:
+    def test_the_trace_names_the_signature_of_each_reply(self, documented: KnowledgeBase) -> None:
         scores = score({})
         result, _ = play(program(documented), QUESTION, triplets(PUPILS), scores, scores)
         assert [step.signature for step in steps(result, Wrote)] == ["TripletsFromQuery"] + ["ScoreCandidates"] * 2

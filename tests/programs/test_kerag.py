@@ -1,4 +1,4 @@
-"""KERAG: planning, retrieval and summarization as the paper has them, switch by switch."""
+"""KERAG: planning, retrieval and summarization, option by option."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class TestStages:
             "Paul Hindemith → nationality → German",
         ]
 
-    def test_a_path_that_only_leads_back_is_not_offered(self, sources: Sources) -> None:
+    def test_a_path_that_only_turns_back_is_not_offered(self, sources: Sources) -> None:
         _, engine = play(kerag(sources), TEACHER, *TALK)
         second = items(engine.requests[2], "paths")
         # Hindemith has other students than Heiden, but nobody else has his date of birth.
@@ -101,14 +101,14 @@ class TestStages:
         assert set(plain["evidence"][0]) >= {"head", "relation", "tail", "head_label", "relation_label", "tail_label"}
         assert plain["program"] == "kerag"
 
-    def test_a_listener_is_told_every_step_as_it_happens(self, sources: Sources) -> None:
+    def test_steps_are_streamed_to_the_listener(self, sources: Sources) -> None:
         heard: list[Any] = []
         program = kerag(sources)
         with scripted_model(TALK) as engine, session(engine.name):
             result = program(question=TEACHER, on_step=heard.append)
         assert heard == result.steps
 
-    def test_usage_is_told_by_role(self, sources: Sources) -> None:
+    def test_usage_is_reported_by_role(self, sources: Sources) -> None:
         result, _ = play(kerag(sources), TEACHER, *TALK)
         assert {role: usage.calls for role, usage in result.usage.by_role.items()} == {
             "extract": 1,
@@ -118,7 +118,7 @@ class TestStages:
         assert result.usage.calls == 4
         assert result.usage.prompt_tokens > 100
 
-    def test_each_role_may_be_played_by_another_model(self, sources: Sources) -> None:
+    def test_each_role_can_have_its_own_model(self, sources: Sources) -> None:
         with scripted_model(TALK[:1], "a") as a, scripted_model(TALK[1:3], "b"), scripted_model(TALK[3:], "c"):
             with session(Roles(default="c", by_role={"extract": "a", "prune": "b"})):
                 result = kerag(sources)(question=TEACHER)
@@ -126,13 +126,13 @@ class TestStages:
         assert [step.model for step in steps(result, Wrote)] == ["a", "b", "b", "c"]
         assert result.answer == "German"
 
-    def test_retrieved_nodes_are_told_for_recall(self, sources: Sources) -> None:
+    def test_retrieved_nodes_are_reported(self, sources: Sources) -> None:
         result, _ = play(kerag(sources), TEACHER, *TALK)
         assert {sources.graph.label(n) for n in result.retrieved} == {"Bernhard Heiden", "Paul Hindemith", "German"}
 
     @pytest.mark.parametrize("hops", [1, 2, 3])
     @pytest.mark.parametrize("filtering", ["schema", "instances", "none"])
-    def test_there_are_at_most_two_calls_and_one_a_hop(self, sources: Sources, hops: int, filtering: Any) -> None:
+    def test_there_are_at_most_two_calls_plus_one_per_hop(self, sources: Sources, hops: int, filtering: Any) -> None:
         result = ask(kerag(sources, hops=hops, filtering=filtering), TEACHER)
         assert 2 <= result.usage.calls <= 2 + (0 if filtering == "none" else hops)
         assert replay(sources.graph, result.evidence) == []
@@ -164,7 +164,7 @@ class TestFiltering:
         assert asked.index("schema") < asked.index("expand")
         assert result.answer == "German"
 
-    def test_only_what_was_kept_is_fetched(self, sources: Sources) -> None:
+    def test_only_selected_paths_are_fetched(self, sources: Sources) -> None:
         result, _ = play(kerag(sources), TEACHER, *TALK)
         assert [step.path for step in steps(result, Expanded)] == [
             "Bernhard Heiden → student of / teacher",
@@ -185,7 +185,7 @@ class TestFiltering:
         assert pruned.kept == pruned.offered[::-1]
         assert [step.path for step in steps(result, Expanded)] == [line.rsplit(" (", 1)[0] for line in pruned.kept]
 
-    def test_by_instances_examples_are_shown(self, sources: Sources) -> None:
+    def test_filtering_by_instances_shows_examples(self, sources: Sources) -> None:
         result, engine = play(kerag(sources, filtering="instances"), TEACHER, *TALK)
         assert "Bernhard Heiden → student of / teacher (1 × e.g. Paul Hindemith)" in items(engine.requests[1], "paths")
         assert [step.by for step in steps(result, Pruned)] == ["instances", "instances"]
@@ -198,7 +198,7 @@ class TestFiltering:
         assert [step.by for step in steps(result, Pruned)] == ["instances", "instances"]
         assert (result.answer, result.grounded) == ("German", True)
 
-    def test_without_filtering_everything_is_fetched_and_no_model_is_asked(self, sources: Sources) -> None:
+    def test_without_filtering_everything_is_fetched_without_a_model_call(self, sources: Sources) -> None:
         replies = [topics("Bernhard Heiden"), conclude_with("German", cite=["nationality"])]
         result, engine = play(kerag(sources, filtering="none"), TEACHER, *replies)
         assert [step.by for step in steps(result, Pruned)] == ["none", "none"]
@@ -236,7 +236,7 @@ class TestTopics:
         assert items(engine.requests[1], "topics") == ["Bernhard Heiden", "Lukas Foss"]
         assert (result.answer, result.grounded, len(result.evidence)) == ("yes", True, 2)
 
-    def test_the_single_entity_switch_takes_the_first_only(self, sources: Sources) -> None:
+    def test_the_single_entity_option_uses_the_first_topic_only(self, sources: Sources) -> None:
         replies = [topics("Bernhard Heiden", "Lukas Foss"), fields(keep="none")]
         result, engine = play(kerag(sources, multi_entity=False), self.BOTH, *replies)
         assert items(engine.requests[1], "topics") == ["Bernhard Heiden"]
@@ -263,9 +263,7 @@ class TestAbstaining:
             ("unreadable_reply", [*TALK[:3], "German", "German!"]),
         ],
     )
-    def test_every_abstention_has_a_reason_and_a_step_that_says_so(
-        self, sources: Sources, reason: str, replies: list[Any]
-    ) -> None:
+    def test_every_abstention_has_a_reason_and_a_step(self, sources: Sources, reason: str, replies: list[Any]) -> None:
         result, _ = play(kerag(sources), TEACHER, *replies)
         assert (result.abstained, result.reason, result.answer, result.answers) == (True, reason, "", [])
         assert (result.grounded, result.evidence) == (False, [])
@@ -273,7 +271,7 @@ class TestAbstaining:
         assert result.steps[-1].reason == reason
         json.dumps(to_json(result))
 
-    def test_an_unreadable_reply_gets_a_second_chance(self, sources: Sources) -> None:
+    def test_an_unreadable_reply_is_retried_once(self, sources: Sources) -> None:
         result, _ = play(kerag(sources), TEACHER, "Heiden, I think", *TALK)
         assert result.answer == "German"
 
@@ -288,7 +286,7 @@ class TestAbstaining:
         assert [step.what for step in noted] == ["path numbers", "fact numbers"]
         assert not any(step.passed for step in noted)
 
-    def test_a_budget_that_runs_out_keeps_what_was_done(self, sources: Sources) -> None:
+    def test_an_exhausted_budget_keeps_the_steps_so_far(self, sources: Sources) -> None:
         program = kerag(sources)
         with scripted_model(TALK) as engine, session(engine.name, Budget(calls=2)):
             with pytest.raises(BudgetExceededError, match="budget of 2 calls") as raised:
@@ -308,7 +306,7 @@ class TestAsAModule:
             ("summarize", "answer"),
         ]
 
-    def test_copies_share_the_graph_and_keep_the_switches(self, sources: Sources) -> None:
+    def test_copies_share_the_graph_and_keep_the_options(self, sources: Sources) -> None:
         program = kerag(sources, hops=3, filtering="none", grounded_only=True)
         for other in (copy.deepcopy(program), program.deepcopy(), program.reset_copy()):
             assert other.sources is sources
@@ -316,7 +314,7 @@ class TestAsAModule:
             assert other.options == KERAGOptions(hops=3, filtering="none", grounded_only=True)
             assert other.summarize is not program.summarize
 
-    def test_its_state_holds_no_model_and_no_graph_and_comes_back(self, sources: Sources, tmp_path: Path) -> None:
+    def test_its_state_has_no_model_and_no_graph_and_can_be_restored(self, sources: Sources, tmp_path: Path) -> None:
         program = kerag(sources)
         program.summarize.signature = program.summarize.signature.with_instructions("Be brief.")
         program.summarize.demos = [dspy.Example(question="q", topics=["t"], facts=["f"], answers=["a"], cited=[1])]
@@ -330,7 +328,7 @@ class TestAsAModule:
         assert loaded.summarize.signature.instructions == "Be brief."
         assert ask(loaded, TEACHER).answer == "German"
 
-    def test_many_questions_run_side_by_side(self, sources: Sources) -> None:
+    def test_many_questions_run_in_parallel(self, sources: Sources) -> None:
         program = kerag(sources)
         questions = [
             TEACHER,
@@ -347,7 +345,7 @@ class TestAsAModule:
         assert [r.usage.calls for r in together] == [r.usage.calls for r in alone] * 3
         assert ledger.usage().calls == 4 * sum(r.usage.calls for r in alone)
 
-    def test_a_training_example_calls_it_as_it_is(self, sources: Sources) -> None:
+    def test_it_accepts_a_training_example(self, sources: Sources) -> None:
         example = dspy.Example(question=TEACHER, answers=["German"]).with_inputs("question")
         with session("extractive"):
             assert kerag(sources)(**example.inputs()).answer == "German"
@@ -363,7 +361,7 @@ class TestRegistry:
         assert "kerag" in program_names()
         assert {resolve_program(name) for name in ("kerag", "KERAG", "ke-rag", "KE_RAG")} == {KERAG}
 
-    def test_an_unknown_name_is_answered_with_those_there_are(self) -> None:
+    def test_an_unknown_name_is_rejected_with_the_known_names(self) -> None:
         with pytest.raises(UserError, match=r"no program 'kreag'; there are: .*kerag"):
             resolve_program("kreag")
 

@@ -1,4 +1,4 @@
-"""What a bound cuts off is recorded, and what is computed stays exact."""
+"""Truncation by limits is recorded, and computed results stay exact."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def run(base: KnowledgeBase, limits: KERAGLimits, *replies: Any, **options: Any)
     return play(kerag(base, limits=limits, **options), "How old are the members of Hub?", topics("Hub"), *replies)
 
 
-def test_values_of_one_entity(hub: KnowledgeBase) -> None:
+def test_values_of_one_entity_are_limited(hub: KnowledgeBase) -> None:
     count = conclude_with(cite=["member of"], operation="count")
     result, engine = run(hub, KERAGLimits(values=3), keep("member of"), count, hops=1)
     assert items(engine.requests[2], "facts") == ["Hub ← member of ← Member 0 | Member 1 | Member 2 | ... 7 more"]
@@ -56,7 +56,7 @@ def test_values_of_one_entity(hub: KnowledgeBase) -> None:
 
 
 @pytest.mark.parametrize("limits", [KERAGLimits(values=3), KERAGLimits(frontier=4), KERAGLimits(triples=13)], ids=str)
-def test_nothing_is_computed_over_what_a_limit_cut_off(hub: KnowledgeBase, limits: KERAGLimits) -> None:
+def test_nothing_is_computed_over_truncated_facts(hub: KnowledgeBase, limits: KERAGLimits) -> None:
     oldest = conclude_with(cite=["age"], operation="max")
     result, _ = run(hub, limits, keep("member of"), keep("age"), oldest)
     assert (result.abstained, result.answer) == (True, "")
@@ -64,18 +64,18 @@ def test_nothing_is_computed_over_what_a_limit_cut_off(hub: KnowledgeBase, limit
     assert not refused.passed
 
 
-def test_what_was_cut_is_on_record(hub: KnowledgeBase) -> None:
+def test_truncation_is_recorded(hub: KnowledgeBase) -> None:
     result, _ = run(hub, KERAGLimits(values=3), keep("member of"), keep("age"), conclude_with("1", cite=["age"]))
     assert [(e.triples, e.total) for e in steps(result, Expanded)] == [(3, 10), (3, 3)]
 
 
-def test_entities_that_are_followed(hub: KnowledgeBase) -> None:
+def test_followed_entities_are_limited(hub: KnowledgeBase) -> None:
     result, engine = run(hub, KERAGLimits(frontier=4), keep("member of"), keep("age"), conclude_with("3", cite=["age"]))
     assert cut(result) == [("frontier: Hub ← member of → age", 4, 10)]
     assert len(items(engine.requests[3], "facts")) == 5
 
 
-def test_triples_in_all(hub: KnowledgeBase) -> None:
+def test_the_total_number_of_triples_is_limited(hub: KnowledgeBase) -> None:
     result, _ = run(hub, KERAGLimits(triples=12), keep("member of"), keep("age", "member of"), conclude_with("1"))
     told = [(e.path, e.triples, e.total) for e in steps(result, Expanded)]
     assert told[0] == ("Hub ← member of", 10, 10)
@@ -85,14 +85,14 @@ def test_triples_in_all(hub: KnowledgeBase) -> None:
     assert cut(result) == [("triples: Hub ← member of → age", 0, 10)]
 
 
-def test_a_fact_that_the_room_cuts_off_knows_how_many_there_are(hub: KnowledgeBase) -> None:
+def test_a_fact_truncated_by_the_total_limit_keeps_its_full_count(hub: KnowledgeBase) -> None:
     count = conclude_with(cite=["member of"], operation="count")
     result, engine = run(hub, KERAGLimits(triples=4), keep("member of"), count, hops=1)
     assert items(engine.requests[2], "facts")[0].endswith("Member 3 | ... 6 more")
     assert result.answer == "10"
 
 
-def test_tokens_of_the_prompt(hub: KnowledgeBase) -> None:
+def test_prompt_tokens_are_limited(hub: KnowledgeBase) -> None:
     limits = KERAGLimits(tokens=60)
     result, engine = run(hub, limits, keep("member of"), keep("age"), conclude_with("1", cite=["age"]))
     shown = items(engine.requests[3], "facts")
@@ -107,7 +107,7 @@ def test_one_fact_is_always_shown(hub: KnowledgeBase) -> None:
     assert len(items(engine.requests[2], "facts")) == 1
 
 
-def test_paths_that_are_offered_are_the_most_similar_to_the_question(sources: Sources) -> None:
+def test_offered_paths_are_those_most_similar_to_the_question(sources: Sources) -> None:
     program = kerag(sources, limits=KERAGLimits(offered=1), hops=1)
     replies = [topics("Bernhard Heiden"), fields(keep="1"), conclude_with("Paul Hindemith")]
     result, engine = play(program, "Who was the teacher of Bernhard Heiden?", *replies)
@@ -116,7 +116,7 @@ def test_paths_that_are_offered_are_the_most_similar_to_the_question(sources: So
     assert len(steps(result, Pruned)[0].offered) == 1
 
 
-def test_paths_that_are_offered_are_bounded_without_vectors_too(hub: KnowledgeBase) -> None:
+def test_offered_paths_are_limited_without_vectors(hub: KnowledgeBase) -> None:
     result, engine = run(hub, KERAGLimits(offered=2), fields(keep="1, 2"), conclude_with("1960"), hops=1)
     assert len(items(engine.requests[1], "paths")) == 2
     assert cut(result) == [("offered paths", 2, 3)]
@@ -128,13 +128,13 @@ def test_without_filtering_no_path_is_left_out(hub: KnowledgeBase) -> None:
     assert len(steps(result, Expanded)) == 3
 
 
-def test_meanings_of_one_name(sources: Sources) -> None:
+def test_candidates_of_one_name_are_limited(sources: Sources) -> None:
     program = kerag(sources, limits=KERAGLimits(candidates=1))
     result, _ = play(program, "Michael Jordan?", topics("Michael Jordan"), fields(keep="none"))
     assert cut(result) == [("meanings of Michael Jordan", 1, 2)]
 
 
-def test_within_the_bounds_nothing_is_cut(hub: KnowledgeBase) -> None:
+def test_within_the_limits_nothing_is_truncated(hub: KnowledgeBase) -> None:
     for filtering in ("schema", "instances", "none"):
         result = ask(kerag(hub, filtering=filtering), "Which band is Member 3 a member of?")
         assert cut(result) == []
@@ -150,19 +150,19 @@ def giant(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
 
 
 class TestLarge:
-    def test_a_hub_is_asked_about_like_anything_else(self, giant: KnowledgeBase) -> None:
+    def test_a_question_about_a_hub_is_answered(self, giant: KnowledgeBase) -> None:
         result = ask(kerag(giant), "What is the capital of Utopia?")
         assert (result.answer, result.grounded) == ("Amaurot", True)
         assert sum(step.triples for step in steps(result, Expanded)) <= KERAGLimits().triples
 
-    def test_its_neighbours_are_counted_exactly(self, giant: KnowledgeBase) -> None:
+    def test_the_neighbours_of_a_hub_are_counted_exactly(self, giant: KnowledgeBase) -> None:
         replies = [topics("Utopia"), keep("citizen of"), conclude_with(cite=["citizen of"], operation="count")]
         result, _ = play(kerag(giant, hops=1), "How many citizens has Utopia?", *replies)
         assert (result.answer, len(result.evidence)) == ("200000", 200)
         assert steps(result, Expanded)[0].total == 200_000
 
     @pytest.mark.parametrize("filtering", ["schema", "none"])
-    def test_a_path_through_it_is_bounded(self, giant: KnowledgeBase, filtering: Any) -> None:
+    def test_a_path_through_a_hub_is_limited(self, giant: KnowledgeBase, filtering: Any) -> None:
         result = ask(kerag(giant, filtering=filtering, hops=3), "Who is a friend of Person 7?")
         assert result.answer == "Person 8"
         assert sum(step.triples for step in steps(result, Expanded)) <= KERAGLimits().triples

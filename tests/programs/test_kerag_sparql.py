@@ -1,4 +1,4 @@
-"""The same program over a SPARQL engine, in process and over HTTP, with names linked by queries alone."""
+"""KERAG over a SPARQL engine, in process and over HTTP, with names linked by queries."""
 
 from __future__ import annotations
 
@@ -86,11 +86,11 @@ class TestKERAG:
         assert (here.answer, here.answers, here.evidence) == (there.answer, there.answers, there.evidence)
 
     @pytest.mark.parametrize("filtering", ["instances", "none"])
-    def test_every_way_of_filtering_works(self, remote: Sources, filtering: str) -> None:
+    def test_every_filtering_mode_works(self, remote: Sources, filtering: str) -> None:
         result = ask(kerag(remote, filtering=filtering), TEACHER)
         assert (result.answer, result.grounded) == ("German", True)
 
-    def test_what_is_not_there_is_no_topic(self, remote: Sources) -> None:
+    def test_an_unknown_name_is_not_a_topic(self, remote: Sources) -> None:
         assert ask(kerag(remote), "Where was Zaphod Beeblebrox born?").reason == "no_topic"
 
     def test_an_empty_store_knows_nothing(self) -> None:
@@ -118,23 +118,23 @@ class TestLinker:
         assert [remote.graph.node_id(c.node) for c in candidates] == [c.id for c in candidates]
 
     @pytest.mark.parametrize("text", ["michael jordan", "Michael jordan", "Bernhard Heiden's", "BERNHARD", "viola", ""])
-    def test_capitals_are_tried(self, remote: Sources, text: str) -> None:
+    def test_capitalised_spellings_are_tried(self, remote: Sources, text: str) -> None:
         assert bool(remote.linker.candidates(text)) == (text in ("michael jordan", "Michael jordan", "viola"))
 
     @pytest.mark.parametrize(
         "text",
         ['"', "\\", "\n", '" } # ', "\\u0022", "x" * 10_000, "\ud83d", "{?x ?p ?o}", "<http://example.org/heiden>"],
     )
-    def test_no_text_breaks_out_of_its_quotes(self, remote: Sources, text: str) -> None:
+    def test_quoted_text_cannot_inject_a_query(self, remote: Sources, text: str) -> None:
         assert remote.linker.candidates(text) == []
         assert [m.text for m in remote.linker.mentions(f"{text} Paul Hindemith")] == ["Paul Hindemith"]
 
-    def test_relations_and_types_are_no_topics(self, store: pyoxigraph.Store) -> None:
+    def test_relations_and_types_are_not_topics(self, store: pyoxigraph.Store) -> None:
         sources = over(OxigraphClient(store))
         assert sources.linker.candidates("student of") == []
         assert sources.linker.mentions("who was a student of") == []
 
-    def test_words_of_the_language_are_names_only_in_its_spelling(self) -> None:
+    def test_labels_are_found_only_in_their_exact_spelling(self) -> None:
         store = pyoxigraph.Store()
         turtle = ":z rdfs:label 'Zürich'@en , 'Zurigo'@it ; :p :y . :y rdfs:label 'Zurich' ; :p :z , :x ."
         store.load((PREFIXES + turtle).encode(), pyoxigraph.RdfFormat.TURTLE)
@@ -144,7 +144,7 @@ class TestLinker:
         assert {c.id[-1] for c in linker.candidates("Zürich")} == {"y", "z"}
         assert linker.candidates("Zurigo") == []
 
-    def test_a_question_takes_few_queries_and_none_twice(self, store: pyoxigraph.Store) -> None:
+    def test_a_question_needs_few_queries_and_repeats_none(self, store: pyoxigraph.Store) -> None:
         client = CountingClient(OxigraphClient(store))
         linker = SparqlLinker(SparqlGraph(client), client)
         linker.mentions(TEACHER)
@@ -153,7 +153,7 @@ class TestLinker:
         linker.mentions(TEACHER)
         assert client.asked == first
 
-    def test_a_long_question_is_cut(self, store: pyoxigraph.Store) -> None:
+    def test_a_long_question_is_truncated(self, store: pyoxigraph.Store) -> None:
         client = CountingClient(OxigraphClient(store))
         linker = SparqlLinker(SparqlGraph(client), client)
         assert linker.mentions("word " * 2_000 + "Paul Hindemith") == []

@@ -1,4 +1,4 @@
-"""Know³-RAG's loop: when it stops, what it makes references from, what it keeps, and what it says in the end."""
+"""The loop of Know³-RAG: when it stops, its references, its filter, and its outcome."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class TestLoop:
         assert turn.decision == "sure" and turn.score is not None and turn.score < turn.threshold
         assert len(engine.requests) == 2
 
-    def test_it_goes_on_where_the_score_is_not_below_the_threshold(self, embedded: Sources) -> None:
+    def test_it_continues_if_the_score_is_not_below_the_threshold(self, embedded: Sources) -> None:
         result, _ = talk(Know3RAG(embedded, theta_0=0.0))
         assert [turn.decision for turn in turns(result)] == ["go_on", "go_on", "last_turn"]
         assert all(turn.score is not None and turn.threshold == 0.0 for turn in turns(result))
@@ -80,7 +80,7 @@ class TestLoop:
         assert scored["in_graph"] and scored["score"] >= 0
         assert skipped["skipped"] == "the graph does not know the head" and "score" not in skipped
 
-    def test_without_embeddings_nothing_has_a_score_and_it_says_so_once(self, plain: Sources) -> None:
+    def test_without_embeddings_nothing_is_scored_and_this_is_recorded_once(self, plain: Sources) -> None:
         result, _ = talk(Know3RAG(plain))
         assert [turn.score for turn in turns(result)] == [None, None, None]
         assert {turn.reason for turn in turns(result)} == {"the knowledge base has no embeddings"}
@@ -90,21 +90,21 @@ class TestLoop:
         result, _ = talk(Know3RAG(embedded, theta_0=1000.0, turns=1), {"triples": fields(triples="none")})
         assert [(turn.score, turn.reason) for turn in turns(result)] == [(None, "there are no triples")] * 2
 
-    def test_where_no_reference_is_new_nothing_is_answered_twice(self, plain: Sources) -> None:
+    def test_without_new_references_no_second_answer_is_written(self, plain: Sources) -> None:
         result, engine = talk(Know3RAG(plain), {"useful triples": fields(useful="none", triples="none")})
         assert len(asked(engine, "reasoning answers")) == 1
         assert [turn.answer for turn in turns(result)] == ["Swiss"] * 3
 
-    def test_an_unreadable_answer_loses_its_turn_and_not_the_question(self, plain: Sources) -> None:
+    def test_an_unreadable_answer_loses_only_its_turn(self, plain: Sources) -> None:
         result, _ = talk(Know3RAG(plain, turns=1), {"reasoning answers": "?"})
         assert result.answer == "German"
         assert any(step.what == "answer" and not step.passed for step in steps(result, Checked))
 
-    def test_a_reply_that_says_nothing_takes_nothing_back(self, plain: Sources) -> None:
+    def test_an_empty_reply_keeps_the_previous_answer(self, plain: Sources) -> None:
         result, _ = talk(Know3RAG(plain, turns=1), {"reasoning answer": fields(reasoning="hm", answer="none")})
         assert result.answer == "Swiss"
 
-    def test_who_never_answers_abstains(self, plain: Sources) -> None:
+    def test_it_abstains_if_no_turn_gives_an_answer(self, plain: Sources) -> None:
         nothing = {"reasoning answers": knows(), "reasoning answer": fields(reasoning="hm", answer="unknown")}
         result, _ = talk(Know3RAG(plain), nothing)
         assert (result.abstained, result.reason) == (True, "unknown")
@@ -135,7 +135,7 @@ class TestReferenceGeneration:
         entities = section(asked(engine, "passage passage_with_entities")[0], "entities")
         assert "Bernhard Heiden" in entities and len(entities.splitlines()) > 1
 
-    def test_where_nothing_is_linked_the_query_is_asked_once(self, plain: Sources) -> None:
+    def test_without_linked_entities_one_query_is_used(self, plain: Sources) -> None:
         program = Know3RAG(plain, turns=1, corpus="none", paper_calls=True)
         _, engine = talk(program, question="why is it so?")
         assert [section(r, "entities") for r in asked(engine, "passage")] == ["none"]
@@ -156,7 +156,7 @@ class TestReferenceGeneration:
         assert {step.origin for step in consulted(result)} == {"corpus", "corpus + entities"}
         assert any("studied with Paul Hindemith" in step.text for step in consulted(result))
 
-    def test_a_model_out_of_reach_loses_its_own_passages(self, plain: Sources) -> None:
+    def test_an_unreachable_model_loses_only_its_own_passages(self, plain: Sources) -> None:
         gone: list[Any] = []
 
         def first_is_gone(request: Any) -> str:
@@ -170,32 +170,30 @@ class TestReferenceGeneration:
         assert [step.verdict for step in consulted(result)] == ["kept"]
         assert any(step.what == "passage" and not step.passed for step in steps(result, Checked))
 
-    def test_dense_search_wants_vectors(self, plain: Sources) -> None:
+    def test_dense_search_needs_vectors(self, plain: Sources) -> None:
         with pytest.raises(UserError, match="no vectors"):
             Know3RAG(plain, corpus="dense")
 
 
 class TestFilter:
-    def test_irrelevant_references_are_left_out(self, plain: Sources) -> None:
+    def test_irrelevant_references_are_dropped(self, plain: Sources) -> None:
         result, engine = talk(Know3RAG(plain, turns=1), {"useful triples": fields(useful="2", triples="none")})
         assert [step.verdict for step in consulted(result)].count("kept") == 1
         assert section(asked(engine, "reasoning answer")[0], "references") == f"[1] On {QUESTION} Hindemith taught."
 
-    def test_relevance_is_always_against_the_question_itself(self, plain: Sources) -> None:
+    def test_relevance_is_judged_against_the_original_question(self, plain: Sources) -> None:
         _, engine = talk(Know3RAG(plain))
         checks = asked(engine, "useful triples")
         assert [section(r, "question") for r in checks] == [QUESTION] * len(checks) and len(checks) == 2
         assert all("Bernhard Heiden" in section(r, "entities") for r in checks)
 
-    def test_where_none_is_relevant_the_references_stay_and_the_loop_goes_on(self, plain: Sources) -> None:
+    def test_without_relevant_references_the_old_ones_stay_and_the_loop_continues(self, plain: Sources) -> None:
         result, engine = talk(Know3RAG(plain), {"useful triples": fields(useful="none", triples="none")})
         assert len(turns(result)) == 3
         assert asked(engine, "reasoning answer") == []
 
     @pytest.mark.parametrize("paper_calls", [False, True])
-    def test_a_check_that_cannot_be_read_is_asked_again_then_counts_as_no(
-        self, plain: Sources, paper_calls: bool
-    ) -> None:
+    def test_an_unreadable_check_is_retried_and_then_counts_as_no(self, plain: Sources, paper_calls: bool) -> None:
         program = Know3RAG(plain, turns=1, corpus="none", paper_calls=paper_calls)
         result, engine = talk(program, {"useful triples": "perhaps", "helps": "perhaps"})
         checks = asked(engine, "useful triples") + asked(engine, "helps")
@@ -208,7 +206,7 @@ class TestFilter:
         assert [step.verdict for step in consulted(result, 1)].count("kept") == 2
         assert "surplus" in [step.verdict for step in consulted(result, 1)]
 
-    def test_the_more_plausible_stands_first_and_the_unscored_last(self, embedded: Sources) -> None:
+    def test_more_plausible_references_rank_first_and_unscored_ones_last(self, embedded: Sources) -> None:
         lines = "\n".join(
             [
                 "1 | Nobody | knows | Nothing",
@@ -252,7 +250,7 @@ class TestSwitches:
         with pytest.raises(UserError, match="nothing to ask"):
             Know3RAG(plain, kg_query=False, raw_query=False)
 
-    def test_no_filter_checks_nothing(self, plain: Sources) -> None:
+    def test_without_the_filter_nothing_is_checked(self, plain: Sources) -> None:
         result, engine = talk(Know3RAG(plain, turns=1, filtering=False))
         assert {step_of(r) for r in engine.requests} == {
             "reasoning answers",
@@ -268,16 +266,16 @@ class TestSwitches:
         _, no_relevance = talk(Know3RAG(plain, turns=1, relevance_check=False))
         assert len(asked(no_relevance, "triples")) == 3 and not asked(no_relevance, "useful triples")
 
-    def test_not_adaptive_takes_all_turns(self, embedded: Sources) -> None:
+    def test_without_adaptive_retrieval_all_turns_run(self, embedded: Sources) -> None:
         result, _ = talk(Know3RAG(embedded, theta_0=1000.0, adaptive=False))
         assert [turn.decision for turn in turns(result)] == ["go_on", "go_on", "last_turn"]
 
     @pytest.mark.parametrize("options", [{"turns": -1}, {"references": 0}, {"theta_0": -1.0}, {"cap": 0}])
-    def test_numbers_that_make_no_sense_are_refused(self, plain: Sources, options: dict[str, Any]) -> None:
+    def test_invalid_numbers_are_rejected(self, plain: Sources, options: dict[str, Any]) -> None:
         with pytest.raises(UserError):
             Know3RAG(plain, **options)
 
-    def test_mean_and_other_scores_are_taken(self, embedded: Sources) -> None:
+    def test_the_mean_and_other_scores_can_be_selected(self, embedded: Sources) -> None:
         sums, _ = talk(Know3RAG(embedded, turns=0))
         means, _ = talk(Know3RAG(embedded, turns=0, aggregate="mean"))
         (of_sum,), (of_mean,) = turns(sums), turns(means)
@@ -288,7 +286,7 @@ class TestSwitches:
 
 
 class TestOutcome:
-    def test_the_evidence_is_what_the_answer_states_and_the_graph_has(self, plain: Sources) -> None:
+    def test_the_evidence_is_the_stated_triples_that_are_in_the_graph(self, plain: Sources) -> None:
         said = "\n".join(
             [
                 "1 | Bernhard Heiden | student of | Paul Hindemith",
@@ -302,12 +300,12 @@ class TestOutcome:
         assert replay(plain.graph, result.evidence) == []
         assert [found["id"] for found in result.answers] == [EX + "german"]
 
-    def test_facts_that_do_not_lead_from_the_question_to_the_answer_ground_nothing(self, plain: Sources) -> None:
+    def test_facts_that_do_not_connect_question_and_answer_are_no_evidence(self, plain: Sources) -> None:
         said = "1 | Bernhard Sekles | nationality | German"
         result, _ = talk(Know3RAG(plain, turns=1), {"triples": fields(triples=said)})
         assert (result.grounded, len(result.evidence)) == (False, 1)
 
-    def test_a_fact_that_the_text_turns_round_counts(self, plain: Sources) -> None:
+    def test_a_fact_stated_in_the_reverse_direction_counts(self, plain: Sources) -> None:
         said = fields(triples="1 | Paul Hindemith | student of | Bernhard Heiden")
         replies = {"triples": said, "reasoning answer": fields(reasoning="so it is", answer="Paul Hindemith")}
         result, _ = talk(Know3RAG(plain, turns=1), replies, "Who was the teacher of Bernhard Heiden?")
@@ -317,19 +315,19 @@ class TestOutcome:
             "Paul Hindemith",
         )
 
-    def test_grounded_only_abstains_where_nothing_supports_the_answer(self, plain: Sources) -> None:
+    def test_grounded_only_abstains_if_nothing_supports_the_answer(self, plain: Sources) -> None:
         strict = Know3RAG(plain, turns=1, grounded_only=True)
         grounded, _ = talk(strict)
         assert (grounded.answer, grounded.grounded) == ("German", True)
         result, _ = talk(strict, {"triples": fields(triples="none")})
         assert (result.abstained, result.reason) == (True, "not_grounded")
 
-    def test_an_answer_in_the_graph_stands_there_without_evidence_too(self, plain: Sources) -> None:
+    def test_an_answer_in_the_graph_is_linked_without_evidence(self, plain: Sources) -> None:
         result, _ = talk(Know3RAG(plain, turns=1), {"triples": fields(triples="none")})
         assert [found["id"] for found in result.answers] == [EX + "german"]
         assert (result.grounded, result.evidence) == (False, [])
 
-    def test_the_confidence_follows_the_score_where_there_is_one(self, embedded: Sources, plain: Sources) -> None:
+    def test_the_confidence_follows_the_score(self, embedded: Sources, plain: Sources) -> None:
         scored, _ = talk(Know3RAG(embedded, turns=0))
         assert scored.confidence == pytest.approx(1 / (1 + (turns(scored)[0].score or 0)))
         unscored, _ = talk(Know3RAG(plain, turns=0))
@@ -337,11 +335,11 @@ class TestOutcome:
 
 
 class TestCalls:
-    def test_by_default_a_question_takes_no_more_than_twelve(self, plain: Sources) -> None:
+    def test_a_question_takes_at_most_twelve_calls_by_default(self, plain: Sources) -> None:
         result, engine = talk(Know3RAG(plain))
         assert result.usage.calls == len(engine.requests) == 11
 
-    def test_paper_calls_are_one_for_each_passage_and_each_check(self, plain: Sources) -> None:
+    def test_paper_calls_are_one_per_passage_and_check(self, plain: Sources) -> None:
         def passage(request: Any) -> str:
             return fields(passage=f"about {section(request, 'question')} with {section(request, 'entities')}")
 
@@ -351,7 +349,7 @@ class TestCalls:
         # The three models write the same here: of their six passages two are new in either turn.
         assert count == {"passage": 12, "helps": 4, "triples": 4 + 3}
 
-    def test_each_turn_takes_as_long_as_its_slowest_calls_one_after_the_other(self, plain: Sources) -> None:
+    def test_calls_of_a_turn_run_in_parallel(self, plain: Sources) -> None:
         numbers = iter(range(1000))
 
         def reply(asked_for: Any) -> str:
@@ -380,7 +378,7 @@ class TestCalls:
         assert seconds < (2 + 4) * latency * 2.5 < server.calls * latency
 
 
-def test_it_is_found_by_its_name_and_copied_without_its_graph(plain: Sources) -> None:
+def test_it_is_resolved_by_name_and_copied_without_its_graph(plain: Sources) -> None:
     assert resolve_program("know3rag") is Know3RAG
     program = Know3RAG(plain)
     twin = copy.deepcopy(program)
@@ -390,7 +388,7 @@ def test_it_is_found_by_its_name_and_copied_without_its_graph(plain: Sources) ->
     assert any("knowledge" in name for name in names) and any("filter" in name for name in names)
 
 
-def test_the_engine_that_is_no_model_answers_from_the_corpus(plain: Sources) -> None:
+def test_the_extractive_engine_answers_from_the_corpus(plain: Sources) -> None:
     with session("extractive"):
         result = Know3RAG(plain)(question="Who did Bernhard Heiden study with?")
     assert "Hindemith" in result.answer

@@ -1,4 +1,4 @@
-"""The parts of Know³-RAG by themselves: threshold, triple lines, related entities, the choice of references."""
+"""Parts of Know³-RAG: threshold, triple lines, related entities, selection of references."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ TEXTS = ["Ada met Bob in Rome.", "Cleo met Dan, a baker."]
         (0.01, (0.344, 0.347, 0.349)),
     ],
 )
-def test_the_threshold_has_the_values_of_the_formula(theta_0: float, values: tuple[float, ...]) -> None:
+def test_the_threshold_follows_the_formula(theta_0: float, values: tuple[float, ...]) -> None:
     assert [threshold(theta_0, turn) for turn in (0, 1, 2)] == pytest.approx(values, rel=0.005)
 
 
@@ -55,35 +55,35 @@ def test_a_negative_theta_is_refused() -> None:
 
 
 class TestTripleLines:
-    def test_they_are_put_to_the_text_of_their_number(self) -> None:
+    def test_they_are_assigned_to_the_text_of_their_number(self) -> None:
         found, refused = read_triples(["2 | Cleo | met | Dan", "[1] | Ada | met | Bob"], TEXTS)
         assert found == [[("Ada", "met", "Bob")], [("Cleo", "met", "Dan")]] and refused == []
 
-    def test_commas_belong_to_names(self) -> None:
+    def test_names_may_contain_commas(self) -> None:
         (found,), _ = read_triples(["1 | Lambert, Margrave of Tuscany | son of | Bertha"], ["text"])
         assert found == [("Lambert, Margrave of Tuscany", "son of", "Bertha")]
 
-    def test_without_a_number_they_are_of_the_text_that_has_both_names(self) -> None:
+    def test_without_a_number_they_are_assigned_to_the_text_with_both_names(self) -> None:
         assert read_triples(["Cleo | met | Dan"], TEXTS)[0] == [[], [("Cleo", "met", "Dan")]]
         assert read_triples(["Cleo | met | Bob"], TEXTS) == ([[], []], ["Cleo | met | Bob"])
         assert read_triples(["Cleo | met | Bob"], ["any"])[0] == [[("Cleo", "met", "Bob")]]
 
-    def test_one_that_is_broken_over_lines_is_put_together(self) -> None:
+    def test_a_triple_broken_over_lines_is_joined(self) -> None:
         (found,), refused = read_triples(["1 | Ada |", "met |", "Bob", "1 | Ada", "| likes | Rome |"], ["text"])
         assert found == [("Ada", "met", "Bob"), ("Ada", "likes", "Rome")] and refused == []
 
-    def test_what_is_no_triple_is_handed_back(self) -> None:
+    def test_other_text_is_returned(self) -> None:
         lines = ["no triples here", "7 | Ada | met | Bob", "1 | Ada | | Bob", "1 | a | b | c | d"]
         found, refused = read_triples(lines, TEXTS)
         assert (found, refused) == ([[], []], lines)
 
-    def test_each_stands_there_once(self) -> None:
+    def test_each_is_listed_once(self) -> None:
         assert read_triples(["1 | Ada | met | Bob"] * 3, TEXTS)[0][0] == [("Ada", "met", "Bob")]
 
     name = st.text("abc ,.()'é", min_size=1).map(str.strip).filter(lambda text: any(c.isalpha() for c in text))
 
     @given(st.lists(st.tuples(st.integers(1, 3), name, name, name), max_size=6))
-    def test_what_is_written_is_read_back(self, rows: list[tuple[int, str, str, str]]) -> None:
+    def test_the_notation_round_trips(self, rows: list[tuple[int, str, str, str]]) -> None:
         lines = [write_triple((h, r, t), number) for number, h, r, t in rows]
         found, refused = read_triples(lines, ["one", "two", "three"])
         wanted = [list(dict.fromkeys((h, r, t) for n, h, r, t in rows if n == number)) for number in (1, 2, 3)]
@@ -98,7 +98,7 @@ class TestChoice:
         ),
         st.integers(1, 8),
     )
-    def test_the_kept_are_relevant_the_best_first_ties_by_order(self, verdicts: list[Verdict], most: int) -> None:
+    def test_relevant_references_are_kept_best_first_ties_by_order(self, verdicts: list[Verdict], most: int) -> None:
         kept = choose(verdicts, most)
         relevant = [at for at, verdict in enumerate(verdicts) if verdict.relevant is not False]
         assert len(kept) == min(most, len(relevant)) and set(kept) <= set(relevant)
@@ -120,11 +120,11 @@ class TestRelatedEntities:
             assert graph.labels(found.linked) == ["Paul Hindemith"]
             assert set(graph.labels(found.local)) == wanted
 
-    def test_without_embeddings_there_are_local_ones_only(self, sources: Sources) -> None:
+    def test_without_embeddings_there_are_only_local_entities(self, sources: Sources) -> None:
         found = related_entities(sources, "Where was Paul Hindemith born?", Know3RAGLimits(), Trace())
         assert found.local and not found.predicted
 
-    def test_predicted_are_the_best_tails_but_not_the_head_nor_any_that_is_listed(self, embedded: Sources) -> None:
+    def test_predicted_entities_are_the_best_tails_without_the_head_and_listed_ones(self, embedded: Sources) -> None:
         sizes = Know3RAGLimits(linked=1, local=2, predicted=3)
         found = related_entities(embedded, "Where was Paul Hindemith born?", sizes, Trace())
         assert len(found.predicted) == 3
@@ -147,22 +147,22 @@ class TestRelatedEntities:
         found = related_entities(embedded, "When was Paul Hindemith born?", Know3RAGLimits(local=0), Trace())
         assert found.predicted and all(node < known for node in found.predicted)
 
-    def test_where_nothing_is_linked_there_are_none(self, embedded: Sources) -> None:
+    def test_without_linked_entities_there_are_none(self, embedded: Sources) -> None:
         assert related_entities(embedded, "What is nothing?", Know3RAGLimits(), Trace()).nodes == ()
 
-    def test_what_a_bound_cuts_off_is_recorded(self, sources: Sources) -> None:
+    def test_truncation_is_recorded(self, sources: Sources) -> None:
         trace = Trace()
         related_entities(sources, "Where was Paul Hindemith born?", Know3RAGLimits(compared=1), trace)
         assert [step.what for step in trace.steps if isinstance(step, Truncated)] == ["relations of Paul Hindemith"]
 
-    def test_links_are_recorded_and_ordinary_words_are_none(self, sources: Sources) -> None:
+    def test_links_are_recorded_and_common_words_are_not_linked(self, sources: Sources) -> None:
         trace = Trace()
         found = linked_entities(sources.graph, sources.linker, "Did Lukas Foss play the piano?", 3, trace)
         assert sources.graph.labels(found)[0] == "Lukas Foss"
         assert next(step.mention for step in trace.steps if isinstance(step, Linked)) == "Lukas Foss"
 
 
-def test_a_part_of_a_name_is_not_the_name(tmp_path: Path) -> None:
+def test_part_of_a_name_is_not_the_name(tmp_path: Path) -> None:
     base: KnowledgeBase = build_turtle(WORLD, tmp_path)
     names = NameLinker(base.linker)
     assert [c.label for c in names.candidates("Paul Hindemith")] == ["Paul Hindemith"]
@@ -170,11 +170,11 @@ def test_a_part_of_a_name_is_not_the_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", None, "none", "None.", "N/A", " unknown ", "[]"])
-def test_what_says_nothing_is_nothing(text: str | None) -> None:
+def test_empty_phrases_are_no_answer(text: str | None) -> None:
     assert clean_answer(text) == ""
 
 
-def test_connected_follows_edges_either_way() -> None:
+def test_connected_follows_edges_in_both_directions() -> None:
     edges = [(1, 0, 2), (3, 0, 2), (4, 0, 5)]
     assert connected(edges, [1]) == {1, 2, 3}
     assert connected(edges, []) == set()

@@ -1,4 +1,4 @@
-"""What the trace of a run that took all turns tells of other values of theta_0 and T: the same as running them."""
+"""Replaying a full trace with other values of theta_0 and T gives the same result as a run."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> Sources:
 
 
 def recorded(sources: Sources, result: Any) -> Recorded:
-    """By the steps as they come back from a row."""
+    """Replay from steps as read back from a row."""
     steps = [json.loads(json.dumps(step.to_json())) for step in result.steps]
     return read_turns(Know3RAG(sources), QUESTION, steps)
 
 
 @pytest.mark.parametrize("replies", REPLIES.values(), ids=list(REPLIES))
-def test_a_replay_is_what_a_run_would_be(replies: Mapping[str, StepReply], embedded: Sources) -> None:
+def test_a_replay_equals_a_run(replies: Mapping[str, StepReply], embedded: Sources) -> None:
     all_turns, _ = talk(Know3RAG(embedded, adaptive=False, turns=3, theta_0=7.0), replies)
     trace = recorded(embedded, all_turns)
     ended = set()
@@ -64,7 +64,7 @@ def test_a_replay_is_what_a_run_would_be(replies: Mapping[str, StepReply], embed
     assert len(ended) == 4, "the values make a difference"
 
 
-def test_a_replay_abstains_where_the_program_would(embedded: Sources) -> None:
+def test_a_replay_abstains_like_the_program(embedded: Sources) -> None:
     all_turns, _ = talk(Know3RAG(embedded, adaptive=False))
     program = Know3RAG(embedded, theta_0=1000.0)
     program.abstain_below = 0.999
@@ -72,13 +72,13 @@ def test_a_replay_abstains_where_the_program_would(embedded: Sources) -> None:
     assert (replayed.abstained, replayed.reason) == (run.abstained, run.reason) == (True, "low_confidence")
 
 
-def test_a_trace_that_is_too_short_is_refused(embedded: Sources) -> None:
+def test_a_trace_that_is_too_short_is_rejected(embedded: Sources) -> None:
     all_turns, _ = talk(Know3RAG(embedded, adaptive=False, turns=1))
     with pytest.raises(ValueError, match="too few turns"):
         replay_turns(Know3RAG(embedded, theta_0=0.0, turns=2), recorded(embedded, all_turns))
 
 
-def test_fitting_theta_and_turns_takes_one_run(embedded: Sources, tmp_path: Path) -> None:
+def test_fitting_theta_and_turns_needs_one_run(embedded: Sources, tmp_path: Path) -> None:
     asked = [Question(f"q{n}", f"{QUESTION[:-1]}, {n}?", ("German",)) for n in range(8)]
     space = read_space(["theta_0=0.0,0.01,0.1,100.0", "turns=0,1,2"])
 

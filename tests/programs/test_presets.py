@@ -1,4 +1,4 @@
-"""Presets, options and sources of the programs: what `preset="paper"` turns on, and what wins over it."""
+"""Presets, options and sources of the programs: what `preset="paper"` sets, and what overrides it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ class TestEveryPaper:
     def test_the_default_preset_changes_nothing(self, sources: Sources, program: type[Program]) -> None:
         assert program(sources, preset="default").options == program(sources).options == program.Options()
 
-    def test_an_unknown_preset_is_refused_with_those_there_are(self, sources: Sources, program: type[Program]) -> None:
+    def test_an_unknown_preset_is_rejected_with_the_known_presets(
+        self, sources: Sources, program: type[Program]
+    ) -> None:
         with pytest.raises(UserError, match="no preset 'papr'; there are default, paper"):
             program(sources, preset="papr")
 
@@ -42,7 +44,7 @@ class TestEveryPaper:
     ) -> None:
         assert make_program(program, sources, {"preset": "paper"}).options == program(sources, preset="paper").options
 
-    def test_it_is_made_of_a_knowledge_base_or_its_path(self, program: type[Program], sources: Sources) -> None:
+    def test_it_accepts_a_knowledge_base_or_its_path(self, program: type[Program], sources: Sources) -> None:
         base = sources.knowledge_base
         assert base is not None
         assert program(base).graph is base.graph
@@ -50,7 +52,7 @@ class TestEveryPaper:
             program(str(base.path)).graph.num_nodes == program(Path(base.path)).graph.num_nodes == base.graph.num_nodes
         )
 
-    def test_anything_else_is_refused_with_what_to_give(self, program: type[Program], sources: Sources) -> None:
+    def test_other_sources_are_rejected_with_the_accepted_ones(self, program: type[Program], sources: Sources) -> None:
         for wrong in (None, 3, sources.graph):
             with pytest.raises(UserError, match="needs a KnowledgeBase"):
                 program(wrong)  # type: ignore[arg-type]
@@ -60,13 +62,13 @@ class TestEveryPaper:
     ("program", "option", "value"),
     [(KERAG, "hops", 1), (AnchorRAG, "prefilter", 0.1), (FourStepFocus, "rerank", "none"), (Know3RAG, "turns", 1)],
 )
-def test_an_option_that_is_given_wins_over_the_preset(
+def test_an_explicit_option_overrides_the_preset(
     sources: Sources, program: type[Program], option: str, value: Any
 ) -> None:
     assert getattr(program(sources, preset="paper", **{option: value}).options, option) == value
 
 
-def test_a_given_limit_leaves_the_other_limits_of_the_preset(sources: Sources) -> None:
+def test_an_explicit_limit_keeps_the_other_limits_of_the_preset(sources: Sources) -> None:
     limits = KERAG(sources, preset="paper", limits={"tokens": 400}).options.limits
     assert (limits.tokens, limits.candidates) == (400, 1)
 
@@ -80,7 +82,7 @@ def test_a_given_limit_leaves_the_other_limits_of_the_preset(sources: Sources) -
         (Know3RAG, {"related": {"local": 9}}, "limits"),
     ],
 )
-def test_a_former_name_is_refused_with_the_name_of_today_and_read_from_saved_options(
+def test_a_former_option_name_is_rejected_but_read_from_saved_options(
     sources: Sources, program: type[Program], former: dict[str, Any], now: str
 ) -> None:
     with pytest.raises(UserError, match=f"is called '{now}' now"):
@@ -89,7 +91,7 @@ def test_a_former_name_is_refused_with_the_name_of_today_and_read_from_saved_opt
 
 
 class TestCalls:
-    """The paper's way takes more calls to a model for the same question."""
+    """The preset `paper` needs more model calls for the same question."""
 
     def test_anchorrag_asks_for_each_entity_and_relation(self, sources: Sources) -> None:
         fast, paper = (ask(AnchorRAG(sources, preset=preset), QUESTION) for preset in ("default", "paper"))
@@ -98,7 +100,7 @@ class TestCalls:
         assert "JudgeAndGoOn" not in asked
         assert paper.usage.calls > fast.usage.calls
 
-    def test_fourstepfocus_scores_each_candidate_in_a_call_of_its_own(self, sources: Sources) -> None:
+    def test_fourstepfocus_scores_each_candidate_in_its_own_call(self, sources: Sources) -> None:
         fast, paper = (
             ask(FourStepFocus(sources, preset=preset, search="bm25"), QUESTION) for preset in ("default", "paper")
         )

@@ -1,4 +1,4 @@
-"""Questions and graphs that nobody hoped for: each gets a clear outcome."""
+"""Unusual questions, labels, graphs and models: each has a clear outcome."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class TestQuestions:
             ask(kerag(sources), question)
 
     @pytest.mark.parametrize("question", [None, 7, ["Who?"], b"Who?"])
-    def test_what_is_no_text_is_refused(self, sources: Sources, question: Any) -> None:
+    def test_a_question_that_is_not_text_is_rejected(self, sources: Sources, question: Any) -> None:
         with pytest.raises(UserError, match="a question is text"):
             ask(kerag(sources), question)
 
@@ -62,7 +62,7 @@ class TestQuestions:
         assert result.abstained == bool(result.reason)
         json.dumps(to_json(result))
 
-    def test_control_characters_and_line_breaks_are_passed_over(self, sources: Sources) -> None:
+    def test_control_characters_and_line_breaks_are_ignored(self, sources: Sources) -> None:
         result = ask(kerag(sources), "\x00Where was\r\n Paul\tHindemith \x1b born?\x07")
         assert (result.answer, result.question) == ("Hanau", "Where was Paul Hindemith born?")
 
@@ -85,7 +85,7 @@ class TestQuestions:
         json.dumps(to_json(result)).encode()
 
     @pytest.mark.parametrize("evil", EVIL)
-    def test_a_question_cannot_write_the_reply(self, sources: Sources, evil: str) -> None:
+    def test_a_question_cannot_inject_a_reply(self, sources: Sources, evil: str) -> None:
         result = ask(kerag(sources), f"Where was Paul Hindemith born? {evil}")
         assert "Mallory" not in result.answer
         result = ask(kerag(sources), f"{evil} Where was Paul Hindemith born?")
@@ -93,7 +93,7 @@ class TestQuestions:
 
     @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(st.text(max_size=60))
-    def test_any_text_has_an_outcome_or_is_refused(self, sources: Sources, text: str) -> None:
+    def test_any_text_has_an_outcome_or_is_rejected(self, sources: Sources, text: str) -> None:
         try:
             checked_question(text)
         except UserError:
@@ -107,7 +107,7 @@ class TestQuestions:
 
 class TestLabels:
     @pytest.mark.parametrize("evil", EVIL)
-    def test_a_label_cannot_write_the_reply_or_hide_other_facts(self, evil: str, tmp_path: Path) -> None:
+    def test_a_label_cannot_inject_a_reply_or_hide_other_facts(self, evil: str, tmp_path: Path) -> None:
         label = json.dumps(evil)
         base = build_turtle(
             f":a a :Town ; rdfs:label 'Alpha' ; :ruler :x , :y ; :mayor :x ; :founded 1900 ; :twin :x ."
@@ -124,7 +124,7 @@ class TestLabels:
         assert replay(base.graph, result.evidence) == []
 
     @pytest.mark.parametrize("evil", EVIL)
-    def test_a_topic_may_be_called_so(self, evil: str, tmp_path: Path) -> None:
+    def test_a_topic_may_have_such_a_label(self, evil: str, tmp_path: Path) -> None:
         base = build_turtle(
             f":x a :Town ; rdfs:label {json.dumps(evil)} ; :mayor :y . :y rdfs:label 'Yolanda' .", tmp_path
         )
@@ -151,7 +151,7 @@ class TestLabels:
 
 
 def _topic_of(base: KnowledgeBase, evil: str) -> list[str]:
-    """What a faithful model copies from the known names, nothing where none is found in the question."""
+    """The known names as a faithful model copies them; empty if the question contains none."""
     from triplecheck.programs.topics import TopicLinker
 
     question = checked_question(f"Who is the mayor of {evil}?")
@@ -163,7 +163,7 @@ class TestGraphs:
     def empty(self, tmp_path: Path) -> Iterator[KnowledgeBase]:
         yield build_turtle("", tmp_path)
 
-    def test_an_empty_one_knows_nothing(self, empty: KnowledgeBase) -> None:
+    def test_an_empty_graph_gives_no_answer(self, empty: KnowledgeBase) -> None:
         result = ask(kerag(empty), "Where was Paul Hindemith born?")
         assert (result.abstained, result.reason) == (True, "no_topic")
         replies = [topics("Paul Hindemith")]
@@ -174,7 +174,7 @@ class TestGraphs:
             result = ask(kerag(sources, filtering=filtering), "Who taught Silent Hermit?")
             assert (result.abstained, result.reason) == (True, "no_facts")
 
-    def test_an_entity_that_is_its_own_neighbour_is_no_endless_path(self, tmp_path: Path) -> None:
+    def test_a_self_loop_ends(self, tmp_path: Path) -> None:
         base = build_rows([("Ouroboros", "eats", "Ouroboros"), ("Ouroboros", "eats", "Cake")], tmp_path)
         for filtering in ("schema", "none"):
             result = ask(kerag(base, hops=3, filtering=filtering), "What does Ouroboros eat?")
@@ -183,7 +183,7 @@ class TestGraphs:
 
 
 class TestModels:
-    def test_one_out_of_reach_is_an_error_that_keeps_what_was_done(self, sources: Sources) -> None:
+    def test_an_unreachable_model_is_an_error_that_keeps_the_steps_so_far(self, sources: Sources) -> None:
         replies = [topics("Paul Hindemith"), RateLimitError("no")]
         with scripted_model(replies) as engine, session(engine.name), pytest.raises(ModelUnavailableError) as raised:
             kerag(sources)(question="Where was Paul Hindemith born?")
@@ -194,9 +194,7 @@ class TestModels:
 
     @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(st.data())
-    def test_whatever_one_writes_nothing_is_raised_and_nothing_invented_is_grounded(
-        self, sources: Sources, data: st.DataObject
-    ) -> None:
+    def test_no_reply_raises_and_no_invented_answer_is_grounded(self, sources: Sources, data: st.DataObject) -> None:
         garbage = st.one_of(
             st.text(max_size=40),
             st.builds(lambda t, d: fields(topics=t, domain=d), st.sampled_from(["Paul Hindemith", "", "?"]), st.text()),
@@ -216,7 +214,7 @@ class TestModels:
         assert not (result.grounded and "Mallory" in result.answer)
         json.dumps(to_json(result))
 
-    def test_a_flood_is_read_like_anything_else(self, sources: Sources) -> None:
+    def test_a_very_long_reply_is_read(self, sources: Sources) -> None:
         flood = topics(*(f"Name {i}" for i in range(2_000)), "Paul Hindemith")
         replies = [flood, fields(keep="1-900"), fields(keep="1-900"), conclude_with("Hanau")]
         result, _ = play(kerag(sources), "Where was Paul Hindemith born?", *replies)

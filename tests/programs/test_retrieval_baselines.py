@@ -32,7 +32,7 @@ def ids(sources: Sources, ranking: tuple[int, ...]) -> list[str]:
 
 
 @pytest.mark.parametrize("program", ALL)
-def test_each_ranks_and_answers_with_the_first(program: type[Program], packages: Sources) -> None:
+def test_each_ranks_and_answers_with_the_first_node(program: type[Program], packages: Sources) -> None:
     result = ask(program(packages), QUESTION)
     assert ids(packages, result.ranking)[0] == result.answers[0]["id"] == "tmux"
     assert not result.abstained
@@ -41,12 +41,12 @@ def test_each_ranks_and_answers_with_the_first(program: type[Program], packages:
 
 
 @pytest.mark.parametrize("program", ALL)
-def test_each_is_found_by_its_name(program: type[Program]) -> None:
+def test_each_is_resolved_by_its_name(program: type[Program]) -> None:
     assert resolve_program(program.name) is program
 
 
 @pytest.mark.parametrize("program", [BM25, VSS, MultiVSS])
-def test_rankings_by_likeness_ask_no_model(program: type[Program], packages: Sources) -> None:
+def test_rankings_by_similarity_call_no_model(program: type[Program], packages: Sources) -> None:
     assert ask(program(packages), QUESTION).usage.calls == 0
 
 
@@ -73,7 +73,7 @@ def test_grounded_only_abstains_and_keeps_the_ranking(packages: Sources) -> None
     assert result.ranking
 
 
-def test_a_graph_alone_is_refused(kb: KnowledgeBase) -> None:
+def test_a_graph_without_a_knowledge_base_is_rejected(kb: KnowledgeBase) -> None:
     with pytest.raises(UserError, match="bm25 ranks documents"):
         ask(BM25(Sources(kb.graph, kb.linker)), QUESTION)
 
@@ -100,24 +100,24 @@ def verdicts(*wanted: str):  # type: ignore[no-untyped-def]
     return reply
 
 
-def test_the_model_puts_the_head_of_the_ranking_in_order(packages: Sources) -> None:
+def test_the_model_reranks_the_head_of_the_ranking(packages: Sources) -> None:
     before = ids(packages, ask(VSS(packages), QUESTION).ranking)
     result, _ = play(VSSReranker(packages, k_max=3, batches=1), QUESTION, verdicts(before[2]))
     after = ids(packages, result.ranking)
     assert after == [before[2], before[0], before[1], *before[3:]]
 
 
-def test_a_list_is_asked_for_in_batches(packages: Sources) -> None:
+def test_a_list_is_scored_in_batches(packages: Sources) -> None:
     result, _ = play(VSSReranker(packages, k_max=4, batches=2), QUESTION, verdicts("tmux"), verdicts("tmux"))
     assert ids(packages, result.ranking)[0] == "tmux"
 
 
-def test_without_reranking_the_order_is_that_of_vss(packages: Sources) -> None:
+def test_without_reranking_the_order_is_from_vss(packages: Sources) -> None:
     result, _ = play(VSSReranker(packages, rerank="none"), QUESTION)
     assert result.ranking == ask(VSS(packages), QUESTION).ranking
 
 
-def test_long_documents_are_cut_and_the_trace_says_so(packages: Sources) -> None:
+def test_long_documents_are_truncated_and_this_is_recorded(packages: Sources) -> None:
     result = ask(VSSReranker(packages, characters=40), QUESTION)
     assert any("texts of candidates" in step.what for step in steps(result, Truncated))
     assert "scored" in kinds(result)

@@ -1,4 +1,4 @@
-"""Facts and paths as they stand in a prompt can be read back, whatever the labels are."""
+"""Facts and paths in prompts can be read back, whatever the labels are."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_fact_with_an_odd_label_is_read_back_as_it_was_written(label: str, tmp
 
 @settings(max_examples=150, deadline=None)
 @given(st.text(st.sampled_from("ab|→← =()/[]#\n\t\x00,.é🎻 "), max_size=12))
-def test_no_text_keeps_a_mark_of_the_clean(text: str) -> None:
+def test_cleaned_text_has_no_marks_of_the_notation(text: str) -> None:
     plain = clean(text)
     assert not set("|→←\n\t\x00") & set(plain)
     assert "[[" not in plain
@@ -97,7 +97,7 @@ def test_no_text_keeps_a_mark_of_the_clean(text: str) -> None:
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(written_=st.sampled_from(ODD), name=st.sampled_from(ODD))
-def test_a_topic_is_read_back_by_the_name_that_it_has_in_facts(written_: str, name: str) -> None:
+def test_a_topic_is_read_back_by_its_name_in_facts(written_: str, name: str) -> None:
     topic = as_written(written_, name)
     assert read_topic(topic).name == clean(name)
     if " = " in topic:
@@ -113,7 +113,7 @@ def test_a_path_is_read_back(label: str) -> None:
     assert [(hop.arrow, hop.label) for hop in path.hops] == [("→", plain), ("←", plain)]
 
 
-def test_a_fact_that_was_cut_says_how_much_is_missing_and_that_is_no_value(build: Build) -> None:
+def test_a_truncated_fact_states_the_missing_count_which_is_not_a_value(build: Build) -> None:
     graph = build(":hub :p :a , :b , :c , :d .").graph
     hub = node(graph, "hub")
     values = tuple(graph.neighbors(hub, 0).tolist()[:2])
@@ -129,7 +129,7 @@ class TestNames:
         names = node_names(graph, [node(graph, "a"), node(graph, "b")])
         assert sorted(names.values()) == ["Paris (City)", "Paris (Person)"]
 
-    def test_homonyms_of_one_type_by_description_and_then_by_id(self, build: Build) -> None:
+    def test_homonyms_of_one_type_are_told_apart_by_description_then_by_id(self, build: Build) -> None:
         graph = build(
             ":a a :City ; rdfs:label 'Paris' ; schema:description 'Capital of France' ; :p :b ."
             ":b a :City ; rdfs:label 'Paris' ; schema:description 'Town in Texas' ."
@@ -147,21 +147,21 @@ class TestNames:
         graph = build(":a rdfs:label 'x|y' ; :p :b . :b rdfs:label 'x y' .").graph
         assert len(set(node_names(graph, [node(graph, "a"), node(graph, "b")]).values())) == 2
 
-    def test_a_name_that_another_node_bears_as_label_is_not_given_twice(self, build: Build) -> None:
+    def test_a_name_equal_to_the_label_of_another_node_is_not_used(self, build: Build) -> None:
         graph = build(
             ":a a :City ; rdfs:label 'Paris' ; :p :b , :c . :b a :Person ; rdfs:label 'Paris' ."
             ":c a :Song ; rdfs:label 'Paris (City)' ."
         ).graph
         assert len(set(node_names(graph, [node(graph, n) for n in "abc"]).values())) == 3
 
-    def test_values_that_read_alike_stay_as_they_are_written(self, build: Build) -> None:
+    def test_equal_looking_values_keep_their_spelling(self, build: Build) -> None:
         graph = build(":a :p 1969 . :b :p '1969'^^xsd:gYear . :c rdfs:label '1969' ; :p :a .").graph
         values = [int(graph.neighbors(node(graph, n), 0)[0]) for n in "ab"]
         names = node_names(graph, [*values, node(graph, "c")])
         assert [names[v] for v in values] == ["1969", "1969"]
         assert names[node(graph, "c")] != "1969"
 
-    def test_what_has_no_readable_label_goes_by_its_id(self, build: Build) -> None:
+    def test_a_node_without_a_readable_label_is_named_by_its_id(self, build: Build) -> None:
         graph = build(":a rdfs:label '|' ; :p '' .").graph
         empty = int(graph.neighbors(node(graph, "a"), 0)[0])
         names = node_names(graph, [node(graph, "a"), empty])
@@ -171,7 +171,7 @@ class TestNames:
         assert node_names(build(":a :p :b .").graph, []) == {}
 
 
-def test_relations_are_written_with_the_alias_that_is_nearest_to_the_question(world: KnowledgeBase) -> None:
+def test_relations_are_written_with_the_alias_most_similar_to_the_question(world: KnowledgeBase) -> None:
     number = world.graph.find_relation("http://example.org/studentOf")
     names = RelationNames(world.graph, world.relation_vectors, "Who was the teacher of Bernhard Heiden?")
     assert names[number] == "student of / teacher"
@@ -189,7 +189,7 @@ def test_the_chain_leads_from_the_topic_to_a_fact(build: Build) -> None:
     assert (subgraph.num_triples, subgraph.nodes, len(subgraph)) == (3, {a, b, c, d}, 3)
 
 
-def test_triples_of_a_fact_stand_in_the_direction_of_the_graph(build: Build) -> None:
+def test_triples_of_a_fact_have_the_direction_of_the_graph(build: Build) -> None:
     graph = build(":a :p :hub . :b :p :hub .").graph
     hub, a, b = (node(graph, n) for n in ("hub", "a", "b"))
     fact = Fact(hub, Hop(0, Direction.IN), (a, b), 2, (hub, (Hop(0, Direction.IN),)))

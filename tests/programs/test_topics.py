@@ -20,18 +20,18 @@ def linked(base: KnowledgeBase, question: str, name: str, domain: str = "unknown
 
 
 class TestKnownNames:
-    def test_a_name_stands_with_its_types(self, world: KnowledgeBase) -> None:
+    def test_a_name_is_shown_with_its_types(self, world: KnowledgeBase) -> None:
         assert linker(world, "Who taught Bernhard Heiden?").known_names() == ["Bernhard Heiden (Composer)"]
 
-    def test_an_alias_stands_with_the_name_that_it_is_for(self, world: KnowledgeBase) -> None:
+    def test_an_alias_is_shown_with_its_name(self, world: KnowledgeBase) -> None:
         assert linker(world, "Who taught Luke Fuchs?").known_names() == ["Luke Fuchs = Lukas Foss (Composer)"]
 
-    def test_a_misspelt_name_stands_as_it_was_written(self, world: KnowledgeBase) -> None:
+    def test_a_misspelt_name_is_shown_as_written(self, world: KnowledgeBase) -> None:
         assert (
             "Bernard Hieden = Bernhard Heiden (Composer)" in linker(world, "Who taught Bernard Hieden?").known_names()
         )
 
-    def test_types_are_those_of_the_graph(self, world: KnowledgeBase) -> None:
+    def test_types_are_from_the_graph(self, world: KnowledgeBase) -> None:
         assert {"Composer", "City", "Scientist"} <= set(linker(world, "Who?").types())
 
     @pytest.mark.parametrize("question", ["?", "Who was that?", "asdf qwer", "東京", "\x00", "'; DROP TABLE"])
@@ -43,7 +43,7 @@ class TestKnownNames:
         assert linker(base, "Where was Ada Lovelace born?").known_names() == ["Ada Lovelace"]
         assert linker(base, "Where was Ada Lovelace born?").types() == []
 
-    def test_marks_of_the_notation_are_taken_out(self, build: Build) -> None:
+    def test_marks_of_the_notation_are_removed(self, build: Build) -> None:
         base = build(":a rdfs:label 'E = mc2' ; :p :b .")
         assert linker(base, "Who wrote E = mc2?").known_names() == ["E=mc2"]
         assert linked(base, "Who wrote E = mc2?", "E=mc2") == ["a"]
@@ -61,22 +61,22 @@ class TestLinking:
             "Lukas Foss (Composer)",
         ],
     )
-    def test_every_way_to_copy_a_known_name_means_it(self, world: KnowledgeBase, name: str) -> None:
+    def test_every_way_to_copy_a_known_name_links_to_it(self, world: KnowledgeBase, name: str) -> None:
         assert linked(world, "Who taught Luke Fuchs?", name) == ["lukas"]
 
-    def test_a_name_that_the_question_does_not_hold_is_looked_up(self, world: KnowledgeBase) -> None:
+    def test_a_name_that_is_not_in_the_question_is_looked_up(self, world: KnowledgeBase) -> None:
         assert linked(world, "Who taught him?", "Paul Hindemith") == ["hindemith"]
         assert linked(world, "Who taught him?", "Paul Hindemit") == ["hindemith"]
 
     @pytest.mark.parametrize("name", ["Zaphod Beeblebrox", "?", "…", "x" * 20_000, "= = =", "\x00"])
-    def test_a_name_that_a_model_invents_means_nothing(self, world: KnowledgeBase, name: str) -> None:
+    def test_an_invented_name_links_to_nothing(self, world: KnowledgeBase, name: str) -> None:
         assert linked(world, "Who taught Bernhard Heiden?", name) == []
 
-    def test_a_topic_keeps_how_the_question_writes_it(self, world: KnowledgeBase) -> None:
+    def test_a_topic_keeps_the_spelling_of_the_question(self, world: KnowledgeBase) -> None:
         found = linker(world, "Who taught Luke Fuchs?").link("Lukas Foss", "unknown", 3, Trace())
         assert [topic.written for topic in found] == ["Luke Fuchs"]
 
-    def test_the_trace_tells_the_candidates_and_the_choice(self, world: KnowledgeBase) -> None:
+    def test_the_trace_records_the_candidates_and_the_choice(self, world: KnowledgeBase) -> None:
         trace = Trace()
         linker(world, "Where was Michael Jordan born?").link("Michael Jordan", "Athlete", 3, trace)
         (step,) = trace.steps
@@ -88,7 +88,7 @@ class TestLinking:
 class TestHomonyms:
     QUESTION = "What does Michael Jordan do?"
 
-    def test_all_are_kept_where_nothing_decides(self, world: KnowledgeBase) -> None:
+    def test_all_are_kept_if_nothing_decides(self, world: KnowledgeBase) -> None:
         assert set(linked(world, self.QUESTION, "Michael Jordan")) == {"mj_player", "mj_scholar"}
 
     @pytest.mark.parametrize(("domain", "id"), [("Athlete", "mj_player"), ("scientist", "mj_scholar")])
@@ -102,7 +102,7 @@ class TestHomonyms:
     def test_a_domain_that_fits_none_decides_nothing(self, world: KnowledgeBase) -> None:
         assert len(linked(world, self.QUESTION, "Michael Jordan", "City")) == 2
 
-    def test_those_over_the_limit_are_left_out_and_that_is_noted(self, world: KnowledgeBase) -> None:
+    def test_homonyms_over_the_limit_are_dropped_and_recorded(self, world: KnowledgeBase) -> None:
         trace = Trace()
         assert len(linker(world, self.QUESTION).link("Michael Jordan", "unknown", 1, trace)) == 1
         assert trace.steps[-1] == Truncated("meanings of Michael Jordan", 1, 2)
@@ -118,12 +118,12 @@ class TestHomonyms:
         assert len(steps(result, Linked)[0].chosen) == 2
 
 
-def test_a_name_is_shown_with_its_spelling_only_where_that_differs() -> None:
+def test_a_name_is_shown_with_its_spelling_only_if_it_differs() -> None:
     assert as_written("bernhard heiden", "Bernhard Heiden") == "Bernhard Heiden"
     assert as_written("Satchmo", "Louis Armstrong") == "Satchmo = Louis Armstrong"
 
 
-def test_numbers_and_dates_are_no_topics_by_chance(world: KnowledgeBase) -> None:
+def test_numbers_and_dates_are_not_topics(world: KnowledgeBase) -> None:
     graph: Graph = world.graph
     found = linker(world, "Who taught Bernhard Heiden?").link("Bernhard Heiden", "Composer", 3, Trace())
     assert all(graph.literal(topic.node) is None for topic in found)

@@ -1,4 +1,4 @@
-"""Triple patterns as models write them: whatever stands in a name, it is read back."""
+"""Triple patterns as models write them can be read back, whatever the names are."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ patterns = st.builds(Pattern, variables, relations, texts.map(Name)) | st.builds
 class TestRoundTrip:
     @given(st.lists(patterns, min_size=1, max_size=3))
     @settings(max_examples=150, deadline=None)
-    def test_what_is_written_is_read_back(self, wanted: list[Pattern]) -> None:
+    def test_the_notation_round_trips(self, wanted: list[Pattern]) -> None:
         read = read_triplets([write_triplet(pattern) for pattern in wanted], "?x", _NoWords())  # type: ignore[arg-type]
         assert list(read.patterns) == wanted
         assert read.dropped == ()
@@ -61,13 +61,13 @@ class _NoWords:
 
 
 class TestReading:
-    def test_json_is_read_as_well(self, schema: SchemaNames) -> None:
+    def test_json_is_read(self, schema: SchemaNames) -> None:
         wanted = (Pattern(Variable("x"), "born in", Name("a | b")),)
         as_object = json.dumps({"head": "?x", "relation": "born in", "tail": "a | b"})
         assert read_triplets([as_object], "x", schema).patterns == wanted
         assert read_triplets([json.dumps(["?x", "born in", "a | b"])], "?x", schema).patterns == wanted
 
-    def test_types_of_a_variable_count_wherever_they_are_written(self, schema: SchemaNames) -> None:
+    def test_types_of_a_variable_may_be_written_anywhere(self, schema: SchemaNames) -> None:
         read = read_triplets(["?x | born in | ?y", "?x: Composer | instrument | piano"], "?x", schema)
         assert read.patterns[0].head == Variable("x", "Composer")
         assert read.target == "x"
@@ -78,7 +78,7 @@ class TestReading:
         assert all(schema.relations(str(pattern.relation)) for pattern in read.patterns)
 
     @pytest.mark.parametrize("line", ["a | b", "a | b | c | d", " | r | ?x", "?x | r | ", "prose", '{"head": 1}', "[]"])
-    def test_other_lines_are_dropped_with_the_line(self, line: str, schema: SchemaNames) -> None:
+    def test_other_lines_are_dropped_and_returned(self, line: str, schema: SchemaNames) -> None:
         read = read_triplets([line], "?x", schema)
         assert read.patterns == ()
         assert [dropped.pattern for dropped in read.dropped] == [line]
@@ -105,10 +105,10 @@ class TestVerdicts:
             "2 - 0.8: why",
         ],
     )
-    def test_a_number_and_a_score_in_any_dress(self, line: str) -> None:
+    def test_a_number_and_a_score_are_read_in_any_notation(self, line: str) -> None:
         assert read_verdicts([line], 3) == {2: Score(0.8, "why")}
 
-    def test_scores_without_numbers_count_in_order_if_there_is_one_for_each(self) -> None:
+    def test_scores_without_numbers_are_assigned_in_order_if_there_is_one_for_each(self) -> None:
         assert read_verdicts(["0.9 a", "0 b", "1"], 3) == {1: Score(0.9, "a"), 2: Score(0.0, "b"), 3: Score(1.0)}
         assert read_verdicts(["0.9 a", "0 b"], 3) == {}
 

@@ -1,4 +1,4 @@
-"""Verifying texts: what the graph says of each statement, and on what that rests."""
+"""Verifying texts: the verdict of the graph on each statement, and its evidence."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ STATEMENTS = {
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Sources:
-    """Twenty more composers, so that one can tell which relations have one tail; no vectors, no embeddings."""
+    """Twenty more composers, enough to infer which relations are functional; no vectors, no embeddings."""
     folder = tmp_path_factory.mktemp("plain")
     (folder / "graph.ttl").write_text(PREFIXES + WORLD + PUPILS, "utf-8")
     return Sources.of(build(read_graph([folder / "graph.ttl"]), folder / "kb", encoder=None))
@@ -82,7 +82,7 @@ def test_a_contradiction_shows_what_the_graph_has_instead(plain: Sources) -> Non
     assert (claim["verdict"], [row["tail_label"] for row in claim["evidence"]]) == ("contradicted", ["Hanau"])
 
 
-def test_another_value_of_a_functional_relation_is_a_contradiction(plain: Sources) -> None:
+def test_a_second_value_of_a_functional_relation_is_a_contradiction(plain: Sources) -> None:
     grounder, judge = judge_of(plain, heads=1)
     (grounded,) = grounder.ground([("Paul Hindemith", "date of birth", "17 November 1895")])
     judged = judge.judge(grounded)
@@ -90,7 +90,7 @@ def test_another_value_of_a_functional_relation_is_a_contradiction(plain: Source
     assert [plain.graph.label(tail) for _, _, tail in judged.evidence] == ["1895-11-16"]
 
 
-def test_functional_is_inferred_from_the_data(plain: Sources) -> None:
+def test_functional_relations_are_inferred_from_the_data(plain: Sources) -> None:
     base = plain.knowledge_base
     assert base is not None
     relation = {base.graph.relation(n).label: n for n in range(base.graph.num_relations)}
@@ -101,7 +101,7 @@ def test_functional_is_inferred_from_the_data(plain: Sources) -> None:
     assert not GraphJudge(base.graph, heads=2, functional=0.6).is_functional(relation["instrument"])
 
 
-def test_with_embeddings_what_the_graph_does_not_say_is_ranked(embedded: Sources) -> None:
+def test_with_embeddings_unknown_statements_are_ranked(embedded: Sources) -> None:
     for share, verdict in ((1.0, TripleVerdict.PLAUSIBLE), (-1.0, TripleVerdict.IMPLAUSIBLE)):
         grounder, judge = judge_of(embedded, plausible=share)
         judged = judge.judge(grounder.ground([("Lukas Foss", "instrument", "viola")])[0])
@@ -110,7 +110,7 @@ def test_with_embeddings_what_the_graph_does_not_say_is_ranked(embedded: Sources
 
 
 class TestText:
-    def test_each_statement_stands_there_once_in_order(self, plain: Sources) -> None:
+    def test_each_statement_is_listed_once_in_order(self, plain: Sources) -> None:
         lines = ["1 | Lukas Foss | student of | Paul Hindemith", "1 | Paul Hindemith | nationality | German"]
         verified = read(plain, "Any text.", *lines, lines[0])
         assert [claim.grounded.text[0] for claim in verified.claims] == ["Lukas Foss", "Paul Hindemith"]
@@ -126,7 +126,7 @@ class TestText:
         with scripted_model([reply]) as engine, session(engine.name):
             assert len(Verifier(plain)(text="One.\n\nTwo.").claims) == 1
 
-    def test_what_cannot_be_read_is_said(self, plain: Sources) -> None:
+    def test_unreadable_text_is_reported(self, plain: Sources) -> None:
         verified = read(plain, "Any text.", "not a triple")
         assert verified.claims == ()
         assert "not a triple" in verified.trace.steps[0].to_json()["reason"]
@@ -140,15 +140,15 @@ class TestText:
             Verifier(plain)(text="Any text.")
 
     @pytest.mark.parametrize("text", ["", " \n ", "x" * 200_001])
-    def test_no_text_and_too_much_of_it_are_refused(self, plain: Sources, text: str) -> None:
+    def test_empty_and_overlong_texts_are_rejected(self, plain: Sources, text: str) -> None:
         with session("extractive"), pytest.raises(UserError, match="text"):
             Verifier(plain)(text=text)
 
-    def test_an_endpoint_is_refused(self, plain: Sources) -> None:
+    def test_an_endpoint_is_rejected(self, plain: Sources) -> None:
         with pytest.raises(UserError, match="endpoint"):
             Verifier(Sources(plain.graph, plain.linker))
 
-    def test_the_engine_that_is_no_model_reads_plain_statements(self, plain: Sources) -> None:
+    def test_the_extractive_engine_reads_plain_statements(self, plain: Sources) -> None:
         text = "Bernhard Heiden studied with Paul Hindemith. Paul Hindemith was born in Frankfurt."
         with session("extractive"):
             verified = Verifier(plain)(text=text)

@@ -1,4 +1,4 @@
-"""A small world with passages and embeddings, and models that answer each step as a test wants."""
+"""A small knowledge base with passages and embeddings, and scripted models."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ StepReply = str | Exception | Callable[[Request], str]
 
 
 def build_text_world(folder: Path, *, embedded: bool = False) -> KnowledgeBase:
-    """The small world with a few passages, without vectors of words; with embeddings of the graph where asked."""
+    """The small knowledge base with a few passages, without text vectors; with graph embeddings on request."""
     world = PREFIXES + WORLD + (PUPILS if embedded else "")
     (folder / "graph.ttl").write_text(world, encoding="utf-8")
     documents = [Document(f"d{at}", None, title, text) for at, (title, text) in enumerate(PASSAGES.items())]
@@ -103,7 +103,7 @@ def talk(
     *,
     writers: int = 0,
 ) -> tuple[Any, QueueEngine]:
-    """One question with a model that answers each step by its output fields; `DEFAULTS` where a test says nothing.
+    """One question with a model that replies to each step by its output fields; by default `DEFAULTS`.
 
     With `writers`, as many knowledge models are models of their own; all requests are the returned engine's.
     """
