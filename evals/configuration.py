@@ -35,7 +35,7 @@ def describe(
         "prompts": _prompts(program),
         "roles": roles.to_json(),
         # An embedded model's id carries a hash of its weights.
-        "models": {name: str(language_model(name).model) for name in roles.models()},
+        "models": {name: str(language_model(model).model) for name, model in roles.lms().items()},
         "knowledge_base": graph,
         "settings": plain(dict(settings or {})),
     }

@@ -27,8 +27,7 @@ from triplecheck.kg.errors import TriplecheckError
 from triplecheck.lms.adapter import TolerantAdapter
 from triplecheck.lms.errors import ModelReplyError, ModelUnavailableError, PromptTooLongError
 from triplecheck.lms.metering import MeteredLM, is_free, metered, model_name, watching
-from triplecheck.lms.resolve import language_model
-from triplecheck.lms.roles import Roles, check_role
+from triplecheck.lms.roles import BASELINE, Roles, check_role, name_of, warn_of_baseline
 
 
 def explain(error: LMError, lm: Any, role: str) -> TriplecheckError:
@@ -180,7 +179,23 @@ class RolePredict(dspy.Predict):
         roles: Roles | None = dspy.settings.get("lm_roles")
         if roles is None and dspy.settings.lm is not None:
             return dspy.settings.lm
-        return language_model((roles or Roles()).model(self.role))
+        if roles is None or roles is BASELINE:
+            warn_of_baseline()
+        return (roles or BASELINE).lm(self.role)
+
+    @property
+    def model(self) -> str:
+        """The name of the model that a call here and now would go to."""
+        roles: Roles | None = dspy.settings.get("lm_roles")
+        if self.lm is None and roles is not None:
+            return roles.model(self.role)
+        return name_of(self.lm or dspy.settings.lm or BASELINE.default)
+
+    def reset(self) -> None:
+        """Forget demonstrations and traces. A model from `set_lm` stays: it is no part of what is learned."""
+        own = vars(self).get("lm")  # DSPy resets a step while it makes it
+        super().reset()
+        self.lm = own
 
     @contextmanager
     def _around(self, attempt: _Attempt) -> Iterator[None]:

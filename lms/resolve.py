@@ -115,11 +115,12 @@ def _address(model: str) -> dict[str, str]:
 _resolver = Resolver()
 
 
-def language_model(model: str, **options: Any) -> MeteredLM:
+def language_model(model: Any, **options: Any) -> Any:
     """The language model for a model string, the same object each time within a process.
 
     Args:
-        model: `extractive` (embedded, not a language model); `local/smollm2` (embedded small model);
+        model: a `dspy.LM`, which is returned as it is, or a model string:
+            `extractive` (embedded, not a language model); `local/smollm2` (embedded small model);
             `local/DIRECTORY` (a LoRA adapter for it, or a merged model, as fine-tuning writes them);
             `llama.cpp/...` (the same on llama.cpp instead of transformers, with the extra `llama-cpp`); a
             name given to `register_engine`; anything else is a DSPy/LiteLLM string such as
@@ -131,7 +132,7 @@ def language_model(model: str, **options: Any) -> MeteredLM:
         ModelUnavailableError: an embedded model is not installed or no such directory exists.
         UserError: the string names no known provider.
     """
-    return _resolver.language_model(model, **options)
+    return _resolver.language_model(model, **options) if isinstance(model, str) else model
 
 
 def register_engine(name: str, engine: EmbeddedEngine) -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import functools
+import logging
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 import dspy
 
 from triplecheck.kg.errors import UserError
 from triplecheck.lms.adapter import TolerantAdapter
 from triplecheck.lms.ledger import Budget, Ledger
+from triplecheck.lms.metering import model_name
 from triplecheck.lms.resolve import language_model
 
 ROLES = ("answer", "extract", "link", "prune", "judge", "query", "rerank")
@@ -31,26 +35,44 @@ def check_role(name: str) -> str:
     raise UserError(f"unknown role {name!r}: the roles are {', '.join(ROLES)} and knowledge.1, knowledge.2 ...")
 
 
-@dataclass(frozen=True)
+Model: TypeAlias = str | dspy.BaseLM
+"""A model string, or a language model that the user made, such as `dspy.LM("openai/gpt-4o-mini", temperature=0.7)`."""
+
+
+@dataclass(frozen=True, init=False)
 class Roles:
-    """The model of each role.
+    """The model of each role: `Roles("openai/gpt-4o-mini", prune="extractive", answer=dspy.LM(...))`.
+
+    Args:
+        default: the model of every role that is not named.
+        by_role: role to model, for roles such as `knowledge.1` that are no Python names.
+        **roles: role to model.
 
     Raises:
-        UserError: a role is unknown or a model string is empty.
+        UserError: a role is unknown or named twice, or has no model.
     """
 
-    default: str = DEFAULT_MODEL
-    """Model string of every role that is not in `by_role`."""
-    by_role: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """Role to model string. Do not change it after construction."""
+    default: Model
+    """The model of every role that is not in `by_role`."""
+    by_role: Mapping[str, Model] = field(hash=False)
+    """Role to model. Do not change it after construction."""
 
-    def __post_init__(self) -> None:
-        for role, model in {"default": self.default, **self.by_role}.items():
-            if role != "default":
-                check_role(role)
-            if not isinstance(model, str) or not model.strip():
-                raise UserError(f"role {role!r} has no model: give one, such as {role}=openai/gpt-4o-mini")
-        object.__setattr__(self, "by_role", dict(self.by_role))
+    def __init__(
+        self, default: Model = DEFAULT_MODEL, by_role: Mapping[str, Model] | None = None, **roles: Model
+    ) -> None:
+        named = dict(by_role or {})
+        for role in named.keys() & roles.keys():
+            raise UserError(f"role {role!r} is given twice: {named[role]!r} and {roles[role]!r}; keep one")
+        named |= roles
+        for role in named:
+            check_role(role)
+        for role, model in {"default": default, **named}.items():
+            if not isinstance(model, Model) or not str(getattr(model, "model", model)).strip():
+                raise UserError(
+                    f"role {role!r} has no model: give a model string such as 'openai/gpt-4o-mini', or a dspy.LM"
+                )
+        object.__setattr__(self, "default", default)
+        object.__setattr__(self, "by_role", named)
 
     @classmethod
     def parse(cls, items: Iterable[str], default: str = DEFAULT_MODEL) -> Roles:
@@ -74,32 +96,56 @@ class Roles:
         return cls(default=found.pop("default", default), by_role=found)
 
     def model(self, role: str) -> str:
-        """The model string of a role, or the default.
+        """The name of a role's model.
 
         Raises:
             UserError: the role is unknown.
         """
-        return self.by_role.get(check_role(role), self.default)
+        return name_of(self.by_role.get(check_role(role), self.default))
+
+    def lm(self, role: str) -> Any:
+        """The language model of a role.
+
+        Raises:
+            UserError: the role is unknown.
+            ModelUnavailableError: its model is unavailable.
+        """
+        return language_model(self.by_role.get(check_role(role), self.default))
 
     def models(self) -> list[str]:
-        """All model strings, without duplicates, the default first."""
-        return list(dict.fromkeys([self.default, *self.by_role.values()]))
+        """The names of all models, without duplicates, the default first."""
+        return list(self.lms())
+
+    def lms(self) -> dict[str, Model]:
+        """The models by name, the default first."""
+        return {name_of(model): model for model in (self.default, *self.by_role.values())}
 
     def to_json(self) -> dict[str, str]:
         """`{"default": ..., role: model ...}`: the form in manifests and reports."""
-        return {"default": self.default, **dict(sorted(self.by_role.items()))}
+        named = {role: name_of(model) for role, model in sorted(self.by_role.items())}
+        return {"default": name_of(self.default), **named}
+
+
+def name_of(model: Model) -> str:
+    """A model as people see it: its model string."""
+    return model if isinstance(model, str) else model_name(model)
+
+
+BASELINE = Roles()
+"""The roles where no model is configured at all."""
 
 
 @contextmanager
-def session(roles: Roles | str | None = None, budget: Budget | None = None) -> Iterator[Ledger]:
+def session(roles: Roles | Model | None = None, budget: Budget | None = None) -> Iterator[Ledger]:
     """Set roles, adapter, budget and ledger for all code inside the block, `dspy.Parallel` included.
 
+    The adapter of `dspy.configure(adapter=...)` is kept; without one replies are read by `TolerantAdapter`.
     Sessions nest: calls count in the inner and the outer ledgers, and all budgets apply. Threads that you start
     yourself do not inherit the session; `dspy.Parallel` and `dspy.asyncify` pass it on.
 
     Args:
-        roles: the models; a string is one model for all roles. None keeps the roles of the enclosing session,
-            else the default.
+        roles: the models; a model string or a `dspy.LM` is the model of all roles. None keeps the roles of the
+            enclosing session, else the model of `dspy.configure(lm=...)` has all roles, else `extractive`.
         budget: limits for the calls inside.
 
     Raises:
@@ -107,15 +153,33 @@ def session(roles: Roles | str | None = None, budget: Budget | None = None) -> I
     """
     outer_roles: Roles | None = dspy.settings.get("lm_roles")
     outer_ledger: Ledger | None = dspy.settings.get("ledger")
-    if isinstance(roles, str):
-        roles = Roles(default=roles)
-    roles = roles or outer_roles or Roles()
+    configured = dspy.settings.lm
+    if isinstance(roles, Model):
+        roles = Roles(roles)
     ledger = Ledger(budget, parent=outer_ledger)
     restrict_cache()
     # Optimizers copy `settings.lm` to vary it and run their own prompts on it: it is the default model.
-    default = language_model(roles.default)
-    with dspy.context(lm_roles=roles, ledger=ledger, lm=default, adapter=TolerantAdapter()):
+    if roles is not None:
+        default = language_model(roles.default)
+    elif outer_roles is not None:
+        roles, default = outer_roles, configured or language_model(outer_roles.default)
+    elif configured is not None:
+        roles, default = Roles(configured), configured
+    else:
+        roles, default = BASELINE, language_model(BASELINE.default)
+    adapter = dspy.settings.adapter or TolerantAdapter()
+    with dspy.context(lm_roles=roles, ledger=ledger, lm=default, adapter=adapter):
         yield ledger
+
+
+@functools.cache
+def warn_of_baseline() -> None:
+    """Say once that the baseline answers, because no language model is configured."""
+    logging.getLogger("triplecheck").warning(
+        "no language model is configured: %r answers, a rule-based baseline; "
+        "set a model with dspy.configure(lm=...) or triplecheck.session(...)",
+        BASELINE.default,
+    )
 
 
 def restrict_cache() -> None:

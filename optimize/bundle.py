@@ -212,7 +212,10 @@ def save_bundle(
         "program": bare.name,
         "options": switches(bare),
         "roles": roles.to_json(),
-        "model_ids": {name: str(language_model(name).model) for name in [*roles.models(), *models]},
+        "model_ids": {
+            name: str(language_model(model).model)
+            for name, model in (roles.lms() | {name: name for name in models}).items()
+        },
         "signatures": {
             name: {"fields": asked_for(step.signature), "text": text_of(step.signature)} for name, step in steps.items()
         },

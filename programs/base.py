@@ -15,7 +15,7 @@ from triplecheck.kg import Graph, KnowledgeBase, Linker, TriplecheckError, UserE
 from triplecheck.kg.documents import DocumentStore
 from triplecheck.kg.patterns import SchemaNames
 from triplecheck.kg.relation_vectors import RelationVectors
-from triplecheck.lms import ModelReplyError, Roles, session
+from triplecheck.lms import ModelReplyError, session
 from triplecheck.programs.options import DEFAULT, ProgramOptions, check_options
 from triplecheck.programs.outcome import Outcome, prediction, proof_confidence
 from triplecheck.programs.steps import Answered, Step, Stopped, Trace, Wrote
@@ -102,8 +102,8 @@ class Program(dspy.Module):
     """A question answering system over one knowledge graph.
 
     `program(question=...)` returns a `dspy.Prediction` with `answer`, `answers`, `evidence`, `abstained`
-    and `reason`, `grounded`, `confidence`, `steps` and `usage`. The surrounding `lms.session` says which model
-    has which role; without one, the default engine has all roles.
+    and `reason`, `grounded`, `confidence`, `steps` and `usage`. The models are those of the
+    surrounding `lms.session`; else `dspy.configure(lm=...)` or `program.set_lm(lm)`; else the rule-based baseline.
 
     Args:
         sources: a knowledge base, its directory, `bundled`, or `Sources`.
@@ -159,7 +159,7 @@ class Program(dspy.Module):
         """
         question = checked_question(question)
         trace = Trace(on_step)
-        with session(dspy.settings.get("lm_roles") or Roles()) as ledger:
+        with session() as ledger:
             try:
                 found = self.run(question, trace)
             except ModelReplyError as error:
@@ -193,8 +193,7 @@ class Program(dspy.Module):
 
     def wrote(self, trace: Trace, step: dspy.Predict, outputs: dspy.Prediction) -> None:
         """Record in the trace what a model wrote."""
-        roles: Roles = dspy.settings.get("lm_roles") or Roles()
-        trace.add(Wrote(step.role, roles.model(step.role), step.signature.__name__, dict(outputs.items())))
+        trace.add(Wrote(step.role, step.model, step.signature.__name__, dict(outputs.items())))
 
 
 def make_program(program: type[Program], sources: Sources, options: Mapping[str, Any]) -> Program:
