@@ -4,26 +4,38 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
 
-from triplecheck.app.console import is_quiet, print_json, stderr, stdout, waiting
+import typer
+
+from triplecheck.app.console import is_quiet, is_verbose, print_json, stderr, stdout, waiting
 from triplecheck.app.options import JsonOption
 
 if TYPE_CHECKING:
     from triplecheck.programs import Program
 
 
-def list_programs(json: JsonOption = False) -> None:
-    """List the programs of `ask` and `eval`, with the options for --option. With -q: the names alone.
+def list_programs(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[PROGRAM]", help="Only this program, with its options.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """List the programs of `ask` and `eval`; with a name or -v also their options for --option, with the defaults.
+
+    With -q: the names alone.
 
     Examples:
 
         triplecheck programs
+
+        triplecheck programs kerag
     """
     with waiting(stderr(), "loading"):
         from triplecheck.programs import program_names, resolve_program
 
-        programs = [resolve_program(name) for name in program_names()]
+        programs = [resolve_program(one) for one in ([name] if name is not None else program_names())]
     if json:
         print_json({program.name: {"summary": _summary(program), "options": _options(program)} for program in programs})
         return
@@ -31,8 +43,10 @@ def list_programs(json: JsonOption = False) -> None:
         if is_quiet():
             stdout().print(program.name)
             continue
-        given = ", ".join(f"{name}={value}" for name, value in _options(program).items())
-        stdout().print(f"{program.name}: {_summary(program)}{f' ({given})' if given else ''}", soft_wrap=True)
+        stdout().print(f"{program.name:15} {_summary(program)}", soft_wrap=True, markup=False)
+        if is_verbose() or name is not None:
+            for option, value in _options(program).items():
+                stdout().print(f"    {option}={value}", soft_wrap=True, markup=False)
 
 
 def _summary(program: type[Program]) -> str:
@@ -43,13 +57,26 @@ def _summary(program: type[Program]) -> str:
 def _options(program: type[Program]) -> dict[str, Any]:
     """The options of a program with their defaults, as plain values; its presets first, if it has any."""
     plain = (bool, int, float, str, type(None))
-    defaults = {
-        field.name: getattr(program.Options(), field.name)
-        for field in dataclasses.fields(program.Options)
-        if field.name != "grounded_only"
+    found = {
+        name: value
+        if isinstance(value, plain)
+        else ", ".join(map(str, value))
+        if isinstance(value, tuple)
+        else str(value)
+        for name, value in _named(program.Options())
+        if name != "grounded_only"
     }
-    found = {name: value if isinstance(value, plain) else str(value) for name, value in defaults.items()}
     return {"preset": "|".join(("default", *program.presets)), **found} if program.presets else found
+
+
+def _named(options: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Options by the names that `--option` takes: `limits.tokens`."""
+    for field in dataclasses.fields(options):
+        value = getattr(options, field.name)
+        if dataclasses.is_dataclass(value):
+            yield from _named(value, f"{prefix}{field.name}.")
+        else:
+            yield f"{prefix}{field.name}", value
 
 
 def list_optimizers(json: JsonOption = False) -> None:

@@ -61,7 +61,10 @@ def test_former_names_of_flags_work_and_are_hidden(run: Run) -> None:
 
 
 def test_programs_are_listed_with_their_options(run: Run) -> None:
-    assert "kerag: Knowledge-enhanced RAG (preset=default|paper, hops=2, filtering=schema" in run("programs").stdout
+    assert "kerag           Knowledge-enhanced RAG\n" in run("programs").stdout
+    shown = run("programs", "kerag").stdout
+    assert "preset=default|paper" in shown and "hops=2" in shown and "limits.tokens=4000" in shown
+    assert "anchorrag" not in shown
     listed = json.loads(run("programs", "--json").stdout)
     assert listed["kerag"]["options"]["hops"] == 2
     assert run("programs", "-q").stdout.split() == list(listed)
