@@ -1,6 +1,6 @@
 """Compiling a program: an optimizer, what it may spend, and what comes of it - resumable, written down, measured.
 
-plan = Plan(KERAG(Sources.of(kb)), split(read_questions("train.jsonl")), "GEPA", Roles("openai/gpt-4o-mini"))
+plan = CompilePlan(KERAG(Sources.of(kb)), split(read_questions("train.jsonl")), "GEPA", Roles("openai/gpt-4o-mini"))
 compiled = compile_program(plan, "runs/gepa", knowledge_base=kb)
 print(compiled.before.scores.f1, compiled.after.scores.f1, compiled.bundle)
 """
@@ -29,7 +29,7 @@ from triplecheck.optimize.bundle import save_bundle
 from triplecheck.optimize.candidates import CandidateProgram, Candidates, Objective, choose, pareto_front
 from triplecheck.optimize.dspy_patches import calls_kept_in, logged_to, patient
 from triplecheck.optimize.examples import Split, pilot, step_examples, whole_examples
-from triplecheck.optimize.halting import Halted, Watch, remaining
+from triplecheck.optimize.halting import ErrorWatch, Halted, remaining
 from triplecheck.optimize.metrics import Case
 from triplecheck.optimize.preflight import Estimate
 from triplecheck.optimize.registry import resolve_optimizer
@@ -45,7 +45,7 @@ _PILOTS = 3
 
 
 @dataclass(frozen=True)
-class Plan:
+class CompilePlan:
     """What to compile, and how.
 
     Attributes:
@@ -113,7 +113,7 @@ class Compiled:
 
 
 def compile_program(
-    plan: Plan,
+    plan: CompilePlan,
     out: Path | str,
     *,
     knowledge_base: KnowledgeBase | None = None,
@@ -158,7 +158,7 @@ def compile_program(
         stack.enter_context(calls_kept_in(out / "calls"))
         stack.enter_context(logged_to(out / "optimizer.log"))
         stack.enter_context(dspy.context(disable_history=True, trace=None))
-        run = _Run(plan, spec, settings, out, ledger, tell)
+        run = _CompileRun(plan, spec, settings, out, ledger, tell)
         estimate = run.estimate()
         directory.write("estimate.json", estimate.to_json())
         if announce is not None:
@@ -190,15 +190,15 @@ def compile_program(
     return result
 
 
-class _Run:
+class _CompileRun:
     """The parts of a compile run, one after the other."""
 
     def __init__(
-        self, plan: Plan, spec: OptimizerSpec, settings: Any, out: Path, ledger: Ledger, tell: ProgressCallback
+        self, plan: CompilePlan, spec: OptimizerSpec, settings: Any, out: Path, ledger: Ledger, tell: ProgressCallback
     ) -> None:
         self._plan, self._spec, self._settings, self._out, self._ledger = plan, spec, settings, out, ledger
         self._tell = tell
-        self.watch = Watch()
+        self.watch = ErrorWatch()
         self._candidates = Candidates(out)
         questions = [*plan.questions.train, *plan.questions.validation]
         cases = {question.id: Case(question, plan.program.sources) for question in questions}
@@ -346,7 +346,7 @@ class _Run:
         return type(error)(f"{error}; {again}")
 
 
-def _configuration(plan: Plan, spec: OptimizerSpec, settings: Any, kb: KnowledgeBase | None) -> dict[str, Any]:
+def _configuration(plan: CompilePlan, spec: OptimizerSpec, settings: Any, kb: KnowledgeBase | None) -> dict[str, Any]:
     """What a run depends on; not what it may spend, how many work at it, or how its candidates are chosen among."""
     described = describe(plan.program, plan.roles, kb, None)
     return described | {

@@ -37,7 +37,7 @@ def calls_kept_in(directory: Path) -> Iterator[None]:
 def patient() -> Iterator[None]:
     """No end after ten errors, and no second asking of what takes longer than two minutes.
 
-    Errors are counted apart (`optimize.halting.Watch`): after some of them DSPy would raise a bare exception
+    Errors are counted apart (`optimize.halting.ErrorWatch`): after some of them DSPy would raise a bare exception
     and keep nothing. What it submits a second time it pays for twice; the limit cannot be set from outside.
     """
     import dspy.evaluate.evaluate as evaluating

@@ -26,7 +26,7 @@ class Halted(BaseException):
 
 
 @dataclass
-class Watch:
+class ErrorWatch:
     """What goes wrong while an optimizer runs."""
 
     failures: dict[str, int] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class Watch:
 class HaltingBudget(Budget):
     """A budget that, once it is used up, stops the optimizer and not only the call."""
 
-    watch: Watch | None = None
+    watch: ErrorWatch | None = None
 
     def check(self, usage: Usage) -> None:
         """Raise `Halted` if no further call may start."""
@@ -70,7 +70,7 @@ class HaltingBudget(Budget):
             raise Halted(error) from error
 
 
-def remaining(budget: Budget, spent: Usage, watch: Watch) -> HaltingBudget:
+def remaining(budget: Budget, spent: Usage, watch: ErrorWatch) -> HaltingBudget:
     """What is left of a budget, as one that halts."""
 
     def left(limit: float | None, used: float) -> float | None:

@@ -122,7 +122,7 @@ class Encoded:
     """Whether every list of the reply says that there is nothing."""
 
 
-class Encoder:
+class ChatEncoder:
     """Turns chats into tokens.
 
     Args:
@@ -246,7 +246,7 @@ def read_rows(traces: Sequence[Path | str], steps: Sequence[str] = ()) -> list[T
     return [row for row in rows if not steps or row.signature in steps]
 
 
-def prepare(rows: Sequence[TraceRow], encoder: Encoder, options: DistilOptions) -> TrainingData:
+def prepare(rows: Sequence[TraceRow], encoder: ChatEncoder, options: DistilOptions) -> TrainingData:
     """Leave out what cannot be taught, and hold some questions out.
 
     Raises:

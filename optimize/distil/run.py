@@ -206,9 +206,9 @@ def check_libraries() -> None:
 
 def _prepared(rows: Sequence[TraceRow], weights: Weights, options: DistilOptions) -> TrainingData:
     from triplecheck.lms.local.transformers_backend import load_tokenizer
-    from triplecheck.optimize.distil.data import Encoder
+    from triplecheck.optimize.distil.data import ChatEncoder
 
-    return prepare(rows, Encoder(load_tokenizer(weights)), options)
+    return prepare(rows, ChatEncoder(load_tokenizer(weights)), options)
 
 
 def _train(

@@ -98,7 +98,7 @@ SAVE_EVERY = 300.0
 _FILE = "spent.json"
 
 
-class Watch(TrainerCallback):  # type: ignore[misc]
+class TrainingProgress(TrainerCallback):  # type: ignore[misc]
     """Counts seconds and tokens over all runs of a resumed training, reports progress, and saves.
 
     Args:
@@ -312,7 +312,7 @@ def train(
         warnings.simplefilter("ignore", FutureWarning)
         trainer = _trainer(weights, data, options, work, place, dtype)
         checkpoint = last_checkpoint(work)
-        watch = Watch(trainer, tell, checkpoint)
+        watch = TrainingProgress(trainer, tell, checkpoint)
         trainer.add_callback(watch)
         # Else what the adapter reads is turned into its own precision, and by the products back again.
         with disable_input_dtype_casting(trainer.model):
@@ -442,7 +442,7 @@ def _dtype(precision: str, place: torch.device) -> torch.dtype:
     return torch.bfloat16 if fast else torch.float32
 
 
-def _course(state: Any, watch: Watch, place: torch.device, dtype: torch.dtype) -> dict[str, Any]:
+def _course(state: Any, watch: TrainingProgress, place: torch.device, dtype: torch.dtype) -> dict[str, Any]:
     named = {
         "loss": "loss",
         "learning_rate": "learning_rate",

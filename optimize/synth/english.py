@@ -184,7 +184,7 @@ _BY_PEOPLE = frozenset(
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|_")
 
 
-class Kind(Enum):
+class WordingKind(Enum):
     """The part of speech of a wording, seen from the head of an edge (head WORDING tail)."""
 
     NOUN = "noun"
@@ -209,7 +209,7 @@ class Wording:
         unit: of its values, where the wording tells it ("square kilometres").
     """
 
-    kind: Kind
+    kind: WordingKind
     text: str
     unit: str = ""
 
@@ -269,7 +269,7 @@ def read_wording(text: str) -> Wording | None:
         return _with_preposition(words) if len(words) > 1 else None
     if len(words) == 1:
         odd = is_participle(first) or first.endswith("ing")
-        return None if odd else Wording(Kind.VERB, first) if is_verb_alone(first) else _noun(words)
+        return None if odd else Wording(WordingKind.VERB, first) if is_verb_alone(first) else _noun(words)
     if words[1] in PREPOSITIONS and (is_participle(first) or (base_form(first) and len(words) == 3)):
         return _with_preposition(words[:2])  # "plays for country"
     return _noun(words)
@@ -279,18 +279,18 @@ def _with_preposition(words: list[str]) -> Wording | None:
     """A wording that ends with a preposition."""
     first, last, text = words[0].lower(), words[-1].lower(), " ".join(words)
     if is_participle(first):
-        return Wording(Kind.PASSIVE if last == "by" or first in _PASSIVE else Kind.PAST, text)
+        return Wording(WordingKind.PASSIVE if last == "by" or first in _PASSIVE else WordingKind.PAST, text)
     if last == "of":
-        return Wording(Kind.ROLE_OF, f"{singular(' '.join(words[:-1]))} of")
+        return Wording(WordingKind.ROLE_OF, f"{singular(' '.join(words[:-1]))} of")
     verb = base_form(first) is not None and not any(is_participle(word) for word in words)
-    return Wording(Kind.VERB, text) if verb else None
+    return Wording(WordingKind.VERB, text) if verb else None
 
 
 def _noun(words: list[str]) -> Wording:
     unit = _UNIT.match(" ".join(words))
     if unit and not is_participle(unit["noun"].split()[-1]):
-        return Wording(Kind.NOUN, unit["noun"], unit["unit"])
-    return Wording(Kind.NOUN, singular(" ".join(words)))
+        return Wording(WordingKind.NOUN, unit["noun"], unit["unit"])
+    return Wording(WordingKind.NOUN, singular(" ".join(words)))
 
 
 def wordings_of(graph: Graph, relation: int) -> list[Wording]:
@@ -356,29 +356,29 @@ def predicate(wording: Wording, direction: Direction, name: str, *, many: bool =
         None where this wording says nothing good of this end.
     """
     if direction is Direction.OUT:
-        if wording.kind is not Kind.NOUN:
+        if wording.kind is not WordingKind.NOUN:
             return None
         noun = plural(wording.text) if many else wording.text
         return f"{'are' if many else 'is'} the {_of(noun, name)}"
     match wording.kind:
-        case Kind.NOUN:
+        case WordingKind.NOUN:
             # "has the city whose ... as birthplace": the end is out of sight.
             return f"{'have' if many else 'has'} {name} as {wording.text}" if not name.startswith("the ") else None
-        case Kind.ROLE_OF:
+        case WordingKind.ROLE_OF:
             role = wording.text.removesuffix(" of")
             return f"are {plural(role)} of {name}" if many else f"is {article(role)} of {name}"
-        case Kind.PASSIVE:
+        case WordingKind.PASSIVE:
             return f"{be(wording, many)} {wording.text} {name}"
-        case Kind.PAST:
+        case WordingKind.PAST:
             return f"{wording.text} {name}"
-        case Kind.VERB:
+        case WordingKind.VERB:
             first, *rest = wording.words
             return " ".join([(base_form(first) or first) if many else first, *rest, name])
 
 
 def noun_phrase(wording: Wording, direction: Direction, name: str, end: End, *, many: bool = False) -> str | None:
     """What a relation leads to from a named node, as one noun phrase; None as for `predicate`."""
-    if direction is Direction.OUT and wording.kind is Kind.NOUN:
+    if direction is Direction.OUT and wording.kind is WordingKind.NOUN:
         return f"the {_of(plural(wording.text) if many else wording.text, name)}"
     noun = end.noun or ("person" if end.kind is EndKind.PERSON else "")
     if not noun:
@@ -387,22 +387,22 @@ def noun_phrase(wording: Wording, direction: Direction, name: str, end: End, *, 
     if direction is Direction.OUT:
         said = relative(wording, name)
         return None if said is None else f"the {noun} that {said}"
-    if wording.kind is Kind.NOUN:
+    if wording.kind is WordingKind.NOUN:
         return f"the {noun} whose {wording.text} is {name}"
     said = predicate(wording, direction, name, many=many)
     if said is None:
         return None
-    return f"the {noun} {said.split(' ', 1)[1]}" if wording.kind is Kind.PASSIVE else f"the {noun} that {said}"
+    return f"the {noun} {said.split(' ', 1)[1]}" if wording.kind is WordingKind.PASSIVE else f"the {noun} that {said}"
 
 
 def relative(wording: Wording, name: str) -> str | None:
     """The clause that asks for the tail: "X was born in", "X borders"; None for a noun."""
     match wording.kind:
-        case Kind.NOUN:
+        case WordingKind.NOUN:
             return None
-        case Kind.ROLE_OF:
+        case WordingKind.ROLE_OF:
             return f"{name} is {article(wording.text)}"
-        case Kind.PASSIVE:
+        case WordingKind.PASSIVE:
             return f"{name} {be(wording)} {wording.text}"
         case _:
             return f"{name} {wording.text}"
@@ -441,7 +441,7 @@ def questions(wording: Wording, direction: Direction, name: str, end: End, *, ma
     """
     if direction is Direction.IN:
         return _for_head(wording, name, end, many)
-    if wording.kind is Kind.NOUN:
+    if wording.kind is WordingKind.NOUN:
         return _for_noun(wording, name, end, many)
     return _for_tail(wording, name, end)
 
@@ -472,22 +472,22 @@ def _for_tail(wording: Wording, name: str, end: End) -> list[str]:
     timed = preposition in ("on", "in") and end.kind in (EndKind.DATE, EndKind.YEAR)
     placed = preposition in ("in", "at") and end.kind is EndKind.PLACE
     match wording.kind:
-        case Kind.PASSIVE:
+        case WordingKind.PASSIVE:
             if timed:
                 return [f"When {was} {name} {bare}?"]
             found += [f"{what} {was} {name} {wording.text}?" for what in whats if what != "When"]
             found += [f"Where {was} {name} {bare}?"] if placed else []
             found += [f"By whom {was} {name} {bare}?"] if preposition == "by" and end.kind is EndKind.PERSON else []
-        case Kind.VERB:
+        case WordingKind.VERB:
             base = " ".join([base_form(words[0]) or words[0], *words[1:]])
             found += [f"{what} does {name} {base}?" for what in whats if what != "When"]
             found += [f"Where does {name} {' '.join(base.split()[:-1])}?"] if placed else []
-        case Kind.PAST:
+        case WordingKind.PAST:
             if timed:
                 return [f"When was it that {name} {bare}?"]
             found += [f"{what} is it that {said}?" for what in whats if what != "When"]
             found += [f"Where was it that {name} {bare}?"] if placed else []
-        case Kind.ROLE_OF if not name.startswith("the "):
+        case WordingKind.ROLE_OF if not name.startswith("the "):
             role = article(wording.text)
             found += [f"{what} is {name} {role}?" for what in whats if what != "When"]
     return found
@@ -505,8 +505,8 @@ def _for_head(wording: Wording, name: str, end: End, many: bool) -> list[str]:
         found.append(f"Which {plural(end.noun)} {several}?" if many else f"Which {end.noun} {one}?")
     if one and not found:
         found.append(f"What {one}?")
-    if wording.kind is Kind.NOUN and end.kind is EndKind.PERSON:
+    if wording.kind is WordingKind.NOUN and end.kind is EndKind.PERSON:
         found.append(f"Whose {wording.text} is {name}?")
-    if wording.kind is Kind.NOUN and end.kind is not EndKind.PERSON and is_short(name):
+    if wording.kind is WordingKind.NOUN and end.kind is not EndKind.PERSON and is_short(name):
         found.append(f"What is {name} the {wording.text} of?")
     return found

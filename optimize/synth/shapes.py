@@ -17,8 +17,8 @@ from triplecheck.kg.types import XSD
 from triplecheck.optimize.synth.english import (
     End,
     EndKind,
-    Kind,
     Wording,
+    WordingKind,
     end_of,
     noun_phrase,
     plural,
@@ -287,7 +287,7 @@ def count(at: Drawing) -> Draft | None:
         return None
     end, name, texts = end_of(around.graph, ends, hop.relation, hop.direction), around.name(topic), []
     for wording in around.wordings(hop.relation):
-        if hop.direction is Direction.OUT and wording.kind is Kind.NOUN:
+        if hop.direction is Direction.OUT and wording.kind is WordingKind.NOUN:
             texts.append(f"How many {plural(wording.text)} does {name} have?")
         said = predicate(wording, hop.direction, name, many=True)
         if hop.direction is Direction.IN and said and (end.noun or end.kind is EndKind.PERSON):
@@ -381,7 +381,7 @@ def _measured_by(
 ) -> list[tuple[str, str]]:
     """Nouns for what is measured, each with an adjective for more or less of it."""
     fitting = words.get(value.kind.value, ())
-    return [(w.text, word) for w in around.wordings(hop.relation) if w.kind is Kind.NOUN for word in fitting]
+    return [(w.text, word) for w in around.wordings(hop.relation) if w.kind is WordingKind.NOUN for word in fitting]
 
 
 def _of_same_type(around: Surroundings, node: int, hop: Hop) -> int | None:

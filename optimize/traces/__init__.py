@@ -8,6 +8,17 @@ Source: KERAG (arXiv 2509.04716).
 
 from triplecheck.optimize.traces.collect import GOLD, VERIFIED, collect
 from triplecheck.optimize.traces.export import FORMS, export
-from triplecheck.optimize.traces.records import SOURCES, Manifest, Source, TraceRow, read_traces
+from triplecheck.optimize.traces.records import SOURCES, Source, TraceManifest, TraceRow, read_traces
 
-__all__ = ["FORMS", "GOLD", "SOURCES", "VERIFIED", "Manifest", "Source", "TraceRow", "collect", "export", "read_traces"]
+__all__ = [
+    "FORMS",
+    "GOLD",
+    "SOURCES",
+    "VERIFIED",
+    "TraceManifest",
+    "Source",
+    "TraceRow",
+    "collect",
+    "export",
+    "read_traces",
+]

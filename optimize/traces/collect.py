@@ -24,12 +24,12 @@ from triplecheck.lms import Budget, Roles
 from triplecheck.optimize.traces.gold import NAME, GoldEngine, check_computable, gold_engine, uncomputable
 from triplecheck.optimize.traces.records import (
     MANIFEST,
-    Call,
-    Manifest,
     Record,
     Recorder,
     Records,
     Source,
+    StepRecord,
+    TraceManifest,
     TraceRow,
     assemble,
     recording,
@@ -71,7 +71,7 @@ def rejection(
     question: Question,
     row: Mapping[str, Any],
     prediction: dspy.Prediction | None,
-    calls: Sequence[Call],
+    calls: Sequence[StepRecord],
 ) -> Rejection | None:
     """Why a question's steps are not kept; None: the answer is right, proved by what was retrieved, and whole.
 
@@ -150,7 +150,7 @@ def collect(
     dev_share: float = DEV_SHARE,
     distractors: int = DISTRACTORS,
     progress: Callable[[str, Progress], None] | None = None,
-) -> Manifest:
+) -> TraceManifest:
     """Run a program over questions and write the rows of its verified steps.
 
     Each pass is an evaluation in a directory of its own below `out`, with `records.jsonl` beside its
@@ -289,7 +289,7 @@ class _Collector:
                 left_out["not_read_back"] += 1
         return Record(question.id, row["key"], rejected, tuple(rows), left_out)
 
-    def _base(self, question: Question, calls: Sequence[Call]) -> tuple[Call, ...]:
+    def _base(self, question: Question, calls: Sequence[StepRecord]) -> tuple[StepRecord, ...]:
         """The answering steps of a question that came out wrong, with the right reply.
 
         Only where the facts in the prompt hold the answer: else it would be learnt to make answers up.
@@ -302,7 +302,7 @@ class _Collector:
                     found.append(replace(call, outputs=dict(right.outputs)))
         return tuple(found)
 
-    def _right(self, calls: Sequence[Call]) -> Iterator[Call]:
+    def _right(self, calls: Sequence[StepRecord]) -> Iterator[StepRecord]:
         """The calls with the right replies, as far as these can be told from their prompts."""
         for call in calls:
             right = self.engine.reply_to(call)

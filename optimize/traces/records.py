@@ -29,7 +29,7 @@ from triplecheck.programs import Program
 
 
 @dataclass(frozen=True)
-class Call:
+class StepRecord:
     """One step that came to its end. A second reply that mended the first belongs to the same call.
 
     Attributes:
@@ -67,7 +67,7 @@ class Recorder(BaseCallback):  # type: ignore[misc]  # DSPy is not typed
     """
 
     def __init__(self) -> None:
-        self.calls: list[Call] = []
+        self.calls: list[StepRecord] = []
         self.prediction: dspy.Prediction | None = None
         self._open: dict[str, _Open] = {}
         self._programs: set[str] = set()
@@ -99,7 +99,7 @@ class Recorder(BaseCallback):  # type: ignore[misc]  # DSPy is not typed
             signature = call.step.signature
             written = {name: outputs[name] for name in signature.output_fields}
             self.calls.append(
-                Call(signature, call.step.role, call.models[-1], call.inputs, written, len(call.models), call.cut)
+                StepRecord(signature, call.step.role, call.models[-1], call.inputs, written, len(call.models), call.cut)
             )
         elif call_id in self._programs and exception is None:
             self.prediction = outputs
@@ -167,7 +167,7 @@ class TraceRow:
         return cls(**{**row, "messages": tuple(row["messages"])})
 
 
-def trace_row(call: Call, question: Question, program: str, source: Source, model: str | None = None) -> TraceRow:
+def trace_row(call: StepRecord, question: Question, program: str, source: Source, model: str | None = None) -> TraceRow:
     """The row of a call: its prompt without demonstrations or attempts at repair, and its reply as it should be.
 
     Raises:
@@ -285,7 +285,7 @@ TRACES, MANIFEST = "traces.jsonl", "manifest.json"
 
 
 @dataclass(frozen=True)
-class Manifest:
+class TraceManifest:
     """What a directory of fine-tuning data holds.
 
     Attributes:
@@ -328,8 +328,8 @@ def assemble(
     cap: int,
     dev_share: float,
     stopped: Mapping[str, str],
-) -> Manifest:
-    """Write the rows of all passes and their manifest; see `Manifest` for the arguments.
+) -> TraceManifest:
+    """Write the rows of all passes and their manifest; see `TraceManifest` for the arguments.
 
     Args:
         out: where to.
@@ -346,7 +346,7 @@ def assemble(
     content = "".join(json.dumps(row.to_json(), ensure_ascii=False) + "\n" for row in rows)
     data = content.encode("utf-8", "backslashreplace")
     write_bytes(out / TRACES, data)
-    manifest = Manifest(
+    manifest = TraceManifest(
         program=program,
         questions=len(ids),
         passes={name: _about(folders[name], found, stopped.get(name)) for name, found in records.items()},

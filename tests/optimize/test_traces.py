@@ -15,7 +15,7 @@ from triplecheck.evals import Question
 from triplecheck.kg import KnowledgeBase, ReadError, UserError
 from triplecheck.lms import RolePredict, TolerantAdapter, session
 from triplecheck.lms.testing import ScriptedReply, scripted_model
-from triplecheck.optimize.traces import FORMS, Manifest, TraceRow, collect, export, read_traces
+from triplecheck.optimize.traces import FORMS, TraceManifest, TraceRow, collect, export, read_traces
 from triplecheck.optimize.traces.records import recording, split_of
 from triplecheck.programs import Sources
 from triplecheck.programs.baselines import IO
@@ -40,14 +40,14 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
 
 def gather(
     world: KnowledgeBase, out: Path, *questions: Question, replies: list[ScriptedReply], **options: Any
-) -> Manifest:
+) -> TraceManifest:
     with scripted_model(replies) as engine:
         manifest = collect(kerag(world), questions, out, roles=engine.name, passes=["verified"], **options)
         assert engine.left == 0
     return manifest
 
 
-def rejected(manifest: Manifest, name: str = "verified") -> dict[str, int]:
+def rejected(manifest: TraceManifest, name: str = "verified") -> dict[str, int]:
     return dict(manifest.passes[name]["rejected"])
 
 
