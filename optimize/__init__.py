@@ -1,4 +1,4 @@
-"""Compiling and distilling: optimizers by name, what they may spend, and bundles of what comes of them."""
+"""Compiling and distilling: optimizers by name, cost estimates, and bundles with compiled programs."""
 
 from triplecheck.optimize.bundle import Bundle, load_bundle, save_bundle
 from triplecheck.optimize.compile import Compiled, CompilePlan, compile_program

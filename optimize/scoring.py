@@ -77,8 +77,8 @@ class Metric:
     Args:
         cases: by id.
         candidates: record of the scores.
-        watch: told of errors of the metric itself; they are not wrong answers.
-        step: the step that predictions are of; None where they are of a whole program.
+        watch: records errors of the metric itself; they do not count as wrong answers.
+        step: signature of the step that is scored; None for a whole program.
         progress: called after each score.
     """
 
@@ -115,7 +115,7 @@ class Metric:
         pred_name: str | None = None,
         pred_trace: Sequence[TracedCall] | None = None,
     ) -> dspy.Prediction:
-        """The score of the whole with feedback in words, in the form of GEPA's metrics."""
+        """The score of the program with feedback in words, with the interface of GEPA's metrics."""
         scored = self._scored(gold, pred, note=pred_name is None)
         with self._own_errors():
             told = feedback(self._cases[gold[CASE]], scored, pred, pred_trace or ())

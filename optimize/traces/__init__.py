@@ -1,4 +1,4 @@
-"""Fine-tuning data: the steps of programs whose answers came out right and are proved.
+"""Fine-tuning data: the steps of programs whose answers are correct and supported by evidence.
 
     manifest = collect(KERAG(Sources.of(kb)), read_questions("train.jsonl"), "traces", roles="openai/gpt-4o-mini")
     export(read_traces("traces"), "trl", Path("traces/trl"))

@@ -133,7 +133,7 @@ def test_other_words_in_the_program_are_noted_and_the_compiled_ones_kept(
     words = module.SelectPaths.instructions
     monkeypatch.setattr(module, "SelectPaths", module.SelectPaths.with_instructions("Other words."))
     bundle = load_bundle(saved)
-    assert "words of step 'select_paths' have changed" in " ".join(bundle.notes(Sources.of(bundled)))
+    assert "text of step 'select_paths' has changed" in " ".join(bundle.notes(Sources.of(bundled)))
     assert bundle.program(Sources.of(bundled)).select_paths.signature.instructions == words
 
 

@@ -232,8 +232,8 @@ def test_where_nothing_is_held_out_whole_questions_are(encoder: ChatEncoder) -> 
 @pytest.mark.parametrize(
     ("messages", "problem"),
     [
-        ([{"role": "user", "content": "q"}], "not a chat that ends in a request and its reply"),
-        ([{"role": "user", "content": "q"}, {"role": "user", "content": "q"}], "not a chat that ends in a request"),
+        ([{"role": "user", "content": "q"}], "the chat must end in a request and its reply"),
+        ([{"role": "user", "content": "q"}, {"role": "user", "content": "q"}], "the chat must end in a request"),
         ([{"role": "user", "content": "q"}, {"role": "assistant", "content": None}], "a message is not text"),
         ([{"role": "user", "content": "q"}, {"role": "assistant", "content": " "}], "the reply is empty"),
     ],
@@ -265,7 +265,7 @@ def test_steps_are_chosen_by_name(given_traces: Path) -> None:
     ("given_option", "problem"),
     [
         ({"rank": 0}, "rank is 0: give 1 or more"),
-        ({"learning_rate": 2.0}, "a learning rate of 2.0 is none"),
+        ({"learning_rate": 2.0}, "the learning rate is 2.0"),
         ({"warmup": 1.0}, "warmup is 1.0: give a share"),
         ({"max_steps": 0}, "max_steps is 0"),
         ({"schedule": "up"}, "no schedule 'up'; there are: cosine, constant"),
@@ -385,7 +385,7 @@ def test_an_adapter_is_no_base_and_a_device_that_is_not_there_is_refused(
     adapter = tmp_path / "adapter"
     adapter.mkdir()
     (adapter / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": str(base)}))
-    with pytest.raises(UserError, match="is an adapter; train on the model below it"):
+    with pytest.raises(UserError, match="is an adapter; train its base model"):
         distil([given_traces], tmp_path / "out", base=str(adapter))
     with pytest.raises(UserError, match="no device 'abacus'"):
         distil([given_traces], tmp_path / "out", base=str(base), device="abacus")

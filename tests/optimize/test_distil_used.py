@@ -75,7 +75,7 @@ def test_dspy_trains_an_embedded_model_and_asks_what_comes_of_it(base: Path, tmp
     [
         ([], {}, "there are no rows to train on"),
         ([{"prompt": "q", "completion": "a"}], {}, "row 1: has no messages but prompt, completion"),
-        ([{"messages": [{"role": "user", "content": "q"}]}], {}, r"row 1 .*not a chat that ends in"),
+        ([{"messages": [{"role": "user", "content": "q"}]}], {}, r"row 1 .*the chat must end in"),
         ([{"messages": []}], {"size": 1}, "no training option size; there are: rank"),
     ],
 )
@@ -93,7 +93,7 @@ def test_only_embedded_models_and_those_with_a_provider_are_trained(base: Path, 
     assert is_trainable(local) and not is_trainable(extractive)
     assert trainable(extractive, tmp_path) is extractive
     assert isinstance(trainable(local, tmp_path).provider, LocalProvider)
-    with pytest.raises(UserError, match="none that can be trained here"):
+    with pytest.raises(UserError, match="cannot be trained here"):
         check(BOOTSTRAP_FINETUNE, {}, kerag(bundled), roles=Roles("extractive"), train=3, prompt_model=None, step=None)
     check(BOOTSTRAP_FINETUNE, {}, kerag(bundled), roles=Roles(f"local/{base}"), train=3, prompt_model=None, step=None)
 
@@ -165,7 +165,7 @@ def test_the_command_trains_exports_and_tells(base: Path, tmp_path: Path) -> Non
     assert find_weights(f"local/{tmp_path / 'whole'}").adapter is None
     result = run(*words)
     assert result.exit_code == 0, result.output
-    for said in ("learnt from 8 rows, measured on 4", "held-out loss", "(kept)", "2 steps", told["model"]):
+    for said in ("trained on 8 rows, measured on 4", "held-out loss", "(kept)", "2 steps", told["model"]):
         assert said in result.output
 
 
@@ -194,7 +194,7 @@ def test_mistakes_are_told_before_anything_is_trained(base: Path, made: Distille
         assert said in result.output
     assert run("distill", place, "--out", tmp_path / "out", "--base", tmp_path / "none").exit_code == 3
     assert not (tmp_path / "out").exists()
-    with pytest.raises(UserError, match="is in no GGUF file"):
+    with pytest.raises(UserError, match="has no GGUF file"):
         write_gguf(made.model, tmp_path / "adapter.gguf")
 
 
