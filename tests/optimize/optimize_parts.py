@@ -1,4 +1,4 @@
-"""A pupil that only knows what it is shown, a writer of instructions, and questions small enough to compile with."""
+"""Simulated models (a pupil and a writer of instructions), and a small question set to compile with."""
 
 from __future__ import annotations
 

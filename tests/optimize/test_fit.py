@@ -125,7 +125,7 @@ def test_options_are_chosen_one_after_the_other(bundled: KnowledgeBase, counter:
     assert fitted.choice.abstain_below == 0, "all is right"
 
 
-def test_what_was_asked_is_not_asked_again(bundled: KnowledgeBase, counter: Counter, tmp_path: Path) -> None:
+def test_asked_questions_are_not_asked_again(bundled: KnowledgeBase, counter: Counter, tmp_path: Path) -> None:
     first = fit_program(plan(bundled, space=SPACE), tmp_path / "run")
     asked = counter.calls
     again = fit_program(plan(bundled, space=SPACE), tmp_path / "run")

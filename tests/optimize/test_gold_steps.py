@@ -1,4 +1,4 @@
-"""Right replies to the steps of every system: what they make it do, what is taught of them, and in what form."""
+"""Gold replies to the steps of every system: the answers they lead to, and the rows they give."""
 
 from __future__ import annotations
 

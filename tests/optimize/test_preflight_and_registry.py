@@ -1,4 +1,4 @@
-"""Optimizers by name; and what cannot work is refused before anything is spent, with the way out."""
+"""Optimizers by name; runs that cannot work are refused in advance, with an alternative."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WORKING = """LabeledFewShot BootstrapFewShot BootstrapFewShotWithRandomSearch Bo
 COPRO MIPROv2 InferRules SIMBA GEPA BetterTogether Ensemble BootstrapFinetune""".split()
 
 
-def test_every_working_optimizer_is_there_under_its_name() -> None:
+def test_every_supported_optimizer_is_registered() -> None:
     assert optimizer_names() == WORKING
     for name in WORKING:
         assert resolve_optimizer(name.upper()).name == name
@@ -34,7 +34,7 @@ def test_every_working_optimizer_is_there_under_its_name() -> None:
         ("GEPPA", r"did you mean GEPA\?.*LabeledFewShot"),
     ],
 )
-def test_others_are_refused_with_the_reason(name: str, why: str) -> None:
+def test_unsupported_optimizers_are_refused_with_the_reason(name: str, why: str) -> None:
     with pytest.raises(UserError, match=why):
         resolve_optimizer(name)
 
@@ -58,7 +58,7 @@ def refused(base: KnowledgeBase, name: str, program: Any = None, settings: Any =
     return str(error.value)
 
 
-def test_what_cannot_work_is_refused_with_the_way_out(bundled: KnowledgeBase) -> None:
+def test_runs_that_cannot_work_are_refused_with_an_alternative(bundled: KnowledgeBase) -> None:
     bm25 = resolve_program("bm25")(Sources.of(bundled))
     several = Roles(PUPIL, {"answer": "extractive"})
     assert "calls no model" in refused(bundled, "GEPA", bm25)

@@ -1,4 +1,4 @@
-"""Questions made from a graph: their English, their answers, and what is asked of which graph."""
+"""Synthetic questions: their English, their answers, and their kinds."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_label_is_read_as_a_part_of_speech(text: str, kind: WordingKind, said:
 
 
 @pytest.mark.parametrize("text", ["", "in", "starring", "aged", "a b c d e f", "what? (really)"])
-def test_what_no_rule_knows_is_not_used(text: str) -> None:
+def test_labels_that_match_no_rule_are_not_used(text: str) -> None:
     assert read_wording(text) is None
 
 
@@ -180,7 +180,7 @@ def test_the_same_seed_makes_the_same_questions(bundled: KnowledgeBase, made: Se
     assert list(synthesise(bundled, 16, seed=4).questions) != list(made[:16])
 
 
-def test_what_is_to_be_measured_on_is_avoided(bundled: KnowledgeBase, made: Sequence[Question]) -> None:
+def test_test_questions_are_avoided(bundled: KnowledgeBase, made: Sequence[Question]) -> None:
     def asks(questions: Iterable[Question]) -> set[tuple[frozenset[str], frozenset[str]]]:
         return {(frozenset(question.topic), frozenset(question.answers)) for question in questions}
 

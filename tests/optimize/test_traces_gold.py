@@ -1,4 +1,4 @@
-"""Right replies computed from the graph: which paths lead to an answer, and what they make a program do."""
+"""Gold replies computed from the graph: gold paths, and programs run with gold replies."""
 
 from __future__ import annotations
 
