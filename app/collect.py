@@ -12,7 +12,7 @@ from triplecheck.app.opening import open_batch
 from triplecheck.app.options import OUTPUT, BatchOptions, flag, flattened
 
 if TYPE_CHECKING:
-    from triplecheck.optimize.traces import Manifest
+    from triplecheck.optimize.traces import TraceManifest
 
 
 @flattened("bundle", "grounded_only", "out", questions="Default: the bundled training questions.")
@@ -100,7 +100,7 @@ def collect(
     _show(manifest, out, written)
 
 
-def _show(manifest: Manifest, out: Path, written: list[Path]) -> None:
+def _show(manifest: TraceManifest, out: Path, written: list[Path]) -> None:
     to = stdout()
     if not is_quiet():
         _show_counts(manifest)
@@ -110,7 +110,7 @@ def _show(manifest: Manifest, out: Path, written: list[Path]) -> None:
         to.print(printable(str(path)), soft_wrap=True)
 
 
-def _show_counts(manifest: Manifest) -> None:
+def _show_counts(manifest: TraceManifest) -> None:
     to = stdout()
     for name, about in manifest.passes.items():
         rejected = ", ".join(f"{reason} {count}" for reason, count in about["rejected"].items())

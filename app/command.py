@@ -25,6 +25,7 @@ RENAMED = {
     "--most-answers": "--max-answers",
     "--n": "--limit",
     "--part": "--member",
+    "--promise": "--guarantee",
     "--writer": "--prompt-model",
 }
 """Former names of flags; they work in commands where the former name has no other meaning."""

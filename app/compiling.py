@@ -97,7 +97,7 @@ def compile_program(
         kept_out = None if held_out is None else read_questions(held_out)
     batch = open_batch(settings, run, ("train",), err)
     student = batch.program
-    plan = optimize.Plan(
+    plan = optimize.CompilePlan(
         program=student,
         questions=optimize.split(batch.questions, kept_out),
         optimizer=spec.name,

@@ -39,10 +39,10 @@ def fit(
     objective: Annotated[
         str, flag("--objective NAME", "Choose options by accuracy, cost, or balanced between them.")
     ] = "accuracy",
-    promise: Annotated[
+    guarantee: Annotated[
         str,
         flag(
-            "--promise NAME",
+            "--guarantee NAME",
             "Guarantee to fit the threshold to. `answered`: at most alpha of the answers are wrong, with "
             "probability 1 - delta. `asked`: at most alpha of all questions get a wrong answer, on average.",
         ),
@@ -67,7 +67,7 @@ def fit(
 
         triplecheck fit know3rag --kb kbs/films --questions dev.jsonl --lm openai/gpt-4o-mini --budget-calls 2000
 
-        triplecheck fit anchorrag --try prefilter=0.2,0.3,none --promise asked --alpha 0.05
+        triplecheck fit anchorrag --try prefilter=0.2,0.3,none --guarantee asked --alpha 0.05
 
         triplecheck ask "Who directed Alien?" --bundle runs/fit-kerag-bundled/bundle
     """
@@ -84,7 +84,7 @@ def fit(
             raise UserError("--try names options to fit, and --threshold-only fits none; keep one")
         kind = resolve_program(settings.program)
         space = () if threshold_only else fitting.read_space(tried) if tried else fitting.space_of(kind.name)
-        aim, kept = check_objective(objective), fitting.check_promise(promise, alpha, delta)
+        aim, kept = check_objective(objective), fitting.check_guarantee(guarantee, alpha, delta)
         compiled = None if settings.bundle is None else load_bundle(settings.bundle)
     batch = open_batch(settings, run, ("train", "dev") if settings.bundle is None else ("dev",), err)
     plan = fitting.FitPlan(
@@ -96,7 +96,7 @@ def fit(
         compiled=compiled,
         space=space,
         objective=aim,
-        promise=kept,
+        guarantee=kept,
         alpha=alpha,
         delta=delta,
         workers=settings.workers,

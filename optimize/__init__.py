@@ -1,7 +1,7 @@
-"""Compiling and distilling: optimizers by name, what they may spend, and bundles of what comes of them."""
+"""Compiling and distilling: optimizers by name, cost estimates, and bundles with compiled programs."""
 
 from triplecheck.optimize.bundle import Bundle, load_bundle, save_bundle
-from triplecheck.optimize.compile import Compiled, Plan, compile_program
+from triplecheck.optimize.compile import Compiled, CompilePlan, compile_program
 from triplecheck.optimize.examples import Split, split
 from triplecheck.optimize.preflight import Estimate
 from triplecheck.optimize.registry import optimizer_names, optimizer_specs, resolve_optimizer
@@ -12,7 +12,7 @@ __all__ = [
     "Compiled",
     "Estimate",
     "OptimizerSpec",
-    "Plan",
+    "CompilePlan",
     "Split",
     "compile_program",
     "load_bundle",

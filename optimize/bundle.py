@@ -1,9 +1,8 @@
-"""A compiled program on disk: `program.json`, what was compiled, and `manifest.json`, what it belongs to.
+"""A compiled program on disk: `program.json`, its state, and `manifest.json`, what it was compiled with.
 
-Both are plain JSON for people to read. Loading looks at everything that would make the program another one: a
-step that asks for something else now is refused with what has changed; what changes answers without making
-them wrong (another model, other versions) is told in `Bundle.notes`. Adapters of distilled models lie in the
-bundle (`models/`), which plays them from there.
+Both are plain JSON. On loading, a bundle whose steps have other fields than the program has now is refused, with a
+list of the changes. Other differences that may change answers (models, versions) are listed by `Bundle.notes`.
+Adapters of distilled models are copied into the bundle (`models/`) and loaded from there.
 """
 
 from __future__ import annotations
@@ -30,13 +29,12 @@ from triplecheck.programs import Program, Sources, resolve_program
 from triplecheck.programs.base import make_program
 from triplecheck.programs.options import check_options, with_new_names
 
-# Distilled models inside a bundle: their adapters travel with it, and are the ones that it was saved with.
-
+# Adapters of distilled models inside a bundle.
 
 FOLDER = "models"
 
 Carried = dict[str, dict[str, str]]
-"""By model string: the `folder` of an adapter in the bundle and a hash of its files."""
+"""By model string: `folder`, the adapter's folder in the bundle, and `sha256`, a hash of its files."""
 
 
 def carry(models: Iterable[str], bundle: Path) -> Carried:
@@ -56,10 +54,10 @@ def carry(models: Iterable[str], bundle: Path) -> Carried:
 
 
 def carried_models(carried: Mapping[str, Mapping[str, str]], bundle: Path) -> dict[str, str]:
-    """For each model that a bundle carries, the model string of the one in the bundle.
+    """For each model with an adapter in the bundle, the model string of that adapter.
 
     Raises:
-        ReadError: an adapter is missing, or not the one that was saved.
+        ReadError: an adapter is missing, or is not the one that was saved.
     """
     found = {}
     for model, about in carried.items():
@@ -76,7 +74,7 @@ def carried_models(carried: Mapping[str, Mapping[str, str]], bundle: Path) -> di
 
 
 def weights_of(model_id: str) -> str:
-    """What of a model's id says what it is, wherever it lies: the hash behind the `@`, or all of it."""
+    """The part of a model id that does not depend on its location: the hash after the `@`, or the whole id."""
     return model_id.rpartition("@")[2]
 
 
@@ -93,7 +91,7 @@ _LIBRARIES = ("triplecheck", "dspy")
 
 @dataclass(frozen=True)
 class Bundle:
-    """What `manifest.json` says, checked; `program` makes the program."""
+    """A bundle that was read and checked; `program` makes the program."""
 
     path: Path
     program_name: str
@@ -101,7 +99,7 @@ class Bundle:
     options: Mapping[str, Any]
     """Its constructor arguments."""
     roles: Roles
-    """Which models it was compiled for."""
+    """The models that it was compiled for."""
     state: Mapping[str, Any]
     fields: Mapping[str, Mapping[str, str]]
     texts: Mapping[str, str]
@@ -109,17 +107,17 @@ class Bundle:
     adapter: str
     versions: Mapping[str, str]
     about: Mapping[str, Any] = field(default_factory=dict)
-    """How it was compiled, and what it scored."""
+    """How it was compiled, and its scores."""
 
     def program(self, sources: Sources, options: Mapping[str, Any] | None = None) -> Program:
-        """The program, over some graph.
+        """The compiled program on a graph.
 
         Args:
-            sources: the graph and how to find things in it.
-            options: arguments that are to differ from those it was compiled with.
+            sources: the graph and its indexes.
+            options: options that override those it was compiled with.
 
         Raises:
-            UserError: a step asks for other fields than when it was compiled; the message says which.
+            UserError: a step has other fields than when it was compiled; the message lists them.
         """
         bare = self._bare(sources, options or {})
         self._check(bare)
@@ -127,11 +125,11 @@ class Bundle:
         return program
 
     def notes(self, sources: Sources, roles: Roles | None = None) -> list[str]:
-        """What is not as it was when this was compiled, and does not keep it from running.
+        """Differences from the time of compiling that do not keep the program from running.
 
         Args:
             sources: as for `program`.
-            roles: models that play now; None: those it was compiled for.
+            roles: the models to run with; None: those it was compiled for.
         """
         notes = [
             f"compiled with {name} {was}, this is {now}"
@@ -139,16 +137,16 @@ class Bundle:
             if (now := version(name)) != was
         ]
         if self.adapter != adapter_fingerprint():
-            notes.append("prompts are laid out in another way than when this was compiled")
+            notes.append("the prompt format has changed since this was compiled")
         bare = self._bare(sources, {})
         words = {name: text_of(step.signature) for name, step in steps_of(bare).items()}
         notes += [
-            f"the words of step {name!r} have changed in the program; here they are as compiled"
+            f"the text of step {name!r} has changed in the program; the bundle keeps the compiled text"
             for name, was in self.texts.items()
             if words.get(name, was) != was
         ]
         if roles is not None and roles.to_json() != self.roles.to_json():
-            return [*notes, f"compiled for {_played(self.roles)}, run with {_played(roles)}"]
+            return [*notes, f"compiled for {_listed(self.roles)}, run with {_listed(roles)}"]
         ids = {name: (was, str(language_model(name).model)) for name, was in self.model_ids.items()}
         changed = [name for name, (was, now) in ids.items() if weights_of(was) != weights_of(now)]
         return notes + [f"the model {name} has changed since this was compiled" for name in changed]
@@ -187,17 +185,17 @@ def save_bundle(
     bare: Program,
     about: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write a compiled program, whole or not at all; a bundle that is there is replaced.
+    """Write a compiled program atomically; an existing bundle is replaced.
 
     Args:
-        program: compiled.
-        path: the directory.
-        roles: models that it was compiled for.
-        bare: the program as it was before: of it the steps are compared on loading.
-        about: plain data on how it was compiled, to be kept with it.
+        program: the compiled program.
+        path: directory of the bundle.
+        roles: the models that it was compiled for.
+        bare: the program before compiling; its steps are compared on loading.
+        about: plain data on how it was compiled.
 
     Raises:
-        UserError: the place holds something else, or the program something that is no plain data.
+        UserError: `path` holds something else, or the state of the program is not plain data.
     """
     path = Path(path)
     if path.exists() and not (path / "manifest.json").is_file():
@@ -235,7 +233,7 @@ def load_bundle(path: Path | str) -> Bundle:
     """Read a bundle.
 
     Raises:
-        ReadError: it is missing, damaged, of another format, or `program.json` is not the one that was saved.
+        ReadError: it is missing, damaged, of another version, or `program.json` was changed after saving.
     """
     path = Path(path)
     file, program = path / "manifest.json", path / "program.json"
@@ -278,13 +276,13 @@ class _Shape(dspy.Signature):  # type: ignore[misc]
 
 
 def adapter_fingerprint() -> str:
-    """A hash of how a small prompt with a demonstration is laid out."""
+    """A hash of the format of a small prompt with a demonstration."""
     row = {"question": "q", "lines": ["a", "b"], "numbers": [1], "sure": True}
     messages = TolerantAdapter().format(_Shape, [row], {"question": "q", "lines": []})
     return f"{TolerantAdapter.__name__}@{_hash(json.dumps(messages, sort_keys=True).encode())[:12]}"
 
 
-def _played(roles: Roles) -> str:
+def _listed(roles: Roles) -> str:
     return ", ".join(f"{role}={model}" for role, model in roles.to_json().items())
 
 

@@ -1,4 +1,4 @@
-"""Every program that an optimizer tries, and what it scored on each example: written down as it happens."""
+"""The candidate programs of an optimizer and their score on each example, written to disk during the run."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class CandidateProgram:
     """A program that was tried.
 
     Attributes:
-        key: names its state (`optimize.state.state_key`).
-        scored: examples of the validation set that it was scored on.
-        score: mean over them, from 0 to 1.
-        calls: mean per example, those answered from a cache too.
-        size: characters of its instructions and demonstrations, which every prompt carries. Tokens would not
-            do: what a cache answers takes none.
+        key: hash of its state (`optimize.state.state_key`).
+        scored: number of validation examples that it was scored on.
+        score: mean score, from 0 to 1.
+        calls: mean number of calls per example, including cached ones.
+        size: characters of its state, mostly instructions and demonstrations, as a measure of prompt length. Tokens
+            are not used: cached calls have none.
     """
 
     key: str
@@ -66,7 +66,7 @@ class Candidates:
         self._read()
 
     def seen(self, state: Mapping[str, Any]) -> str:
-        """Write a state down, if it is new; its key."""
+        """Write a state, if it is new, and return its key."""
         key = state_key(state)
         with self._lock:
             path = self._folder / f"{key}.json"
@@ -77,7 +77,7 @@ class Candidates:
         return key
 
     def score(self, key: str, example: str, score: float, calls: int) -> None:
-        """Note what a candidate scored on an example, and the calls that it took."""
+        """Record the score and the number of calls of a candidate on an example."""
         with self._lock:
             rows = self._rows.setdefault(key, {})
             row = _Score(score, calls)
@@ -94,14 +94,14 @@ class Candidates:
         return loaded
 
     def over(self, examples: list[str]) -> list[CandidateProgram]:
-        """The candidates that were scored on all of these examples, best first."""
+        """The candidates with a score on all of these examples, best first."""
         wanted = set(examples)
         with self._lock:
             found = [self._candidate(key, wanted) for key, rows in self._rows.items() if wanted <= rows.keys()]
         return sorted(found, key=lambda one: (-one.score, one.calls, one.size, one.key))
 
     def all(self) -> list[CandidateProgram]:
-        """Every candidate over whatever it was scored on, best first."""
+        """All candidates, each over the examples that it was scored on; most examples first, then best score."""
         with self._lock:
             found = [self._candidate(key, rows.keys()) for key, rows in self._rows.items()]
         return sorted(found, key=lambda one: (-one.scored, -one.score, one.key))
@@ -122,18 +122,18 @@ class Candidates:
         )
 
 
-# Choosing by accuracy and cost: the candidates that no other beats at both, and one of them.
+# Choosing a candidate by accuracy and cost.
 
 Objective = Literal["accuracy", "cost", "balanced"]
 WITHIN = 0.02
-"""How much accuracy the objective `cost` gives away."""
+"""Maximum loss of accuracy with the objective `cost`."""
 
 
 def check_objective(name: str) -> Objective:
-    """The objective of this name.
+    """Check the name of an objective.
 
     Raises:
-        UserError: there is none.
+        UserError: unknown name.
     """
     for objective in get_args(Objective):
         if name == objective:
@@ -142,10 +142,9 @@ def check_objective(name: str) -> Objective:
 
 
 def pareto_front(candidates: Sequence[CandidateProgram]) -> list[CandidateProgram]:
-    """Those that no other candidate beats: none is as accurate for less, or more accurate for as little.
+    """The Pareto front of accuracy and cost, most accurate first.
 
-    Cost is calls, and among equals the size of what the prompts carry. The most accurate comes first; of equal
-    ones the first given stays.
+    Cost is the number of calls, then the size. Of equal candidates, the first is kept.
     """
     front: list[CandidateProgram] = []
     for one in sorted(candidates, key=lambda one: (-one.score, *_cost(one))):

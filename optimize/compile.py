@@ -1,6 +1,6 @@
-"""Compiling a program: an optimizer, what it may spend, and what comes of it - resumable, written down, measured.
+"""Compiling a program with an optimizer: estimated before, limited by a budget, resumable, and measured after.
 
-plan = Plan(KERAG(Sources.of(kb)), split(read_questions("train.jsonl")), "GEPA", Roles("openai/gpt-4o-mini"))
+plan = CompilePlan(KERAG(Sources.of(kb)), split(read_questions("train.jsonl")), "GEPA", Roles("openai/gpt-4o-mini"))
 compiled = compile_program(plan, "runs/gepa", knowledge_base=kb)
 print(compiled.before.scores.f1, compiled.after.scores.f1, compiled.bundle)
 """
@@ -29,7 +29,7 @@ from triplecheck.optimize.bundle import save_bundle
 from triplecheck.optimize.candidates import CandidateProgram, Candidates, Objective, choose, pareto_front
 from triplecheck.optimize.dspy_patches import calls_kept_in, logged_to, patient
 from triplecheck.optimize.examples import Split, pilot, step_examples, whole_examples
-from triplecheck.optimize.halting import Halted, Watch, remaining
+from triplecheck.optimize.halting import ErrorWatch, Halted, remaining
 from triplecheck.optimize.metrics import Case
 from triplecheck.optimize.preflight import Estimate
 from triplecheck.optimize.registry import resolve_optimizer
@@ -40,29 +40,29 @@ from triplecheck.optimize.traces.gold import gold_engine, uncomputable
 from triplecheck.programs import Program
 
 GOLD = "gold"
-"""A teacher that knows the answers of the training questions (`optimize.traces`)."""
+"""Name of the teacher that replies with gold replies, computed from the graph (`optimize.traces.gold`)."""
 _PILOTS = 3
 
 
 @dataclass(frozen=True)
-class Plan:
+class CompilePlan:
     """What to compile, and how.
 
     Attributes:
-        program: to be compiled; it stays as it is.
-        questions: to fit to, to choose by, and to measure on.
+        program: to compile; it is not changed.
+        questions: for training, validation and measuring.
         optimizer: by name (`optimize.registry`).
         roles: the models of the roles.
         settings: of the optimizer, where they differ from its defaults.
-        step: compile this step alone, by its own metric.
-        teacher: the model that plays while demonstrations are collected; `gold` for the right replies,
-            where they can be computed; None: the same as ever.
+        step: compile only this step, by its own metric.
+        teacher: the model for collecting demonstrations; `gold` for gold replies, if they can be computed; None:
+            the models of the roles.
         prompt_model: the model that writes instructions; None: the default model.
         parts: programs to combine.
         objective: how to choose among the candidates.
-        seed: for everything that is drawn.
-        workers: examples under way at once.
-        budget: on everything, what a cache answers included.
+        seed: of all random choices.
+        workers: examples to run in parallel.
+        budget: for the whole run, including cached calls.
     """
 
     program: Program
@@ -89,7 +89,7 @@ class Compiled:
     bundle: Path | None = None
     chosen: CandidateProgram | None = None
     candidates: tuple[CandidateProgram, ...] = ()
-    """Those scored on the whole validation set, best first."""
+    """The candidates with a score on the whole validation set, best first."""
     front: tuple[CandidateProgram, ...] = ()
     failures: Mapping[str, int] = field(default_factory=dict)
     before: Summary | None = None
@@ -97,7 +97,7 @@ class Compiled:
     usage: Usage = field(default_factory=Usage)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data: what `report.json` says."""
+        """Contents of `report.json`."""
         return {
             "optimizer": self.optimizer,
             "estimate": self.estimate.to_json(),
@@ -113,7 +113,7 @@ class Compiled:
 
 
 def compile_program(
-    plan: Plan,
+    plan: CompilePlan,
     out: Path | str,
     *,
     knowledge_base: KnowledgeBase | None = None,
@@ -123,21 +123,21 @@ def compile_program(
 ) -> Compiled:
     """Compile a program.
 
-    If killed, or stopped by its budget, the same call resumes it: calls that were made are not
-    made again, and an optimizer with checkpoints goes on from its last one.
+    If it was killed or stopped by its budget, the same call resumes it: no call is made twice, and an optimizer with
+    checkpoints continues from its last one.
 
     Args:
-        plan: what to do.
+        plan: what to compile.
         out: directory of the run.
-        knowledge_base: where the program's graph is from one.
-        announce: told what it may take, before the optimizer begins.
-        estimate_only: end there.
+        knowledge_base: the knowledge base of the program's graph, if any.
+        announce: called with the estimate before the optimizer starts.
+        estimate_only: stop after the estimate.
         progress: called with the stage, the number done and the total.
 
     Raises:
-        UserError: the optimizer cannot work on this program, or `out` holds another run.
+        UserError: the optimizer does not support this program, or `out` holds another run.
         BudgetExceededError: the budget is used up.
-        UnavailableError: a model is out of reach.
+        UnavailableError: a model is not available.
     """
     spec = resolve_optimizer(plan.optimizer)
     settings = spec.checked(plan.settings)
@@ -158,7 +158,7 @@ def compile_program(
         stack.enter_context(calls_kept_in(out / "calls"))
         stack.enter_context(logged_to(out / "optimizer.log"))
         stack.enter_context(dspy.context(disable_history=True, trace=None))
-        run = _Run(plan, spec, settings, out, ledger, tell)
+        run = _CompileRun(plan, spec, settings, out, ledger, tell)
         estimate = run.estimate()
         directory.write("estimate.json", estimate.to_json())
         if announce is not None:
@@ -190,15 +190,15 @@ def compile_program(
     return result
 
 
-class _Run:
-    """The parts of a compile run, one after the other."""
+class _CompileRun:
+    """The stages of a compile run."""
 
     def __init__(
-        self, plan: Plan, spec: OptimizerSpec, settings: Any, out: Path, ledger: Ledger, tell: ProgressCallback
+        self, plan: CompilePlan, spec: OptimizerSpec, settings: Any, out: Path, ledger: Ledger, tell: ProgressCallback
     ) -> None:
         self._plan, self._spec, self._settings, self._out, self._ledger = plan, spec, settings, out, ledger
         self._tell = tell
-        self.watch = Watch()
+        self.watch = ErrorWatch()
         self._candidates = Candidates(out)
         questions = [*plan.questions.train, *plan.questions.validation]
         cases = {question.id: Case(question, plan.program.sources) for question in questions}
@@ -210,7 +210,7 @@ class _Run:
         self._validation = self._examples(plan.questions.validation)
 
     def estimate(self) -> Estimate:
-        """What the optimizer may take, from a few runs that it needs anyway."""
+        """Estimate the cost of the optimizer from a few runs, which the optimizer then reads from the cache."""
         plan, shown = self._plan, self._train[:_PILOTS]
         took = pilot(self._student(), shown)
         student = self._student()
@@ -230,10 +230,10 @@ class _Run:
         return estimate
 
     def optimize(self) -> list[CandidateProgram]:
-        """Run the optimizer; the candidates that can be compared.
+        """Run the optimizer, and return the candidates with a score on the whole validation set.
 
         Raises:
-            BudgetExceededError, UnavailableError, UserError: it was stopped, or failed.
+            BudgetExceededError, UnavailableError, UserError: the optimizer was stopped, or failed.
         """
         tagging = Tagging(self._candidates, self.watch)
         callbacks = [*(dspy.settings.get("callbacks") or []), tagging]
@@ -248,15 +248,13 @@ class _Run:
             except TriplecheckError:
                 raise
             except Exception as error:
-                # Whatever DSPy and its optimizers raise: what was tried is on disk, and the log has the rest.
+                # DSPy's optimizers raise errors of any type; the candidates are on disk, and the log has the details.
                 reason = f"{type(error).__name__}: {error}"
-                raise UserError(
-                    f"{self._spec.name} failed ({reason}); {self._out / 'optimizer.log'} says more"
-                ) from error
+                raise UserError(f"{self._spec.name} failed ({reason}); see {self._out / 'optimizer.log'}") from error
         return self._candidates.over([inputs_key(example.inputs()) for example in self._validation])
 
     def compiled(self, chosen: CandidateProgram) -> Program:
-        """The whole program with the state that was chosen."""
+        """The whole program with the state of the chosen candidate."""
         state, plan = self._candidates.state(chosen.key), self._plan
         if plan.step is not None:
             state = state_of(plan.program) | {plan.step: state["step"]}
@@ -264,7 +262,7 @@ class _Run:
         return program
 
     def measure(self, program: Program, name: str, knowledge_base: KnowledgeBase | None) -> Summary:
-        """Ask the held-out questions.
+        """Evaluate a program on the held-out questions.
 
         Raises:
             BudgetExceededError: the budget is used up.
@@ -327,27 +325,27 @@ class _Run:
             return
         unknown = uncomputable(plan.program)
         if unknown:
-            raise UserError(f"the right replies to {', '.join(unknown)} cannot be computed: name a model as teacher")
+            raise UserError(f"gold replies to {', '.join(unknown)} cannot be computed: name a model as teacher")
         with gold_engine(plan.program, plan.questions.train) as (name, _):
             yield Roles(name)
 
     def _stopped(self, error: Exception) -> Exception:
-        """The error that stopped the optimizer, with how far it had come."""
+        """The error that stopped the optimizer, with the number of candidates so far."""
         if not isinstance(error, TriplecheckError):
             return error
         tried = len(self._candidates.all())
         again = f"{tried} candidates so far; run the same command again to resume {self._out}"
         if isinstance(error, BudgetExceededError):
             try:
-                self._plan.budget.check(self._ledger.usage())  # what was left is told as what there was
+                self._plan.budget.check(self._ledger.usage())  # report the whole budget, not the rest that was left
             except BudgetExceededError as whole:
                 error = whole
             return BudgetExceededError(f"{error}; {again}", limit=error.limit, allowed=error.allowed, used=error.used)
         return type(error)(f"{error}; {again}")
 
 
-def _configuration(plan: Plan, spec: OptimizerSpec, settings: Any, kb: KnowledgeBase | None) -> dict[str, Any]:
-    """What a run depends on; not what it may spend, how many work at it, or how its candidates are chosen among."""
+def _configuration(plan: CompilePlan, spec: OptimizerSpec, settings: Any, kb: KnowledgeBase | None) -> dict[str, Any]:
+    """What the result depends on; this leaves out the budget, the workers and the objective."""
     described = describe(plan.program, plan.roles, kb, None)
     return described | {
         "optimizer": spec.name,

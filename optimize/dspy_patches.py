@@ -1,4 +1,4 @@
-"""What DSPy does behind an optimizer's back, set right while one runs."""
+"""Patches of DSPy's behaviour for the time of an optimizer run: cache, retries, error limit and output."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _LOGGERS = ("dspy", "gepa")
 
 @contextmanager
 def calls_kept_in(directory: Path) -> Iterator[None]:
-    """Keep every call to a model in a directory of its own: what was asked once is not asked again after a kill.
+    """Cache all model calls in this directory, so that a resumed run does not repeat them.
 
-    The cache is that of the process: nothing else should run beside.
+    DSPy has one cache per process: nothing else should run in the process meanwhile.
     """
     before = vars(dspy).get("cache")
     dspy.configure_cache(disk_cache_dir=str(directory), restrict_pickle=True)
@@ -35,10 +35,10 @@ def calls_kept_in(directory: Path) -> Iterator[None]:
 
 @contextmanager
 def patient() -> Iterator[None]:
-    """No end after ten errors, and no second asking of what takes longer than two minutes.
+    """Do not stop after ten errors, and do not submit an example again after two minutes.
 
-    Errors are counted apart (`optimize.halting.Watch`): after some of them DSPy would raise a bare exception
-    and keep nothing. What it submits a second time it pays for twice; the limit cannot be set from outside.
+    DSPy raises a bare exception after ten errors and discards the results; `optimize.halting.ErrorWatch` counts
+    errors instead. An example that DSPy submits again is paid for twice, and no setting changes that time limit.
     """
     import dspy.evaluate.evaluate as evaluating
     import dspy.predict.parallel as parallel
@@ -52,7 +52,7 @@ def patient() -> Iterator[None]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Nothing that optimizers print, no bars and no log lines on the terminal; `logged_to` keeps what they log."""
+    """Suppress the output, progress bars and log lines of optimizers on the terminal; `logged_to` keeps the log."""
     loggers = [logging.getLogger(name) for name in _LOGGERS]
     before = [(logger, handler) for logger in loggers for handler in logger.handlers]
     for logger, handler in before:
@@ -72,7 +72,7 @@ def quiet() -> Iterator[None]:
 
 @contextmanager
 def logged_to(path: Path) -> Iterator[None]:
-    """What DSPy and the optimizers have to say goes to a file as well."""
+    """Also write the log of DSPy and its optimizers to a file."""
     handler = logging.FileHandler(path, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(message)s"))
     for name in _LOGGERS:
@@ -87,7 +87,7 @@ def logged_to(path: Path) -> Iterator[None]:
 
 @contextmanager
 def _always(module: Any, name: str, **arguments: Any) -> Iterator[None]:
-    """A class of a module with some arguments given, whatever its caller says."""
+    """Patch a callable so that these arguments override those of its caller."""
     before = getattr(module, name)
 
     def made(*args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Questions as DSPy's examples: for a whole program, or for one of its steps."""
+"""Questions as DSPy examples, for a whole program or for one of its steps."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from triplecheck.optimize.state import steps_of
 from triplecheck.programs import Program
 
 VALIDATION = 0.4
-"""Share of the questions fitted to that choose among candidates."""
+"""Share of the questions for the validation set."""
 
 
 @dataclass(frozen=True)
 class Split:
-    """Questions by what they are for.
+    """Training, validation and held-out questions.
 
     Attributes:
-        train: demonstrations and feedback come from them.
-        validation: candidates are compared on them.
-        held_out: seen by nobody before the end, for the table of before and after.
+        train: for demonstrations and feedback.
+        validation: to compare candidates.
+        held_out: used only at the end, to measure the program before and after.
     """
 
     train: tuple[Question, ...]
@@ -36,11 +36,11 @@ class Split:
 
 
 def split(questions: Sequence[Question], held_out: Sequence[Question] | None = None) -> Split:
-    """Split questions by a hash of their ids, so that a larger sample has the same parts.
+    """Split questions by a hash of their ids, so that a question is in the same part in samples of any size.
 
     Args:
-        questions: those whose answers are published are taken.
-        held_out: measured on; None: half of the questions, as `evals.questions.part_of` has it.
+        questions: only those with published answers are used.
+        held_out: questions to measure on; None: the part `dev` of the questions (`evals.questions.part_of`).
 
     Raises:
         UserError: a part is empty, or a held-out question is among the others.
@@ -68,30 +68,27 @@ def _chooses(id: str) -> bool:
     return int.from_bytes(lot[:4], "big") < VALIDATION * 2**32
 
 
-# Questions as DSPy's examples: for a whole program, or for one of its steps.
-
-
 def whole_examples(questions: Iterable[Question]) -> list[dspy.Example]:
-    """One example a question; the answers stand beside it for optimizers that look at the data."""
+    """One example per question, with the answers for optimizers that read the data."""
     found: dict[str, dspy.Example] = {}
     for question in questions:
         answers = list(dict.fromkeys([*question.answer_labels, *([] if question.answer_labels else question.answers)]))
         values = {"question": question.question, "answers": answers, CASE: question.id}
-        # Asked twice, a question would be scored under one key.
+        # Scores are kept by question text: duplicates would overwrite each other.
         found.setdefault(question.question, dspy.Example(**values).with_inputs("question"))
     return list(found.values())
 
 
 def step_examples(program: Program, step: str, questions: Sequence[Question]) -> list[dspy.Example]:
-    """What one step is asked while a program answers some questions.
+    """The inputs of one step, recorded while the program answers the questions.
 
     Raises:
-        UserError: the step alone cannot be scored, or is never asked.
-        BudgetExceededError, UnavailableError: a budget is spent, or a model out of reach.
+        UserError: the step alone cannot be scored, or is never called.
+        BudgetExceededError, UnavailableError: a budget is used up, or a model is not available.
     """
     signature = steps_of(program)[step].signature
     if step_metric(signature) is None:
-        raise UserError(f"whether step {step!r} alone is right cannot be told; compile the whole program")
+        raise UserError(f"step {step!r} alone cannot be scored; compile the whole program")
     asked = program.deepcopy()
     own = id(steps_of(asked)[step])
     found: dict[str, dspy.Example] = {}
@@ -102,20 +99,22 @@ def step_examples(program: Program, step: str, questions: Sequence[Question]) ->
             except (BudgetExceededError, UnavailableError):
                 raise
             except TriplecheckError:
-                pass  # the calls up to there are examples all the same
+                pass  # the calls before the error are still examples
             calls = [dict(inputs) for predictor, inputs, _ in dspy.settings.trace if id(predictor) == own]
         for inputs in calls:
             found.setdefault(inputs_key(inputs), dspy.Example(**inputs, **{CASE: question.id}).with_inputs(*inputs))
     if not found:
-        raise UserError(f"step {step!r} is never asked on {len(questions)} questions: another step, or more questions")
+        raise UserError(
+            f"step {step!r} is never called on {len(questions)} questions: choose another step, or give more questions"
+        )
     return list(found.values())
 
 
 def pilot(student: dspy.Module, examples: Sequence[dspy.Example]) -> Usage:
-    """What a few runs take.
+    """Usage of a few runs, for the estimate.
 
     Raises:
-        BudgetExceededError, UnavailableError: a budget is spent, or a model out of reach.
+        BudgetExceededError, UnavailableError: a budget is used up, or a model is not available.
     """
     with session() as ledger:
         for example in examples:

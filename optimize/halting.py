@@ -1,8 +1,8 @@
-"""Stopping an optimizer for good.
+"""Stopping an optimizer.
 
-DSPy's optimizers count an exception as a wrong answer and go on: a spent budget or a dead server would
-become a score of nought, and the program a worse one. What is raised here is no `Exception`, so that nobody
-on the way takes it for one; `optimize.compile` turns it back into the error that it carries.
+DSPy's optimizers catch every `Exception`, score it 0 and continue. A used-up budget or a dead server would then
+count as wrong answers and make the compiled program worse. `Halted` is therefore a `BaseException`, which they do
+not catch; `optimize.compile` turns it back into the original error.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from triplecheck.lms import Budget, BudgetExceededError, Usage
 
 
 class Halted(BaseException):
-    """Compiling must stop.
+    """Stops the optimizer.
 
     Attributes:
-        error: why.
+        error: the reason.
     """
 
     def __init__(self, error: Exception) -> None:
@@ -26,19 +26,19 @@ class Halted(BaseException):
 
 
 @dataclass
-class Watch:
-    """What goes wrong while an optimizer runs."""
+class ErrorWatch:
+    """Errors while an optimizer runs."""
 
     failures: dict[str, int] = field(default_factory=dict)
-    """Runs of a program that ended in an error, by its type: they count as wrong answers."""
+    """Number of runs that ended in an error, by type of the error; they count as wrong answers."""
     halted: Exception | None = None
 
     def ran(self, error: BaseException | None) -> None:
-        """Take note of how a run of the program ended.
+        """Record how a run of the program ended.
 
         Raises:
-            Halted: a model or the graph is out of reach. One call is enough: what was asked before it is not
-                asked again when the run is taken up, and its score would be wrong for good.
+            Halted: a model or the graph is not available. The first such error stops the optimizer, since a wrong
+                score would stay when the run is resumed.
         """
         if error is None or isinstance(error, Halted):
             return
@@ -49,16 +49,16 @@ class Watch:
         self.failures[name] = self.failures.get(name, 0) + 1
 
     def check(self) -> None:
-        """Raise `Halted` where there is no point in going on."""
+        """Raise `Halted` if the optimizer must stop."""
         if self.halted is not None:
             raise Halted(self.halted)
 
 
 @dataclass(frozen=True)
 class HaltingBudget(Budget):
-    """A budget that, once it is used up, stops the optimizer and not only the call."""
+    """A budget that stops the whole optimizer when it is used up, not only the call."""
 
-    watch: Watch | None = None
+    watch: ErrorWatch | None = None
 
     def check(self, usage: Usage) -> None:
         """Raise `Halted` if no further call may start."""
@@ -70,8 +70,8 @@ class HaltingBudget(Budget):
             raise Halted(error) from error
 
 
-def remaining(budget: Budget, spent: Usage, watch: Watch) -> HaltingBudget:
-    """What is left of a budget, as one that halts."""
+def remaining(budget: Budget, spent: Usage, watch: ErrorWatch) -> HaltingBudget:
+    """The rest of a budget, as one that stops the optimizer."""
 
     def left(limit: float | None, used: float) -> float | None:
         return None if limit is None else max(0, limit - used)

@@ -1,4 +1,4 @@
-"""Before anything is spent: whether an optimizer can work on this program at all, and what it may take."""
+"""Checks before a compile run: whether the optimizer supports the program, and its estimated cost."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from triplecheck.optimize.state import steps_of
 from triplecheck.programs import Program
 
 WRITER_TOKENS = 2_000
-"""Prompt and completion tokens of one call that writes instructions, where nothing better is known."""
+"""Assumed tokens (prompt and completion) of one call that writes instructions."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What compiling may take at most, from what a few questions took."""
+    """Maximum cost of compiling, estimated from a few questions."""
 
     runs: int
-    """Runs of the program, the teacher's included."""
+    """Runs of the program, including those of the teacher."""
     calls: int
     tokens: int
     dollars: float | None
-    """None: a model's price is not known."""
+    """None: the price of a model is unknown."""
     notes: tuple[str, ...] = ()
-    """What is worth knowing before it begins."""
+    """Warnings to print before the run."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -58,30 +58,30 @@ def check(
     train: int,
     parts: Sequence[Program] = (),
 ) -> None:
-    """Refuse what cannot work.
+    """Refuse a run that cannot work.
 
     Args:
         spec: the optimizer.
-        settings: checked ones.
-        program: to be compiled.
+        settings: checked settings.
+        program: to compile.
         roles: the models of the roles.
         prompt_model: the model that writes instructions; None: the default model of the roles.
-        step: the one step to compile, if not the whole.
-        train: training examples.
+        step: the step to compile; None: the whole program.
+        train: number of training examples.
         parts: programs to combine.
 
     Raises:
-        UserError: it cannot; the message says why and what can be done.
+        UserError: the run cannot work; the message gives the reason and an alternative.
     """
     steps = steps_of(program)
     if not steps:
-        raise UserError(f"{program.name!r} asks no model anything, so that there is nothing to compile in it")
+        raise UserError(f"{program.name!r} calls no model: there is nothing to compile")
     if step is not None and step not in steps:
         raise UserError(f"{program.name!r} has no step {step!r}; there are: {', '.join(steps)}")
     specs = [spec] + (strategy(settings) if "strategy" in settings else [])
     needs = frozenset[str]().union(*(one.needs for one in specs))
     if step is not None and "whole" in needs:
-        raise UserError(f"{spec.name} works on whole programs: leave out --step, or take BootstrapFewShot")
+        raise UserError(f"{spec.name} works on whole programs: leave out --step, or use BootstrapFewShot")
     writing = prompt_model or roles.default
     if "prompt_model" in needs and writing == EXTRACTIVE:
         raise UserError(
@@ -93,13 +93,13 @@ def check(
         raise UserError(f"{spec.name} needs the package optuna: pip install 'triplecheck[optimizers]'")
     if any(one.one_model for one in specs) and len(set(roles.models())) > 1:
         raise UserError(
-            f"{spec.name} puts one model on all steps, and here play {', '.join(roles.models())}: give one with --lm, "
-            "compile one step with --step, or take GEPA"
+            f"{spec.name} needs the same model for all roles, not {', '.join(roles.models())}: give one with --lm, "
+            "compile one step with --step, or use GEPA"
         )
     if "trainable" in needs and not is_trainable(language_model(roles.default)):
         raise UserError(
-            f"{spec.name} trains weights, and {roles.default} has none that can be trained here: give a model "
-            "with a provider that trains, or take an optimizer of prompts"
+            f"{spec.name} trains weights, but those of {roles.default} cannot be trained here: give a model with a "
+            "provider that trains, or use an optimizer of prompts"
         )
     if "parts" in needs:
         _check_parts(spec, program, parts)
@@ -110,12 +110,10 @@ def check(
 
 def _check_parts(spec: OptimizerSpec, program: Program, parts: Sequence[Program]) -> None:
     if len(parts) < 2:
-        raise UserError(f"{spec.name} combines two or more bundles: name each with --part")
+        raise UserError(f"{spec.name} combines two or more bundles: name each with --member")
     others = sorted({part.name for part in parts} - {program.name})
     if others:
-        raise UserError(
-            f"{spec.name} combines bundles of one program, {program.name!r}, and not of {', '.join(others)}"
-        )
+        raise UserError(f"{spec.name} combines bundles of one program, {program.name!r}, not of {', '.join(others)}")
 
 
 def estimate(
@@ -131,22 +129,22 @@ def estimate(
     budget: Budget,
     held_out: int,
 ) -> Estimate:
-    """What compiling may take.
+    """Estimate the cost of a run.
 
     Args:
         spec: the optimizer.
-        settings: checked ones.
+        settings: checked settings.
         size: numbers of examples and steps.
-        per_run: what `pilots` runs took.
-        pilots: how many.
+        per_run: total usage of the pilot runs.
+        pilots: number of pilot runs.
         roles: the models of the roles.
         prompt_model: the model that writes instructions.
         teacher: models of the roles while demonstrations are collected.
-        budget: what may be spent.
-        held_out: questions that are asked before and after.
+        budget: limits to compare with.
+        held_out: number of questions to measure on, before and after.
     """
     runs = spec.estimate(size, settings)
-    # Besides what the optimizer does: the program before and after, on the validation set and the held-out questions.
+    # Besides the optimizer's own runs: the program before and after, on the validation set and held-out questions.
     program = runs.program + 2 * size.validation
     total = pilots + program + runs.teacher + 2 * held_out
     pilots = max(1, pilots)
@@ -155,9 +153,11 @@ def estimate(
     dollars = _dollars(runs.prompt_model, total / pilots, per_run, prompt_model or roles.default)
     notes = []
     if all(model == EXTRACTIVE for model in roles.models()):
-        notes.append(f"{EXTRACTIVE} reads no instructions and no demonstrations: what is compiled will answer alike")
+        notes.append(
+            f"{EXTRACTIVE} ignores instructions and demonstrations: the compiled program will give the same answers"
+        )
     if teacher is not None:
-        notes.append("demonstrations are the teacher's; its calls are estimated as the program's own")
+        notes.append("the calls of the teacher are estimated like those of the program")
     for name, needed in (("calls", calls), ("tokens", tokens), ("dollars", dollars)):
         allowed = getattr(budget, name)
         if allowed is not None and needed is not None and needed > allowed:
@@ -178,5 +178,5 @@ def _dollars(writes: int, runs: float, per_run: Usage, prompt_model: str) -> flo
 
 
 def step_count(student: dspy.Module) -> int:
-    """Steps that an optimizer sees."""
+    """Number of steps that an optimizer sees."""
     return len(student.predictors())

@@ -1,4 +1,4 @@
-"""Every DSPy optimizer that works, by name, and why the others are not here."""
+"""The DSPy optimizers by name, and the reasons why some are not supported."""
 
 from __future__ import annotations
 
@@ -25,24 +25,26 @@ from triplecheck.optimize.optimizers.modules import Voting
 from triplecheck.optimize.spec import OptimizerJob, OptimizerSpec, Runs, Size, Value
 from triplecheck.optimize.state import steps_of
 
-# The optimizer that trains weights: DSPy's `BootstrapFinetune`, on runs that came out right.
+# The optimizer that trains weights: DSPy's `BootstrapFinetune`, on correct runs.
 
 
 def _finetune(job: OptimizerJob) -> dspy.Module:
     from dspy.teleprompt import BootstrapFinetune
 
-    # It fails on an example that cannot be read, and trains on nothing where there is nothing: so look first.
+    # DSPy fails on a reply that cannot be parsed, and trains on an empty set without an error: so filter first.
     right = [example for example, _ in right_runs(job)]
     if not right:
-        raise UserError("no training question was answered correctly, so there is nothing to train on: another teacher")
+        raise UserError(
+            "no training question was answered correctly, so there is nothing to train on: use another teacher"
+        )
 
     def metric(example: Any, prediction: Any, trace: Any = None) -> bool:
         return bool(job.metric(example, prediction, trace or []))
 
     teacher = job.student.deepcopy()
-    student = job.student.deepcopy()  # it changes what it is given
+    student = job.student.deepcopy()  # the optimizer changes it
     student.set_lm(trainable(dspy.settings.lm, job.log_dir.parent / "models"))
-    # One model for all steps: told apart, it would mix up the rows of a step that is called several times.
+    # One model for all steps: with one per step, DSPy mixes up the rows of a step that is called several times.
     optimizer = BootstrapFinetune(
         metric=metric, multitask=True, adapter=TolerantAdapter(), exclude_demos=True, num_threads=job.workers
     )
@@ -52,7 +54,7 @@ def _finetune(job: OptimizerJob) -> dspy.Module:
 
 BOOTSTRAP_FINETUNE = OptimizerSpec(
     "BootstrapFinetune",
-    "trains the model's weights on the calls of runs that came out right",
+    "trains the model's weights on the calls of correct runs",
     _finetune,
     lambda size, settings: Runs(teacher=2 * size.train),
     writes=("weights",),
@@ -63,7 +65,7 @@ BOOTSTRAP_FINETUNE = OptimizerSpec(
 )
 
 
-# Optimizers made of others, and programs made of several.
+# Combinations: several optimizers in sequence, and ensembles of programs.
 
 _PARTS = (
     LABELED_FEW_SHOT,
@@ -84,7 +86,7 @@ def strategy(settings: Mapping[str, Value]) -> list[OptimizerSpec]:
     """The optimizers of a strategy, in order.
 
     Raises:
-        UserError: one of them is none, or cannot be one of several.
+        UserError: unknown name, or an optimizer that cannot be part of a strategy.
     """
     known = {name.casefold(): spec for spec in _PARTS for name in (spec.name, *spec.short)}
     found = []
@@ -101,13 +103,13 @@ def _better_together(job: OptimizerJob) -> dspy.Module:
     from dspy.teleprompt.teleprompt import Teleprompter
 
     class Part(Teleprompter):  # type: ignore[misc]
-        """An optimizer of the registry, as DSPy calls one."""
+        """An optimizer of the registry, with DSPy's interface."""
 
         def __init__(self, spec: OptimizerSpec, number: int) -> None:
             self.spec, self.number = spec, number
 
         def compile(self, student: Any, *, trainset: Any, teacher: Any = None, valset: Any = None) -> Any:
-            # It asks for a model on every step and nobody here may: roles say who plays.
+            # BetterTogether sets a model on every step, but here roles choose the models.
             bare = student.deepcopy()
             bare.set_lm(None)
             own = replace(
@@ -159,7 +161,7 @@ def _ensemble(job: OptimizerJob) -> dspy.Module:
 
 BETTER_TOGETHER = OptimizerSpec(
     "BetterTogether",
-    "runs several optimizers one after the other, each on what the last one made",
+    "runs several optimizers in sequence, each on the result of the one before",
     _better_together,
     _together_runs,
     writes=("demonstrations", "instructions"),
@@ -169,7 +171,7 @@ BETTER_TOGETHER = OptimizerSpec(
 )
 ENSEMBLE = OptimizerSpec(
     "Ensemble",
-    "has several compiled programs answer and gives the answer of most",
+    "runs several compiled programs and returns the majority answer",
     _ensemble,
     lambda size, settings: Runs(),
     writes=("several",),
@@ -194,9 +196,9 @@ _SPECS = (
     BOOTSTRAP_FINETUNE,
 )
 _LEFT_OUT = {
-    "AvatarOptimizer": "does not run with this DSPy; GEPA rewrites instructions from feedback, too",
-    "SignatureOptimizer": "is deprecated; COPRO is the same under its new name",
-    "GRPO": "trains weights by reinforcement on a cluster of its own; BootstrapFinetune trains them on traces",
+    "AvatarOptimizer": "does not run with this DSPy; GEPA also rewrites instructions from feedback",
+    "SignatureOptimizer": "is deprecated; COPRO is its new name",
+    "GRPO": "trains weights by reinforcement learning on a separate cluster; BootstrapFinetune trains them on traces",
 }
 
 
@@ -206,15 +208,15 @@ def optimizer_specs() -> tuple[OptimizerSpec, ...]:
 
 
 def optimizer_names() -> list[str]:
-    """Their names, as DSPy writes them."""
+    """Names of all optimizers, as in DSPy."""
     return [spec.name for spec in _SPECS]
 
 
 def resolve_optimizer(name: str) -> OptimizerSpec:
-    """The optimizer of a name, whatever its case.
+    """The optimizer of a name, ignoring case, hyphens and underscores.
 
     Raises:
-        UserError: there is none, or it does not work; the message says why, and which ones do.
+        UserError: unknown name, or an optimizer that is not supported; the message lists the others.
     """
     plain = _plain(name)
     for spec in _SPECS:

@@ -13,9 +13,9 @@ from dspy.utils.callback import BaseCallback
 from triplecheck.evals.configuration import digest
 from triplecheck.lms import session
 from triplecheck.optimize.candidates import Candidates
-from triplecheck.optimize.halting import Halted, Watch
+from triplecheck.optimize.halting import ErrorWatch, Halted
 from triplecheck.optimize.metrics import Case, StepCall, StepScore, feedback, proved, step_metric, whole
-from triplecheck.optimize.metrics.feedback import TraceRow
+from triplecheck.optimize.metrics.feedback import TracedCall
 from triplecheck.optimize.state import state_of
 from triplecheck.programs import Program
 
@@ -45,7 +45,7 @@ CASE = "case_id"
 class Tagging(BaseCallback):  # type: ignore[misc]
     """Adds to each prediction the field `candidate`, the key of its program; reports errors to the watch."""
 
-    def __init__(self, candidates: Candidates, watch: Watch) -> None:
+    def __init__(self, candidates: Candidates, watch: ErrorWatch) -> None:
         self._candidates = candidates
         self._watch = watch
         self._running: dict[str, tuple[Any, dict[str, Any]]] = {}
@@ -77,8 +77,8 @@ class Metric:
     Args:
         cases: by id.
         candidates: record of the scores.
-        watch: told of errors of the metric itself; they are not wrong answers.
-        step: the step that predictions are of; None where they are of a whole program.
+        watch: records errors of the metric itself; they do not count as wrong answers.
+        step: signature of the step that is scored; None for a whole program.
         progress: called after each score.
     """
 
@@ -86,7 +86,7 @@ class Metric:
         self,
         cases: Mapping[str, Case],
         candidates: Candidates,
-        watch: Watch,
+        watch: ErrorWatch,
         *,
         step: type[dspy.Signature] | None = None,
         progress: Callable[[], None] | None = None,
@@ -113,9 +113,9 @@ class Metric:
         pred: Any,
         trace: Any = None,
         pred_name: str | None = None,
-        pred_trace: Sequence[TraceRow] | None = None,
+        pred_trace: Sequence[TracedCall] | None = None,
     ) -> dspy.Prediction:
-        """The score of the whole with feedback in words, in the form of GEPA's metrics."""
+        """The score of the program with feedback in words, with the interface of GEPA's metrics."""
         scored = self._scored(gold, pred, note=pred_name is None)
         with self._own_errors():
             told = feedback(self._cases[gold[CASE]], scored, pred, pred_trace or ())

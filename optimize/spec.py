@@ -1,4 +1,4 @@
-"""What is known of an optimizer before it runs: what it needs, what it takes, and how to call it."""
+"""The specification of an optimizer: its requirements, settings, estimated cost, and the function that runs it."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from triplecheck.lms import Roles
 from triplecheck.optimize.scoring import Metric
 
 Need = Literal["validation", "prompt_model", "optuna", "trainable", "parts", "whole"]
-"""What an optimizer cannot do without: a validation set; a model that writes instructions; the package
-optuna; a model whose weights can be trained; other programs to combine; the whole program, not a step."""
+"""Requirements of an optimizer: a validation set; a model that writes instructions; the package optuna; a model
+with trainable weights; other programs to combine; the whole program, not a step."""
 
 Writes = Literal["demonstrations", "instructions", "weights", "several"]
-"""What it changes."""
+"""What an optimizer changes; `several` combines programs."""
 
 Resumes = Literal["calls", "checkpoint"]
-"""How a run that was killed is taken up: from the calls that are cached, or from the optimizer's own checkpoint."""
+"""How a killed run is resumed: by replaying cached calls, or from the optimizer's own checkpoint."""
 
 Value = int | float | str
 
 
 @dataclass(frozen=True)
 class Size:
-    """What an estimate is made from: numbers of examples, steps and workers."""
+    """Input of an estimate: numbers of training examples, validation examples and steps."""
 
     train: int
     validation: int
@@ -37,7 +37,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Runs:
-    """How often an optimizer runs things, at most: the program, the teacher, the model that writes."""
+    """Maximum number of runs of the program and of the teacher, and of calls of the prompt model."""
 
     program: int = 0
     teacher: int = 0
@@ -46,18 +46,18 @@ class Runs:
 
 @dataclass(frozen=True)
 class OptimizerJob:
-    """What an optimizer is given.
+    """Input of an optimizer.
 
     Attributes:
         student: the program or step; the optimizer may change it.
         train, validation: examples.
         metric: scores predictions.
         settings: checked against the spec.
-        seed: for everything that is drawn.
-        workers: examples under way at once.
+        seed: of all random choices.
+        workers: examples to run in parallel.
         teacher: models of the roles while demonstrations are collected; None: the student's models.
         prompt_model: the model that writes instructions.
-        log_dir: for checkpoints.
+        log_dir: directory for checkpoints.
         parts: other programs, for an optimizer that combines them.
     """
 
@@ -75,7 +75,7 @@ class OptimizerJob:
 
     @property
     def teacher_settings(self) -> dict[str, Any]:
-        """As DSPy's optimizers take them: roles, since a predictor's own model would be replaced without a word."""
+        """The teacher for DSPy's optimizers: as roles, because DSPy silently overrides a predictor's own model."""
         return {} if self.teacher is None else {"lm_roles": self.teacher}
 
 
@@ -85,7 +85,7 @@ class OptimizerSpec:
 
     name: str
     summary: str
-    """What it does, in a line."""
+    """One line on what it does."""
     run: Callable[[OptimizerJob], dspy.Module] = field(repr=False)
     estimate: Callable[[Size, Mapping[str, Value]], Runs] = field(repr=False)
     writes: tuple[Writes, ...]
@@ -96,17 +96,17 @@ class OptimizerSpec:
     """Whether all roles must have the same model."""
     resumes: Resumes = "calls"
     deterministic: bool = True
-    """Whether equal replies of the models lead to an equal program."""
+    """Whether the same model replies always give the same program."""
     least_train: Callable[[Mapping[str, Value]], int] = field(default=lambda _: 1, repr=False)
-    """Training examples that it cannot do with fewer of."""
+    """Minimum number of training examples."""
     short: tuple[str, ...] = ()
     """Other names."""
 
     def checked(self, given: Mapping[str, Any]) -> dict[str, Value]:
-        """The settings, those given over the defaults.
+        """The settings, with defaults for those that are not given.
 
         Raises:
-            UserError: there is no such setting, or it is of another type.
+            UserError: unknown setting, or a value of the wrong type.
         """
         found = dict(self.settings)
         for name, value in given.items():
@@ -117,6 +117,8 @@ class OptimizerSpec:
             if kind is float and isinstance(value, int) and not isinstance(value, bool):
                 value = float(value)
             if type(value) is not kind or (isinstance(value, int | float) and value < 0):
-                raise UserError(f"{self.name}: {name} is {value!r}, not of the kind of its default {found[name]!r}")
+                raise UserError(
+                    f"{self.name}: {name} is {value!r}, not a valid {kind.__name__}; its default is {found[name]!r}"
+                )
             found[name] = value
         return found

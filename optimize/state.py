@@ -1,9 +1,8 @@
-"""The state of a program: what an optimizer may change, as plain data, and back.
+"""The state of a program as plain data: everything that an optimizer may change.
 
-DSPy's own state leaves out modules that were compiled before, forgets the settings of a step and takes a
-signature that has changed without a word. Here every step is written, by the name that it has in the
-program, with its text, its demonstrations and its settings; and what it asks for is written apart, so that
-it can be compared.
+DSPy's own state leaves out modules that were compiled before, loses the settings of a step, and silently accepts
+a signature that has changed. Here every step is saved under its name in the program, with its instruction,
+demonstrations and settings. Its fields are saved separately, so that they can be compared.
 """
 
 from __future__ import annotations
@@ -23,23 +22,23 @@ from triplecheck.optimize.optimizers.modules import Neighbours, Voting, with_nei
 State = dict[str, dict[str, Any]]
 
 NEAREST = "nearest"
-"""In place of a step's name: the runs that demonstrations are chosen from."""
+"""Key of the runs that demonstrations are chosen from, among the names of steps."""
 _LOGS = ("candidate_programs", "mb_candidate_programs", "trial_logs", "detailed_results")
-"""Where optimizers leave other programs on the one that they return."""
+"""Attributes in which optimizers attach other programs to the one that they return."""
 _MEMBER = re.compile(r"members\[(\d+)\]\.")
 
 
 def steps_of(program: dspy.Module) -> dict[str, dspy.Predict]:
-    """Every step of a program by its name, those of compiled parts too."""
+    """All steps of a program by name, including those of compiled modules."""
     found = ((name.removeprefix("self."), step) for name, step in program.named_sub_modules(dspy.Predict))
     return {name: step for name, step in found if not name.startswith(_LOGS)}
 
 
 def state_of(program: dspy.Module) -> State:
-    """What an optimizer may have changed, step by step.
+    """The state of a program, by step.
 
     Raises:
-        UserError: a demonstration or a setting has no plain form.
+        UserError: a demonstration or a setting is not plain data.
     """
     state = {name: _step_state(name, step) for name, step in steps_of(program).items()}
     neighbours: Neighbours | None = getattr(program, "neighbours", None)
@@ -50,15 +49,15 @@ def state_of(program: dspy.Module) -> State:
 
 
 def state_key(state: Mapping[str, Any]) -> str:
-    """A short name for a state: equal states have the same."""
+    """A short hash of a state."""
     return digest(state)[:12]
 
 
 def with_state(program: Any, state: Mapping[str, Any]) -> Any:
-    """A copy of a program with this state: also one of several members, or with demonstrations for each question.
+    """A copy of a program with this state, possibly an ensemble or one with demonstrations chosen per question.
 
     Raises:
-        UserError: the program has other steps, or a step asks for other fields.
+        UserError: the program has other steps, or a step has other fields.
     """
     plain = {name: row for name, row in state.items() if name != NEAREST}
     members = 1 + max((int(found[1]) for name in plain if (found := _MEMBER.match(name))), default=-1)
@@ -90,13 +89,13 @@ def _apply(program: dspy.Module, state: Mapping[str, Any]) -> None:
 
 
 def asked_for(signature: type[dspy.Signature]) -> dict[str, str]:
-    """What a signature asks for, apart from its words: each field's side and type, in order."""
+    """The fields of a signature in order, each with its side (input or output) and type."""
     inputs = {name: f"input {_type(field)}" for name, field in signature.input_fields.items()}
     return inputs | {name: f"output {_type(field)}" for name, field in signature.output_fields.items()}
 
 
 def text_of(signature: type[dspy.Signature]) -> str:
-    """A hash of the words of a signature: its instruction and the descriptions of its fields."""
+    """A hash of the text of a signature: its instruction and the descriptions of its fields."""
     words = {name: field.json_schema_extra["desc"] for name, field in signature.fields.items()}
     return digest([signature.instructions, words])[:12]
 
@@ -118,7 +117,7 @@ def _step_state(name: str, step: dspy.Predict) -> dict[str, Any]:
         "demos": [_row(demo, name) for demo in step.demos],
         "config": _row(step.config, name),
     }
-    # Optimizers put the default model on steps for a while; only another one, as training makes it, belongs to them.
+    # Optimizers set the default model on steps temporarily; only a different one, such as a trained one, is saved.
     if step.lm is not None and (dspy.settings.lm is None or model_name(step.lm) != model_name(dspy.settings.lm)):
         state["model"] = model_name(step.lm)
     return state
@@ -135,7 +134,7 @@ def _plain(value: Any, place: str) -> Any:
         return [_plain(item, place) for item in value]
     if isinstance(value, Mapping):
         return {str(key): _plain(item, place) for key, item in value.items()}
-    raise UserError(f"{place} is a {type(value).__name__}, which cannot be written down as plain text")
+    raise UserError(f"{place} is a {type(value).__name__}, which cannot be saved as JSON")
 
 
 def _signature(signature: type[dspy.Signature], row: Mapping[str, Any]) -> type[dspy.Signature]:

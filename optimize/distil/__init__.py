@@ -1,4 +1,4 @@
-"""Distilling: a small model learns the steps of programs from verified traces.
+"""Distilling: fine-tune a small model on verified steps of programs.
 
 made = distil(["traces"], "adapters", name="kerag")
 session(made.model)

@@ -1,4 +1,4 @@
-"""Rows to train on, out of one or several directories of collected traces."""
+"""Training data from one or several directories of collected traces."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import json
 import random
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import takewhile
 from pathlib import Path
@@ -19,10 +19,7 @@ from triplecheck.lms.local.guide import TokenizerVocabulary, dictated
 from triplecheck.lms.local.transformers_backend import prompt_tokens
 from triplecheck.lms.prompt import split_fields
 from triplecheck.optimize.traces import SOURCES, TraceRow, read_traces
-from triplecheck.optimize.traces.records import Split
-
-# How a model is distilled.
-
+from triplecheck.optimize.traces.records import counts, hashed_split
 
 Schedule = Literal["cosine", "constant"]
 Precision = Literal["auto", "float32", "bfloat16"]
@@ -30,48 +27,48 @@ Precision = Literal["auto", "float32", "bfloat16"]
 
 @dataclass(frozen=True)
 class DistilOptions:
-    """Settings of a training run. All of them are part of the address of what it makes.
+    """Settings of a training run. All of them are hashed into the name of the model's directory.
 
     Raises:
-        UserError: one of them is out of its range.
+        UserError: a setting is out of range.
     """
 
     rank: int = 16
-    """Rank of the adapter, which sits on every linear layer but the head."""
+    """Rank of the LoRA adapter, on all linear layers except the head."""
     alpha: int = 32
-    """The adapter counts `alpha / rank` times."""
+    """Scale of the adapter: `alpha / rank`."""
     batch: int = 8
-    """Rows per step of the optimizer."""
+    """Batch size."""
     learning_rate: float = 2e-4
-    """At its highest."""
+    """Peak learning rate."""
     schedule: Schedule = "cosine"
-    """How the learning rate goes on after the warm-up: down to 0, or not at all."""
+    """Learning rate schedule after the warm-up: cosine decay to 0, or constant."""
     warmup: float = 0.03
-    """Share of the steps in which the learning rate rises."""
+    """Share of the steps for the warm-up."""
     epochs: int = 2
     max_steps: int | None = None
-    """Steps after which training ends in any case."""
+    """Maximum number of steps; None: no limit."""
     max_length: int = 2048
-    """Tokens of a row, prompt and reply together; longer rows are left out and counted."""
+    """Maximum tokens of a row, prompt and reply together; longer rows are left out and counted."""
     dev_share: float = 0.05
-    """Share of the questions held out where the rows come without a held-out part."""
+    """Share of the questions to hold out, if the data has no held-out rows."""
     dev_rows: int = 64
-    """Held-out rows that the loss is measured on, at most: measuring takes time from training."""
+    """Maximum number of held-out rows to measure the loss on."""
     evaluations: int = 2
-    """How often in an epoch the held-out loss is measured."""
+    """Evaluations of the held-out loss per epoch."""
     patience: int = 3
-    """Measurements without a better held-out loss after which training ends; the best weights are kept."""
+    """Early stopping: evaluations without a better held-out loss. The best weights are kept."""
     precision: Precision = "auto"
-    """Of the base model's weights and of products; the adapter itself is trained in float32. `auto` takes
-    bfloat16 where the processor multiplies in it."""
+    """Precision of the base model and of matrix products; the adapter is trained in float32. `auto`: bfloat16 if
+    the hardware supports it."""
     empty_share: float = 0.2
-    """Rows of a step, as a share, that may reply that there is nothing to list; more of them are left out. A small
-    model wavers between many items and one `none`, which then is the likeliest reply wherever it was frequent."""
+    """Maximum share of a step's rows with an empty list as the reply; the rest is left out. With more of them, a
+    small model replies `none` too often."""
     side_by_side: int = 8
-    """Rows of one step that follow each other in the data, so that the beginning of their prompts is read once."""
+    """Number of consecutive rows of the same step in the data; their common prompt prefix is computed once."""
     piece_length: int = 768
-    """Tokens behind such a beginning that are read at once, except for a longer row. It bounds the memory; and
-    what fits the caches of a processor is read faster."""
+    """Maximum tokens after the common prefix in one forward pass, except for a longer row. It limits memory; small
+    pieces also fit the processor's cache."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -93,7 +90,7 @@ class DistilOptions:
         if self.max_steps is not None and self.max_steps < 1:
             raise UserError(f"max_steps is {self.max_steps}: give 1 or more")
         if not 0 < self.learning_rate < 1:
-            raise UserError(f"a learning rate of {self.learning_rate} is none: give a number between 0 and 1")
+            raise UserError(f"the learning rate is {self.learning_rate}: give a number between 0 and 1")
         for name in ("warmup", "dev_share", "empty_share"):
             if not 0 <= getattr(self, name) < 1:
                 raise UserError(f"{name} is {getattr(self, name)}: give a share from 0 to below 1")
@@ -102,11 +99,11 @@ class DistilOptions:
                 raise UserError(f"no {name} {getattr(self, name)!r}; there are: {', '.join(get_args(kind))}")
 
     def to_json(self) -> dict[str, Any]:
-        """As they are written."""
+        """Plain data."""
         return asdict(self)
 
 
-# From a chat to the tokens that are trained on: those that the embedded engine reads and writes, to the last one.
+# Tokens of a chat, exactly as the embedded engine reads and writes them.
 
 
 @dataclass(frozen=True)
@@ -115,19 +112,19 @@ class Encoded:
 
     ids: tuple[int, ...]
     prompt: int
-    """How many of them are the prompt; the others are to be learnt."""
+    """Number of prompt tokens; the loss is computed on the others."""
     family: str
-    """Hash of the first message: rows of one family begin alike."""
+    """Hash of the first message: rows of a family have a common prefix."""
     empty: bool = False
-    """Whether every list of the reply says that there is nothing."""
+    """Whether every list in the reply is empty."""
 
 
-class Encoder:
+class ChatEncoder:
     """Turns chats into tokens.
 
     Args:
         tokenizer: of the base model.
-        config: how the engine will write: a reply that it could not write is not taught.
+        config: limits of the engine; replies that it could not write are left out.
     """
 
     def __init__(self, tokenizer: Any, config: LocalConfig | None = None) -> None:
@@ -136,11 +133,11 @@ class Encoder:
         self._config = config or LocalConfig()
 
     def encode(self, messages: Sequence[Mapping[str, str]]) -> Encoded | None:
-        """The tokens of a chat whose last message is to be learnt.
+        """The tokens of a chat whose last message is the reply to learn.
 
         Returns:
-            None where the reply is not one that the engine's guide lets a model write: a field is missing,
-            of another kind than asked for, or longer than it may be.
+            None if guided generation could not produce the reply: a field is missing, has another type, or is too
+            long.
         """
         asked = [(message["role"], message["content"]) for message in messages[:-1]]
         prompt = prompt_tokens(self._tokenizer, shown(asked))
@@ -152,7 +149,7 @@ class Encoder:
         lists = [values[field.name] for field in fields if field.kind in LISTS]
         family = hashlib.sha256(messages[0]["content"].encode("utf-8", "surrogatepass")).hexdigest()[:16]
         empty = bool(lists) and all(value.strip().casefold() == NONE for value in lists)
-        # A model that runs without a guide has to know where to end.
+        # Without guided generation, the model must generate the end token itself.
         return Encoded((*prompt, *reply, self._tokenizer.eos_token_id), len(prompt), family, empty)
 
     def _reply(self, fields: Sequence[Field], values: Mapping[str, str]) -> list[int] | None:
@@ -163,7 +160,7 @@ class Encoder:
 
 
 def shared_length(rows: Sequence[Encoded]) -> int:
-    """Tokens with which all these rows begin, less than the shortest prompt; 0 for a single row."""
+    """Length of the common prefix of these rows, shorter than the shortest prompt; 0 for a single row."""
     if len(rows) < 2:
         return 0
     alike = takewhile(lambda tokens: len(set(tokens)) == 1, zip(*(row.ids for row in rows), strict=False))
@@ -184,14 +181,14 @@ class TrainingRow:
 
 @dataclass(frozen=True)
 class TrainingData:
-    """What a model is trained on.
+    """Training and held-out rows.
 
     Attributes:
-        train: rows that it learns.
-        dev: rows of other questions, that its loss is measured on.
-        left_out: rows that are in neither, by reason: `duplicate` (another row has the same prompt), `too_long`,
-            `not_in_form` (the engine's guide would not let a model write that reply), `empty` (over the share of
-            replies that may list nothing), `not_measured` (held out, over the number that is measured).
+        train: rows to train on.
+        dev: rows of held-out questions, to measure the loss on.
+        left_out: rows in neither, by reason: `duplicate` (another row has the same prompt), `too_long`,
+            `not_in_form` (guided generation could not produce the reply), `empty` (over `empty_share`),
+            `not_measured` (held out, over `dev_rows`).
     """
 
     train: tuple[TrainingRow, ...]
@@ -209,16 +206,16 @@ class TrainingData:
         return digest.hexdigest()
 
     def to_json(self) -> dict[str, Any]:
-        """What it holds, as plain data."""
+        """Counts, as plain data."""
         rows = [one.row for one in (*self.train, *self.dev)]
         lengths = [len(one.tokens.ids) for one in self.train]
         return {
             "sha256": self.sha256,
             "train": len(self.train),
             "dev": len(self.dev),
-            "by_step": _counts(row.signature for row in rows),
-            "by_source": _counts(row.source for row in rows),
-            "by_program": _counts(row.program for row in rows),
+            "by_step": counts(row.signature for row in rows),
+            "by_source": counts(row.source for row in rows),
+            "by_program": counts(row.program for row in rows),
             "left_out": dict(self.left_out),
             "tokens": sum(lengths),
             "longest": max(lengths, default=0),
@@ -230,10 +227,10 @@ def read_rows(traces: Sequence[Path | str], steps: Sequence[str] = ()) -> list[T
 
     Args:
         traces: directories that `collect` wrote.
-        steps: names of signatures; none for all.
+        steps: names of signatures; empty: all.
 
     Raises:
-        UserError: there is no such step, or nothing at all.
+        UserError: unknown step, or no directory.
         ReadError: a directory is damaged.
     """
     if not traces:
@@ -246,11 +243,12 @@ def read_rows(traces: Sequence[Path | str], steps: Sequence[str] = ()) -> list[T
     return [row for row in rows if not steps or row.signature in steps]
 
 
-def prepare(rows: Sequence[TraceRow], encoder: Encoder, options: DistilOptions) -> TrainingData:
-    """Leave out what cannot be taught, and hold some questions out.
+def prepare(rows: Sequence[TraceRow], encoder: ChatEncoder, options: DistilOptions) -> TrainingData:
+    """Select the rows to train on, and hold out some questions.
 
     Raises:
-        UserError: a row is not a chat that ends in a reply, or nothing is left to train on; the message counts why.
+        UserError: a row is not a chat that ends in a reply, or no row is left to train on; the message counts the
+            reasons.
     """
     for number, row in enumerate(rows, start=1):
         _check(row, number)
@@ -276,7 +274,7 @@ def prepare(rows: Sequence[TraceRow], encoder: Encoder, options: DistilOptions) 
 
 
 def _not_too_empty(rows: Sequence[TrainingRow], options: DistilOptions, left_out: Counter[str]) -> list[TrainingRow]:
-    """The rows without those that list nothing, as far as they are too many among those of their step."""
+    """The rows with at most `empty_share` empty replies per step."""
     steps: dict[str, list[int]] = {}
     for at, one in enumerate(rows):
         steps.setdefault(one.row.signature, []).append(at)
@@ -294,13 +292,13 @@ def _check(row: TraceRow, number: int) -> None:
     roles = [message.get("role") for message in row.messages]
     texts = [message.get("content") for message in row.messages]
     if len(roles) < 2 or roles[-1] != "assistant" or roles[-2] != "user":
-        raise UserError(f"row {number} ({row.id}): is not a chat that ends in a request and its reply, but {roles}")
+        raise UserError(f"row {number} ({row.id}): the chat must end in a request and its reply; it has {roles}")
     if not all(isinstance(text, str) for text in texts) or not str(texts[-1]).strip():
         raise UserError(f"row {number} ({row.id}): a message is not text, or the reply is empty")
 
 
 def _distinct(rows: Sequence[TraceRow], left_out: Counter[str]) -> list[TraceRow]:
-    """One row per prompt, that of the preferred source; held out if one of them is."""
+    """One row per prompt, from the preferred source; held out if any row with this prompt is."""
     best: dict[str, TraceRow] = {}
     held_out = {row.prompt for row in rows if row.split == "dev"}
     for row in sorted(rows, key=lambda row: SOURCES.index(row.source)):
@@ -311,23 +309,14 @@ def _distinct(rows: Sequence[TraceRow], left_out: Counter[str]) -> list[TraceRow
 
 
 def _split(rows: Sequence[TraceRow], options: DistilOptions) -> list[TraceRow]:
-    """Questions held out by a hash of their id, where none is held out yet."""
+    """Hold out questions by a hash of their id, if the data has no held-out rows."""
     if any(row.split == "dev" for row in rows) or not options.dev_rows:
         return list(rows)
-    return [replace(row, split=_lot(row.id, options.dev_share)) for row in rows]
-
-
-def _lot(id: str, dev_share: float) -> Split:
-    lot = hashlib.sha256(f"held out\0{id}".encode("utf-8", "surrogatepass")).digest()
-    return "dev" if int.from_bytes(lot[:8]) < dev_share * 2**64 else "train"
-
-
-def _counts(values: Iterable[str]) -> dict[str, int]:
-    return dict(sorted(Counter(values).items()))
+    return [replace(row, split=hashed_split(f"held out\0{row.id}", options.dev_share)) for row in rows]
 
 
 def chat_row(messages: Sequence[Mapping[str, str]], step: str = "chat") -> TraceRow:
-    """A row of a chat alone, as DSPy hands them out."""
+    """A row from a chat, as DSPy gives them to a provider."""
     text = json.dumps([dict(message) for message in messages], sort_keys=True, default=str)
     key = hashlib.sha256(text.encode()).hexdigest()[:24]
     prompt = hashlib.sha256(json.dumps([dict(m) for m in messages[:-1]], sort_keys=True, default=str).encode())

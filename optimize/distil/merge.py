@@ -1,4 +1,4 @@
-"""A distilled model for others: whole, with the adapter in its weights, or the adapter for llama.cpp."""
+"""Export of a distilled model: merged with its base for transformers, or the adapter for llama.cpp."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from triplecheck.lms.local.weights import find_weights
 
 
 def write_merged(model: str, folder: Path) -> Path:
-    """Write a whole model, in float16, with its tokenizer, as transformers reads it.
+    """Write the merged model in float16 with its tokenizer, for transformers.
 
     Args:
         model: `local/DIRECTORY` of an adapter.
-        folder: that is not there, or holds such a model, which is replaced.
+        folder: a new directory, or one with a model, which is replaced.
 
     Raises:
         UserError: the folder holds something else.
@@ -33,15 +33,15 @@ def write_merged(model: str, folder: Path) -> Path:
 
 
 def write_gguf(model: str, file: Path) -> Path:
-    """Write the adapter of a model for llama.cpp (`llama-server --lora FILE`), beside whose base it is loaded.
+    """Write the adapter of a model for llama.cpp, to load with its base: `llama-server --lora FILE`.
 
     Raises:
-        UserError: the base is in no GGUF file, so that there is nothing to lay it over.
-        ModelUnavailableError: llama.cpp has no place for it.
+        UserError: the base has no GGUF file.
+        ModelUnavailableError: llama.cpp does not support an adapted layer.
     """
     weights = find_weights(model)
     if weights.gguf is None or weights.adapter is None:
-        raise UserError(f"{model}: its base {weights.directory} is in no GGUF file; write the whole model with --merge")
+        raise UserError(f"{model}: its base {weights.directory} has no GGUF file; write the merged model with --merge")
     file.parent.mkdir(parents=True, exist_ok=True)
     draft = file.with_name(f".{file.name}.new")
     try:
@@ -53,12 +53,12 @@ def write_gguf(model: str, file: Path) -> Path:
 
 
 def check_free(folder: Path) -> None:
-    """See that a whole model may be written there.
+    """Check that a model may be written to this directory.
 
     Raises:
-        UserError: the place holds something else.
+        UserError: it holds something else.
     """
     if folder.is_dir() and any(folder.iterdir()) and not (folder / "model.safetensors").is_file():
         raise UserError(f"{folder}: is not empty and holds no model; choose another directory")
     if folder.is_file():
-        raise UserError(f"{folder}: is a file; a whole model is written into a directory")
+        raise UserError(f"{folder}: is a file; a model is written into a directory")

@@ -1,8 +1,8 @@
-"""Packs: rows of which the beginning that they share is read only once.
+"""Packs: rows whose common prefix is computed only once.
 
-Most of a prompt is the same for all rows of a step of a program (its instruction, the form of a reply). A
-pack holds that beginning and the rest of each row: the beginning is read first, and then the rests upon it,
-some at a time. Losses and gradients are those of the rows one by one.
+Most of a prompt is the same for all rows of a step (the instruction and the format of the reply). A pack holds the
+common prefix and the suffix of each row: the prefix is computed first, then the suffixes, several at a time. Losses
+and gradients are the same as for single rows.
 """
 
 from __future__ import annotations
@@ -16,37 +16,37 @@ from triplecheck.optimize.distil.data import Encoded, shared_length
 
 @dataclass(frozen=True)
 class Piece:
-    """Rests of some rows, read at once: lists of one length, that of the longest."""
+    """Suffixes of some rows for one forward pass, padded to the longest."""
 
     rests: list[list[int]]
-    """The tokens of each row behind the shared ones, filled up at the end, where nothing looks back at it."""
+    """The tokens of each row after the prefix, shape (rows, longest), padded at the end with 0."""
     targets: list[list[int]]
-    """The token that each position of a rest has to foretell, -1 for none."""
+    """The token to predict at each position, the same shape; -1: no loss."""
 
 
 @dataclass(frozen=True)
 class Pack:
-    """Some rows of one family."""
+    """Rows of one family."""
 
     shared: list[int]
-    """The tokens that they all begin with; empty for a row alone."""
+    """The common prefix; empty for a single row."""
     pieces: list[Piece]
     family: str
-    """That of all its rows."""
+    """Family of the rows."""
 
     @property
     def learnt(self) -> int:
-        """How many tokens have to be foretold."""
+        """Number of tokens with a loss."""
         return sum(target >= 0 for piece in self.pieces for row in piece.targets for target in row)
 
     @property
     def read(self) -> int:
-        """How many tokens are read, the fill among them."""
+        """Number of tokens read, including padding."""
         return len(self.shared) + sum(len(row) for piece in self.pieces for row in piece.rests)
 
 
 def packs(rows: Sequence[Encoded], longest: int) -> list[Pack]:
-    """Lay rows out, those of a family in a pack, in pieces of at most `longest` tokens or a single row."""
+    """One pack per family, in pieces of at most `longest` tokens or a single row."""
     families: dict[str, list[Encoded]] = {}
     for row in rows:
         families.setdefault(row.family, []).append(row)
@@ -74,13 +74,13 @@ def _piece(rows: Sequence[Encoded], shared: int) -> Piece:
 
 
 def epoch_order(families: Sequence[str], side_by_side: int, seed: int, epoch: int) -> list[int]:
-    """A random order of rows in which rows of one family follow each other by some.
+    """A random order of rows in groups of consecutive rows of one family.
 
     Args:
-        families: of each row.
-        side_by_side: how many rows of one family follow each other.
+        families: family of each row.
+        side_by_side: size of a group.
         seed: of the run.
-        epoch: each has its own order.
+        epoch: each epoch has its own order.
     """
     chance = random.Random(f"{seed}:{epoch}")
     by_family: dict[str, list[int]] = {}
@@ -95,7 +95,7 @@ def epoch_order(families: Sequence[str], side_by_side: int, seed: int, epoch: in
 
 
 class EpochOrder:
-    """The order of each epoch, as a sampler; it depends on nothing but its arguments, so that a run resumes with it."""
+    """Sampler with the order of each epoch; it depends only on its arguments, so that a resumed run has the same."""
 
     def __init__(self, families: Sequence[str], side_by_side: int, seed: int) -> None:
         self._families, self._side_by_side, self._seed = list(families), side_by_side, seed

@@ -1,4 +1,4 @@
-"""DSPy's way to fine-tuning: a provider that distils embedded models, so that `BootstrapFinetune` can.
+"""A DSPy provider that fine-tunes embedded models, for `BootstrapFinetune`.
 
 lm = trainable(language_model("local/smollm2"), "adapters")
 job = lm.finetune(rows, TrainDataFormat.CHAT, train_kwargs={"epochs": 3})
@@ -24,7 +24,7 @@ from triplecheck.optimize.distil.run import distil_rows
 
 
 class LocalJob(TrainingJob):  # type: ignore[misc]
-    """A training under way in a thread of this process."""
+    """A training job in a thread of this process."""
 
     def status(self) -> str:
         """`running`, `failed` or `succeeded`."""
@@ -37,7 +37,7 @@ class LocalProvider(Provider):  # type: ignore[misc]
     """Distils the model of an embedded engine.
 
     Args:
-        engine: that runs the model, and will run what comes of it.
+        engine: runs the model, and later the distilled one.
         out: directory of distilled models.
         device: see `distil`.
         progress: called with the progress.
@@ -59,24 +59,24 @@ class LocalProvider(Provider):  # type: ignore[misc]
         train_data_format: TrainDataFormat | str | None,
         train_kwargs: dict[str, Any] | None = None,
     ) -> str:
-        """Train on chats, and return the id of the model that comes of it.
+        """Train on chats, and return the id of the distilled model.
 
         Args:
-            job: not looked at.
+            job: not used.
             model: id of the model to train.
-            train_data: `{"messages": [...]}` each, the last of which is to be learnt.
-            train_data_format: chats; nothing else is known.
+            train_data: chats, `{"messages": [...]}`; the last message is the reply to learn.
+            train_data_format: must be chat.
             train_kwargs: `DistilOptions` by name.
 
         Raises:
-            UserError: no rows, rows of another form, or an option that there is not.
+            UserError: no rows, rows in another format, or an unknown option.
         """
         if train_data_format not in (None, TrainDataFormat.CHAT, TrainDataFormat.CHAT.value):
             raise UserError(
-                f"cannot train on data of the form {train_data_format!r}: give chats, as a chat adapter does"
+                f"cannot train on data in the format {train_data_format!r}: give chats, as a chat adapter does"
             )
         if not train_data:
-            raise UserError("there are no rows to train on: no run came out right")
+            raise UserError("there are no rows to train on: no run was correct")
         rows = []
         for number, row in enumerate(train_data, start=1):
             if not isinstance(row.get("messages"), list):
@@ -90,9 +90,9 @@ class LocalProvider(Provider):  # type: ignore[misc]
 
 
 def trainable(lm: Any, out: Path | str, *, device: str = "auto", progress: ProgressCallback | None = None) -> Any:
-    """The same language model with a provider that trains it, where it is embedded; else as it is.
+    """The language model with a provider that trains it, if it is embedded; else unchanged.
 
-    A language model that was loaded again has lost its provider: call this anew.
+    Loading a language model again drops the provider: then call this again.
     """
     if not is_trainable(lm) or lm.provider.finetunable:
         return lm
@@ -109,7 +109,7 @@ def options_from(given: dict[str, Any]) -> DistilOptions:
     """Options by name.
 
     Raises:
-        UserError: there is no such option, or it is out of its range.
+        UserError: unknown option, or a value out of range.
     """
     there = [field.name for field in fields(DistilOptions)]
     unknown = sorted(given.keys() - set(there))

@@ -18,11 +18,10 @@ from triplecheck.kg import ReadError, UnavailableError, UserError
 from triplecheck.kg._atomic import replaced_directory, write_text
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.lms.local.weights import PREFIX, SMOLLM2, Weights, find_weights
-from triplecheck.optimize.distil.data import DistilOptions, TrainingData, prepare, read_rows
+from triplecheck.optimize.distil.data import ChatEncoder, DistilOptions, TrainingData, prepare, read_rows
 from triplecheck.optimize.traces import TraceRow
 
-# Where a distilled model lies: a directory named by a hash of all that it was made from.
-
+# The directory of a distilled model, named by a hash of base, data, options and versions.
 
 FORMAT, VERSION = "triplecheck-distilled", 3
 MANIFEST = "manifest.json"
@@ -30,18 +29,18 @@ LIBRARIES = ("torch", "transformers", "peft", "trl")
 
 
 def versions() -> dict[str, str]:
-    """Of the libraries that the weights depend on."""
+    """Versions of the libraries that the weights depend on."""
     return {name: version(name).partition("+")[0] for name in LIBRARIES}
 
 
 def address(configuration: Mapping[str, Any]) -> str:
-    """The name of the directory for what is made in this way."""
+    """The name of the directory for a model with this configuration."""
     text = json.dumps({"format": FORMAT, "version": VERSION, **configuration}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def base_weights(base: str) -> Weights:
-    """The weights of a model to distil, named by its model string or its directory.
+    """The weights of the base model, given by its model string or its directory.
 
     Raises:
         ModelUnavailableError: there is no such model.
@@ -50,20 +49,20 @@ def base_weights(base: str) -> Weights:
     name = base if base.startswith(PREFIX) else f"{PREFIX}{base}"
     weights = find_weights(name)
     if weights.adapter is not None:
-        raise UserError(f"{base}: is an adapter; train on the model below it, {weights.directory}, with all the data")
+        raise UserError(f"{base}: is an adapter; train its base model {weights.directory} on all the data instead")
     return weights
 
 
 def lasting_name(weights: Weights) -> str:
-    """How an adapter names its base: by its model string, or where that is a directory by its whole path."""
+    """The name of the base in an adapter's files: its model string, or the absolute path of a directory."""
     return weights.name if weights.name == SMOLLM2 else str(weights.directory.resolve())
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """What the manifest of a distilled model says.
+    """Read the manifest of a distilled model.
 
     Raises:
-        ReadError: there is none, or it is damaged.
+        ReadError: it is missing or damaged.
     """
     path = folder / MANIFEST
     try:
@@ -78,10 +77,10 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def point(out: Path, name: str, target: str) -> Path:
-    """Let a name in a directory stand for a distilled model in it; a name that is there points elsewhere then.
+    """Create a symbolic link with this name to a distilled model in the same directory; an existing link is replaced.
 
     Raises:
-        UserError: the name is none, or is taken by something that is no pointer.
+        UserError: the name is invalid, or taken by something other than a link.
     """
     check_name(out, name)
     pointer, draft = out / name, out / f".{name}.{secrets.token_hex(4)}"
@@ -91,10 +90,10 @@ def point(out: Path, name: str, target: str) -> Path:
 
 
 def check_name(out: Path, name: str) -> None:
-    """See `point`.
+    """Check the name for `point`.
 
     Raises:
-        UserError: the name is none, or is taken by something that is no pointer.
+        UserError: the name is invalid, or taken by something other than a link.
     """
     if not name or name.startswith(".") or "/" in name or "@" in name:
         raise UserError(f"{name!r} is not a valid model name: use one word without / and @")
@@ -112,7 +111,7 @@ class Distilled:
     path: Path
     """Directory of the adapter."""
     manifest: dict[str, Any]
-    """What it was made from, and how the training went."""
+    """Base, data, options, versions, and the course of the training."""
 
     @property
     def model(self) -> str:
@@ -131,22 +130,22 @@ def distil(
     device: str = "auto",
     progress: ProgressCallback | None = None,
 ) -> Distilled:
-    """Train an adapter on collected traces; what is there already is not trained again, what was begun goes on.
+    """Train an adapter on collected traces. A finished model is not trained again; an unfinished one is resumed.
 
     The adapter is written to a directory below `out` named by a hash of base, data, options and versions.
 
     Args:
         traces: directories that `optimize.traces.collect` wrote.
         out: directory of distilled models.
-        base: `local/smollm2`, or a directory with a model of transformers.
+        base: `local/smollm2`, or a directory with a transformers model.
         options: of the training.
-        steps: names of signatures to train on; none for all.
-        name: that stands for the model in `out` from now on, besides its hash.
-        device: `cpu`, `cuda` ...; `auto` takes a GPU where there is one.
+        steps: names of signatures to train on; empty: all.
+        name: a name for the model in `out`, besides its hash.
+        device: `cpu`, `cuda` ...; `auto` uses a GPU if there is one.
         progress: called with the progress.
 
     Raises:
-        UserError: nothing to train on, a bad argument, or another process trains the same.
+        UserError: nothing to train on, an invalid argument, or another process is training the same model.
         UnavailableError: a library or the base model is missing.
     """
     return distil_rows(
@@ -164,7 +163,7 @@ def distil_rows(
     device: str = "auto",
     progress: ProgressCallback | None = None,
 ) -> Distilled:
-    """As `distil`, from rows."""
+    """Like `distil`, from rows."""
     check_libraries()
     options, out, weights = options or DistilOptions(), Path(out), base_weights(base)
     if out.exists() and not out.is_dir():
@@ -180,7 +179,7 @@ def distil_rows(
         "options": options.to_json(),
         "versions": versions(),
     }
-    # Where a base lies makes no other model of it.
+    # The location of the base is not part of the address.
     path = out / address({**made_from, "base": weights.fingerprint, "data": data.sha256})
     if not (path / MANIFEST).is_file():
         work = out / f".{path.name}.work"
@@ -192,10 +191,10 @@ def distil_rows(
 
 
 def check_libraries() -> None:
-    """See that what training needs is installed.
+    """Check that the libraries for training are installed.
 
     Raises:
-        UnavailableError: something is not; the message says how to get it.
+        UnavailableError: one is missing; the message says how to install it.
     """
     missing = [package for module, package in _NEEDED.items() if importlib.util.find_spec(module) is None]
     if missing:
@@ -206,9 +205,8 @@ def check_libraries() -> None:
 
 def _prepared(rows: Sequence[TraceRow], weights: Weights, options: DistilOptions) -> TrainingData:
     from triplecheck.lms.local.transformers_backend import load_tokenizer
-    from triplecheck.optimize.distil.data import Encoder
 
-    return prepare(rows, Encoder(load_tokenizer(weights)), options)
+    return prepare(rows, ChatEncoder(load_tokenizer(weights)), options)
 
 
 def _train(
@@ -246,6 +244,4 @@ def _card(manifest: dict[str, Any]) -> str:
 
 
 def _hash(path: Path) -> str:
-    import hashlib
-
     return hashlib.sha256(path.read_bytes()).hexdigest()

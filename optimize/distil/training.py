@@ -1,4 +1,4 @@
-"""One training run: a base model, data and options in, a model with its adapter out. Imported only to train."""
+"""Trains a LoRA adapter on packed rows. Imported only to train: it loads torch and TRL."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from triplecheck.lms.local.weights import Weights
 from triplecheck.optimize.distil.data import DistilOptions, Encoded, TrainingData, TrainingRow
 from triplecheck.optimize.distil.prefix_packing import EpochOrder, Pack, packs
 
-# The adapter as files: weights in float16 and what PEFT needs to know of them.
+# The adapter on disk: weights in float16 and PEFT's configuration.
 
 WEIGHTS, CONFIG = "adapter_model.safetensors", "adapter_config.json"
 
@@ -42,7 +42,7 @@ def lora_config(rank: int, alpha: int, modules: list[str]) -> Any:
 
 
 def linear_layers(model: Any) -> list[str]:
-    """Names of the linear layers of a model but its head, the last part of each, sorted."""
+    """Names of the linear layers of a model except its head: the last part of each name, sorted."""
     from torch.nn import Linear
 
     head = model.get_output_embeddings()
@@ -52,15 +52,15 @@ def linear_layers(model: Any) -> list[str]:
 
 
 def write_adapter(model: Any, base: str, folder: Path) -> int:
-    """Write the adapter of a PEFT model, the same bytes for the same weights.
+    """Write the adapter of a PEFT model; the same weights give the same bytes.
 
     Args:
         model: with one adapter, `default`.
-        base: the model that it adapts, as it is to be found again.
-        folder: that is there.
+        base: name or path of the base model.
+        folder: an existing directory.
 
     Returns:
-        How many parameters it has.
+        The number of parameters.
     """
     import torch
     from peft import get_peft_model_state_dict
@@ -79,11 +79,8 @@ def _plain(value: Any) -> Any:
     return sorted(value) if isinstance(value, set | frozenset) else str(value)
 
 
-# What long work is told by, and times for people.
-
-
 def minutes(seconds: float) -> str:
-    """A time in the words that one would use for it."""
+    """A duration in seconds, minutes or hours."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     if seconds < 5400:
@@ -94,17 +91,17 @@ def minutes(seconds: float) -> str:
 # A callback: progress, elapsed time, and when to save a checkpoint.
 
 SAVE_EVERY = 300.0
-"""Seconds after which a checkpoint is written, besides those after each measurement."""
+"""Seconds between checkpoints, besides those after each evaluation."""
 _FILE = "spent.json"
 
 
-class Watch(TrainerCallback):  # type: ignore[misc]
-    """Counts seconds and tokens over all runs of a resumed training, reports progress, and saves.
+class TrainingProgress(TrainerCallback):  # type: ignore[misc]
+    """Counts seconds and tokens over all runs of a resumed training, reports progress, and saves checkpoints.
 
     Args:
-        trainer: that counts the tokens.
-        tell: told (what, steps done, steps in all).
-        checkpoint: that the run goes on from.
+        trainer: the trainer, which counts the tokens.
+        tell: called with the stage, the number of steps done and the total.
+        checkpoint: the checkpoint to resume from.
     """
 
     def __init__(self, trainer: Any, tell: ProgressCallback | None, checkpoint: Path | None) -> None:
@@ -122,7 +119,7 @@ class Watch(TrainerCallback):  # type: ignore[misc]
         self._say(state)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Count, tell, and ask for a checkpoint where it is time."""
+        """Count, report, and request a checkpoint if it is time for one."""
         self.seconds = self._before[0] + time.monotonic() - self._begun
         self.tokens = self._before[1] + self._trainer.tokens_read
         if time.monotonic() - self._saved > SAVE_EVERY:
@@ -130,13 +127,13 @@ class Watch(TrainerCallback):  # type: ignore[misc]
         self._say(state)
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Note when the last checkpoint was written, and in it what it took."""
+        """Write the seconds and tokens so far into the checkpoint."""
         self._saved = time.monotonic()
         checkpoint = Path(args.output_dir) / f"checkpoint-{state.global_step}"
         write_text(checkpoint / _FILE, json.dumps({"seconds": self.seconds, "tokens": self.tokens}))
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
-        """Note the last losses."""
+        """Remember the last losses."""
         names = {"loss": "loss", "eval_loss": "held out"}
         self._losses |= {names[name]: value for name, value in (logs or {}).items() if name in names}
         self._say(state)
@@ -153,28 +150,27 @@ class Watch(TrainerCallback):  # type: ignore[misc]
 
 
 def _spent(checkpoint: Path | None) -> tuple[float, int]:
-    """Seconds and tokens up to a checkpoint; none where the process was killed before it had noted them."""
+    """Seconds and tokens up to a checkpoint; 0 if the process was killed before writing them."""
     if checkpoint is None or not (checkpoint / _FILE).is_file():
         return 0.0, 0
     noted = json.loads((checkpoint / _FILE).read_text("utf-8"))
     return float(noted["seconds"]), int(noted["tokens"])
 
 
-# TRL's supervised trainer, reading packs instead of padded batches.
+# TRL's supervised trainer on packs instead of padded batches.
 #
-# What it changes costs nothing and spares most of the work: the head, with its 49,000 outputs, is only computed
-# where a token is to be learnt (TRL does so on GPUs alone), and the beginning that rows share is read once.
-# Imported only to train: it loads torch and TRL.
+# It saves most of the computation with the same losses: the head, with its 49,000 outputs, is computed only for tokens
+# with a loss (TRL does this only on GPUs), and a common prefix of rows is computed once.
 
 
 class PackCollator:
-    """From the rows of a step to packs, with how much of them is learnt and read."""
+    """Turns the rows of a batch into packs, and counts the tokens with a loss and the tokens read."""
 
     def __init__(self, rows: Sequence[Encoded], longest: int) -> None:
         self._rows, self._longest = rows, longest
 
     def __call__(self, batch: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        """Lay out the rows that these entries point to."""
+        """Pack the rows with these indices."""
         laid_out = packs([self._rows[entry["row"]] for entry in batch], self._longest)
         return {
             "packs": laid_out,
@@ -187,10 +183,10 @@ class PackTrainer(SFTTrainer):  # type: ignore[misc]
     """Trains on packs.
 
     Args:
-        order: of the rows.
-        steps: which step a family is of.
-        dtype: that products are computed in.
-        **given: of `trl.SFTTrainer`.
+        order: order of the rows.
+        steps: signature name by family.
+        dtype: precision of matrix products.
+        **given: arguments of `trl.SFTTrainer`.
     """
 
     def __init__(self, *, order: EpochOrder, steps: Mapping[str, str], dtype: torch.dtype, **given: Any) -> None:
@@ -199,7 +195,7 @@ class PackTrainer(SFTTrainer):  # type: ignore[misc]
         super().__init__(**given)
 
     def training_step(self, model: Any, inputs: dict[str, Any], num_items_in_batch: Any = None) -> Any:
-        """One step of all packs of a batch: the mean over all tokens that are to be learnt."""
+        """One step on all packs of a batch; returns the mean loss per token."""
         model.train()
         total = torch.zeros((), device=self.args.device)
         for one in inputs["packs"]:
@@ -211,7 +207,7 @@ class PackTrainer(SFTTrainer):  # type: ignore[misc]
         return total
 
     def evaluation_loop(self, dataloader: Any, description: str, *_: Any, **given: Any) -> EvalLoopOutput:
-        """The mean loss of a token, and the share of rows whose every token is the likeliest: in all, and by step."""
+        """The mean loss per token, and the share of rows with every token predicted correctly, in total and by step."""
         prefix = given.get("metric_key_prefix", "eval")
         self.model.eval()
         loss, learnt = 0.0, 0
@@ -234,26 +230,30 @@ class PackTrainer(SFTTrainer):  # type: ignore[misc]
         return EvalLoopOutput(predictions=None, label_ids=None, metrics=metrics, num_samples=rows.total())
 
     def create_model_card(self, *_: Any, **__: Any) -> None:
-        """None beside checkpoints."""
+        """Write no model card beside checkpoints."""
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Any:
         return self._order
 
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
-        # As it is, it would look for the base model on the network, and pickle its arguments.
+        # The original method looks up the base model on the network, and pickles its arguments.
         self.model.save_pretrained(str(Path(output_dir or self.args.output_dir)), save_embedding_layers=False)
 
 
 def token_losses(model: Any, one: Pack, dtype: torch.dtype) -> Iterator[tuple[Any, Any, Any]]:
-    """Of each token that is to be learnt, piece by piece: its loss, whether it is the likeliest, and its row.
+    """Per piece, for each token with a loss: the loss, whether the token is predicted correctly, and its row.
 
-    To learn, go backward from the losses of each piece before the next; after the last one, the gradients go
-    on from what the rests made of the beginning. So no more than a piece is kept at a time.
+    To train, call backward on the losses of each piece before requesting the next. After the last piece, the
+    accumulated gradients of the prefix's keys and values are propagated through the prefix. So the activations of
+    only one piece are in memory at a time.
 
     Args:
-        model: of transformers, with or without an adapter.
+        model: a transformers model, with or without an adapter.
         one: the rows.
-        dtype: that products are computed in.
+        dtype: precision of matrix products.
+
+    Yields:
+        Three tensors of shape (tokens with a loss,): float32 losses, booleans, and row indices within the piece.
     """
     decoder, head = model.get_decoder(), model.get_output_embeddings()
     place = model.device
@@ -283,9 +283,7 @@ def token_losses(model: Any, one: Pack, dtype: torch.dtype) -> Iterator[tuple[An
         torch.autograd.backward(beginning, [part.grad for part in given])
 
 
-# One training run: a base model, data and options in, a model with its adapter out. Imported only to train.
-
-_LOGGED = 50  # points of the training loss, about
+_LOGGED = 50  # approximate number of logged training losses
 
 
 def train(
@@ -296,32 +294,32 @@ def train(
     device: str,
     tell: ProgressCallback | None = None,
 ) -> tuple[Any, dict[str, Any]]:
-    """Train an adapter, from the last checkpoint in `work` where there is one.
+    """Train an adapter, from the last checkpoint in `work` if there is one.
 
     Returns:
-        The PEFT model with the best weights by held-out loss (the last ones where nothing is held out), and
+        The PEFT model with the weights of the lowest held-out loss (the last weights if nothing is held out), and
         the course of the training as plain data.
 
     Raises:
-        UserError: there is no such device.
+        UserError: the device is not available.
     """
     place = _device(device)
     dtype = _dtype(options.precision, place)
     with warnings.catch_warnings():
-        # Names that the libraries change under each other's feet.
+        # The libraries use names that others of them have deprecated.
         warnings.simplefilter("ignore", FutureWarning)
         trainer = _trainer(weights, data, options, work, place, dtype)
         checkpoint = last_checkpoint(work)
-        watch = Watch(trainer, tell, checkpoint)
+        watch = TrainingProgress(trainer, tell, checkpoint)
         trainer.add_callback(watch)
-        # Else what the adapter reads is turned into its own precision, and by the products back again.
+        # Otherwise the adapter casts its inputs to float32, and autocast casts them back.
         with disable_input_dtype_casting(trainer.model):
             trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
     return trainer.model, _course(trainer.state, watch, place, dtype)
 
 
 def last_checkpoint(work: Path) -> Path | None:
-    """The newest whole checkpoint; torn ones, from a process that was killed while it wrote, are removed."""
+    """The newest complete checkpoint; incomplete ones, from a process killed while writing, are removed."""
     found = sorted(work.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]))
     whole = [path for path in found if _is_whole(path)]
     for path in found:
@@ -345,7 +343,7 @@ def _trainer(
     set_seed(options.seed)
     tokenizer, model = load_tokenizer(weights), load_model(weights, dtype)
     if place.type == "cpu" and dtype == torch.bfloat16:
-        # The fused attention of torch does not multiply in bfloat16 as fast there as its plain products do.
+        # On a CPU, torch's fused attention is slower in bfloat16 than plain matrix products.
         model.set_attn_implementation("eager")
     encoded = [one.tokens for one in (*data.train, *data.dev)]
     order = EpochOrder([one.tokens.family for one in data.train], options.side_by_side, options.seed)
@@ -367,7 +365,7 @@ def _trainer(
 
 
 def _entries(rows: tuple[TrainingRow, ...], first: int) -> Dataset:
-    """Entries that point to rows; what is held out goes by family, so that much of it is read at once."""
+    """A data set of row indices; held-out rows are sorted by family, so that prefixes are shared."""
     numbers = list(range(first, first + len(rows)))
     if first:
         numbers.sort(key=lambda number: rows[number - first].tokens.family)
@@ -403,7 +401,7 @@ def _arguments(data: TrainingData, options: DistilOptions, work: Path, place: to
         save_total_limit=2,
         logging_steps=max(1, steps // _LOGGED),
         use_cpu=place.type == "cpu",
-        bf16=False,  # as `PackTrainer` does it, nothing is cast back and forth
+        bf16=False,  # `PackTrainer` sets the precision itself
         gradient_checkpointing=False,
         max_length=None,
         dataset_kwargs={"skip_prepare_dataset": True},
@@ -437,12 +435,12 @@ def _dtype(precision: str, place: torch.device) -> torch.dtype:
     if place.type == "cuda":
         fast = torch.cuda.is_bf16_supported()
     else:
-        # Without such instructions it is emulated, slower than float32.
+        # Without these instructions, bfloat16 is emulated and slower than float32.
         fast = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
     return torch.bfloat16 if fast else torch.float32
 
 
-def _course(state: Any, watch: Watch, place: torch.device, dtype: torch.dtype) -> dict[str, Any]:
+def _course(state: Any, watch: TrainingProgress, place: torch.device, dtype: torch.dtype) -> dict[str, Any]:
     named = {
         "loss": "loss",
         "learning_rate": "learning_rate",

@@ -1,7 +1,7 @@
-"""Fitting: a program's options chosen on one half of some questions, when to abstain on the other, with a guarantee."""
+"""Fitting: choose options on one half of the questions, and the threshold to abstain on the other, with a guarantee."""
 
 from triplecheck.optimize.fit.fitting import FitPlan, Fitted, fit_program, halves
-from triplecheck.optimize.fit.risk_control import Choice, Point, Promise, Sample, check_promise, choose_threshold
+from triplecheck.optimize.fit.risk_control import Choice, Guarantee, Point, Sample, check_guarantee, choose_threshold
 from triplecheck.optimize.fit.search import Option, read_space, space_of
 
 __all__ = [
@@ -10,9 +10,9 @@ __all__ = [
     "Option",
     "FitPlan",
     "Point",
-    "Promise",
+    "Guarantee",
     "Sample",
-    "check_promise",
+    "check_guarantee",
     "choose_threshold",
     "fit_program",
     "halves",

@@ -1,4 +1,4 @@
-"""Fitting a program on questions with known answers: its options on one half, when to abstain on the other.
+"""Fitting a program on questions with known answers: options on one half, the threshold to abstain on the other.
 
 plan = FitPlan(Know3RAG, Sources.of(kb), read_questions("dev.jsonl"), Roles("openai/gpt-4o-mini"))
 fitted = fit_program(plan, "runs/fit", knowledge_base=kb)
@@ -28,9 +28,9 @@ from triplecheck.optimize.bundle import Bundle, save_bundle
 from triplecheck.optimize.candidates import Objective
 from triplecheck.optimize.fit.risk_control import (
     Choice,
+    Guarantee,
     Point,
-    Promise,
-    check_promise,
+    check_guarantee,
     choose_threshold,
     fewest_needed,
     point_at,
@@ -47,27 +47,27 @@ if TYPE_CHECKING:
 
 
 CALIBRATION = "calibration"
-"""Names the half that the threshold is chosen on."""
+"""Name of the half that the threshold is chosen on."""
 
 
 @dataclass(frozen=True)
 class FitPlan:
-    """What to fit, and to what.
+    """What to fit, and on which questions.
 
     Attributes:
-        kind: the program.
-        sources: the graph and how to find things in it.
-        questions: dev questions; those whose answers are published are taken.
+        kind: class of the program.
+        sources: the graph and its indexes.
+        questions: dev questions; only those with published answers are used.
         roles: the models of the roles.
-        options: arguments of the program that are not fitted, and where the others start.
-        compiled: a bundle of the program, to be fitted as it was compiled.
-        space: options to be fitted, with the values to be tried; none: the threshold alone.
+        options: options that are not fitted, and initial values of the others.
+        compiled: a bundle of the program, if the compiled program is fitted.
+        space: options to fit, with the values to try; empty: fit only the threshold.
         objective: how to choose among candidates.
-        promise: see `optimize.fit.risk_control`.
-        alpha: share of wrong ones that it allows.
-        delta: probability with which `answered` may fail.
-        workers: questions under way at once.
-        budget: on everything.
+        guarantee: see `optimize.fit.risk_control`.
+        alpha: maximum share of wrong answers.
+        delta: maximum probability that `answered` fails.
+        workers: questions to run in parallel.
+        budget: for the whole run.
     """
 
     kind: type[Program]
@@ -78,21 +78,21 @@ class FitPlan:
     compiled: Bundle | None = None
     space: tuple[Option, ...] = ()
     objective: Objective = "accuracy"
-    promise: Promise = "answered"
+    guarantee: Guarantee = "answered"
     alpha: float = 0.1
     delta: float = 0.05
     workers: int = 1
     budget: Budget = field(default_factory=Budget)
 
     def arguments(self, setting: Mapping[str, Any]) -> dict[str, Any]:
-        """All arguments of the program, with a setting of those that are fitted."""
+        """All options of the program, with this setting of the fitted ones."""
         return nested({**(self.compiled.options if self.compiled else {}), **self.options}, setting)
 
     def make(self, setting: Mapping[str, Any]) -> Program:
-        """The program with a setting, compiled where it is.
+        """The program with a setting; the compiled one if there is a bundle.
 
         Raises:
-            UserError: it takes no such option, or not of this value.
+            UserError: unknown option, or invalid value.
         """
         if self.compiled is not None:
             return self.compiled.program(self.sources, self.arguments(setting))
@@ -107,25 +107,25 @@ class Fitted:
     searched: Searched
     choice: Choice
     calibration: tuple[Observed, ...]
-    """The questions of the half that the threshold was chosen on, with the chosen options."""
+    """Results of the calibration half, with the chosen options."""
     curve: tuple[Point, ...]
-    """Every threshold that was proposed, on these questions, from the highest down."""
+    """Every proposed threshold on the calibration half, in descending order."""
     usage: Usage
     bundle: Path
     picture: Path
 
     @property
     def sentence(self) -> str:
-        """What is promised, in words; or that it cannot be."""
+        """The guarantee in words, or that no threshold meets it."""
         return sentence(self)
 
     @property
     def notes(self) -> list[str]:
-        """What else is to be known about it."""
+        """Limitations of the fit."""
         return notes(self)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data: what `fit.json` says."""
+        """Contents of `fit.json`."""
         return plain_report(self)
 
 
@@ -138,27 +138,27 @@ def fit_program(
 ) -> Fitted:
     """Fit a program, and write `fit.json`, `calibration.png` and a bundle.
 
-    If killed, or stopped by its budget, the same call resumes it: nothing is asked twice.
+    If it was killed or stopped by its budget, the same call resumes it; no question is asked twice.
 
     Args:
-        plan: what to do.
+        plan: what to fit.
         out: directory of the run.
-        knowledge_base: where the program's graph is from one.
+        knowledge_base: the knowledge base of the program's graph, if any.
         progress: called with the current part and its progress.
 
     Raises:
-        UserError: too few questions, an option that does not exist, answers without any confidence, or a
-            directory that holds something else.
-        BudgetExceededError: it was not enough for the program as it is on one half, and the chosen one on the other.
-        UnavailableError: a model or the graph is out of reach.
+        UserError: too few questions, an unknown option, no answer with a confidence, or `out` holds something else.
+        BudgetExceededError: the budget does not cover the unchanged program on one half and the chosen one on the
+            other.
+        UnavailableError: a model or the graph is not available.
     """
     out = Path(out)
-    check_promise(plan.promise, plan.alpha, plan.delta)
+    check_guarantee(plan.guarantee, plan.alpha, plan.delta)
     fitting, calibrating = halves(plan.questions)
     if isinstance(plan.make({}), Voting):
-        raise UserError("an ensemble has no confidence of its own: fit one of the programs that it is made of")
+        raise UserError("an ensemble has no confidence: fit one of its members")
     if plan.arguments({}).get("abstain_below") is not None:
-        raise UserError("the program abstains by a fitted threshold already: fit the program that it was made from")
+        raise UserError("the program already has a fitted threshold: fit the program that it was made from")
     if out.exists() and any(out.iterdir()) and not (out / "fitting").is_dir():
         raise UserError(f"{out}: is not empty and holds no fit; choose another directory")
     with session(plan.roles, plan.budget) as ledger:
@@ -169,10 +169,10 @@ def fit_program(
         proposing, deciding = sample(chosen.observed), sample(calibration)
         if not len(proposing.confidences):
             raise UserError(
-                f"none of {len(fitting)} questions got an answer that says how sure it is "
-                f"({sum(one.answered for one in chosen.observed)} got one at all): there is no threshold to fit"
+                f"none of {len(fitting)} questions got an answer with a confidence "
+                f"({sum(one.answered for one in chosen.observed)} got an answer): there is no threshold to fit"
             )
-        choice = choose_threshold(proposing, deciding, plan.promise, plan.alpha, plan.delta)
+        choice = choose_threshold(proposing, deciding, plan.guarantee, plan.alpha, plan.delta)
         curve = tuple(point_at(deciding, threshold, plan.delta) for threshold in proposing.thresholds)
         usage = ledger.usage()
     fitted = Fitted(
@@ -182,17 +182,17 @@ def fit_program(
     report = fitted.to_json()
     arguments = plan.arguments({**chosen.setting, "abstain_below": choice.abstain_below})
     program, bare = plan.make(arguments), make_program(plan.kind, plan.sources, arguments)
-    about = {"fitted": {name: report[name] for name in ("promise", "calibration", "notes")}}
+    about = {"fitted": {name: report[name] for name in ("guarantee", "calibration", "notes")}}
     save_bundle(program, fitted.bundle, plan.roles, bare, about)
     write_report(report, out / "fit.json")
     return fitted
 
 
 def halves(questions: Sequence[Question]) -> tuple[tuple[Question, ...], tuple[Question, ...]]:
-    """The questions to choose options on, and those to choose the threshold on, by a hash of their ids.
+    """The questions to choose options on and those to choose the threshold on, split by a hash of their ids.
 
     Raises:
-        UserError: one of them is empty.
+        UserError: one half is empty.
     """
     usable = [question for question in questions if question.answers_known]
     first = tuple(question for question in usable if _fits(question.id))
@@ -206,7 +206,7 @@ def _fits(id: str) -> bool:
     return hashlib.sha256(f"fit\0{id}".encode("utf-8", "surrogatepass")).digest()[0] < 128
 
 
-# What a fit says for itself: in words, and as `fit.json`.
+# The report: in words, and as `fit.json`.
 
 FORMAT, VERSION = "triplecheck-fit", 1
 _BINS = 8
@@ -217,9 +217,9 @@ class Bin:
     """Answers of about the same confidence.
 
     Attributes:
-        confidence: their mean.
-        right: share of right ones.
-        answers: how many.
+        confidence: mean confidence.
+        right: share of correct answers.
+        answers: number of answers.
     """
 
     confidence: float
@@ -228,7 +228,7 @@ class Bin:
 
 
 def reliability(observed: Sequence[Observed], bins: int = _BINS) -> list[Bin]:
-    """Confidence and accuracy, in bins of about the same number of answers; equal confidences share one."""
+    """Confidence and accuracy in bins of about equal size; equal confidences share a bin."""
     answers = [(one.confidence, one.right) for one in observed if one.answered and one.confidence is not None]
     if not answers:
         return []
@@ -239,31 +239,30 @@ def reliability(observed: Sequence[Observed], bins: int = _BINS) -> list[Bin]:
 
 
 def sentence(fitted: Fitted) -> str:
-    """What is promised, or that it cannot be, and what can be said instead."""
+    """The guarantee in words; if no threshold meets it, the best guarantee that can be met."""
     plan, choice = fitted.plan, fitted.choice
     point = choice.point
     share, alpha, sure = _percent(1 - plan.alpha), _percent(plan.alpha), _percent(1 - plan.delta)
     drawn = f"the draw of the {point.asked} calibration questions, for questions drawn like them"
-    if plan.promise == "answered":
-        promise = f"Of the questions that it answers, it answers at least {share} correctly"
+    if plan.guarantee == "answered":
+        guarantee = f"Of the questions that it answers, it answers at least {share} correctly"
         how = f"with a probability of at least {sure} over {drawn} (Learn then Test, arXiv 2110.01052)"
         best = (
             f"answering from a confidence of {point.threshold:.3g} on, it is right in at least "
             f"{_percent(1 - point.most_wrong)} of its answers"
         )
     else:
-        promise = f"Of all questions that it is asked, it answers at most {alpha} wrongly"
+        guarantee = f"Of all questions that it is asked, it answers at most {alpha} wrongly"
         how = f"on average over {drawn} (Conformal Risk Control, arXiv 2208.02814)"
         best = (
             f"answering from a confidence of {point.threshold:.3g} on, it answers at most "
             f"{_percent((point.wrong + 1) / (point.asked + 1))} of all questions wrongly"
         )
     if choice.kept:
-        return f"{promise}, {how}. It answers {_counts(point)}."
+        return f"{guarantee}, {how}. It answers {_counts(point)}."
     return (
-        f'No threshold keeps this promise: "{promise}", {how}. So the bundle abstains from every question. '
-        f"The best that can be promised in this way: {best} ({_counts(point)}). Promise less with a larger alpha, or "
-        "give more questions."
+        f'No threshold meets this guarantee: "{guarantee}", {how}. So the bundle abstains from every question. '
+        f"The best guarantee that can be met: {best} ({_counts(point)}). Use a larger alpha, or give more questions."
     )
 
 
@@ -277,44 +276,44 @@ def _counts(point: Point) -> str:
 
 
 def notes(fitted: Fitted) -> list[str]:
-    """What limits a fit."""
+    """Limitations of a fit."""
     plan, observed = fitted.plan, (*fitted.searched.chosen.observed, *fitted.calibration)
     answers = [one for one in observed if one.answered]
     known = {one.confidence for one in answers} - {None}
     found = []
     if len(known) == 1:
-        found.append("all answers have the same confidence: a threshold can only let all of them pass, or none")
+        found.append("all answers have the same confidence: a threshold keeps all of them or none")
     unknown = sum(one.confidence is None for one in answers)
     if unknown:
-        found.append(
-            f"{unknown} of {len(answers)} answers cite nothing and have no confidence: no threshold gives them"
-        )
+        found.append(f"{unknown} of {len(answers)} answers cite nothing and have no confidence: they pass no threshold")
     failed = sum(one.failed for one in observed)
     if failed:
         found.append(f"{failed} of {len(observed)} questions ended in an error and count as unanswered")
-    needed = fewest_needed(plan.promise, plan.alpha, plan.delta)
+    needed = fewest_needed(plan.guarantee, plan.alpha, plan.delta)
     if len(fitted.calibration) < needed:
-        found.append(f"{len(fitted.calibration)} calibration questions cannot promise this; it takes {needed} or more")
+        found.append(
+            f"{len(fitted.calibration)} calibration questions are too few for this guarantee; it takes {needed} or more"
+        )
     program = plan.make({})
     if isinstance(program, Know3RAG) and not program.supervisor.scores:
-        found.append("the knowledge base has no embeddings, so that theta_0 decides nothing")
+        found.append("the knowledge base has no embeddings, so theta_0 has no effect")
     if fitted.searched.left_out:
-        found.append(f"the budget left out {len(fitted.searched.left_out)} settings: see not_evaluated")
+        found.append(f"{len(fitted.searched.left_out)} settings were skipped for lack of budget: see not_evaluated")
     return found
 
 
 def plain_report(fitted: Fitted) -> dict[str, Any]:
-    """Plain data: what `fit.json` says."""
+    """Contents of `fit.json`."""
     plan, choice, searched = fitted.plan, fitted.choice, fitted.searched
     return {
         "format": FORMAT,
         "version": VERSION,
         "program": plan.kind.name,
         "models": plan.roles.to_json(),
-        "promise": {
-            "of": plan.promise,
+        "guarantee": {
+            "of": plan.guarantee,
             "alpha": plan.alpha,
-            "delta": plan.delta if plan.promise == "answered" else None,
+            "delta": plan.delta if plan.guarantee == "answered" else None,
             "kept": choice.kept,
             "sentence": sentence(fitted),
         },
@@ -345,7 +344,7 @@ def plain_report(fitted: Fitted) -> dict[str, Any]:
 
 
 def write_report(report: dict[str, Any], path: Path) -> None:
-    """Write `fit.json`, whole or not at all."""
+    """Write `fit.json` atomically."""
     write_text(path, json.dumps(report, indent=1, ensure_ascii=False) + "\n")
 
 
@@ -368,7 +367,7 @@ def _point(point: Point) -> dict[str, Any]:
 
 
 def _quality(observed: Sequence[Observed]) -> dict[str, float | None]:
-    """How well confidences tell right answers from wrong ones (`evals.metrics.statistics`)."""
+    """Calibration error and area under the risk-coverage curve (`evals.metrics.statistics`)."""
     answers = [(one.confidence, one.right) for one in observed if one.answered and one.confidence is not None]
     if not answers:
         return {"ece": None, "aurc": None}
@@ -376,14 +375,14 @@ def _quality(observed: Sequence[Observed]) -> dict[str, float | None]:
     return {"ece": expected_calibration_error(sure, right), "aurc": area_under_risk_coverage(sure, right)}
 
 
-# The calibration curve as a picture: what confidences are worth, and what a threshold on them leaves.
+# The calibration curve as a picture.
 
 _INCHES = (10.0, 4.4)
 _DOTS_PER_INCH = 120
 
 
 def draw(fitted: Fitted, path: Path) -> None:
-    """Draw a fit as a PNG: reliability at the left, risk and coverage with the chosen threshold at the right."""
+    """Draw a fit as a PNG. Left: reliability diagram. Right: risk-coverage curve with the chosen threshold."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -393,7 +392,7 @@ def draw(fitted: Fitted, path: Path) -> None:
     _reliability(fitted, left)
     _risk(fitted, right)
     kept = "kept" if fitted.choice.kept else "not kept"
-    share = "of the answers" if fitted.plan.promise == "answered" else "of all questions"
+    share = "of the answers" if fitted.plan.guarantee == "answered" else "of all questions"
     figure.suptitle(f"{fitted.plan.kind.name}: at most {fitted.plan.alpha:.4g} {share} wrong: {kept}")
     drawn = io.BytesIO()
     figure.savefig(drawn, dpi=_DOTS_PER_INCH, format="png", metadata={"Software": None})
@@ -413,8 +412,8 @@ def _reliability(fitted: Fitted, axes: Any) -> None:
 
 
 def _risk(fitted: Fitted, axes: Any) -> None:
-    """Risk is what the promise is about: wrong answers among the given ones, or among all questions."""
-    of_answers = fitted.plan.promise == "answered"
+    """Risk-coverage curve. Risk: share of wrong answers among the answers, or among all questions."""
+    of_answers = fitted.plan.guarantee == "answered"
     points = [point for point in fitted.curve if point.answered or not of_answers]
     coverage = [point.coverage for point in points]
     risk = [point.wrong / (point.answered if of_answers else point.asked) for point in points]

@@ -1,4 +1,4 @@
-"""The search: one option after the other, each at the best of its values given those that were settled before."""
+"""Coordinate search: fit one option after the other, with the options before it fixed at their best values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from triplecheck.optimize.fit.risk_control import Sample, sample_of
 from triplecheck.programs import Know3RAG, Program
 from triplecheck.programs.know3rag.replay import REPLAYED, Recorded, read_turns, replay_turns
 
-# Which options of a program are fitted, and to what: thresholds, floors and margins, and how far it looks.
+# The options of each program that are fitted by default, and the values to try.
 
 
 _SPACES: dict[str, dict[str, tuple[Any, ...]]] = {
@@ -41,11 +41,11 @@ _SPACES: dict[str, dict[str, tuple[Any, ...]]] = {
 
 @dataclass(frozen=True)
 class Option:
-    """An option to be fitted.
+    """An option to fit.
 
     Attributes:
-        name: as on the command line; a dot leads into a table (`matching.cutoff`).
-        values: to be tried, beside the one that it has.
+        name: as on the command line; a dot separates a table and its key (`matching.cutoff`).
+        values: values to try besides the current one.
     """
 
     name: str
@@ -53,15 +53,15 @@ class Option:
 
 
 def space_of(program: str) -> tuple[Option, ...]:
-    """The options of a program that are fitted where nothing else is said; none for a program without thresholds."""
+    """The options of a program that are fitted by default; empty for a program without thresholds."""
     return tuple(Option(name, values) for name, values in _SPACES.get(program, {}).items())
 
 
 def read_space(items: Iterable[str]) -> tuple[Option, ...]:
-    """`["theta_0=0.01,0.1,1"]` as options.
+    """Parse items such as `theta_0=0.01,0.1,1`.
 
     Raises:
-        UserError: an item is not NAME=VALUE,VALUE..., or a name stands twice.
+        UserError: an item is not NAME=VALUE,VALUE..., or a name is given twice.
     """
     options: dict[str, Option] = {}
     for item in items:
@@ -85,7 +85,7 @@ def _value(text: str) -> Any:
 
 
 def held(program: Program, options: Sequence[Option]) -> dict[str, Any]:
-    """The values that options have in a program; options that it does not have are left out."""
+    """The current values of options in a program; options that it does not have are left out."""
     found = {}
     for option in options:
         value: Any = program.options
@@ -97,14 +97,14 @@ def held(program: Program, options: Sequence[Option]) -> dict[str, Any]:
 
 
 class _Missing:
-    """Stands where a program keeps nothing."""
+    """Marks an option that a program does not have."""
 
 
 def nested(options: Mapping[str, Any], setting: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of a program with a setting put in: a dot in a name leads into a table.
+    """Options of a program updated with a setting; a dot in a name separates a table and its key.
 
     Raises:
-        UserError: what a dot leads into is no table.
+        UserError: the name before a dot is not a table.
     """
     result = dict(options)
     for name, value in setting.items():
@@ -113,7 +113,7 @@ def nested(options: Mapping[str, Any], setting: Mapping[str, Any]) -> dict[str, 
         for table in tables:
             inner = place.get(table, {})
             if not isinstance(inner, Mapping):
-                raise UserError(f"{name}: {table!r} is {inner!r}, no table; leave it out or give its parts")
+                raise UserError(f"{name}: {table!r} is {inner!r}, not a table; leave it out or set its keys")
             place[table] = dict(inner)
             place = place[table]
         place[key] = "none" if value is None else value
@@ -125,20 +125,20 @@ def label(setting: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={'none' if value is None else value}" for name, value in setting.items()) or "as given"
 
 
-# What is known of each question once a program has been asked: whether it answered, was right, and was sure.
+# The result of each question: whether it was answered, whether correctly, and with which confidence.
 
 
 @dataclass(frozen=True)
 class Observed:
-    """One question.
+    """The result of one question.
 
     Attributes:
         id: of the question.
-        answered: whether there was an answer.
-        right: whether it was right; an abstention is, where there is no answer to find (CRAG).
-        confidence: of the answer; None where there is none, or none is known.
-        calls: to models.
-        failed: whether it ended in an error; it is neither answered nor right.
+        answered: whether the program gave an answer.
+        right: whether the answer is correct; an abstention is correct if the question has no answer (CRAG).
+        confidence: of the answer; None if there is no answer or no confidence.
+        calls: number of model calls.
+        failed: whether it ended in an error; then it is neither answered nor right.
     """
 
     id: str
@@ -150,7 +150,7 @@ class Observed:
 
 
 def observe(rows: Iterable[Mapping[str, Any]]) -> tuple[Observed, ...]:
-    """Rows of an evaluation (`evals.rows`)."""
+    """Results from the rows of an evaluation (`evals.rows`)."""
     return tuple(
         Observed(
             id=row["id"],
@@ -165,38 +165,38 @@ def observe(rows: Iterable[Mapping[str, Any]]) -> tuple[Observed, ...]:
 
 
 def sample(observed: Sequence[Observed]) -> Sample:
-    """The answers among them by confidence."""
+    """The answers with their confidences."""
     answers = [one for one in observed if one.answered]
     return sample_of([one.confidence for one in answers], [not one.right for one in answers], len(observed))
 
 
 def candidate(key: str, observed: Sequence[Observed]) -> CandidateProgram:
-    """Accuracy and calls, to be compared with others (`optimize.candidates`)."""
+    """Accuracy and mean calls, to compare with other candidates (`optimize.candidates`)."""
     count = max(1, len(observed))
     accuracy, calls = sum(one.right for one in observed) / count, sum(one.calls for one in observed) / count
     return CandidateProgram(key, len(observed), accuracy, calls, size=0)
 
 
-# Asking the questions of a half with some options: under one budget, and never the same twice.
+# Running a program on one half of the questions with given options, under one budget, with results kept on disk.
 
 Make = Callable[[Mapping[str, Any]], Program]
-"""Makes the program with some options that differ from those that it was given; see `optimize.fit.search.nested`."""
+"""Makes the program with a setting that overrides its options; see `nested`."""
 
 
 class UnaffordableError(BudgetExceededError):
-    """Questions that were not asked, since what is left of the budget is needed for others."""
+    """Questions that were not asked because the rest of the budget is reserved for others."""
 
 
 @dataclass
 class Asking:
-    """Where candidates are asked: a run directory for each (`evals.evaluate`), so that nothing is asked twice.
+    """Evaluates candidates, each in a run directory of its own (`evals.evaluate`), so that nothing is asked twice.
 
     Attributes:
         make: makes the program.
         out: directory of the run.
-        ledger: of the session around it, whose budget is that of everything.
-        knowledge_base: where the graph is from one.
-        workers: questions under way at once.
+        ledger: ledger of the session, with the budget of the whole run.
+        knowledge_base: the knowledge base of the graph, if any.
+        workers: questions to run in parallel.
         progress: called after each question.
     """
 
@@ -207,23 +207,23 @@ class Asking:
     workers: int = 1
     progress: Callable[[str, Progress], None] | None = None
     _taken: list[Usage] = field(default_factory=list)
-    """Of each question so far."""
+    """Usage of each question so far."""
 
     def rows(
         self, setting: Mapping[str, Any], questions: Sequence[Question], part: str, reserved: int = 0
     ) -> list[Row]:
-        """The rows of these questions, in their order.
+        """The rows of these questions, in the same order.
 
         Args:
             setting: options of the program, by name.
             questions: of one half.
-            part: names the half.
-            reserved: questions that must be affordable afterwards.
+            part: name of the half.
+            reserved: number of questions that the rest of the budget must still cover.
 
         Raises:
-            UnaffordableError: the budget would not leave enough for those; nothing was asked.
-            BudgetExceededError: it was used up on the way.
-            UnavailableError: a model or the graph is out of reach.
+            UnaffordableError: the rest of the budget would not cover the reserved questions; nothing was asked.
+            BudgetExceededError: the budget was used up during the run.
+            UnavailableError: a model or the graph is not available.
         """
         place = self.out / part / digest(setting)[:12]
         wanted = {question.id for question in questions}
@@ -248,7 +248,7 @@ class Asking:
         return rows
 
     def _check(self, questions: int) -> None:
-        """Raise `UnaffordableError` if so many questions, at the price of those so far, are more than is left."""
+        """Raise `UnaffordableError` if these questions, at the mean cost so far, exceed the rest of the budget."""
         if not self._taken:
             return
         so_far = total(self._taken)
@@ -272,7 +272,7 @@ def _usage(row: Row) -> Usage:
 
 
 FITTING = "fitting"
-"""Names the half that options are chosen on."""
+"""Name of the half that options are chosen on."""
 
 
 @dataclass(frozen=True)
@@ -280,9 +280,9 @@ class Tried:
     """One candidate.
 
     Attributes:
-        setting: values of the options that are fitted.
+        setting: values of the fitted options.
         observed: the result of each question.
-        replayed: whether it is told by the trace of a run that took all turns.
+        replayed: whether it was computed from the trace of a run with all turns.
     """
 
     setting: Mapping[str, Any]
@@ -291,7 +291,7 @@ class Tried:
 
     @property
     def scored(self) -> CandidateProgram:
-        """Its accuracy and its calls."""
+        """Accuracy and mean calls."""
         return candidate(label(self.setting), self.observed)
 
 
@@ -301,7 +301,7 @@ class Searched:
 
     Attributes:
         chosen: the best candidate by the objective.
-        tried: all, in order; the first is the program as it was given.
+        tried: all candidates, in order; the first is the unchanged program.
         left_out: settings that were not evaluated, each with the reason.
     """
 
@@ -315,11 +315,11 @@ class Search:
     """Tries settings on one half of the questions.
 
     Attributes:
-        asking: where questions are asked.
+        asking: runs the questions.
         questions: of that half.
-        space: the options to be fitted, in the order in which they are settled.
+        space: the options to fit, in this order.
         objective: how to choose (`optimize.candidates`).
-        reserved: questions of the other half, for which the budget must leave enough.
+        reserved: number of questions of the other half that the budget must still cover.
     """
 
     asking: Asking
@@ -330,10 +330,10 @@ class Search:
     _recorded: dict[str, list[tuple[Row, Recorded]]] = field(default_factory=dict)
 
     def run(self) -> Searched:
-        """Try the program as it is, then the values of one option after the other.
+        """Try the unchanged program, then the values of one option after the other.
 
         Raises:
-            BudgetExceededError: not even the program as it is could be asked all questions.
+            BudgetExceededError: the budget does not cover the unchanged program.
         """
         given = self.asking.make({})
         start = held(given, self.space)
@@ -362,7 +362,7 @@ class Search:
         return Tried(setting, observe(rows), replayed=False)
 
     def _replayed(self, setting: Mapping[str, Any], given: Know3RAG) -> list[Row]:
-        """By one run that takes all turns: it tells of every theta_0 and of every number of turns."""
+        """Rows computed from one run with all turns, which covers every theta_0 and every number of turns."""
         turns = [value for option in self.space if option.name == "turns" for value in option.values]
         others = {name: value for name, value in setting.items() if name not in REPLAYED}
         all_turns = {**others, "adaptive": False, "turns": max([given.turns, *turns])}
@@ -375,7 +375,7 @@ class Search:
             ]
         names = names_for(program, self.asking.knowledge_base)
         return [
-            # What ended in an error says nothing of its turns, and stays one.
+            # A question that ended in an error has no turns to replay.
             row
             if row["status"] == "error"
             else scored_row(program, question, replay_turns(program, recorded), names, row["key"], seconds=0.0)

@@ -61,11 +61,11 @@ def step_metric(signature: type[dspy.Signature]) -> StepMetric | None:
     return None if step is None else _METRICS.get(step)
 
 
-TraceRow = tuple[Any, Mapping[str, Any], Any]
+TracedCall = tuple[Any, Mapping[str, Any], Any]
 """A predictor, its inputs, its outputs: a row of DSPy's trace."""
 
 
-def score_call(row: TraceRow, case: Case) -> StepScore | None:
+def score_call(row: TracedCall, case: Case) -> StepScore | None:
     """The score of one call by its step's metric; None if it cannot be scored."""
     predictor, inputs, outputs = row
     if not isinstance(outputs, dspy.Prediction):
@@ -74,7 +74,7 @@ def score_call(row: TraceRow, case: Case) -> StepScore | None:
     return None if metric is None else metric(StepCall(inputs, dict(outputs.items())), case)
 
 
-def feedback(case: Case, found: StepScore, prediction: Any, calls: Iterable[TraceRow] = ()) -> str:
+def feedback(case: Case, found: StepScore, prediction: Any, calls: Iterable[TracedCall] = ()) -> str:
     """The feedback for an optimizer that rewrites a step.
 
     Args:
@@ -124,7 +124,7 @@ def feedback_metric(knowledge_base: KnowledgeBase, questions: Iterable[Question 
         prediction: Any,
         trace: Any = None,
         pred_name: str | None = None,
-        pred_trace: Sequence[TraceRow] | None = None,
+        pred_trace: Sequence[TracedCall] | None = None,
     ) -> Any:
         case = cases.get(example["question"])
         if case is None:

@@ -1,1 +1,1 @@
-"""How each of DSPy's optimizers is called, and what is mended on the way; `optimize.registry` lists them."""
+"""The specification of each of DSPy's optimizers, with fixes where DSPy needs them; see `optimize.registry`."""

@@ -1,8 +1,8 @@
 """Optimizers that choose demonstrations.
 
-`max_labeled_demos` is 0 everywhere: a training example is a question with its answer, not the inputs and
-outputs of a step, and where it is not 0 DSPy also replaces a teacher's models without a word. `max_rounds`
-is 1: a further round would vary a model that a program of roles does not ask.
+`max_labeled_demos` is always 0: a training example is a question with its answer, not the inputs and outputs of a
+step. With other values, DSPy also silently replaces the models of the teacher. `max_rounds` is always 1: further
+rounds change the temperature of a default model that programs with roles do not use.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from triplecheck.optimize.optimizers.modules import nearest
 from triplecheck.optimize.spec import OptimizerJob, OptimizerSpec, Runs, Size, Value
 from triplecheck.optimize.state import steps_of
 
-# Demonstrations from runs of a program: the calls of each step in runs whose answer was right and proved.
+# Demonstrations: the calls of each step in runs with a correct answer that the evidence supports.
 
 
 Demos = dict[str, list[dspy.Example]]
 
 
 def right_runs(job: OptimizerJob) -> Iterator[tuple[dspy.Example, Demos]]:
-    """Each training example that is answered correctly, with the calls of every step on the way.
+    """Each training example that is answered correctly, with the calls of every step.
 
-    A run that fails gives none: what failed is counted where runs are watched.
+    Runs that fail are skipped; `optimize.halting.ErrorWatch` counts them.
     """
     program = job.student.deepcopy()
     names = {id(step): name for name, step in steps_of(program).items()}
@@ -53,7 +53,7 @@ def demonstration(inputs: Any, outputs: Any) -> dspy.Example:
 
 
 def _labeled(job: OptimizerJob) -> dspy.Module:
-    """`LabeledFewShot` for each step: its labelled examples are the calls in runs that came out right."""
+    """`LabeledFewShot` for each step, with its calls in correct runs as the labelled examples."""
     from dspy.teleprompt import LabeledFewShot
 
     labelled: dict[str, list[dspy.Example]] = {}
@@ -64,7 +64,7 @@ def _labeled(job: OptimizerJob) -> dspy.Module:
     for name, step in steps_of(student).items():
         calls = labelled.get(name, [])
         random.Random(job.seed).shuffle(calls)
-        # It takes a module of predictors: a step alone is one.
+        # It takes a module with predictors, and a step is one.
         step.demos = LabeledFewShot(k=int(job.settings["demos"])).compile(step, trainset=calls).demos if calls else []
     return student
 
@@ -99,7 +99,7 @@ def _random_search(job: OptimizerJob) -> dspy.Module:
         num_candidate_programs=candidates,
         num_threads=job.workers,
     )
-    # -2 is labelled examples alone, and there are none: it would be the bare program again.
+    # Without seed -2: with labelled examples only, of which there are none, it is the bare program again.
     return optimizer.compile(
         job.student, trainset=train, valset=list(job.validation), restrict=[-3, -1, *range(candidates)]
     )
@@ -112,7 +112,7 @@ def _optuna(job: OptimizerJob) -> dspy.Module:
 
 
 def _seeded_optuna(job: OptimizerJob) -> Any:
-    """DSPy's, with a seed, and for steps that were never called."""
+    """DSPy's optimizer with a seed, and with support for steps that were never called."""
     from dspy.evaluate import Evaluate
     from dspy.teleprompt import BootstrapFewShot, BootstrapFewShotWithOptuna
 
@@ -154,7 +154,7 @@ def _seeded_optuna(job: OptimizerJob) -> Any:
 
 
 def _knn(job: OptimizerJob) -> dspy.Module:
-    """What `KNNFewShot` does, bootstrapped once and not at every question anew."""
+    """`KNNFewShot`, but bootstrapped once instead of for every question."""
     return nearest(job.student, list(right_runs(job)), int(job.settings["demos"]))
 
 
@@ -169,7 +169,7 @@ def _search(size: Size, settings: Mapping[str, Value]) -> Runs:
 
 LABELED_FEW_SHOT = OptimizerSpec(
     "LabeledFewShot",
-    "shows each step some of its calls from runs that came out right",
+    "gives each step demonstrations drawn from its calls in correct runs",
     _labeled,
     _train_once,
     writes=("demonstrations",),
@@ -177,7 +177,7 @@ LABELED_FEW_SHOT = OptimizerSpec(
 )
 BOOTSTRAP_FEW_SHOT = OptimizerSpec(
     "BootstrapFewShot",
-    "shows all steps the calls of the first runs that came out right",
+    "gives all steps demonstrations from the first correct runs",
     _bootstrap,
     _train_once,
     writes=("demonstrations",),
@@ -185,7 +185,7 @@ BOOTSTRAP_FEW_SHOT = OptimizerSpec(
 )
 RANDOM_SEARCH = OptimizerSpec(
     "BootstrapFewShotWithRandomSearch",
-    "bootstraps several sets of demonstrations and keeps the one that scores best",
+    "bootstraps several sets of demonstrations and keeps the best one",
     _random_search,
     _search,
     writes=("demonstrations",),
@@ -195,7 +195,7 @@ RANDOM_SEARCH = OptimizerSpec(
 )
 OPTUNA = OptimizerSpec(
     "BootstrapFewShotWithOptuna",
-    "searches the one demonstration for each step that scores best together",
+    "searches for the best combination of one demonstration per step",
     _optuna,
     lambda size, settings: Runs(program=int(settings["candidates"]) * size.validation, teacher=size.train),
     writes=("demonstrations",),
@@ -205,7 +205,7 @@ OPTUNA = OptimizerSpec(
 )
 KNN_FEW_SHOT = OptimizerSpec(
     "KNNFewShot",
-    "shows each step its calls from the training questions that are nearest to the one asked",
+    "gives each step demonstrations from the training questions nearest to the question",
     _knn,
     _train_once,
     writes=("demonstrations",),

@@ -21,7 +21,7 @@ def _copro(job: OptimizerJob) -> dspy.Module:
         depth=int(job.settings["depth"]),
         init_temperature=float(job.settings["temperature"]),
     )
-    # It knows one set of examples, by which it chooses.
+    # It takes one set of examples, on which it compares instructions.
     return optimizer.compile(
         job.student, trainset=list(job.validation), eval_kwargs={"num_threads": job.workers, "display_progress": False}
     )
@@ -29,7 +29,7 @@ def _copro(job: OptimizerJob) -> dspy.Module:
 
 def _copro_runs(size: Size, settings: Mapping[str, Value]) -> Runs:
     breadth, depth = int(settings["breadth"]), int(settings["depth"])
-    # With several steps, every instruction so far is tried anew at each depth.
+    # With several steps, all earlier instructions are evaluated again at each depth.
     tried = breadth * (depth * (depth + 1) // 2 if size.steps > 1 else depth)
     prompt_model = size.steps * (breadth - 1 + breadth * (depth - 1))
     return Runs(program=size.steps * tried * size.validation, prompt_model=prompt_model)
@@ -47,7 +47,7 @@ def _mipro(job: OptimizerJob) -> dspy.Module:
         auto=None,
         num_candidates=int(job.settings["candidates"]),
         num_threads=job.workers,
-        seed=job.seed + 1,  # 0 would be taken for none
+        seed=job.seed + 1,  # 0 would count as no seed
         init_temperature=float(job.settings["temperature"]),
     )
     return optimizer.compile(
@@ -56,7 +56,7 @@ def _mipro(job: OptimizerJob) -> dspy.Module:
         valset=list(job.validation),
         num_trials=int(job.settings["trials"]),
         minibatch=False,
-        # It would read the source code of this machine into the prompts.
+        # It would put the program's source code into the prompts.
         program_aware_proposer=False,
     )
 
@@ -74,7 +74,7 @@ def _infer_rules(job: OptimizerJob) -> dspy.Module:
     from dspy.teleprompt import InferRules
 
     class Rules(InferRules):  # type: ignore[misc]
-        """DSPy's writes into signature classes, which all programs share; and its examples are not a step's."""
+        """DSPy's optimizer, fixed: it changes signature classes that programs share, and ignores a step's own demos."""
 
         def get_predictor_demos(self, trainset: Any, predictor: Any) -> list[dict[str, Any]]:
             fields = predictor.signature.fields
@@ -82,7 +82,7 @@ def _infer_rules(job: OptimizerJob) -> dspy.Module:
 
         def induce_natural_language_rules(self, predictor: Any, trainset: Any) -> str:
             if not predictor.demos:
-                return ""  # rules out of nothing are no rules
+                return ""  # without demonstrations there is nothing to infer rules from
             return str(super().induce_natural_language_rules(predictor, trainset))
 
         def update_program_instructions(self, predictor: Any, natural_language_rules: str) -> None:
@@ -107,7 +107,7 @@ def _infer_rules(job: OptimizerJob) -> dspy.Module:
 
 COPRO = OptimizerSpec(
     "COPRO",
-    "has instructions written, and from how they score better ones, step after step",
+    "writes instructions and improves them by their scores, one step after the other",
     _copro,
     _copro_runs,
     writes=("instructions",),
@@ -117,7 +117,7 @@ COPRO = OptimizerSpec(
 )
 MIPRO = OptimizerSpec(
     "MIPROv2",
-    "writes instructions, bootstraps demonstrations, and searches the best combination",
+    "writes instructions, bootstraps demonstrations, and searches for the best combination",
     _mipro,
     _mipro_runs,
     writes=("instructions", "demonstrations"),
@@ -127,7 +127,7 @@ MIPRO = OptimizerSpec(
 )
 INFER_RULES = OptimizerSpec(
     "InferRules",
-    "has rules read off right runs, and adds those to the instructions that score best",
+    "infers rules from correct runs, and adds the best ones to the instructions",
     _infer_rules,
     lambda size, settings: Runs(
         program=int(settings["candidates"]) * size.validation,
@@ -140,7 +140,7 @@ INFER_RULES = OptimizerSpec(
 )
 
 
-# Optimizers that look at what went well and badly, and rewrite instructions accordingly.
+# Optimizers that rewrite instructions after comparing good and bad runs.
 
 
 def _simba(job: OptimizerJob) -> dspy.Module:
@@ -186,14 +186,14 @@ def _metric_calls(validation: int, settings: Mapping[str, Value]) -> int:
 
 
 def _gepa_runs(size: Size, settings: Mapping[str, Value]) -> Runs:
-    # What a round begins is finished, so that it may take one validation set more.
+    # A round that has started is finished: up to one more validation set.
     calls = _metric_calls(size.validation, settings) + size.validation
     return Runs(program=calls, prompt_model=calls // (2 * int(settings["batch"])))
 
 
 SIMBA = OptimizerSpec(
     "SIMBA",
-    "samples runs, and turns what tells good from bad ones into rules and demonstrations",
+    "samples runs, and derives rules and demonstrations from the differences between good and bad ones",
     _simba,
     _simba_runs,
     writes=("instructions", "demonstrations"),

@@ -1,4 +1,4 @@
-"""Programs that optimizers return: demonstrations chosen for each question, and several programs that vote."""
+"""Programs that optimizers return: with demonstrations chosen per question, and ensembles."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from triplecheck.lms import session
 from triplecheck.programs import Outcome, Program
 from triplecheck.programs.steps import Step, Trace
 
-# Demonstrations chosen for each question: those from the training questions that are nearest to it.
+# Demonstrations chosen per question, from the nearest training questions.
 #
-# DSPy's `KNNFewShot` bootstraps its demonstrations anew at every question, and what it makes cannot be
-# written down. Here the runs are bootstrapped once and kept with the program.
+# DSPy's `KNNFewShot` bootstraps demonstrations again for every question, and its program cannot be saved. Here the
+# runs are bootstrapped once and saved with the program.
 
 Run = Mapping[str, Sequence[dspy.Example]]
 """The calls of one run, by step."""
 
 
 class Neighbours:
-    """Runs of a program that came out right, found by the question.
+    """Correct runs of a program, found by similarity of the question.
 
     Args:
-        questions: what was asked.
-        runs: the calls of each, one by one.
-        k: how many are shown.
+        questions: the question of each run.
+        runs: the calls of each run.
+        k: number of runs to take demonstrations from.
     """
 
     def __init__(self, questions: Sequence[str], runs: Sequence[Run], k: int) -> None:
@@ -45,7 +45,7 @@ class Neighbours:
         return load_encoder().encode(self.questions)
 
     def of(self, question: str) -> dict[str, list[dspy.Example]]:
-        """Demonstrations of each step, from the nearest question down; a question is no example of itself."""
+        """Demonstrations of each step, nearest question first; the question itself is left out."""
         from triplecheck.kg.encode import load_encoder
 
         if not self.questions:
@@ -63,15 +63,15 @@ class Neighbours:
 
 
 def nearest(program: Any, runs: Sequence[tuple[dspy.Example, Run]], k: int) -> Any:
-    """A program that shows its steps the calls of the nearest of some runs."""
+    """A program whose demonstrations are the calls of the nearest of these runs."""
     return with_neighbours(program, Neighbours([e["question"] for e, _ in runs], [demos for _, demos in runs], k))
 
 
 def with_neighbours(program: Any, neighbours: Neighbours) -> Any:
-    """The same program, its demonstrations chosen for each question."""
+    """A copy of a program with demonstrations chosen per question."""
     kind: Any = type(program)
     of_kind = _nearest_of(kind)
-    other = of_kind.__new__(of_kind)  # a copy, as `deepcopy` makes one: its options are those of the program
+    other = of_kind.__new__(of_kind)  # copied like `deepcopy` does, so that the options are kept
     other.__dict__.update(program.deepcopy().__dict__)
     other.neighbours = neighbours
     return other
@@ -80,7 +80,7 @@ def with_neighbours(program: Any, neighbours: Neighbours) -> Any:
 @functools.cache
 def _nearest_of(kind: type[Program]) -> Any:
     class Nearest(kind):  # type: ignore[misc, valid-type]
-        """A copy of a program whose demonstrations are chosen for each question."""
+        """A program with demonstrations chosen per question."""
 
         neighbours: Neighbours
 
@@ -95,14 +95,14 @@ def _nearest_of(kind: type[Program]) -> Any:
     return Nearest
 
 
-# Several programs that answer together: what most of them say.
+# Ensembles.
 
 
 class Voting(Program):
-    """Asks each member and gives the answer of most; among equals, that of the first.
+    """Runs each member and returns the majority answer; ties: the first.
 
     Args:
-        members: programs over one graph.
+        members: programs on the same graph.
     """
 
     name: ClassVar[str] = "ensemble"
@@ -112,7 +112,7 @@ class Voting(Program):
         self.members = list(members)
 
     def forward(self, question: str, on_step: Callable[[Step], None] | None = None) -> dspy.Prediction:
-        """Answer one question; the steps are those of the member whose answer it is."""
+        """Answer one question; the steps are those of the first member with the majority answer."""
         from dspy.teleprompt import Ensemble
 
         with session() as ledger:
@@ -121,12 +121,12 @@ class Voting(Program):
         return chosen
 
     def run(self, question: str, trace: Trace) -> Outcome:
-        """Not called: members run."""
+        """Not used: `forward` runs the members."""
         raise NotImplementedError("an ensemble has no algorithm of its own")
 
 
 def majority(predictions: Sequence[dspy.Prediction]) -> dspy.Prediction:
-    """The first prediction of those that agree with most others; answers before abstentions."""
+    """The first prediction with the most frequent answer; abstentions count only if all members abstain."""
     ballots = [_ballot(prediction) for prediction in predictions]
     counts = Counter(ballot for ballot in ballots if ballot) or Counter(ballots)
     winner = max(counts.values())

@@ -1,4 +1,4 @@
-"""Questions made from a graph itself: with answers, gold paths, and several wordings.
+"""Synthetic questions from a knowledge base, with answers, gold paths and several wordings.
 
 made = synthesise(KnowledgeBase.open("kbs/films"), 1_000, seed=0)
 write_questions(made.questions, "films.jsonl")

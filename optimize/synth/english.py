@@ -1,4 +1,4 @@
-"""As much English as it takes to put the labels of a graph into sentences: general rules, and the usual exceptions."""
+"""English sentences from the labels of a graph, by grammar rules with common exceptions."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _KIN = frozenset(
 
 
 def plural(noun: str) -> str:
-    """The plural of a noun or noun phrase: of the word before its first preposition or participle.
+    """The plural of a noun or noun phrase: the word before the first preposition or participle is inflected.
 
     >>> plural("place of birth"), plural("country"), plural("award received"), plural("cast member")
     ('places of birth', 'countries', 'awards received', 'cast members')
@@ -83,13 +83,13 @@ def _plural(word: str) -> str:
     if re.search(r"[^aeiou]y$", word):
         return word[:-1] + "ies"
     if re.search(r"(s|x|z|ch|sh)$", word):
-        # A label in the plural already ("titles") stays as it is.
+        # A label that is already plural ("titles") is unchanged.
         return word if re.search(r"[^su]s$", word) else word + "es"
     return word + "s"
 
 
 def singular(noun: str) -> str:
-    """The singular of a label in the plural, by its last word; others stay as they are.
+    """The singular of a plural label, by its last word; other labels are unchanged.
 
     >>> singular("starred actors"), singular("children"), singular("series"), singular("status")
     ('starred actor', 'child', 'series', 'status')
@@ -107,12 +107,12 @@ def singular(noun: str) -> str:
 
 
 def is_verb_alone(word: str) -> bool:
-    """Whether a word in -s is a verb also where nothing follows: "borders"; "genres" and "titles" are none."""
+    """Whether a word in -s is a verb even without an object: "borders", but not "genres" and "titles"."""
     return word in _ALONE
 
 
 def base_form(verb: str) -> str | None:
-    """The base form of a verb in the third person; None for what is none.
+    """The base form of a verb in the third person; None if it is not one.
 
     >>> [base_form(verb) for verb in ("borders", "flies", "crosses", "has", "capital", "status")]
     ['border', 'fly', 'cross', 'have', None, None]
@@ -137,7 +137,7 @@ def article(noun: str) -> str:
 
 
 def is_person(noun: str) -> bool:
-    """Whether a noun names people: "composer", "person", "film director"; "river" does not."""
+    """Whether a noun refers to people: "composer", "person", "film director", but not "river"."""
     word = singular(re.split(r" (?:of|in|at|for|to|by)\b", noun.lower())[0] or "?").split()[-1:]
     if word[0] in _PERSONS:
         return True
@@ -145,12 +145,12 @@ def is_person(noun: str) -> bool:
 
 
 def is_place(noun: str) -> bool:
-    """Whether a noun names places: "city", "birthplace"."""
+    """Whether a noun refers to places: "city", "country"."""
     return any(word in _PLACES for word in noun.lower().split()[-1:])
 
 
 def is_gendered_kin(noun: str) -> bool:
-    """Whether a noun names kin of one gender: as another word for a relation it would ask for less than is meant."""
+    """Whether a noun refers to relatives of one gender; as an alias of a relation, it would exclude some answers."""
     return any(word in _KIN for word in noun.lower().split())
 
 
@@ -159,12 +159,12 @@ def possessive(name: str) -> str:
     return f"{name}'" if name.endswith("s") else f"{name}'s"
 
 
-# How a relation is worded, and what can be said with each of its wordings.
+# Wordings of relations, by part of speech.
 
 _DATES = {XSD + "date", XSD + "dateTime", XSD + "gYearMonth"}
 _LONGEST = 5  # words
 _UNIT = re.compile(r"^(?P<noun>.+) in (?P<unit>\w+(?: \w+)?)$")
-# Participles that are said of what something was done to; of others ("died in", "studied with") it is what did it.
+# Participles with a passive meaning; the subject of others ("died in", "studied with") is the agent.
 _PASSIVE = frozenset(
     "based born built buried caused composed created crossed dedicated derived designed directed discovered edited "
     "educated elected employed filmed followed formed founded given held honoured influenced invented known led "
@@ -172,7 +172,7 @@ _PASSIVE = frozenset(
     "released represented sculpted set signed situated spoken sung taught translated used written".split()
 )
 _LIGHT_VERBS = frozenset("has have had holds plays receives speaks uses wears with in".split())
-# What is said of people alone, where a graph has no types.
+# Relations of people, for graphs without types.
 _OF_PEOPLE = frozenset(
     "ancestor ancestors born birth buried child children death died education gender nationality occupation parent "
     "parents profession religion sibling siblings spouse spouses".split()
@@ -184,7 +184,7 @@ _BY_PEOPLE = frozenset(
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|_")
 
 
-class Kind(Enum):
+class WordingKind(Enum):
     """The part of speech of a wording, seen from the head of an edge (head WORDING tail)."""
 
     NOUN = "noun"
@@ -204,28 +204,28 @@ class Wording:
     """A wording of a relation.
 
     Attributes:
-        kind: what part of speech it is.
-        text: without what does not belong into a sentence.
-        unit: of its values, where the wording tells it ("square kilometres").
+        kind: part of speech.
+        text: the wording without parts that do not fit into a sentence.
+        unit: of the values, if the wording contains it ("square kilometres").
     """
 
-    kind: Kind
+    kind: WordingKind
     text: str
     unit: str = ""
 
     @property
     def words(self) -> list[str]:
-        """Its words."""
+        """The words of the text."""
         return self.text.split()
 
     @property
     def preposition(self) -> str:
-        """The preposition that it ends with; empty for none."""
+        """The preposition at the end; empty if there is none."""
         return self.words[-1] if self.words[-1] in PREPOSITIONS else ""
 
 
 class EndKind(Enum):
-    """What stands at the end of a path, as far as question words care."""
+    """Type of the nodes at the end of a path, which determines the question word."""
 
     PERSON = "person"
     PLACE = "place"
@@ -239,19 +239,19 @@ class EndKind(Enum):
 
 @dataclass(frozen=True)
 class End:
-    """What stands at the end of a path: its kind, and the noun for it where the graph has one."""
+    """The end of a path: its kind, and a noun for it if the graph has one."""
 
     kind: EndKind
     noun: str = ""
 
     @property
     def is_value(self) -> bool:
-        """Whether it is no entity."""
+        """Whether it is a literal."""
         return self.kind in (EndKind.DATE, EndKind.YEAR, EndKind.NUMBER, EndKind.TEXT)
 
 
 def read_wording(text: str) -> Wording | None:
-    """What can be said with a wording; None where no rule knows.
+    """Parse the wording of a relation; None if no rule applies.
 
     >>> [read_wording(w).kind.value for w in ("director", "directed by", "flows through", "died in", "member of")]
     ['noun', 'passive', 'verb', 'past', 'role of']
@@ -260,7 +260,7 @@ def read_wording(text: str) -> Wording | None:
     if not words or len(words) > _LONGEST or not all(re.fullmatch(r"[\w'’.-]+", word) for word in words):
         return None
     if len(words) > 2 and words[-2] == "the":
-        words = words[:-2]  # "lies on the river": which river is what is asked for
+        words = words[:-2]  # "lies on the river": the river is the answer
     words = words[1:] if words[0] in ("is", "was", "are", "were") and len(words) > 1 else words
     first, last = words[0].lower(), words[-1].lower()
     if len(words) > 1 and first in _LIGHT_VERBS and not set(words) & PREPOSITIONS - {first}:
@@ -269,7 +269,7 @@ def read_wording(text: str) -> Wording | None:
         return _with_preposition(words) if len(words) > 1 else None
     if len(words) == 1:
         odd = is_participle(first) or first.endswith("ing")
-        return None if odd else Wording(Kind.VERB, first) if is_verb_alone(first) else _noun(words)
+        return None if odd else Wording(WordingKind.VERB, first) if is_verb_alone(first) else _noun(words)
     if words[1] in PREPOSITIONS and (is_participle(first) or (base_form(first) and len(words) == 3)):
         return _with_preposition(words[:2])  # "plays for country"
     return _noun(words)
@@ -279,35 +279,35 @@ def _with_preposition(words: list[str]) -> Wording | None:
     """A wording that ends with a preposition."""
     first, last, text = words[0].lower(), words[-1].lower(), " ".join(words)
     if is_participle(first):
-        return Wording(Kind.PASSIVE if last == "by" or first in _PASSIVE else Kind.PAST, text)
+        return Wording(WordingKind.PASSIVE if last == "by" or first in _PASSIVE else WordingKind.PAST, text)
     if last == "of":
-        return Wording(Kind.ROLE_OF, f"{singular(' '.join(words[:-1]))} of")
+        return Wording(WordingKind.ROLE_OF, f"{singular(' '.join(words[:-1]))} of")
     verb = base_form(first) is not None and not any(is_participle(word) for word in words)
-    return Wording(Kind.VERB, text) if verb else None
+    return Wording(WordingKind.VERB, text) if verb else None
 
 
 def _noun(words: list[str]) -> Wording:
     unit = _UNIT.match(" ".join(words))
     if unit and not is_participle(unit["noun"].split()[-1]):
-        return Wording(Kind.NOUN, unit["noun"], unit["unit"])
-    return Wording(Kind.NOUN, singular(" ".join(words)))
+        return Wording(WordingKind.NOUN, unit["noun"], unit["unit"])
+    return Wording(WordingKind.NOUN, singular(" ".join(words)))
 
 
 def wordings_of(graph: Graph, relation: int) -> list[Wording]:
-    """The wordings of a relation that can be used, its label first; none where no rule knows any of them.
+    """The usable wordings of a relation, its label first; empty if no rule applies.
 
-    Aliases for kin of one gender are left out: "wife" asks for less than "spouse".
+    Aliases for relatives of one gender are left out: "wife" is narrower than "spouse".
     """
     about = graph.relation(relation)
     measured = any(kind.startswith(XSD) for kind, _ in graph.schema(relation).range[:1])
-    # "People" for a population: what is measured has no singular.
+    # Plural aliases of measures are left out: "people" for a population.
     others = [a for a in about.aliases if not is_gendered_kin(a) and not (measured and singular(a) != a)]
     read = [found for text in (about.label, *others) if (found := read_wording(text)) is not None]
     return list(dict.fromkeys(read))
 
 
 def end_of(graph: Graph, nodes: Sequence[int] | IntArray, relation: int, direction: Direction) -> End:
-    """What these nodes are, at the end of a relation."""
+    """Kind and noun of these nodes at the end of a relation."""
     nodes = [int(node) for node in nodes]
     literals = [graph.literal(node) for node in nodes]
     first = literals[0]
@@ -334,51 +334,51 @@ def end_of(graph: Graph, nodes: Sequence[int] | IntArray, relation: int, directi
     return End(kind, noun)
 
 
-# Clauses: what a relation says of its one end, once the other has a name.
+# Clauses about one end of a relation whose other end has a name.
 #
-# A *predicate* goes on after a subject ("was directed by Ridley Scott", "borders France"), a *noun phrase*
-# stands for what is at the end of a path ("the director of Alien", "the film that was directed by ...").
+# A *predicate* follows a subject ("was directed by Ridley Scott", "borders France"); a *noun phrase* describes the end
+# of a path ("the director of Alien", "the film that was directed by ...").
 
 _STATES = frozenset("based known located married named situated spoken used".split())
 _LONG = 4  # words
 
 
 def predicate(wording: Wording, direction: Direction, name: str, *, many: bool = False) -> str | None:
-    """What is said of the end that a relation leads to from a named node.
+    """A predicate about the other end of a relation of a named node.
 
     Args:
         wording: of the relation.
-        direction: from the named node: OUT, it is the head, and something is said of the tail.
+        direction: from the named node. OUT: the named node is the head, and the predicate is about the tail.
         name: of the node.
-        many: of several ("border France" for "borders France").
+        many: plural ("border France" for "borders France").
 
     Returns:
-        None where this wording says nothing good of this end.
+        None if this wording gives no good predicate.
     """
     if direction is Direction.OUT:
-        if wording.kind is not Kind.NOUN:
+        if wording.kind is not WordingKind.NOUN:
             return None
         noun = plural(wording.text) if many else wording.text
         return f"{'are' if many else 'is'} the {_of(noun, name)}"
     match wording.kind:
-        case Kind.NOUN:
-            # "has the city whose ... as birthplace": the end is out of sight.
+        case WordingKind.NOUN:
+            # Not for noun phrases: "has the city whose ... as birthplace" is hard to read.
             return f"{'have' if many else 'has'} {name} as {wording.text}" if not name.startswith("the ") else None
-        case Kind.ROLE_OF:
+        case WordingKind.ROLE_OF:
             role = wording.text.removesuffix(" of")
             return f"are {plural(role)} of {name}" if many else f"is {article(role)} of {name}"
-        case Kind.PASSIVE:
+        case WordingKind.PASSIVE:
             return f"{be(wording, many)} {wording.text} {name}"
-        case Kind.PAST:
+        case WordingKind.PAST:
             return f"{wording.text} {name}"
-        case Kind.VERB:
+        case WordingKind.VERB:
             first, *rest = wording.words
             return " ".join([(base_form(first) or first) if many else first, *rest, name])
 
 
 def noun_phrase(wording: Wording, direction: Direction, name: str, end: End, *, many: bool = False) -> str | None:
-    """What a relation leads to from a named node, as one noun phrase; None as for `predicate`."""
-    if direction is Direction.OUT and wording.kind is Kind.NOUN:
+    """A noun phrase for the other end of a relation of a named node; None as for `predicate`."""
+    if direction is Direction.OUT and wording.kind is WordingKind.NOUN:
         return f"the {_of(plural(wording.text) if many else wording.text, name)}"
     noun = end.noun or ("person" if end.kind is EndKind.PERSON else "")
     if not noun:
@@ -387,61 +387,61 @@ def noun_phrase(wording: Wording, direction: Direction, name: str, end: End, *, 
     if direction is Direction.OUT:
         said = relative(wording, name)
         return None if said is None else f"the {noun} that {said}"
-    if wording.kind is Kind.NOUN:
+    if wording.kind is WordingKind.NOUN:
         return f"the {noun} whose {wording.text} is {name}"
     said = predicate(wording, direction, name, many=many)
     if said is None:
         return None
-    return f"the {noun} {said.split(' ', 1)[1]}" if wording.kind is Kind.PASSIVE else f"the {noun} that {said}"
+    return f"the {noun} {said.split(' ', 1)[1]}" if wording.kind is WordingKind.PASSIVE else f"the {noun} that {said}"
 
 
 def relative(wording: Wording, name: str) -> str | None:
-    """The clause that asks for the tail: "X was born in", "X borders"; None for a noun."""
+    """A relative clause about the tail: "X was born in", "X borders"; None for a noun."""
     match wording.kind:
-        case Kind.NOUN:
+        case WordingKind.NOUN:
             return None
-        case Kind.ROLE_OF:
+        case WordingKind.ROLE_OF:
             return f"{name} is {article(wording.text)}"
-        case Kind.PASSIVE:
+        case WordingKind.PASSIVE:
             return f"{name} {be(wording)} {wording.text}"
         case _:
             return f"{name} {wording.text}"
 
 
 def be(wording: Wording, many: bool = False) -> str:
-    """The auxiliary of a participle: what is located somewhere is so still, what was born is not."""
+    """The auxiliary of a participle: present tense for states ("is located"), past tense for events ("was born")."""
     if wording.words[0] in _STATES:
         return "are" if many else "is"
     return "were" if many else "was"
 
 
 def is_short(name: str) -> bool:
-    """Whether a name is one that words can be put around; a noun phrase that stands for it is not."""
+    """Whether a name is short and not a noun phrase, so that words may follow it."""
     return len(name.split()) <= _LONG and not name.startswith("the ")
 
 
 def _of(noun: str, name: str) -> str:
-    """A noun with whose it is: "director of Alien", "award received by Ada Lovelace"."""
+    """A noun with its possessor: "director of Alien", "award received by Ada Lovelace"."""
     words = noun.split()
     return f"{noun} by {name}" if len(words) > 1 and is_participle(words[-1]) else f"{noun} of {name}"
 
 
-# Questions of one relation: with the question word that fits what stands at its end.
+# Questions about one relation, with a question word for the kind of the end.
 
 
 def questions(wording: Wording, direction: Direction, name: str, end: End, *, many: bool = False) -> list[str]:
-    """All ways to ask for what a relation leads to from a named node; none where this wording has none.
+    """All questions for the other end of a relation of a named node; empty if this wording gives none.
 
     Args:
         wording: of the relation.
         direction: from the named node.
-        name: of the node; also a noun phrase that stands for it.
-        end: what is asked for.
-        many: whether there are several.
+        name: of the node, or a noun phrase for it.
+        end: kind and noun of the answer.
+        many: whether there are several answers.
     """
     if direction is Direction.IN:
         return _for_head(wording, name, end, many)
-    if wording.kind is Kind.NOUN:
+    if wording.kind is WordingKind.NOUN:
         return _for_noun(wording, name, end, many)
     return _for_tail(wording, name, end)
 
@@ -461,7 +461,7 @@ def _for_noun(wording: Wording, name: str, end: End, many: bool) -> list[str]:
 
 
 def _for_tail(wording: Wording, name: str, end: End) -> list[str]:
-    """The head is named, by a wording that is no noun: "Where was X born?"."""
+    """The head is named, and the wording is not a noun: "Where was X born?"."""
     said, words, preposition = relative(wording, name), wording.words, wording.preposition
     bare = " ".join(words[:-1]) if preposition else wording.text
     whats = ["Who"] if end.kind is EndKind.PERSON else [f"Which {end.noun}"] if end.noun else ["What"]
@@ -472,22 +472,22 @@ def _for_tail(wording: Wording, name: str, end: End) -> list[str]:
     timed = preposition in ("on", "in") and end.kind in (EndKind.DATE, EndKind.YEAR)
     placed = preposition in ("in", "at") and end.kind is EndKind.PLACE
     match wording.kind:
-        case Kind.PASSIVE:
+        case WordingKind.PASSIVE:
             if timed:
                 return [f"When {was} {name} {bare}?"]
             found += [f"{what} {was} {name} {wording.text}?" for what in whats if what != "When"]
             found += [f"Where {was} {name} {bare}?"] if placed else []
             found += [f"By whom {was} {name} {bare}?"] if preposition == "by" and end.kind is EndKind.PERSON else []
-        case Kind.VERB:
+        case WordingKind.VERB:
             base = " ".join([base_form(words[0]) or words[0], *words[1:]])
             found += [f"{what} does {name} {base}?" for what in whats if what != "When"]
             found += [f"Where does {name} {' '.join(base.split()[:-1])}?"] if placed else []
-        case Kind.PAST:
+        case WordingKind.PAST:
             if timed:
                 return [f"When was it that {name} {bare}?"]
             found += [f"{what} is it that {said}?" for what in whats if what != "When"]
             found += [f"Where was it that {name} {bare}?"] if placed else []
-        case Kind.ROLE_OF if not name.startswith("the "):
+        case WordingKind.ROLE_OF if not name.startswith("the "):
             role = article(wording.text)
             found += [f"{what} is {name} {role}?" for what in whats if what != "When"]
     return found
@@ -505,8 +505,8 @@ def _for_head(wording: Wording, name: str, end: End, many: bool) -> list[str]:
         found.append(f"Which {plural(end.noun)} {several}?" if many else f"Which {end.noun} {one}?")
     if one and not found:
         found.append(f"What {one}?")
-    if wording.kind is Kind.NOUN and end.kind is EndKind.PERSON:
+    if wording.kind is WordingKind.NOUN and end.kind is EndKind.PERSON:
         found.append(f"Whose {wording.text} is {name}?")
-    if wording.kind is Kind.NOUN and end.kind is not EndKind.PERSON and is_short(name):
+    if wording.kind is WordingKind.NOUN and end.kind is not EndKind.PERSON and is_short(name):
         found.append(f"What is {name} the {wording.text} of?")
     return found

@@ -1,4 +1,4 @@
-"""The flywheel: from any knowledge base questions with answers and gold paths, to train and to measure on."""
+"""Makes synthetic questions with answers and gold paths from any knowledge base, to train and to measure on."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from triplecheck.optimize.traces.gold_paths import gold_row
 from triplecheck.signatures.synthesis import ParaphraseQuestion
 
 _LONGEST = 3.0
-"""A wording that is so many times as long as the question says something else besides."""
+"""Maximum length of a paraphrase, as a multiple of the question's length."""
 
 
 def paraphrased(
@@ -31,13 +31,13 @@ def paraphrased(
     workers: int = 1,
     progress: Callable[[int], None] | None = None,
 ) -> list[list[str]]:
-    """Other wordings of questions, by the model of the role `query`; none where it has none that are good.
+    """Paraphrases of questions by the model of the role `query`; an empty list if it gives no valid ones.
 
     Args:
-        questions: as templates word them.
-        names: per question those that must stay as they are.
-        count: wordings to ask for, per question.
-        workers: questions under way at once.
+        questions: as worded by templates.
+        names: per question, the names that must stay unchanged.
+        count: maximum paraphrases per question.
+        workers: questions to run in parallel.
         progress: called with the number done.
     """
     step = RolePredict(ParaphraseQuestion, role="query")
@@ -58,28 +58,26 @@ def paraphrased(
 
 
 def keeps(text: str, question: str, names: Sequence[str]) -> bool:
-    """Whether a wording is another one, names everything that it must, and is not much longer."""
+    """Whether a paraphrase differs from the question, contains all names, and is not much longer."""
     plain = f" {normalize(text)} "
     named = all(f" {normalize(name)} " in plain for name in names)
     return named and plain.strip() not in ("", normalize(question)) and len(text) <= _LONGEST * len(question)
 
 
-# The flywheel: from any knowledge base questions with answers and gold paths, to train and to measure on.
-
 MOST_ANSWERS = 10
 TEMPLATE = "template"
-_TRIES = 1_000  # in a row without a new question of a kind, after which the graph is taken to have no more
-_ALIKE = 95  # of 100: two wordings about the same topics that are so similar are one
+_TRIES = 1_000  # tries without a new question of a kind before the graph counts as exhausted
+_ALIKE = 95  # similarity (of 100) from which two questions about the same topics count as duplicates
 
 
 @dataclass(frozen=True)
 class Synthesis:
-    """Made questions.
+    """Synthetic questions.
 
     Attributes:
-        questions: in order; with several wordings of one they follow each other.
-        exhausted: kinds of which the graph gave no more.
-        paraphrased: questions that a model worded.
+        questions: in order; wordings of the same question are consecutive.
+        exhausted: kinds for which the graph has no more questions.
+        paraphrased: number of questions worded by a model.
     """
 
     questions: tuple[Question, ...]
@@ -103,24 +101,24 @@ def synthesise(
 ) -> Synthesis:
     """Make questions from a knowledge base.
 
-    Kinds take turns. Answers are found by walking the graph and again by the exact pattern solver. The
-    same knowledge base, seed and models give the same questions; more of them begin with the same.
+    Kinds alternate. Answers are found by traversing the graph and checked with the exact pattern solver. The same
+    knowledge base, seed and models give the same questions; a larger `count` starts with the same ones.
 
     Args:
         kb: the knowledge base.
-        count: how many, wordings of one counted apart.
-        seed: which ones.
-        kinds: of `optimize.synth.shapes.KINDS`.
-        most_answers: a question with more is drawn again.
-        phrasings: wordings of each question, as far as there are so many.
-        typos: share of the questions that get one typing error in the name of a topic.
-        avoid: questions to be measured on: none is made that has the topics and the answers of one of them.
-        roles: the model of `query` words the questions, if it has words of its own; None: templates alone.
-        workers: questions worded at once.
-        progress: told what is being done, how much of it, and of how much.
+        count: number of questions, counting every wording.
+        seed: of all random choices.
+        kinds: from `optimize.synth.shapes.KINDS`.
+        most_answers: maximum answers of a question.
+        phrasings: maximum wordings of each question.
+        typos: share of the questions with a typing error in the name of a topic.
+        avoid: test questions; no question with the same topics and answers is made.
+        roles: the model of the role `query` paraphrases the questions; None: only templates.
+        workers: questions to paraphrase in parallel.
+        progress: called with the stage, the number done and the total.
 
     Raises:
-        UserError: a bad argument, or the graph has not so many questions.
+        UserError: an invalid argument, or the graph does not have enough questions.
     """
     _check(count, kinds, phrasings, typos)
     say = progress or no_progress
@@ -144,11 +142,11 @@ def synthesise(
 
 
 class _Drafts:
-    """Draws drafts, each kind in turn, and nothing twice.
+    """Draws drafts of alternating kinds, without duplicates.
 
     Attributes:
-        exhausted: kinds of which the graph gave no more.
-        drawn: how many drafts there were.
+        exhausted: kinds for which the graph has no more questions.
+        drawn: number of drafts so far.
     """
 
     def __init__(self, drawing: Drawing, kinds: Sequence[str]) -> None:
@@ -158,7 +156,7 @@ class _Drafts:
         self.drawn = 0
 
     def draw(self, count: int, tell: Callable[[int], None]) -> list[Draft]:
-        """So many more, or as many as there are."""
+        """Draw up to `count` more drafts."""
         found: list[Draft] = []
         while self._left and len(found) < count:
             kind = self._left.pop(0)
@@ -178,7 +176,7 @@ class _Drafts:
         draft = SHAPES[kind](self._drawing)
         if draft is None:
             return None
-        # Without paths there are only the words to tell it by; which of a pair is greater is asked once.
+        # A question without paths is identified by its text. Paths are a set: each pair is compared once.
         key = (kind, frozenset(draft.paths) or (draft.topics, draft.wordings))
         if key in self._asked:
             return None
@@ -194,7 +192,7 @@ def _worded(
     workers: int,
     say: Callable[[str, int, int | None], None],
 ) -> list[tuple[Draft, list[tuple[str, str]]]]:
-    """Each draft with its wordings and who worded them: the model first, templates for the rest."""
+    """Each draft with its wordings and their source: paraphrases of the model first, then templates."""
     templates = [draft.wordings[:phrasings] for draft in drafts]
     if roles is None:
         return [(draft, [(text, TEMPLATE) for text in of]) for draft, of in zip(drafts, templates, strict=True)]
@@ -245,7 +243,7 @@ def _asks(question: Question) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _distinct(questions: Sequence[Question]) -> list[Question]:
-    """Without wordings that are nearly those of an earlier question about the same topics."""
+    """The questions without near-duplicates about the same topics."""
     of_topics: dict[tuple[str, ...], list[str]] = {}
     kept = []
     for question in questions:
@@ -276,6 +274,6 @@ def _check(count: int, kinds: Sequence[str], phrasings: int, typos: float) -> No
     if unknown or not kinds:
         raise UserError(f"no kind {', '.join(unknown) or 'is given'}; there are: {', '.join(KINDS)}")
     if count < 1 or phrasings < 1:
-        raise UserError(f"{count} questions in {phrasings} wordings make no sense: give 1 or more")
+        raise UserError(f"cannot make {count} questions in {phrasings} wordings: give 1 or more")
     if not 0 <= typos <= 1:
-        raise UserError(f"a share of {typos} is none: give a number from 0 to 1")
+        raise UserError(f"the share of typing errors is {typos}: give a number from 0 to 1")

@@ -1,4 +1,4 @@
-"""One function for each kind of question: draws one from the graph, or returns None if none is valid."""
+"""One function per kind of question: draws a question from the graph; None if the random draw gives no valid one."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from triplecheck.kg.types import XSD
 from triplecheck.optimize.synth.english import (
     End,
     EndKind,
-    Kind,
     Wording,
+    WordingKind,
     end_of,
     noun_phrase,
     plural,
@@ -29,9 +29,6 @@ from triplecheck.optimize.synth.english import (
 from triplecheck.optimize.traces.gold_paths import GoldPath, follow
 from triplecheck.programs.subgraph import Hop
 
-# What questions are drawn from: nodes with a name of their own, and the edges around them.
-
-
 _NAME_LENGTH = 60  # characters
 _BARE_ID = re.compile(r"[/#:]|^[a-zA-Z]?\d+$")
 _MEASURED = {
@@ -40,11 +37,11 @@ _MEASURED = {
 
 
 class Surroundings:
-    """Draws nodes and edges of one knowledge base.
+    """Draws nodes and edges of a knowledge base at random.
 
     Args:
         kb: the knowledge base.
-        lot: what is drawn depends on it alone.
+        lot: the only source of randomness.
     """
 
     def __init__(self, kb: KnowledgeBase, lot: random.Random) -> None:
@@ -53,31 +50,31 @@ class Surroundings:
         self._is_named = functools.lru_cache(100_000)(self._named)
 
     def entity(self) -> int | None:
-        """A node that is drawn, where it has a name of its own."""
+        """A random node; None if it has no unique name."""
         node = self.lot.randrange(self.graph.num_entities)
         return node if self._is_named(node) else None
 
     def name(self, node: int) -> str:
-        """How a question names a node."""
+        """The name of a node in a question."""
         return " ".join(self.graph.label(node).split())
 
     def is_named(self, node: int) -> bool:
-        """Whether a node has a name that people would use, and that no other node has."""
+        """Whether a node has a readable name that no other node has."""
         return self._is_named(node)
 
     def can_be_told(self, nodes: Sequence[int] | IntArray) -> bool:
-        """Whether all of them have a label that is no bare id."""
+        """Whether all of them have a label that is not just an id."""
         labels = self.graph.labels([int(node) for node in nodes if self.graph.literal(int(node)) is None])
         return all(label.strip() and not _BARE_ID.search(label) for label in labels)
 
     def wordings(self, relation: int) -> Sequence[Wording]:
-        """All wordings of a relation, in an order that is drawn."""
+        """All wordings of a relation, in random order."""
         found = list(self._wordings(relation))
         self.lot.shuffle(found)
         return found
 
     def hops(self, nodes: Sequence[int] | IntArray, *, to_entities: bool = False) -> list[Hop]:
-        """The relations around some nodes, in an order that is drawn."""
+        """The relations of some nodes, in random order."""
         found = [
             Hop(count.relation, count.direction)
             for count in self.graph.relation_counts(nodes)
@@ -88,16 +85,16 @@ class Surroundings:
         return found
 
     def ends(self, nodes: Sequence[int] | IntArray, hop: Hop) -> IntArray:
-        """Nodes at the other end of a relation, ascending, each once."""
+        """Nodes at the other end of a relation, ascending and unique."""
         return follow(self.graph, np.asarray(nodes, np.int64), hop)
 
     def are_entities(self, nodes: Sequence[int] | IntArray) -> bool:
-        """Whether none of them is a value."""
+        """Whether none of them is a literal."""
         return all(self.graph.literal(int(node)) is None for node in nodes)
 
     @functools.cached_property
     def measures(self) -> frozenset[int]:
-        """Relations most of whose values are numbers or dates."""
+        """Relations whose values are mostly numbers or dates."""
         return frozenset(
             relation
             for relation in range(self.graph.num_relations)
@@ -111,21 +108,18 @@ class Surroundings:
         return len({named.node for named in self.kb.names.nodes(normalize(label))}) == 1
 
 
-# Drafts of questions: what is asked, its wordings, and its answers, which the exact solver has found again.
-
-
 @dataclass(frozen=True)
 class Draft:
-    """A question that is not worded for good.
+    """A question before its wording is chosen.
 
     Attributes:
-        kind: what is asked, of `optimize.synth.shapes.KINDS`.
-        wordings: ways to ask it.
+        kind: from `optimize.synth.shapes.KINDS`.
+        wordings: possible wordings.
         topics: nodes that it names.
-        answers: nodes; empty where `computed`, or where there is no answer.
-        paths: that lead to the answers, or on to the values that they are compared by.
+        answers: nodes; empty if the answer is `computed`, or if there is none.
+        paths: to the answers, or to the values by which they are compared.
         hops: length of the longest path.
-        computed: the answer as text, where it is a number and no node.
+        computed: the answer as text, if it is a number.
     """
 
     kind: str
@@ -138,7 +132,7 @@ class Draft:
 
 
 def solved(kb: KnowledgeBase, paths: Sequence[GoldPath]) -> IntArray:
-    """What lies at the end of all of some paths, by the exact pattern solver."""
+    """The nodes at the end of all these paths, by the exact pattern solver."""
     rows: list[PatternText] = []
     for number, path in enumerate(paths):
         near = kb.graph.node_id(path.topic)
@@ -151,11 +145,11 @@ def solved(kb: KnowledgeBase, paths: Sequence[GoldPath]) -> IntArray:
 
 
 def holds(kb: KnowledgeBase, paths: Sequence[GoldPath], nodes: IntArray) -> bool:
-    """Whether the solver finds the same nodes at the end of all paths as were walked to."""
+    """Whether the solver finds exactly these nodes at the end of all paths."""
     return np.array_equal(np.unique(solved(kb, paths)), np.unique(nodes))
 
 
-_MIDDLE = 5  # nodes between two hops that a singular noun phrase may stand for
+_MIDDLE = 5  # maximum intermediate nodes behind a singular noun phrase
 _COUNTED = (2, 60)
 _COMPARED = (3, 40)
 _GREATEST = {"number": ("greatest", "largest"), "date": ("latest",), "year": ("latest",)}
@@ -166,7 +160,7 @@ _SMALLER = {"number": ("smaller", "lower"), "date": ("earlier",), "year": ("earl
 
 @dataclass(frozen=True)
 class Drawing:
-    """Where shapes draw from, and how many answers a question may have."""
+    """The knowledge base to draw from, and the maximum number of answers."""
 
     around: Surroundings
     most_answers: int
@@ -178,12 +172,12 @@ def one(at: Drawing) -> Draft | None:
 
 
 def two(at: Drawing) -> Draft | None:
-    """Two relations, one after the other."""
+    """Two relations in sequence."""
     return _chain(at, 2)
 
 
 def three(at: Drawing) -> Draft | None:
-    """Three relations, one after the other."""
+    """Three relations in sequence."""
     return _chain(at, 3)
 
 
@@ -224,13 +218,13 @@ def _chain(at: Drawing, length: int) -> Draft | None:
 
 
 def _next(around: Surroundings, ends: IntArray, hops: Sequence[Hop], *, to_entities: bool) -> Hop | None:
-    """A relation that does not lead back to where the last one came from."""
+    """A relation other than the last one, so that the path does not lead back."""
     found = around.hops(ends, to_entities=to_entities)
     return next((hop for hop in found if not hops or hop.relation != hops[-1].relation), None)
 
 
 def conjunction(at: Drawing) -> Draft | None:
-    """What satisfies two conditions, neither of which says it all."""
+    """Two conditions, each of which alone has more answers."""
     around = at.around
     answer = around.entity()
     conditions = [] if answer is None else _conditions(around, answer)
@@ -258,7 +252,7 @@ def conjunction(at: Drawing) -> Draft | None:
 
 
 def _conditions(around: Surroundings, answer: int) -> list[tuple[int, Hop]]:
-    """One edge per relation of a node to an end that has a name: the hop leads from there to the node."""
+    """One edge per relation of a node with a named other end: that end, and the hop from it to the node."""
     found = []
     for hop in around.hops([answer], to_entities=True):
         ends = around.ends([answer], hop)
@@ -276,7 +270,7 @@ def _predicates(around: Surroundings, path: GoldPath, many: bool) -> list[str]:
 
 
 def count(at: Drawing) -> Draft | None:
-    """How many nodes a relation leads to."""
+    """The number of nodes at the end of a relation."""
     around = at.around
     topic = around.entity()
     hop = None if topic is None else _next(around, np.array([topic]), (), to_entities=True)
@@ -287,7 +281,7 @@ def count(at: Drawing) -> Draft | None:
         return None
     end, name, texts = end_of(around.graph, ends, hop.relation, hop.direction), around.name(topic), []
     for wording in around.wordings(hop.relation):
-        if hop.direction is Direction.OUT and wording.kind is Kind.NOUN:
+        if hop.direction is Direction.OUT and wording.kind is WordingKind.NOUN:
             texts.append(f"How many {plural(wording.text)} does {name} have?")
         said = predicate(wording, hop.direction, name, many=True)
         if hop.direction is Direction.IN and said and (end.noun or end.kind is EndKind.PERSON):
@@ -296,7 +290,7 @@ def count(at: Drawing) -> Draft | None:
 
 
 def comparison(at: Drawing) -> Draft | None:
-    """Which of two has the greater, or smaller, value."""
+    """Which of two nodes has the greater or smaller value."""
     around, graph = at.around, at.around.graph
     first = around.entity()
     hop = None if first is None else _measure(around, [first])
@@ -326,7 +320,7 @@ def comparison(at: Drawing) -> Draft | None:
 
 
 def superlative(at: Drawing) -> Draft | None:
-    """Which of what a relation leads to has the greatest, or smallest, value."""
+    """Which node at the end of a relation has the greatest or smallest value."""
     around, graph = at.around, at.around.graph
     topic = around.entity()
     hop = None if topic is None else _next(around, np.array([topic]), (), to_entities=True)
@@ -355,7 +349,7 @@ def superlative(at: Drawing) -> Draft | None:
 
 
 def unanswerable(at: Drawing) -> Draft | None:
-    """One relation that others of the same kind have, and the named node has not."""
+    """A relation that the named node does not have, but another node of the same type has."""
     around, graph = at.around, at.around.graph
     model = around.entity()
     hop = None if model is None else _next(around, np.array([model]), (), to_entities=False)
@@ -379,19 +373,19 @@ def _measure(around: Surroundings, nodes: Sequence[int] | IntArray) -> Hop | Non
 def _measured_by(
     around: Surroundings, hop: Hop, value: End, words: dict[str, tuple[str, ...]]
 ) -> list[tuple[str, str]]:
-    """Nouns for what is measured, each with an adjective for more or less of it."""
+    """Nouns for the compared value, each with a comparative or superlative adjective."""
     fitting = words.get(value.kind.value, ())
-    return [(w.text, word) for w in around.wordings(hop.relation) if w.kind is Kind.NOUN for word in fitting]
+    return [(w.text, word) for w in around.wordings(hop.relation) if w.kind is WordingKind.NOUN for word in fitting]
 
 
 def _of_same_type(around: Surroundings, node: int, hop: Hop) -> int | None:
-    """Another node of the same type that has the relation, too."""
+    """Another node of the same type with the same relation."""
     other = _like(around, node)
     return other if other is not None and other != node and hop in around.hops([other]) else None
 
 
 def _like(around: Surroundings, node: int) -> int | None:
-    """A node of the same type, or where there are no types one that has an edge of the same kind."""
+    """A node of the same type; in a graph without types, a node with the same relation to the same node."""
     types = around.graph.types(node)
     if types:
         nodes = around.graph.nodes_of_type(types[0])
@@ -413,7 +407,7 @@ def _draft(
     computed: str | None = None,
     check: bool = True,
 ) -> Draft | None:
-    """The draft, if it can be worded, has few enough answers, and the solver agrees."""
+    """The draft; None if it has no wording or too many answers, or if the solver finds other answers."""
     too_many = computed is None and not 0 < len(ends) <= at.most_answers
     if not wordings or too_many or not at.around.can_be_told(ends) or (check and not holds(at.around.kb, paths, ends)):
         return None

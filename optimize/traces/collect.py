@@ -1,4 +1,4 @@
-"""The collector: questions to a program, and from what came out right the rows to train on.
+"""Collects rows for fine-tuning: runs a program over questions and keeps the steps of verified answers.
 
 Source: KERAG (arXiv 2509.04716), its third mechanism.
 """
@@ -24,12 +24,12 @@ from triplecheck.lms import Budget, Roles
 from triplecheck.optimize.traces.gold import NAME, GoldEngine, check_computable, gold_engine, uncomputable
 from triplecheck.optimize.traces.records import (
     MANIFEST,
-    Call,
-    Manifest,
     Record,
     Recorder,
     Records,
     Source,
+    StepRecord,
+    TraceManifest,
     TraceRow,
     assemble,
     recording,
@@ -40,8 +40,7 @@ from triplecheck.programs.outcome import evidence_edges
 from triplecheck.programs.steps import Consulted, Step
 from triplecheck.signatures import AnswerFromFacts, step_of
 
-# Which questions a program answered so well that its steps may be learnt from (KERAG's strict verification).
-
+# Strict verification of answers (KERAG): only steps of verified questions are kept.
 
 Rejection = Literal[
     "no_gold",
@@ -56,13 +55,13 @@ Rejection = Literal[
     "cited_not_in_graph",
     "cited_not_retrieved",
 ]
-"""Why the steps of a question are not kept:
+"""Why the steps of a question are rejected:
 
-`no_gold` its answer is not known; `no_path` no paths are known that lead to it (pass `gold`); `error` it
-ended in one; `unreadable` a reply could not be read; `cut` a reply ended at its length limit; `abstained`
-though there is an answer; `wrong`; `incomplete`: right, but not all answers or others beside them;
-`nothing_cited`; `cited_not_in_graph`; `cited_not_retrieved`: neither are the ends of a cited triple among
-the nodes that were retrieved, nor does a passage that was kept name both.
+`no_gold`: the answer is unknown; `no_path`: no gold path is known (pass `gold`); `error`: the question ended in an
+error; `unreadable`: a reply could not be parsed; `cut`: a reply ended at its length limit; `abstained`: although
+there is an answer; `wrong`: no answer is correct; `incomplete`: some answers are missing or wrong; `nothing_cited`;
+`cited_not_in_graph`; `cited_not_retrieved`: for a cited triple, neither were both ends retrieved, nor does a kept
+passage name both.
 """
 
 
@@ -71,17 +70,17 @@ def rejection(
     question: Question,
     row: Mapping[str, Any],
     prediction: dspy.Prediction | None,
-    calls: Sequence[Call],
+    calls: Sequence[StepRecord],
 ) -> Rejection | None:
-    """Why a question's steps are not kept; None: the answer is right, proved by what was retrieved, and whole.
+    """Why a question's steps are rejected; None: the answer is correct, complete and supported by retrieved evidence.
 
-    To abstain is right where there is no answer, and needs no proof.
+    For a question without an answer, abstaining is correct and needs no evidence.
 
     Args:
-        graph: what citations are checked against.
+        graph: to check citations against.
         question: with its answers.
         row: of its evaluation (`evals.rows`).
-        prediction: what the program returned.
+        prediction: of the program.
         calls: the steps of the question.
     """
     if row["status"] == "error" or prediction is None:
@@ -119,20 +118,20 @@ def _was_read(step: Step) -> TypeGuard[Consulted]:
 
 
 def _named(graph: Graph, ends: Sequence[int], passages: Sequence[str]) -> bool:
-    """Whether one of some passages names both ends of an edge."""
+    """Whether a passage names both ends of an edge."""
     names = [f" {normalize(label)} " for label in graph.labels(list(ends))]
     return any(all(name in passage for name in names) for passage in passages)
 
 
 VERIFIED: Source = "verified"
 GOLD: Source = "gold"
-"""The two passes over the questions: with the models of the session, and with the right replies."""
+"""The two passes over the questions: with the models of the session, and with gold replies."""
 CAP = 12
-"""Rows per question."""
+"""Maximum rows per question."""
 DEV_SHARE = 0.1
 """Share of the questions whose rows are held out."""
 DISTRACTORS = 2
-"""Paths and facts kept beside the right ones in the pass `gold`."""
+"""Wrong paths and facts kept besides the right ones in the pass `gold`."""
 
 
 def collect(
@@ -150,32 +149,32 @@ def collect(
     dev_share: float = DEV_SHARE,
     distractors: int = DISTRACTORS,
     progress: Callable[[str, Progress], None] | None = None,
-) -> Manifest:
+) -> TraceManifest:
     """Run a program over questions and write the rows of its verified steps.
 
-    Each pass is an evaluation in a directory of its own below `out`, with `records.jsonl` beside its
-    rows; if interrupted, the same call resumes it. At the end `traces.jsonl` and `manifest.json`
-    are written from all passes: one reply per prompt, at most `cap` rows per question.
+    Each pass is an evaluation in its own directory below `out`, with `records.jsonl` beside its rows. If interrupted,
+    the same call resumes it. At the end `traces.jsonl` and `manifest.json` are written from all passes: one reply per
+    prompt, at most `cap` rows per question.
 
     Args:
-        program: asked from several threads at once where `workers` is above 1.
+        program: to run; from several threads if `workers` is above 1.
         questions: with their answers.
-        out: directory.
-        roles: which models play which roles in the pass `verified`; None as in `lms.session`.
+        out: directory to write to.
+        roles: the models of the roles in the pass `verified`; None: as in `lms.session`.
         knowledge_base: as for `evals.evaluate`.
-        passes: of `verified` and `gold`; None: the second only where all right steps can be computed.
-        workers: questions under way at once.
-        timeout: seconds for one question.
-        budget: on the models of the pass `verified`.
-        cap: rows kept per question; of more, the first ones and the last.
+        passes: `verified`, `gold` or both; None: both if gold replies to all steps can be computed, else `verified`.
+        workers: questions to run in parallel.
+        timeout: maximum seconds per question.
+        budget: of the pass `verified`.
+        cap: maximum rows per question; of more, the first ones and the last are kept.
         dev_share: share of the questions held out, from 0 to 1.
-        distractors: paths and facts that the pass `gold` keeps beside the right ones, so that the steps after them
-            see what they do not need; the rows hold the right replies.
+        distractors: number of wrong paths and facts that the pass `gold` keeps besides the right ones, so that later
+            steps see irrelevant input; the rows hold the right replies.
         progress: called with the pass and its progress, after each question.
 
     Raises:
-        UserError: a bad argument, a program whose right steps cannot be computed (pass `gold`), or a
-            directory that holds something else.
+        UserError: an invalid argument, a program whose gold replies cannot be computed (pass `gold`), or `out`
+            holds something else.
     """
     asked, out = list(questions), Path(out)
     if passes is None:
@@ -189,7 +188,7 @@ def collect(
     with gold_engine(program, asked, distractors) as (gold_name, engine):
         for name in dict.fromkeys(passes):
             is_gold = name == GOLD
-            # The right replies depend on the questions: another set of them is another directory.
+            # Gold replies depend on the questions: another set of questions has another directory.
             folders[name] = out / (gold_name if is_gold else name)
             with Records(folders[name]) as records:
                 summary = evaluate(
@@ -228,14 +227,14 @@ def _check(passes: Sequence[str], cap: int, dev_share: float, distractors: int) 
     if cap < 1:
         raise UserError(f"a cap of {cap} rows per question leaves none: give 1 or more")
     if distractors < 0:
-        raise UserError(f"{distractors} distractors make no sense: give 0 or more")
+        raise UserError(f"distractors cannot be {distractors}: give 0 or more")
     if not 0 <= dev_share <= 1:
-        raise UserError(f"a share of {dev_share} is none: give a number from 0 to 1")
+        raise UserError(f"the held-out share is {dev_share}: give a number from 0 to 1")
 
 
 @dataclass(frozen=True)
 class _Recording:
-    """An executor that asks on threads of this process, and writes what a question gave before its row."""
+    """An executor on threads of this process that writes the record of a question before its row."""
 
     records: Records
     collector: _Collector
@@ -259,7 +258,7 @@ class _Recording:
 
 @dataclass(frozen=True)
 class _Collector:
-    """From what one question did to its record."""
+    """Makes the record of a question."""
 
     program: Program
     source: Source
@@ -289,10 +288,10 @@ class _Collector:
                 left_out["not_read_back"] += 1
         return Record(question.id, row["key"], rejected, tuple(rows), left_out)
 
-    def _base(self, question: Question, calls: Sequence[Call]) -> tuple[Call, ...]:
-        """The answering steps of a question that came out wrong, with the right reply.
+    def _base(self, question: Question, calls: Sequence[StepRecord]) -> tuple[StepRecord, ...]:
+        """The answering steps of a rejected question, with gold replies.
 
-        Only where the facts in the prompt hold the answer: else it would be learnt to make answers up.
+        Only steps whose prompt contains the answer: otherwise the model would learn to invent answers.
         """
         found = []
         for call in calls:
@@ -302,8 +301,8 @@ class _Collector:
                     found.append(replace(call, outputs=dict(right.outputs)))
         return tuple(found)
 
-    def _right(self, calls: Sequence[Call]) -> Iterator[Call]:
-        """The calls with the right replies, as far as these can be told from their prompts."""
+    def _right(self, calls: Sequence[StepRecord]) -> Iterator[StepRecord]:
+        """The calls with gold replies, where these follow from the prompts."""
         for call in calls:
             right = self.engine.reply_to(call)
             if right is not None and right.taught:

@@ -1,9 +1,9 @@
-"""Collected rows in the forms that trainers read, one file per split.
+"""Exports collected rows in formats of trainers, one file per split.
 
-- `chat`: OpenAI's `{"messages": [...]}`, JSON lines;
-- `trl`: `{"prompt": [...], "completion": [...]}`, both lists of messages, JSON lines: TRL's SFTTrainer then
-  takes the loss of the completion alone;
-- `datasets`: a directory that `datasets.load_from_disk` opens, with `prompt`, `completion` and where they are from.
+- `chat`: OpenAI's `{"messages": [...]}`, as JSON lines;
+- `trl`: `{"prompt": [...], "completion": [...]}`, both lists of messages, as JSON lines. TRL's SFTTrainer then
+  computes the loss only on the completion;
+- `datasets`: a directory for `datasets.load_from_disk`, with `prompt`, `completion` and the source of each row.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from typing import Any, get_args
 
 from triplecheck.kg import UserError
 from triplecheck.kg._atomic import replaced_directory, write_text
-from triplecheck.optimize.traces.records import Message, Split, TraceRow
+from triplecheck.optimize.traces.records import Message, SplitName, TraceRow
 
-_SPLITS: tuple[Split, ...] = get_args(Split)
+_SPLITS: tuple[SplitName, ...] = get_args(SplitName)
 _ABOUT = ("key", "id", "program", "signature", "role", "source", "model")
 
 
 def export(rows: Sequence[TraceRow], form: str, out: Path) -> list[Path]:
-    """Write rows in one of the forms into a directory.
+    """Write rows in one of the formats into a directory.
 
     Returns:
-        What was written: a file per split that has rows, or the one directory.
+        The written files, one per split with rows, or the directory.
 
     Raises:
-        UserError: there is no such form, or there are no rows.
+        UserError: unknown format, or no rows.
     """
     if form not in FORMS:
-        raise UserError(f"no form {form!r}; there are: {', '.join(FORMS)}")
+        raise UserError(f"no format {form!r}; there are: {', '.join(FORMS)}")
     if not rows:
-        raise UserError("there are no rows to export: no question came out right")
+        raise UserError("there are no rows to export: no question was answered correctly")
     return FORMS[form](rows, out)
 
 
@@ -81,7 +81,7 @@ def _lines(rows: Sequence[TraceRow], out: Path, form: Callable[[TraceRow], dict[
     return written
 
 
-def _by_split(rows: Sequence[TraceRow]) -> Iterator[tuple[Split, list[TraceRow]]]:
+def _by_split(rows: Sequence[TraceRow]) -> Iterator[tuple[SplitName, list[TraceRow]]]:
     for split in _SPLITS:
         of = [row for row in rows if row.split == split]
         if of:

@@ -1,10 +1,9 @@
-"""Paths that lead from a question's topics to its right answers: given with the question, or looked for.
+"""Gold paths from a question's topics to its answers: given with the question, or found by search.
 
-A question may say them itself, under `gold_paths`: a list of `{"topic": ID, "hops": [[RELATION, "out"], ...]}`,
-`in` for a relation that is followed backwards (`gold_row` writes them). Else every path within reach is
-compared with the answers, and those are taken that lead to them and to nothing else. Another relation with
-the same answers cannot be told apart from the one that was meant; of paths that fit equally well the
-shortest count.
+A question may give them under `gold_paths`: a list of `{"topic": ID, "hops": [[RELATION, "out"], ...]}`, with `in`
+for a relation followed backwards (`gold_row` writes them). Otherwise all paths up to a length are compared with the
+answers, and those that lead exactly to them are taken. Relations with the same answers cannot be distinguished; of
+equally good paths, the shortest are taken.
 """
 
 from __future__ import annotations
@@ -19,21 +18,21 @@ from triplecheck.kg import Direction, Graph, IntArray
 from triplecheck.programs.subgraph import Hop
 
 _WAYS = {"out": Direction.OUT, "in": Direction.IN}
-_FRONTIER = 300  # nodes from which a path is followed on
+_FRONTIER = 300  # maximum nodes from which a path is extended
 _FETCHED = 2_000  # edges per (node, relation, direction)
-_NEAR = 50_000  # nodes at some distance from the answers; beyond that everything is near
+_NEAR = 50_000  # maximum nodes at one distance from the answers; with more, this distance is not filtered
 
 
 @dataclass(frozen=True)
 class GoldPath:
-    """Hops from a topic; at their end the answers, or values by which they are compared."""
+    """Hops from a topic to the answers, or to the values by which answers are compared."""
 
     topic: int
     hops: tuple[Hop, ...]
 
 
 def given_paths(graph: Graph, gold: Mapping[str, Any]) -> tuple[GoldPath, ...]:
-    """The paths that a question says itself; none where it says none, or others than this graph has."""
+    """The paths given with a question; empty if there are none, or if one is not valid in this graph."""
     rows = gold.get("gold_paths")
     if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
         return ()
@@ -42,7 +41,7 @@ def given_paths(graph: Graph, gold: Mapping[str, Any]) -> tuple[GoldPath, ...]:
 
 
 def gold_row(graph: Graph, path: GoldPath) -> dict[str, Any]:
-    """A path as it stands under `gold_paths`."""
+    """A path in the format of `gold_paths`."""
     hops = [[graph.relation(hop.relation).id, hop.direction.name.lower()] for hop in path.hops]
     return {"topic": graph.node_id(path.topic), "hops": hops}
 
@@ -61,17 +60,16 @@ def _given(graph: Graph, row: Mapping[str, Any]) -> GoldPath | None:
 def found_paths(
     graph: Graph, topics: Iterable[Collection[int]], answers: Collection[int], hops: int
 ) -> tuple[GoldPath, ...]:
-    """Paths that lead to the answers and to nothing else: of each topic the best, together exactly.
+    """The best paths of each topic, whose shared ends are exactly the answers; empty if there are none.
 
-    Several topics are taken for conditions that all hold. That a path also comes back to a topic is let
-    pass ("the other films of ..."). None where no such paths are found: what is computed from the facts at
-    their end (a count, the greatest) cannot be told from them.
+    Several topics are conditions that must all hold. A path may also lead back to a topic ("the other films of
+    ..."). Answers that are computed from the ends (a count, a maximum) are not found.
 
     Args:
         graph: the graph.
-        topics: per topic the nodes that it may be.
+        topics: per topic, its candidate nodes.
         answers: nodes to reach.
-        hops: how far to look.
+        hops: maximum length of a path.
     """
     near = _near(graph, answers, hops)
     wanted = np.array(sorted(answers), np.int64)
@@ -93,7 +91,7 @@ def found_paths(
 
 
 def _near(graph: Graph, answers: Collection[int], hops: int) -> list[set[int] | None]:
-    """Nodes from which an answer is one hop away, two ..., index 0 the answers; None: too many to tell."""
+    """By number of hops from 0: the nodes at that distance from an answer; None: more than `_NEAR`."""
     near: list[set[int] | None] = [set(answers)]
     for _ in range(hops - 1):
         last = near[-1]
@@ -104,7 +102,7 @@ def _near(graph: Graph, answers: Collection[int], hops: int) -> list[set[int] | 
 
 
 def _leading(graph: Graph, topic: int, near: list[set[int] | None]) -> Iterator[tuple[GoldPath, IntArray]]:
-    """Paths that end at answers, and everything at their end."""
+    """Paths that lead to at least one answer, each with all nodes at its end."""
     frontier: list[tuple[tuple[Hop, ...], IntArray]] = [((), np.array([topic], np.int64))]
     for left in range(len(near) - 1, -1, -1):
         reached = []
@@ -123,6 +121,6 @@ def _leading(graph: Graph, topic: int, near: list[set[int] | None]) -> Iterator[
 
 
 def follow(graph: Graph, nodes: IntArray, hop: Hop) -> IntArray:
-    """Nodes at the other end of a relation, ascending, each once."""
+    """Nodes at the other end of a relation, ascending and unique."""
     edges = graph.expand(nodes, hop.relation, hop.direction, _FETCHED)
     return np.unique(edges.tails if hop.direction is Direction.OUT else edges.heads).astype(np.int64)

@@ -1,4 +1,4 @@
-"""The file that a pass over questions appends to: one line per question, with its rows or why it has none."""
+"""Records of steps: listening to a question's steps, rows for fine-tuning, and the files that hold them."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from triplecheck.lms import RolePredict, TolerantAdapter
 from triplecheck.lms.metering import model_name, reply_was_cut
 from triplecheck.programs import Program
 
-# What the language models did within one question: every step that a `RolePredict` took, as it ended.
+# Recording the steps of one question: every finished call of a `RolePredict`.
 #
-# The recorder listens through DSPy's callbacks, which travel in `dspy.settings`: so it hears the steps of
-# this question alone, also those that run on other threads in a copy of its context.
+# The recorder uses DSPy's callbacks in `dspy.settings`, which belong to the context: it gets only the steps of this
+# question, including those on other threads that run in a copy of the context.
 
 
 @dataclass(frozen=True)
-class Call:
-    """One step that came to its end. A second reply that mended the first belongs to the same call.
+class StepRecord:
+    """One finished step, including a second reply if the first could not be parsed.
 
     Attributes:
-        signature: what was asked.
-        role: who was asked.
-        model: the model that played the role.
+        signature: of the step.
+        role: of the step.
+        model: the model of the role.
         inputs, outputs: by field; outputs are those of the last reply.
-        replies: how many there were; 2 where the first could not be read.
+        replies: number of replies; 2 if the first could not be parsed.
         cut: whether the last reply ended at its length limit.
     """
 
@@ -59,21 +59,21 @@ class _Open:
 
 
 class Recorder(BaseCallback):  # type: ignore[misc]  # DSPy is not typed
-    """Notes the calls of one question, and what the program returned.
+    """Records the steps of one question, and the prediction of the program.
 
     Attributes:
         calls: in the order in which they ended.
-        prediction: of the outermost program; None where it raised an error.
+        prediction: of the outermost program; None if it raised an error.
     """
 
     def __init__(self) -> None:
-        self.calls: list[Call] = []
+        self.calls: list[StepRecord] = []
         self.prediction: dspy.Prediction | None = None
         self._open: dict[str, _Open] = {}
         self._programs: set[str] = set()
 
     def on_module_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
-        """A module begins: a step, a program, or something else."""
+        """Remember a step or a program that starts."""
         if isinstance(instance, RolePredict):
             given = inputs.get("kwargs", inputs)
             self._open[call_id] = _Open(instance, {name: given[name] for name in instance.signature.input_fields})
@@ -81,25 +81,25 @@ class Recorder(BaseCallback):  # type: ignore[misc]  # DSPy is not typed
             self._programs.add(call_id)
 
     def on_lm_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
-        """A reply came; whether it was cut is known only here."""
+        """Record whether the reply was cut, which is known only here."""
         call = self._open.get(callback_context.ACTIVE_CALL_ID.get() or "")
         if call is not None and exception is None:
             call.cut = reply_was_cut()
 
     def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
-        """A model is asked."""
+        """Record the model of a call."""
         call = self._open.get(callback_context.ACTIVE_CALL_ID.get() or "")
         if call is not None:
             call.models.append(model_name(instance))
 
     def on_module_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
-        """A module ends. Steps that failed are not kept: they have no outputs."""
+        """Record a finished step, or the prediction. Failed steps have no outputs and are dropped."""
         call = self._open.pop(call_id, None)
         if call is not None and exception is None and call.models:
             signature = call.step.signature
             written = {name: outputs[name] for name in signature.output_fields}
             self.calls.append(
-                Call(signature, call.step.role, call.models[-1], call.inputs, written, len(call.models), call.cut)
+                StepRecord(signature, call.step.role, call.models[-1], call.inputs, written, len(call.models), call.cut)
             )
         elif call_id in self._programs and exception is None:
             self.prediction = outputs
@@ -107,24 +107,24 @@ class Recorder(BaseCallback):  # type: ignore[misc]  # DSPy is not typed
 
 @contextmanager
 def recording() -> Iterator[Recorder]:
-    """Record what happens inside, beside whatever else listens."""
+    """Record the steps in this context; other callbacks stay active."""
     recorder = Recorder()
     with dspy.context(callbacks=[*dspy.settings.get("callbacks", []), recorder]):
         yield recorder
 
 
-# Rows of fine-tuning data: one chat each, the last message of which is to be learnt.
+# Rows of fine-tuning data: chats whose last message is the reply to learn.
 
 Source = Literal["verified", "gold", "base"]
-"""Where the reply of a row is from:
+"""Source of the reply of a row:
 
-`verified` a model wrote it, and the question it belongs to came out right; `gold` computed from the graph
-and the right answer, and verified in the same way; `base` computed like that, for a question that a model
-got wrong though the facts before it held the answer.
+`verified`: written by a model, and the question was answered correctly; `gold`: computed from the graph and the
+known answer, and verified in the same way; `base`: computed, for a question that a model answered incorrectly
+although the facts in its prompt contain the answer.
 """
 SOURCES: tuple[Source, ...] = ("verified", "gold", "base")
-"""In the order in which they are preferred, where several have a reply to the same prompt."""
-Split = Literal["train", "dev"]
+"""In order of preference, for several replies to the same prompt."""
+SplitName = Literal["train", "dev"]
 
 Message = Mapping[str, str]
 
@@ -138,12 +138,12 @@ class TraceRow:
         prompt: hash of the messages but the last.
         id: of the question.
         program: name of the program.
-        signature: name of what was asked.
-        role: that it was asked of.
-        source: where the reply is from.
-        model: that gave the reply.
+        signature: name of the step's signature.
+        role: of the step.
+        source: of the reply.
+        model: that wrote the reply.
         messages: system, user, assistant.
-        split: the same for all rows of a question, and of its group where it has one.
+        split: the same for all rows of a question, and of its group if it has one.
     """
 
     key: str
@@ -155,10 +155,10 @@ class TraceRow:
     source: Source
     model: str
     messages: tuple[Message, ...]
-    split: Split = "train"
+    split: SplitName = "train"
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in a line."""
+        """The object of a line."""
         return asdict(self) | {"messages": [dict(message) for message in self.messages]}
 
     @classmethod
@@ -167,11 +167,11 @@ class TraceRow:
         return cls(**{**row, "messages": tuple(row["messages"])})
 
 
-def trace_row(call: Call, question: Question, program: str, source: Source, model: str | None = None) -> TraceRow:
-    """The row of a call: its prompt without demonstrations or attempts at repair, and its reply as it should be.
+def trace_row(call: StepRecord, question: Question, program: str, source: Source, model: str | None = None) -> TraceRow:
+    """The row of a step: its prompt without demonstrations and retries, and its well-formed reply.
 
     Raises:
-        UserError: the reply would not be read back as it is meant.
+        UserError: parsing the reply would give other values.
     """
     data = TolerantAdapter().format_finetune_data(call.signature, [], call.inputs, call.outputs)
     messages = tuple({"role": str(m["role"]), "content": str(m["content"])} for m in data["messages"])
@@ -188,15 +188,19 @@ def trace_row(call: Call, question: Question, program: str, source: Source, mode
     )
 
 
-def split_of(question: Question, dev_share: float) -> Split:
-    """Which split a question belongs to: that of its `group`, where it has one, else of its id.
+def split_of(question: Question, dev_share: float) -> SplitName:
+    """The split of a question, by a hash of its `group` if it has one, else of its id.
 
-    Made questions that are asked of the same thing share a group: one of them in the training data would
-    give the others away.
+    Synthetic questions with the same answer path share a group: with one of them in the training data, the others
+    would not be unseen.
     """
-    group = str(question.extra.get("group", question.id))
-    lot = hashlib.sha256(f"split\0{group}".encode("utf-8", "surrogatepass")).digest()
-    return "dev" if int.from_bytes(lot[:8]) < dev_share * 2**64 else "train"
+    return hashed_split(f"split\0{question.extra.get('group', question.id)}", dev_share)
+
+
+def hashed_split(key: str, dev_share: float) -> SplitName:
+    """The split of a key, by its hash."""
+    value = hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
+    return "dev" if int.from_bytes(value[:8]) < dev_share * 2**64 else "train"
 
 
 def _hash(messages: tuple[Message, ...]) -> str:
@@ -209,14 +213,14 @@ FILE = "records.jsonl"
 
 @dataclass(frozen=True)
 class Record:
-    """What one question gave.
+    """The rows of one question, or why it has none.
 
     Attributes:
         id: of the question.
-        key: of its row in the evaluation beside.
-        rejected: why its steps are not kept; None: they are.
+        key: of its row in the evaluation.
+        rejected: why its steps are rejected; None: they are kept.
         rows: in the order of the steps.
-        left_out: steps of a kept question that make no row, by reason.
+        left_out: steps of a kept question without a row, by reason.
     """
 
     id: str
@@ -226,7 +230,7 @@ class Record:
     left_out: Mapping[str, int]
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in a line."""
+        """The object of a line."""
         return {
             "id": self.id,
             "key": self.key,
@@ -237,10 +241,10 @@ class Record:
 
 
 class Records:
-    """Appends records, each before the row of its evaluation: every question with a row has a record.
+    """Appends records, each before its row of the evaluation, so that every question with a row has a record.
 
     Args:
-        folder: of the pass; created if missing.
+        folder: directory of the pass; created if missing.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -259,7 +263,7 @@ class Records:
 
 
 def read_records(folder: Path, ids: Sequence[str]) -> list[Record]:
-    """The last record of each of these questions, in their order; a torn line and what has none is passed over."""
+    """The last record of each of these questions, in this order; incomplete lines are skipped."""
     found: dict[str, Record] = {}
     wanted = set(ids)
     for _, row in complete_lines(folder / FILE):
@@ -269,7 +273,7 @@ def read_records(folder: Path, ids: Sequence[str]) -> list[Record]:
 
 
 def rejections(records: Sequence[Record]) -> dict[str, int]:
-    """Questions whose steps are not kept, by reason, most frequent first."""
+    """Numbers of rejected questions by reason, most frequent first."""
     return dict(Counter(record.rejected for record in records if record.rejected is not None).most_common())
 
 
@@ -278,26 +282,27 @@ def _record(row: Mapping[str, Any]) -> Record:
     return Record(row["id"], row["key"], row["rejected"], rows, row["left_out"])
 
 
-# From the records of all passes to `traces.jsonl` and the manifest that says what is in it.
+# `traces.jsonl`, made from the records of all passes, and its manifest.
 
 FORMAT, VERSION = "triplecheck-traces", 1
 TRACES, MANIFEST = "traces.jsonl", "manifest.json"
 
 
 @dataclass(frozen=True)
-class Manifest:
-    """What a directory of fine-tuning data holds.
+class TraceManifest:
+    """The manifest of a directory of fine-tuning data.
 
     Attributes:
-        program: whose steps they are.
-        questions: that were to be asked.
-        passes: by name: `asked`, `kept` questions, those `rejected` by reason, `stopped` (why it did not
-            come to its end, or null), and the `configuration` that the steps depend on.
-        rows: in all.
-        by_source, by_signature, by_split: rows.
-        left_out: rows that are not there, by reason: `duplicate` (another reply to the same prompt is),
-            `over_cap`, `not_read_back`, `beyond_prompt` (a right reply that cannot be told from its prompt).
-        cap: rows per question.
+        program: name of the program.
+        questions: number of questions.
+        passes: by name: numbers of questions `asked`, `kept` and `rejected` (by reason), `stopped` (why the pass
+            stopped early, or null), and the `configuration` that the steps depend on.
+        rows: number of rows.
+        by_source, by_signature, by_split: numbers of rows.
+        left_out: numbers of rows left out, by reason: `duplicate` (another reply to the same prompt), `over_cap`,
+            `not_read_back` (parsing the reply gives other values), `beyond_prompt` (a gold reply that does not
+            follow from the prompt).
+        cap: maximum rows per question.
         dev_share: share of the questions held out.
         sha256: of `traces.jsonl`.
     """
@@ -315,7 +320,7 @@ class Manifest:
     sha256: str
 
     def to_json(self) -> dict[str, Any]:
-        """As it is written."""
+        """Contents of `manifest.json`."""
         return {"format": FORMAT, "version": VERSION, **asdict(self)}
 
 
@@ -328,13 +333,13 @@ def assemble(
     cap: int,
     dev_share: float,
     stopped: Mapping[str, str],
-) -> Manifest:
-    """Write the rows of all passes and their manifest; see `Manifest` for the arguments.
+) -> TraceManifest:
+    """Write the rows of all passes and their manifest; see `TraceManifest` for the arguments.
 
     Args:
-        out: where to.
-        folders: of each pass.
-        stopped: why a pass did not come to its end.
+        out: directory to write to.
+        folders: directory of each pass.
+        stopped: why a pass stopped early, by name.
     """
     ids = [question.id for question in questions]
     records = {name: read_records(folder, ids) for name, folder in folders.items()}
@@ -346,14 +351,14 @@ def assemble(
     content = "".join(json.dumps(row.to_json(), ensure_ascii=False) + "\n" for row in rows)
     data = content.encode("utf-8", "backslashreplace")
     write_bytes(out / TRACES, data)
-    manifest = Manifest(
+    manifest = TraceManifest(
         program=program,
         questions=len(ids),
         passes={name: _about(folders[name], found, stopped.get(name)) for name, found in records.items()},
         rows=len(rows),
-        by_source=_counts(row.source for row in rows),
-        by_signature=_counts(row.signature for row in rows),
-        by_split=_counts(row.split for row in rows),
+        by_source=counts(row.source for row in rows),
+        by_signature=counts(row.signature for row in rows),
+        by_split=counts(row.split for row in rows),
         left_out=dict(left_out),
         cap=cap,
         dev_share=dev_share,
@@ -367,8 +372,8 @@ def read_traces(out: Path | str) -> list[TraceRow]:
     """The rows that `collect` wrote into a directory.
 
     Raises:
-        UserError: it holds none.
-        ReadError: they are not those that the manifest speaks of.
+        UserError: the directory holds no traces.
+        ReadError: the traces do not match the manifest.
     """
     path = Path(out) / TRACES
     if not path.is_file() or not (Path(out) / MANIFEST).is_file():
@@ -376,12 +381,12 @@ def read_traces(out: Path | str) -> list[TraceRow]:
     data = path.read_bytes()
     about = json.loads((Path(out) / MANIFEST).read_text("utf-8"))
     if hashlib.sha256(data).hexdigest() != about.get("sha256"):
-        raise ReadError(path, None, f"is not what {MANIFEST} beside it speaks of; collect again")
+        raise ReadError(path, None, f"does not match {MANIFEST}; collect again")
     return [TraceRow.from_json(json.loads(line)) for line in data.decode("utf-8").split("\n") if line]
 
 
 def _kept(ids: Sequence[str], records: Sequence[Record], cap: int, left_out: Counter[str]) -> Iterator[TraceRow]:
-    """One reply per prompt, of the preferred source; of a question at most `cap`, question by question."""
+    """One reply per prompt, from the preferred source; at most `cap` per question."""
     best: dict[str, TraceRow] = {}
     for source in SOURCES:
         for row in (row for record in records for row in record.rows if row.source == source):
@@ -394,7 +399,7 @@ def _kept(ids: Sequence[str], records: Sequence[Record], cap: int, left_out: Cou
         left_out.update(record.left_out)
     for rows in of.values():
         left_out["over_cap"] += max(0, len(rows) - cap)
-        # The last step is the one that answers.
+        # The last step gives the answer.
         yield from rows if len(rows) <= cap else [*rows[: cap - 1], rows[-1]]
     for reason in [reason for reason, count in left_out.items() if not count]:
         del left_out[reason]
@@ -411,5 +416,6 @@ def _about(folder: Path, records: Sequence[Record], stopped: str | None) -> dict
     }
 
 
-def _counts(values: Iterable[str]) -> dict[str, int]:
+def counts(values: Iterable[str]) -> dict[str, int]:
+    """How often each value occurs, sorted by value."""
     return dict(sorted(Counter(values).items()))

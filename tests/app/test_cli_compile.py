@@ -27,7 +27,7 @@ def test_a_program_is_compiled_measured_and_asked(run: Run, elsewhere: Path, fre
     words = ("compile", "kerag", *FEW, "--held-out", held_out)
     made = run(*words, "--out", "run")
     assert made.exit_code == 0, made.output
-    assert "BootstrapFewShot may take" in made.stderr and "reads no instructions" in made.stderr
+    assert "BootstrapFewShot may take" in made.stderr and "ignores instructions" in made.stderr
     assert "before" in made.stdout and "after" in made.stdout and "(chosen)" in made.stdout
     assert "Bootstrapped" not in made.output, "nothing that DSPy prints"
     again = json.loads(run(*words, "--out", "run", "--json").stdout)
@@ -63,7 +63,7 @@ def test_the_name_of_a_file_of_questions_changes_nothing(run: Run, elsewhere: Pa
         (("compile", "kerag", "--optimizer", "Avatar-Optimizer"), 2, "does not run with this DSPy"),
         (("compile", "kerag", "--objective", "speed"), 2, "accuracy, cost, balanced"),
         (("compile", "kerag", "--set", "demos=many"), 2, "demos is 'many'"),
-        (("compile", "bm25"), 2, "asks no model anything"),
+        (("compile", "bm25"), 2, "calls no model"),
         (("compile", "kerag", "--kb", "bundled", "--split", "dev"), 2, "name it with --data"),
         (("compile", "kerag", *FEW, "--out", "run", "--budget-calls", 12), 4, "budget of 12 calls is used up"),
         (("ask", QUESTION, "--bundle", "nowhere"), 2, "no such file; name the directory of a bundle"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from cli_support import QUESTION, Run
 
-FEW = ("--limit", 16, "--hops", 1, "--promise", "asked", "--alpha", 0.4)
+FEW = ("--limit", 16, "--hops", 1, "--guarantee", "asked", "--alpha", 0.4)
 MONGOLIA = "What is the capital of Mongolia?"
 
 
@@ -24,7 +24,7 @@ def test_a_program_is_fitted_asked_and_evaluated(run: Run, elsewhere: Path, fres
 
     manifest = Path("run/bundle/manifest.json")
     fitted = json.loads(manifest.read_text("utf-8"))
-    assert (fitted["options"]["hops"], fitted["about"]["fitted"]["promise"]["alpha"]) == (1, 0.4)
+    assert (fitted["options"]["hops"], fitted["about"]["fitted"]["guarantee"]["alpha"]) == (1, 0.4)
     fitted["options"]["abstain_below"] = 0.0001
     manifest.write_text(json.dumps(fitted), "utf-8")
     asked = json.loads(run("ask", MONGOLIA, "--bundle", "run/bundle", "--json").stdout)

@@ -60,7 +60,7 @@ def _row(messages: Any, number: int, step: str, split: str, changes: dict[str, A
 
 
 def rows(train: int = 16, dev: int = 4) -> list[TraceRow]:
-    """Colours and numbers by turns; the last questions held out."""
+    """Alternating rows of both steps; the last questions are held out."""
     made = []
     for number in range(train + dev):
         split = "train" if number < train else "dev"
@@ -69,7 +69,7 @@ def rows(train: int = 16, dev: int = 4) -> list[TraceRow]:
 
 
 def traces(folder: Path, given: Iterable[TraceRow]) -> Path:
-    """Rows as `collect` leaves them."""
+    """Rows as `collect` writes them."""
     folder.mkdir(parents=True, exist_ok=True)
     data = "".join(json.dumps(row.to_json()) + "\n" for row in given).encode()
     (folder / "traces.jsonl").write_bytes(data)

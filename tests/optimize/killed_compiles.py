@@ -1,4 +1,4 @@
-"""A process that compiles slowly, for somebody to kill: `python killed_compiles.py KB OUT OPTIMIZER LOG`."""
+"""A process that compiles slowly, for a test to kill: `python killed_compiles.py KB OUT OPTIMIZER LOG`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SETTINGS = {
 
 
 class Slow(Pupil):
-    """A pupil that takes its time, and logs each call."""
+    """A slow pupil that logs each call."""
 
     log: Path
 

@@ -1,4 +1,4 @@
-"""A pupil that only knows what it is shown, a writer of instructions, and questions small enough to compile with."""
+"""Simulated models (a pupil and a writer of instructions), and a small question set to compile with."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from triplecheck.kg import KnowledgeBase
 from triplecheck.lms import register_engine, unregister_engine
 from triplecheck.lms.engines import messages_of, reply
 from triplecheck.lms.extractive.engine import ExtractiveEngine
-from triplecheck.optimize import Plan, Split
+from triplecheck.optimize import CompilePlan, Split
 from triplecheck.programs import KERAG, Sources
 
 PUPIL, WRITER = "pupil", "writer"
@@ -100,12 +100,12 @@ def kerag(knowledge_base: KnowledgeBase) -> KERAG:
     return KERAG(Sources.of(knowledge_base), hops=1)
 
 
-def plan(knowledge_base: KnowledgeBase, optimizer: str, **given: Any) -> Plan:
+def plan(knowledge_base: KnowledgeBase, optimizer: str, **given: Any) -> CompilePlan:
     from triplecheck.lms import Roles
 
     given.setdefault("questions", small_split())
     given.setdefault("roles", Roles(PUPIL))
-    return Plan(kerag(knowledge_base), optimizer=optimizer, **given)
+    return CompilePlan(kerag(knowledge_base), optimizer=optimizer, **given)
 
 
 def candidate_files(out: Path) -> list[str]:

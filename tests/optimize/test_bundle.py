@@ -1,4 +1,4 @@
-"""Bundles: what was compiled comes back as it was, or not at all."""
+"""Bundles: a compiled program is restored exactly, or refused."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def saved(bundled: KnowledgeBase, tmp_path: Path) -> Path:
     return save_bundle(compiled(bundled), tmp_path / "bundle", EXTRACTIVE, kerag(bundled), {"optimizer": "by hand"})
 
 
-def test_what_was_compiled_comes_back(saved: Path, bundled: KnowledgeBase) -> None:
+def test_a_saved_program_is_loaded_unchanged(saved: Path, bundled: KnowledgeBase) -> None:
     bundle = load_bundle(saved)
     program = bundle.program(Sources.of(bundled))
     assert isinstance(program, KERAG) and program.options.hops == 1
@@ -70,7 +70,7 @@ def test_options_given_on_loading_win_over_those_saved(saved: Path, bundled: Kno
     assert (program.options.hops, program.options.limits.candidates, program.abstain_below) == (2, 1, 0.5)
 
 
-def test_it_is_two_files_of_plain_json(saved: Path) -> None:
+def test_a_bundle_is_two_files_of_plain_json(saved: Path) -> None:
     assert sorted(path.name for path in saved.iterdir()) == ["manifest.json", "program.json"]
     for path in saved.iterdir():
         assert "\n" in path.read_text("utf-8") and json.loads(path.read_bytes())
@@ -98,7 +98,7 @@ def test_another_process_answers_the_same(saved: Path, bundled: KnowledgeBase) -
     assert there["steps"] == json.loads(json.dumps([step.to_json() for step in here.steps]))
 
 
-def test_a_step_that_asks_for_something_else_now_is_refused_with_what_changed(
+def test_a_step_with_changed_fields_is_refused_with_the_changes(
     saved: Path, bundled: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class SelectPaths(dspy.Signature):  # type: ignore[misc]
@@ -117,7 +117,7 @@ def test_a_step_that_asks_for_something_else_now_is_refused_with_what_changed(
     assert "Compile it again" in message
 
 
-def test_fields_in_another_order_are_another_step(
+def test_fields_in_another_order_are_refused(
     saved: Path, bundled: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fields = module.NameTopics.fields
@@ -127,13 +127,13 @@ def test_fields_in_another_order_are_another_step(
         load_bundle(saved).program(Sources.of(bundled))
 
 
-def test_other_words_in_the_program_are_noted_and_the_compiled_ones_kept(
+def test_changed_instructions_are_noted_and_the_compiled_ones_kept(
     saved: Path, bundled: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = module.SelectPaths.instructions
     monkeypatch.setattr(module, "SelectPaths", module.SelectPaths.with_instructions("Other words."))
     bundle = load_bundle(saved)
-    assert "words of step 'select_paths' have changed" in " ".join(bundle.notes(Sources.of(bundled)))
+    assert "text of step 'select_paths' has changed" in " ".join(bundle.notes(Sources.of(bundled)))
     assert bundle.program(Sources.of(bundled)).select_paths.signature.instructions == words
 
 
@@ -150,7 +150,7 @@ def test_other_models_and_versions_are_noted(saved: Path, bundled: KnowledgeBase
 
 
 @pytest.mark.parametrize("damage", ["edited", "torn", "missing", "foreign", "lacking"])
-def test_what_is_not_as_it_was_saved_is_refused(damage: str, saved: Path) -> None:
+def test_a_damaged_bundle_is_refused(damage: str, saved: Path) -> None:
     program, manifest = saved / "program.json", saved / "manifest.json"
     if damage == "edited":
         program.write_text(program.read_text().replace("Look twice.", "Look thrice."))
@@ -168,7 +168,7 @@ def test_what_is_not_as_it_was_saved_is_refused(damage: str, saved: Path) -> Non
         load_bundle(saved)
 
 
-def test_a_bundle_takes_the_place_of_a_bundle_and_of_nothing_else(saved: Path, bundled: KnowledgeBase) -> None:
+def test_a_bundle_replaces_only_a_bundle(saved: Path, bundled: KnowledgeBase) -> None:
     save_bundle(kerag(bundled), saved, EXTRACTIVE, kerag(bundled))
     assert load_bundle(saved).state == state_of(kerag(bundled))
     other = saved.parent / "notes"
@@ -179,7 +179,7 @@ def test_a_bundle_takes_the_place_of_a_bundle_and_of_nothing_else(saved: Path, b
     assert (other / "thesis.txt").read_text() == "mine"
 
 
-def test_what_is_no_plain_data_is_not_saved(bundled: KnowledgeBase, tmp_path: Path) -> None:
+def test_a_state_that_is_not_plain_data_is_refused(bundled: KnowledgeBase, tmp_path: Path) -> None:
     program = kerag(bundled)
     program.select_paths.demos = [{"question": object()}]
     with pytest.raises(UserError, match=r"select_paths\.question is a object"):
@@ -213,7 +213,7 @@ VALUES = st.recursive(
 
 
 @given(demos=st.lists(st.fixed_dictionaries({"question": st.text(), "keep": VALUES}), max_size=3))
-def test_any_plain_demonstration_comes_back(demos: list[dict[str, Any]]) -> None:
+def test_any_plain_demonstration_is_restored(demos: list[dict[str, Any]]) -> None:
     class One(dspy.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()

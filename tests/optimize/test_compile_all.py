@@ -1,4 +1,4 @@
-"""Every optimizer makes of a pupil that is shown nothing one that answers, and of that a bundle that answers alike."""
+"""Every optimizer improves a simulated model that scores 0 untrained, and its bundle gives the same answers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CASES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("optimizer", CASES)
-def test_a_pupil_learns_to_answer_and_its_bundle_answers_alike(
+def test_a_compiled_program_scores_better_and_its_bundle_gives_the_same_answers(
     optimizer: str, bundled: KnowledgeBase, tmp_path: Path
 ) -> None:
     words = {
@@ -93,7 +93,7 @@ def test_a_step_is_compiled_alone_by_its_own_metric(bundled: KnowledgeBase, tmp_
 
 
 @pytest.mark.parametrize("name", ["anchorrag", "4stepfocus", "tog"])
-def test_steps_of_every_kind_of_system_are_shown_their_own_calls(
+def test_steps_of_every_system_get_demonstrations_from_their_own_calls(
     name: str, bundled: KnowledgeBase, tmp_path: Path
 ) -> None:
     program = resolve_program(name)(Sources.of(bundled))
@@ -108,7 +108,7 @@ def test_steps_of_every_kind_of_system_are_shown_their_own_calls(
         assert all(set(step.signature.fields) <= set(demo.keys()) for demo in step.demos), "no half demonstrations"
 
 
-def test_feedback_reaches_the_writer_in_words(bundled: KnowledgeBase, tmp_path: Path) -> None:
+def test_the_prompt_model_gets_feedback_in_words(bundled: KnowledgeBase, tmp_path: Path) -> None:
     writer = Writer()
     with engines(pupil=Pupil(), writer=writer):
         compile_program(
@@ -119,7 +119,7 @@ def test_feedback_reaches_the_writer_in_words(bundled: KnowledgeBase, tmp_path: 
     assert "The topics were named rightly. No answer was given (not_in_facts)." in prompts
 
 
-def test_another_run_is_not_taken_up_in_its_place(bundled: KnowledgeBase, tmp_path: Path) -> None:
+def test_a_run_with_another_configuration_is_not_resumed(bundled: KnowledgeBase, tmp_path: Path) -> None:
     with engines(pupil=Pupil(), writer=Writer()):
         first = plan(bundled, "LabeledFewShot", **TAUGHT)
         compile_program(first, tmp_path / "run", estimate_only=True)
@@ -128,7 +128,7 @@ def test_another_run_is_not_taken_up_in_its_place(bundled: KnowledgeBase, tmp_pa
             compile_program(other, tmp_path / "run", estimate_only=True)
 
 
-def test_a_program_whose_roles_are_played_by_several_models_keeps_them(bundled: KnowledgeBase, tmp_path: Path) -> None:
+def test_a_program_with_several_models_keeps_them(bundled: KnowledgeBase, tmp_path: Path) -> None:
     pupil = Pupil()
     with engines(pupil=pupil):
         roles = Roles("extractive", {"answer": PUPIL})
@@ -140,7 +140,7 @@ def test_a_program_whose_roles_are_played_by_several_models_keeps_them(bundled: 
     assert made.after is not None and made.after.scores.f1 == 1
 
 
-def test_scores_survive_a_torn_line(tmp_path: Path) -> None:
+def test_scores_survive_an_incomplete_line(tmp_path: Path) -> None:
     candidates = Candidates(tmp_path)
     key = candidates.seen({"step": {"demos": []}})
     candidates.score(key, "a", 0.5, 3)

@@ -1,4 +1,4 @@
-"""`kill -9` while an optimizer runs: the same command ends with the same program, and no call is made twice."""
+"""`kill -9` while an optimizer runs: the same command gives the same program, and no call is made twice."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _lines(path: Path) -> int:
 
 
 @pytest.mark.parametrize("optimizer", killed_compiles.SETTINGS)
-def test_a_killed_run_goes_on_from_where_it_was(optimizer: str, bundled: KnowledgeBase, tmp_path: Path) -> None:
+def test_a_killed_run_is_resumed_without_repeated_calls(optimizer: str, bundled: KnowledgeBase, tmp_path: Path) -> None:
     whole, killed, again = (tmp_path / name for name in ("whole.log", "killed.log", "again.log"))
     killed_compiles.main(str(bundled.path), str(tmp_path / "whole"), optimizer, str(whole))
     process = _start(bundled, tmp_path / "run", optimizer, killed)

@@ -1,4 +1,4 @@
-"""What must stop an optimizer stops it: a spent budget, a dead server, a mistake in a metric."""
+"""A used-up budget, a dead server and an error in a metric stop an optimizer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SEARCH = "BootstrapFewShotWithRandomSearch"
 
 
 class Dying(Pupil):
-    """Out of reach after some calls."""
+    """Unavailable after some calls."""
 
     def __init__(self, calls: int) -> None:
         super().__init__()
@@ -34,7 +34,7 @@ class Dying(Pupil):
         return super().complete(request)
 
 
-def test_a_spent_budget_stops_it_and_a_larger_one_takes_it_up(bundled: KnowledgeBase, tmp_path: Path) -> None:
+def test_a_used_up_budget_stops_the_run_and_a_larger_one_resumes_it(bundled: KnowledgeBase, tmp_path: Path) -> None:
     pupil = Pupil()
     with engines(pupil=pupil):
         with pytest.raises(
@@ -52,9 +52,7 @@ def test_a_spent_budget_stops_it_and_a_larger_one_takes_it_up(bundled: Knowledge
     assert taken_up == len(pupil.requests) - taken_up, "a call was made twice"
 
 
-def test_a_budget_below_the_estimate_is_told_before_anything_is_spent_on_it(
-    bundled: KnowledgeBase, tmp_path: Path
-) -> None:
+def test_a_budget_below_the_estimate_is_noted_before_the_run(bundled: KnowledgeBase, tmp_path: Path) -> None:
     pupil = Pupil()
     with engines(pupil=pupil):
         given = plan(bundled, SEARCH, budget=Budget(calls=30), **TAUGHT)
@@ -76,7 +74,7 @@ def test_an_estimate_is_an_upper_bound(bundled: KnowledgeBase, tmp_path: Path) -
             assert made.usage.calls <= made.estimate.calls, name
 
 
-def test_a_dead_server_is_no_score_of_nought(bundled: KnowledgeBase, tmp_path: Path) -> None:
+def test_a_dead_server_does_not_count_as_a_score_of_0(bundled: KnowledgeBase, tmp_path: Path) -> None:
     with engines(pupil=Dying(12)), pytest.raises(UnavailableError, match=r"same command again to resume"):
         compile_program(plan(bundled, SEARCH, **TAUGHT), tmp_path / "run")
     scored = (tmp_path / "run" / "scores.jsonl").read_text()
@@ -87,7 +85,7 @@ def test_a_dead_server_is_no_score_of_nought(bundled: KnowledgeBase, tmp_path: P
     assert not made.failures
 
 
-def test_a_mistake_in_a_metric_is_raised_as_it_is(
+def test_an_error_in_a_metric_is_raised_unchanged(
     bundled: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: Any) -> None:
@@ -99,9 +97,9 @@ def test_a_mistake_in_a_metric_is_raised_as_it_is(
     assert callable(whole_module)
 
 
-def test_a_question_that_fails_counts_as_wrong_and_is_told(bundled: KnowledgeBase, tmp_path: Path) -> None:
+def test_a_failed_question_counts_as_wrong_and_is_reported(bundled: KnowledgeBase, tmp_path: Path) -> None:
     class Fragile(Pupil):
-        """Fails for good on one question."""
+        """Always fails on one question."""
 
         def complete(self, request: Any) -> Any:
             text = messages_of(request)[-1]["content"]
@@ -119,7 +117,7 @@ def test_a_question_that_fails_counts_as_wrong_and_is_told(bundled: KnowledgeBas
     assert [one.score for one in made.candidates] == [0.5, 0.0]
 
 
-def test_a_failed_part_of_a_strategy_is_not_passed_over(bundled: KnowledgeBase, tmp_path: Path) -> None:
+def test_a_failed_part_of_a_strategy_is_an_error(bundled: KnowledgeBase, tmp_path: Path) -> None:
     # COPRO's writer gives what cannot be read: DSPy would return the program so far as if nothing were.
     class Mute(Writer):
         def complete(self, request: Any) -> Any:
@@ -133,7 +131,7 @@ def test_a_failed_part_of_a_strategy_is_not_passed_over(bundled: KnowledgeBase, 
         compile_program(given, tmp_path / "run")
 
 
-def test_whatever_an_optimizer_raises_names_it_and_the_log(
+def test_errors_of_an_optimizer_name_it_and_the_log(
     bundled: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def run(_: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Distilling: a small model learns what it is shown, the same each time, and says what it was made from."""
+"""Distilling: the training data, the packs, the deterministic training, and the manifest."""
 
 from __future__ import annotations
 
@@ -18,7 +18,15 @@ from triplecheck.lms import RolePredict, Roles, language_model, session
 from triplecheck.lms.local.form import as_numbers, fields_of, shown
 from triplecheck.lms.local.weights import find_weights
 from triplecheck.optimize.distil import DistilOptions, distil, distil_rows
-from triplecheck.optimize.distil.data import Encoded, Encoder, Precision, chat_row, prepare, read_rows, shared_length
+from triplecheck.optimize.distil.data import (
+    ChatEncoder,
+    Encoded,
+    Precision,
+    chat_row,
+    prepare,
+    read_rows,
+    shared_length,
+)
 from triplecheck.optimize.distil.prefix_packing import epoch_order, packs
 
 pytest.importorskip("trl")
@@ -49,8 +57,8 @@ def tokenizer(base: Path) -> Any:
 
 
 @pytest.fixture(scope="module")
-def encoder(tokenizer: Any) -> Encoder:
-    return Encoder(tokenizer)
+def encoder(tokenizer: Any) -> ChatEncoder:
+    return ChatEncoder(tokenizer)
 
 
 @pytest.fixture
@@ -61,7 +69,7 @@ def given_traces(tmp_path: Path) -> Path:
 # What is learnt is what is read and written.
 
 
-def test_a_prompt_is_what_the_engine_reads_and_a_reply_what_its_guide_writes(tokenizer: Any, encoder: Encoder) -> None:
+def test_training_tokens_equal_those_that_the_engine_reads_and_writes(tokenizer: Any, encoder: ChatEncoder) -> None:
     for row in rows():
         tokens = encoder.encode(row.messages)
         assert tokens is not None
@@ -88,13 +96,13 @@ def test_a_prompt_is_what_the_engine_reads_and_a_reply_what_its_guide_writes(tok
     ],
     ids=["no numbers", "no option", "a field is missing", "too long"],
 )
-def test_a_reply_that_the_guide_would_not_let_through_is_not_taught(encoder: Encoder, reply: str) -> None:
+def test_a_reply_that_guided_generation_cannot_produce_is_left_out(encoder: ChatEncoder, reply: str) -> None:
     messages = list(number_row(1).messages[:-1])
     assert fields_of([(message["role"], message["content"]) for message in messages]), "the guide knows the form"
     assert encoder.encode([*messages, {"role": "assistant", "content": reply}]) is None
 
 
-def test_a_chat_of_another_form_is_taught_as_it_is(tokenizer: Any, encoder: Encoder) -> None:
+def test_a_chat_without_fields_is_encoded_unchanged(tokenizer: Any, encoder: ChatEncoder) -> None:
     tokens = encoder.encode([{"role": "user", "content": "hello"}, {"role": "assistant", "content": "good day\n"}])
     assert tokens is not None
     assert tokenizer.decode(tokens.ids[tokens.prompt :]) == "good day<|im_end|>"
@@ -112,7 +120,7 @@ ROWS = st.lists(
 
 
 @given(ROWS, st.integers(16, 64))
-def test_packs_hold_every_row_once_and_foretell_every_reply(given_rows: list[Encoded], longest: int) -> None:
+def test_packs_hold_every_row_once_with_a_loss_on_every_reply_token(given_rows: list[Encoded], longest: int) -> None:
     seen: Counter[tuple[int, ...]] = Counter()
     for one in packs(given_rows, longest):
         for piece in one.pieces:
@@ -130,7 +138,7 @@ def test_packs_hold_every_row_once_and_foretell_every_reply(given_rows: list[Enc
 
 
 @given(st.lists(st.sampled_from("abc"), max_size=30), st.integers(1, 5), st.integers(0, 3))
-def test_an_epoch_has_every_row_once_in_an_order_of_its_own(families: list[str], side: int, epoch: int) -> None:
+def test_each_epoch_has_every_row_once_in_its_own_order(families: list[str], side: int, epoch: int) -> None:
     order = epoch_order(families, side, 1, epoch)
     assert sorted(order) == list(range(len(families)))
     assert order == epoch_order(families, side, 1, epoch)
@@ -140,7 +148,7 @@ def test_epochs_differ() -> None:
     assert epoch_order("a" * 30, 4, 0, 0) != epoch_order("a" * 30, 4, 0, 1)
 
 
-def test_rows_side_by_side_have_the_losses_and_gradients_that_they_have_alone(base: Path, encoder: Encoder) -> None:
+def test_packed_rows_have_the_same_losses_and_gradients_as_single_rows(base: Path, encoder: ChatEncoder) -> None:
     import torch
     import transformers
 
@@ -173,7 +181,7 @@ def test_rows_side_by_side_have_the_losses_and_gradients_that_they_have_alone(ba
 # What goes in.
 
 
-def test_what_cannot_be_taught_is_counted(encoder: Encoder) -> None:
+def test_left_out_rows_are_counted(encoder: ChatEncoder) -> None:
     messages = [*number_row(2).messages[:-1], {"role": "assistant", "content": "no form"}]
     long = chat_row(chat(NameColour, {"thing": "very " * 900 + "long"}, {"answer": "red"}))
     odd = chat_row(messages)
@@ -185,7 +193,7 @@ def test_what_cannot_be_taught_is_counted(encoder: Encoder) -> None:
     assert data.to_json()["by_step"] == {"NameColour": 2}
 
 
-def test_replies_that_list_nothing_are_taught_to_their_share(encoder: Encoder) -> None:
+def test_empty_replies_are_limited_to_their_share(encoder: ChatEncoder) -> None:
     given_rows = [number_row(number) for number in range(80)] + [colour_row(number) for number in range(5)]
     for share in (0.0, 0.2, 0.9):
         data = prepare(given_rows, encoder, DistilOptions(empty_share=share, dev_rows=0))
@@ -197,20 +205,20 @@ def test_replies_that_list_nothing_are_taught_to_their_share(encoder: Encoder) -
         assert len(data.train) - len(numbers) == 5, "a step without lists is not touched"
 
 
-def test_of_several_replies_to_a_prompt_the_verified_one_is_taught(encoder: Encoder) -> None:
+def test_of_several_replies_to_a_prompt_the_verified_one_is_kept(encoder: ChatEncoder) -> None:
     other = chat(NameColour, {"thing": "thing 2"}, {"answer": "grey"})
     gold, verified = chat_row(other).to_json() | {"source": "gold"}, colour_row(2)
     data = prepare([type(verified).from_json(gold), verified], encoder, QUICK)
     assert [one.row.source for one in data.train] == ["verified"]
 
 
-def test_what_is_held_out_in_one_directory_is_not_learnt_from_another(encoder: Encoder) -> None:
+def test_a_prompt_held_out_in_one_directory_is_held_out_in_all(encoder: ChatEncoder) -> None:
     data = prepare([colour_row(1), colour_row(2), colour_row(2, "dev")], encoder, QUICK)
     assert [one.row.id for one in data.dev] == ["q2"]
     assert [one.row.id for one in data.train] == ["q1"]
 
 
-def test_where_nothing_is_held_out_whole_questions_are(encoder: Encoder) -> None:
+def test_without_held_out_rows_whole_questions_are_held_out(encoder: ChatEncoder) -> None:
     given_rows = [make(number) for number in range(40) for make in (colour_row, number_row)]
     data = prepare(given_rows, encoder, DistilOptions(dev_share=0.3, empty_share=0.9))
     train, dev = ({one.row.id for one in part} for part in (data.train, data.dev))
@@ -222,18 +230,18 @@ def test_where_nothing_is_held_out_whole_questions_are(encoder: Encoder) -> None
 @pytest.mark.parametrize(
     ("messages", "problem"),
     [
-        ([{"role": "user", "content": "q"}], "not a chat that ends in a request and its reply"),
-        ([{"role": "user", "content": "q"}, {"role": "user", "content": "q"}], "not a chat that ends in a request"),
+        ([{"role": "user", "content": "q"}], "the chat must end in a request and its reply"),
+        ([{"role": "user", "content": "q"}, {"role": "user", "content": "q"}], "the chat must end in a request"),
         ([{"role": "user", "content": "q"}, {"role": "assistant", "content": None}], "a message is not text"),
         ([{"role": "user", "content": "q"}, {"role": "assistant", "content": " "}], "the reply is empty"),
     ],
 )
-def test_rows_that_are_no_chats_are_refused(encoder: Encoder, messages: list[Any], problem: str) -> None:
+def test_rows_that_are_not_chats_are_refused(encoder: ChatEncoder, messages: list[Any], problem: str) -> None:
     with pytest.raises(UserError, match=rf"row 2 .*{problem}"):
         prepare([colour_row(1), chat_row(messages)], encoder, QUICK)
 
 
-def test_nothing_to_train_on_is_told_with_the_reasons(base: Path, tmp_path: Path, encoder: Encoder) -> None:
+def test_an_empty_training_set_is_an_error_with_the_reasons(base: Path, tmp_path: Path, encoder: ChatEncoder) -> None:
     with pytest.raises(UserError, match="of 0 rows none is left"):
         distil([traces(tmp_path / "none", [])], tmp_path / "out", base=str(base))
     with pytest.raises(UserError, match=r"of 2 rows none is left to train on \(too_long 2\)"):
@@ -255,13 +263,13 @@ def test_steps_are_chosen_by_name(given_traces: Path) -> None:
     ("given_option", "problem"),
     [
         ({"rank": 0}, "rank is 0: give 1 or more"),
-        ({"learning_rate": 2.0}, "a learning rate of 2.0 is none"),
+        ({"learning_rate": 2.0}, "the learning rate is 2.0"),
         ({"warmup": 1.0}, "warmup is 1.0: give a share"),
         ({"max_steps": 0}, "max_steps is 0"),
         ({"schedule": "up"}, "no schedule 'up'; there are: cosine, constant"),
     ],
 )
-def test_options_out_of_their_range_are_refused(given_option: dict[str, Any], problem: str) -> None:
+def test_options_out_of_range_are_refused(given_option: dict[str, Any], problem: str) -> None:
     with pytest.raises(UserError, match=problem):
         DistilOptions(**given_option)
 
@@ -375,7 +383,7 @@ def test_an_adapter_is_no_base_and_a_device_that_is_not_there_is_refused(
     adapter = tmp_path / "adapter"
     adapter.mkdir()
     (adapter / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": str(base)}))
-    with pytest.raises(UserError, match="is an adapter; train on the model below it"):
+    with pytest.raises(UserError, match="is an adapter; train its base model"):
         distil([given_traces], tmp_path / "out", base=str(adapter))
     with pytest.raises(UserError, match="no device 'abacus'"):
         distil([given_traces], tmp_path / "out", base=str(base), device="abacus")

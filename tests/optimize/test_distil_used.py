@@ -1,4 +1,4 @@
-"""What is done with a distilled model: DSPy trains it, a bundle carries it, llama.cpp runs it."""
+"""Use of a distilled model: DSPy trains it, a bundle contains it, llama.cpp runs it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def run(*words: object) -> Result:
 # DSPy.
 
 
-def test_dspy_trains_an_embedded_model_and_asks_what_comes_of_it(base: Path, tmp_path: Path) -> None:
+def test_dspy_trains_an_embedded_model_and_calls_the_result(base: Path, tmp_path: Path) -> None:
     told: list[Any] = []
     lm = trainable(language_model(f"local/{base}"), tmp_path, progress=lambda *said: told.append(said))
     data = [{"messages": chat(NameColour, {"thing": f"thing {n}"}, {"answer": "deep blue"})} for n in range(4)]
@@ -75,11 +75,11 @@ def test_dspy_trains_an_embedded_model_and_asks_what_comes_of_it(base: Path, tmp
     [
         ([], {}, "there are no rows to train on"),
         ([{"prompt": "q", "completion": "a"}], {}, "row 1: has no messages but prompt, completion"),
-        ([{"messages": [{"role": "user", "content": "q"}]}], {}, r"row 1 .*not a chat that ends in"),
+        ([{"messages": [{"role": "user", "content": "q"}]}], {}, r"row 1 .*the chat must end in"),
         ([{"messages": []}], {"size": 1}, "no training option size; there are: rank"),
     ],
 )
-def test_what_cannot_be_trained_on_is_the_result_of_the_job(
+def test_an_error_of_the_training_is_the_result_of_the_job(
     base: Path, tmp_path: Path, data: Any, options: Any, problem: str
 ) -> None:
     job = trainable(language_model(f"local/{base}"), tmp_path).finetune(data, TrainDataFormat.CHAT, options)
@@ -93,7 +93,7 @@ def test_only_embedded_models_and_those_with_a_provider_are_trained(base: Path, 
     assert is_trainable(local) and not is_trainable(extractive)
     assert trainable(extractive, tmp_path) is extractive
     assert isinstance(trainable(local, tmp_path).provider, LocalProvider)
-    with pytest.raises(UserError, match="none that can be trained here"):
+    with pytest.raises(UserError, match="cannot be trained here"):
         check(BOOTSTRAP_FINETUNE, {}, kerag(bundled), roles=Roles("extractive"), train=3, prompt_model=None, step=None)
     check(BOOTSTRAP_FINETUNE, {}, kerag(bundled), roles=Roles(f"local/{base}"), train=3, prompt_model=None, step=None)
 
@@ -101,7 +101,7 @@ def test_only_embedded_models_and_those_with_a_provider_are_trained(base: Path, 
 # Bundles.
 
 
-def test_a_bundle_carries_its_models_and_plays_them_from_wherever_it_lies(
+def test_a_moved_bundle_loads_its_models_from_its_own_directory(
     made: Distilled, bundled: KnowledgeBase, tmp_path: Path
 ) -> None:
     here = tmp_path / "here" / "adapter"
@@ -169,7 +169,7 @@ def test_the_command_trains_exports_and_tells(base: Path, tmp_path: Path) -> Non
         assert said in result.output
 
 
-def test_a_merged_model_says_what_the_adapter_says(made: Distilled, tmp_path: Path) -> None:
+def test_a_merged_model_replies_like_the_adapter(made: Distilled, tmp_path: Path) -> None:
     whole = write_merged(made.model, tmp_path / "whole")
     prompt = Prompt((("user", "thing 1"),), max_new_tokens=8, temperature=0.0, top_p=1.0, seed=None, stop=())
     one, other = (
@@ -179,7 +179,7 @@ def test_a_merged_model_says_what_the_adapter_says(made: Distilled, tmp_path: Pa
     assert one == other
 
 
-def test_mistakes_are_told_before_anything_is_trained(base: Path, made: Distilled, tmp_path: Path) -> None:
+def test_errors_are_reported_before_the_training(base: Path, made: Distilled, tmp_path: Path) -> None:
     place = traces(tmp_path / "traces", rows(4, 0))
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("mine")
@@ -194,7 +194,7 @@ def test_mistakes_are_told_before_anything_is_trained(base: Path, made: Distille
         assert said in result.output
     assert run("distill", place, "--out", tmp_path / "out", "--base", tmp_path / "none").exit_code == 3
     assert not (tmp_path / "out").exists()
-    with pytest.raises(UserError, match="is in no GGUF file"):
+    with pytest.raises(UserError, match="has no GGUF file"):
         write_gguf(made.model, tmp_path / "adapter.gguf")
 
 
@@ -222,7 +222,7 @@ def test_the_small_model_is_distilled(distilled: Distilled) -> None:
 
 
 def said(model: str, backend: BackendName) -> list[str]:
-    """What a model replies to some prompts, a few tokens each, the likeliest each time."""
+    """Greedy replies of a model to some prompts, a few tokens each."""
     prompts = [
         Prompt((("system", "You are brief."), ("user", text)), 10, 0.0, 1.0, None, ())
         for text in ("What is the capital of France?", "What is two plus two?")
@@ -234,7 +234,7 @@ def said(model: str, backend: BackendName) -> list[str]:
 
 @pytest.mark.small_model
 @pytest.mark.skipif(importlib.util.find_spec("llama_cpp") is None, reason="llama-cpp-python is not installed")
-def test_llama_cpp_says_with_an_adapter_what_transformers_says(distilled: Distilled) -> None:
+def test_llama_cpp_replies_with_an_adapter_like_transformers(distilled: Distilled) -> None:
     assert len(said(distilled.model, "llama.cpp")) == 2
     assert said(distilled.model, "llama.cpp") == said(distilled.model, "transformers")
 
@@ -259,7 +259,7 @@ def test_rows_of_queries_and_keys_are_where_llama_cpp_looks_for_them(tmp_path: P
 
 
 def queries_and_keys(folder: Path) -> str:
-    """An adapter of chance on queries and keys."""
+    """A random adapter on queries and keys."""
     import torch
     from safetensors.torch import save_file
 

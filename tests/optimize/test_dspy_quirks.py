@@ -1,4 +1,4 @@
-"""What DSPy does behind an optimizer's back, and what is done about it here."""
+"""Fixes for DSPy's behaviour while an optimizer runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from triplecheck.programs import Sources
 YES = "[[ ## answer ## ]]\nyes\n\n[[ ## completed ## ]]"
 
 
-def test_nothing_is_asked_twice_for_being_slow_and_ten_errors_are_no_end() -> None:
+def test_slow_examples_are_not_submitted_twice_and_ten_errors_do_not_stop_the_run() -> None:
     for module in (evaluating, parallel):
         assert module.ParallelExecutor(num_threads=1).timeout > 0
         with patient():
@@ -92,7 +92,7 @@ class Trainer(Provider):  # type: ignore[misc]
 
 
 class Taught(Pupil):
-    """Knows it all under another name."""
+    """Gives correct answers, under another model name."""
 
     def complete(self, request: Request) -> Response:
         if request.model.startswith("taught"):
@@ -117,7 +117,7 @@ def test_weights_are_trained_on_right_runs_alone_and_the_bundle_names_them(
     assert all(step.lm is None for step in bare.predictors())
 
 
-def test_there_is_no_training_on_nothing(bundled: KnowledgeBase, tmp_path: Path) -> None:
+def test_training_without_correct_runs_is_refused(bundled: KnowledgeBase, tmp_path: Path) -> None:
     trainer = Trainer()
     with engines(pupil=Pupil(), taught=Pupil()):
         language_model(PUPIL).provider = trainer

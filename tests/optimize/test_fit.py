@@ -1,4 +1,4 @@
-"""Fitting a program: which options are chosen, when it abstains, what is written, and what a budget leaves out."""
+"""Fitting a program: the chosen options, the threshold, the files, and the settings that a budget skips."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SPACE = (Option("skill", (0.2, 0.9, 0.5)), Option("slow", (True,)))
 
 
 class Counter:
-    """Counts the calls that it gets."""
+    """Counts its calls."""
 
     fingerprint = "1"
 
@@ -50,7 +50,7 @@ class GuesserOptions(ProgramOptions):
 
 
 class Guesser(Program):
-    """Right about "hardness sure" where its skill is at least the hardness; says how sure it is, or not ("-")."""
+    """Answers "HARDNESS CONFIDENCE" correctly if its skill is at least the hardness; "-" means no confidence."""
 
     name: ClassVar[str] = "guesser"
     Options: ClassVar[type[ProgramOptions]] = GuesserOptions
@@ -83,7 +83,7 @@ def ask(number: int, hardness: float, sure: float | str) -> Question:
 
 
 def questions(count: int = 120) -> list[Question]:
-    """A quarter is too hard for a skill of 0.5; of those it is less sure."""
+    """A quarter is too hard for a skill of 0.5; those answers have a lower confidence."""
     return [ask(n, 0.8, 0.1 + n % 3 / 10) if n % 4 == 0 else ask(n, 0.3, 0.5 + n % 5 / 10) for n in range(count)]
 
 
@@ -99,7 +99,7 @@ def test_the_threshold_lets_right_answers_pass(bundled: KnowledgeBase, counter: 
     assert fitted.sentence.startswith("Of the questions that it answers, it answers at least 90% correctly, with a")
     report = json.loads((tmp_path / "run" / "fit.json").read_text("utf-8"))
     assert report["abstain_below"] == fitted.choice.abstain_below
-    assert report["promise"]["sentence"] == fitted.sentence and report["calibration"]["right"] == 1
+    assert report["guarantee"]["sentence"] == fitted.sentence and report["calibration"]["right"] == 1
     assert len(report["curve"]) == len(fitted.curve) and report["candidates"][0]["chosen"]
     assert (tmp_path / "run" / "calibration.png").read_bytes().startswith(b"\x89PNG")
     manifest = json.loads((tmp_path / "run" / "bundle" / "manifest.json").read_text("utf-8"))
@@ -125,7 +125,7 @@ def test_options_are_chosen_one_after_the_other(bundled: KnowledgeBase, counter:
     assert fitted.choice.abstain_below == 0, "all is right"
 
 
-def test_what_was_asked_is_not_asked_again(bundled: KnowledgeBase, counter: Counter, tmp_path: Path) -> None:
+def test_asked_questions_are_not_asked_again(bundled: KnowledgeBase, counter: Counter, tmp_path: Path) -> None:
     first = fit_program(plan(bundled, space=SPACE), tmp_path / "run")
     asked = counter.calls
     again = fit_program(plan(bundled, space=SPACE), tmp_path / "run")
@@ -143,10 +143,10 @@ def test_a_budget_leaves_out_settings_by_name(bundled: KnowledgeBase, counter: C
     assert counter.calls <= enough and len(fitted.searched.tried) == 2
     assert list(fitted.searched.left_out) == ["skill=0.9, slow=False", "skill=0.5, slow=True"]
     assert "calls" in fitted.searched.left_out["skill=0.9, slow=False"]
-    assert any("left out 2 settings" in note for note in fitted.notes)
+    assert any("2 settings were skipped" in note for note in fitted.notes)
 
 
-def test_too_small_a_budget_is_taken_up_again(bundled: KnowledgeBase, counter: Counter, tmp_path: Path) -> None:
+def test_a_run_stopped_by_its_budget_is_resumed(bundled: KnowledgeBase, counter: Counter, tmp_path: Path) -> None:
     with pytest.raises(BudgetExceededError):
         fit_program(plan(bundled, budget=Budget(calls=30)), tmp_path / "run")
     assert counter.calls == 30 and not (tmp_path / "run" / "fit.json").exists()
@@ -154,25 +154,25 @@ def test_too_small_a_budget_is_taken_up_again(bundled: KnowledgeBase, counter: C
     assert counter.calls == len(questions())
 
 
-@pytest.mark.parametrize("promise", ["answered", "asked"])
-def test_a_promise_that_cannot_be_kept_is_said_to_be_none(
-    promise: Any, bundled: KnowledgeBase, counter: Counter, tmp_path: Path
+@pytest.mark.parametrize("guarantee", ["answered", "asked"])
+def test_an_unmet_guarantee_is_reported_with_the_best_one_that_can_be_met(
+    guarantee: Any, bundled: KnowledgeBase, counter: Counter, tmp_path: Path
 ) -> None:
     hard = [ask(n, 0.8, 0.5) for n in range(40)]
-    fitted = fit_program(plan(bundled, questions=hard, promise=promise), tmp_path / "run")
-    assert fitted.sentence.startswith("No threshold keeps this promise")
+    fitted = fit_program(plan(bundled, questions=hard, guarantee=guarantee), tmp_path / "run")
+    assert fitted.sentence.startswith("No threshold meets this guarantee")
     assert (
         "abstains from every question" in fitted.sentence
-        and "The best that can be promised in this way: answering from" in fitted.sentence
+        and "The best guarantee that can be met: answering from" in fitted.sentence
     )
     assert any("same confidence" in note for note in fitted.notes)
-    assert any("it takes 29 or more" in note for note in fitted.notes) == (promise == "answered")
+    assert any("it takes 29 or more" in note for note in fitted.notes) == (guarantee == "answered")
     options = json.loads((fitted.bundle / "manifest.json").read_text("utf-8"))["options"]
     with session(COUNTER):
         assert make_program(Guesser, Sources.of(bundled), options)(question="a 0.1 1.0").abstained
 
 
-def test_errors_count_as_unanswered_and_are_told(bundled: KnowledgeBase, counter: Counter, tmp_path: Path) -> None:
+def test_errors_count_as_unanswered_and_are_noted(bundled: KnowledgeBase, counter: Counter, tmp_path: Path) -> None:
     fitted = fit_program(plan(bundled, questions=[*questions(), ask(999, 0.3, "crash")]), tmp_path / "run")
     assert any("1 of 121 questions ended in an error" in note for note in fitted.notes)
 
@@ -197,14 +197,14 @@ class TestWhatCannotBeFitted:
             fit_program(plan(bundled), tmp_path)
 
     def test_what_is_fitted_already(self, bundled: KnowledgeBase, counter: Counter, tmp_path: Path) -> None:
-        with pytest.raises(UserError, match="abstains by a fitted threshold already"):
+        with pytest.raises(UserError, match="already has a fitted threshold"):
             fit_program(plan(bundled, options={"abstain_below": 0.4}), tmp_path / "run")
 
     def test_an_ensemble(self, bundled: KnowledgeBase, tmp_path: Path) -> None:
         sources = Sources.of(bundled)
         place = save_bundle(Voting([KERAG(sources), KERAG(sources)]), tmp_path / "both", Roles(), KERAG(sources))
         two = FitPlan(KERAG, sources, questions(), compiled=load_bundle(place))
-        with pytest.raises(UserError, match="an ensemble has no confidence of its own"):
+        with pytest.raises(UserError, match="an ensemble has no confidence"):
             fit_program(two, tmp_path / "run")
 
 
@@ -233,7 +233,7 @@ class TestSpace:
             "limits": {"values": 5, "candidates": 1},
             "hops": 2,
         }
-        with pytest.raises(UserError, match="no table"):
+        with pytest.raises(UserError, match="not a table"):
             nested({"limits": 3}, {"limits.candidates": 1})
 
     def test_values_that_are_given_are_found(self, bundled: KnowledgeBase) -> None:

@@ -1,4 +1,4 @@
-"""Right replies to the steps of every system: what they make it do, what is taught of them, and in what form."""
+"""Gold replies to the steps of every system: the answers they lead to, and the rows they give."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from triplecheck.kg import Direction, KnowledgeBase, UserError
 from triplecheck.lms.local.form import as_numbers, fields_of
 from triplecheck.lms.local.guide import dictated
 from triplecheck.lms.prompt import Prompt, split_fields
-from triplecheck.optimize.traces import Manifest, TraceRow, collect, read_traces
+from triplecheck.optimize.traces import TraceManifest, TraceRow, collect, read_traces
 from triplecheck.optimize.traces.collect import rejection
 from triplecheck.optimize.traces.gold import GoldEngine, GoldReply, check_computable, uncomputable
 from triplecheck.optimize.traces.gold.engine import why_not
@@ -94,7 +94,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
 @pytest.fixture(scope="module")
 def collected(
     world: KnowledgeBase, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, tuple[Manifest, list[TraceRow]]]:
+) -> dict[str, tuple[TraceManifest, list[TraceRow]]]:
     found = {}
     for name, (options, asked) in SYSTEMS.items():
         out = tmp_path_factory.mktemp("traces") / "out"
@@ -125,7 +125,7 @@ def answered(world: KnowledgeBase, asked: Question, prompt: Prompt) -> GoldReply
 # --- every system --------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_right_replies_lead_every_system_to_proved_answers(
-    collected: dict[str, tuple[Manifest, list[TraceRow]]], name: str
+    collected: dict[str, tuple[TraceManifest, list[TraceRow]]], name: str
 ) -> None:
     manifest, _ = collected[name]
     (about,) = manifest.passes.values()
@@ -134,7 +134,7 @@ def test_right_replies_lead_every_system_to_proved_answers(
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_a_guided_model_could_have_written_every_reply(
-    collected: dict[str, tuple[Manifest, list[TraceRow]]], name: str
+    collected: dict[str, tuple[TraceManifest, list[TraceRow]]], name: str
 ) -> None:
     for row in collected[name][1]:
         assert taught(row) == str(row.messages[-1]["content"]).rstrip("\n"), row.signature
@@ -142,7 +142,7 @@ def test_a_guided_model_could_have_written_every_reply(
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_every_taught_step_of_a_system_has_rows(
-    collected: dict[str, tuple[Manifest, list[TraceRow]]], name: str, world: KnowledgeBase
+    collected: dict[str, tuple[TraceManifest, list[TraceRow]]], name: str, world: KnowledgeBase
 ) -> None:
     expected = {
         "kerag": "AnswerFromFacts NameTopics SelectPaths",
@@ -174,7 +174,9 @@ def test_a_program_that_answers_by_heart_is_refused_with_the_reason(world: Knowl
 
 
 # --- what is taught ------------------------------------------------------------------------------
-def test_passages_that_no_prompt_holds_are_not_taught(collected: dict[str, tuple[Manifest, list[TraceRow]]]) -> None:
+def test_passages_that_no_prompt_holds_are_not_taught(
+    collected: dict[str, tuple[TraceManifest, list[TraceRow]]],
+) -> None:
     manifest, rows = collected["know3rag"]
     assert manifest.left_out["beyond_prompt"] > 0
     assert "WritePassages" not in {row.signature for row in rows}

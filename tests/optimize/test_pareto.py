@@ -1,4 +1,4 @@
-"""Accuracy and cost: the front holds what nothing beats, and each objective picks from it."""
+"""The Pareto front of accuracy and cost, and the candidate that each objective chooses."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ DEAR, MIDDLE, CHEAP, SILLY = (
 ALL = [SILLY, CHEAP, DEAR, MIDDLE]
 
 
-def test_what_is_beaten_at_both_is_not_on_the_front() -> None:
+def test_dominated_candidates_are_not_on_the_front() -> None:
     assert pareto_front(ALL) == [DEAR, MIDDLE, CHEAP]
 
 
-def test_each_objective_picks_its_own() -> None:
+def test_each_objective_chooses_its_candidate() -> None:
     assert choose(ALL, "accuracy") == DEAR
     assert choose(ALL, "cost") == MIDDLE, "the cheapest that is hardly worse"
     assert choose(ALL, "balanced") == MIDDLE
@@ -40,7 +40,7 @@ def test_among_equal_calls_the_shorter_prompt_is_cheaper() -> None:
     assert choose([candidate("best", 0.51, 3, 9_000), short], "cost") == short
 
 
-def test_nothing_to_choose_from_and_no_such_objective_are_errors() -> None:
+def test_no_candidates_and_unknown_objectives_are_errors() -> None:
     with pytest.raises(UserError, match="larger budget"):
         choose([], "accuracy")
     with pytest.raises(UserError, match="there are: accuracy, cost, balanced"):
@@ -51,7 +51,7 @@ ROWS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(0, 3
 
 
 @given(rows=ROWS)
-def test_the_front_is_exactly_what_nothing_beats(rows: list[tuple[int, int, int]]) -> None:
+def test_the_front_holds_exactly_the_candidates_that_are_not_dominated(rows: list[tuple[int, int, int]]) -> None:
     given_ = [candidate(str(n), score / 5, calls, size) for n, (score, calls, size) in enumerate(rows)]
     front = pareto_front(given_)
 

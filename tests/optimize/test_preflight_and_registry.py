@@ -1,4 +1,4 @@
-"""Optimizers by name; and what cannot work is refused before anything is spent, with the way out."""
+"""Optimizers by name; runs that cannot work are refused in advance, with an alternative."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WORKING = """LabeledFewShot BootstrapFewShot BootstrapFewShotWithRandomSearch Bo
 COPRO MIPROv2 InferRules SIMBA GEPA BetterTogether Ensemble BootstrapFinetune""".split()
 
 
-def test_every_working_optimizer_is_there_under_its_name() -> None:
+def test_every_supported_optimizer_is_registered() -> None:
     assert optimizer_names() == WORKING
     for name in WORKING:
         assert resolve_optimizer(name.upper()).name == name
@@ -30,11 +30,11 @@ def test_every_working_optimizer_is_there_under_its_name() -> None:
     [
         ("AvatarOptimizer", "does not run with this DSPy; GEPA"),
         ("SignatureOptimizer", "is deprecated; COPRO"),
-        ("GRPO", "on a cluster of its own; BootstrapFinetune"),
+        ("GRPO", "on a separate cluster; BootstrapFinetune"),
         ("GEPPA", r"did you mean GEPA\?.*LabeledFewShot"),
     ],
 )
-def test_others_are_refused_with_the_reason(name: str, why: str) -> None:
+def test_unsupported_optimizers_are_refused_with_the_reason(name: str, why: str) -> None:
     with pytest.raises(UserError, match=why):
         resolve_optimizer(name)
 
@@ -58,19 +58,19 @@ def refused(base: KnowledgeBase, name: str, program: Any = None, settings: Any =
     return str(error.value)
 
 
-def test_what_cannot_work_is_refused_with_the_way_out(bundled: KnowledgeBase) -> None:
+def test_runs_that_cannot_work_are_refused_with_an_alternative(bundled: KnowledgeBase) -> None:
     bm25 = resolve_program("bm25")(Sources.of(bundled))
     several = Roles(PUPIL, {"answer": "extractive"})
-    assert "asks no model anything" in refused(bundled, "GEPA", bm25)
+    assert "calls no model" in refused(bundled, "GEPA", bm25)
     assert "there are: name_topics, select_paths, summarize" in refused(bundled, "GEPA", step="prune")
     assert "name one with --prompt-model" in refused(bundled, "COPRO", prompt_model="extractive")
     assert "name one with --prompt-model" in refused(bundled, "GEPA", prompt_model=None, roles=Roles("extractive"))
     assert "give one with --lm" in refused(bundled, "SIMBA", roles=several)
-    assert "none that can be trained here" in refused(bundled, "BootstrapFinetune")
+    assert "cannot be trained here" in refused(bundled, "BootstrapFinetune")
     assert "leave out --step" in refused(bundled, "KNNFewShot", step="summarize")
     assert "needs 16 training examples and has 5" in refused(bundled, "SIMBA", train=5)
-    assert "name each with --part" in refused(bundled, "Ensemble", parts=[kerag(bundled)])
-    assert "and not of bm25" in refused(bundled, "Ensemble", parts=[kerag(bundled), bm25])
+    assert "name each with --member" in refused(bundled, "Ensemble", parts=[kerag(bundled)])
+    assert "not of bm25" in refused(bundled, "Ensemble", parts=[kerag(bundled), bm25])
     assert "no optimizer 'Nobody' in its strategy" in refused(
         bundled, "BetterTogether", settings={"strategy": "GEPA -> Nobody"}
     )

@@ -1,4 +1,4 @@
-"""Each step is scored by what is known of its question, and told in words what was wrong."""
+"""The metric of each step, with feedback in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions made from a graph: their English, their answers, and what is asked of which graph."""
+"""Synthetic questions: their English, their answers, and their kinds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from triplecheck.optimize.synth import KINDS, synthesise
 from triplecheck.optimize.synth.english import (
     End,
     EndKind,
-    Kind,
+    WordingKind,
     base_form,
     is_person,
     noun_phrase,
@@ -53,28 +53,28 @@ def made(bundled: KnowledgeBase) -> Sequence[Question]:
 @pytest.mark.parametrize(
     ("text", "kind", "said"),
     [
-        ("director", Kind.NOUN, "director"),
-        ("directed_by", Kind.PASSIVE, "directed by"),
-        ("is located in", Kind.PASSIVE, "located in"),
-        ("died in", Kind.PAST, "died in"),
-        ("flows through", Kind.VERB, "flows through"),
-        ("lies on the river", Kind.VERB, "lies on"),
-        ("plays for country", Kind.VERB, "plays for"),
-        ("borders", Kind.VERB, "borders"),
-        ("member of", Kind.ROLE_OF, "member of"),
-        ("has genre", Kind.NOUN, "genre"),
-        ("starred actors", Kind.NOUN, "starred actor"),
-        ("area in square kilometres", Kind.NOUN, "area"),
+        ("director", WordingKind.NOUN, "director"),
+        ("directed_by", WordingKind.PASSIVE, "directed by"),
+        ("is located in", WordingKind.PASSIVE, "located in"),
+        ("died in", WordingKind.PAST, "died in"),
+        ("flows through", WordingKind.VERB, "flows through"),
+        ("lies on the river", WordingKind.VERB, "lies on"),
+        ("plays for country", WordingKind.VERB, "plays for"),
+        ("borders", WordingKind.VERB, "borders"),
+        ("member of", WordingKind.ROLE_OF, "member of"),
+        ("has genre", WordingKind.NOUN, "genre"),
+        ("starred actors", WordingKind.NOUN, "starred actor"),
+        ("area in square kilometres", WordingKind.NOUN, "area"),
     ],
 )
-def test_a_label_is_read_as_a_part_of_speech(text: str, kind: Kind, said: str) -> None:
+def test_a_label_is_read_as_a_part_of_speech(text: str, kind: WordingKind, said: str) -> None:
     wording = read_wording(text)
     assert wording is not None
     assert (wording.kind, wording.text) == (kind, said)
 
 
 @pytest.mark.parametrize("text", ["", "in", "starring", "aged", "a b c d e f", "what? (really)"])
-def test_what_no_rule_knows_is_not_used(text: str) -> None:
+def test_labels_that_match_no_rule_are_not_used(text: str) -> None:
     assert read_wording(text) is None
 
 
@@ -180,7 +180,7 @@ def test_the_same_seed_makes_the_same_questions(bundled: KnowledgeBase, made: Se
     assert list(synthesise(bundled, 16, seed=4).questions) != list(made[:16])
 
 
-def test_what_is_to_be_measured_on_is_avoided(bundled: KnowledgeBase, made: Sequence[Question]) -> None:
+def test_test_questions_are_avoided(bundled: KnowledgeBase, made: Sequence[Question]) -> None:
     def asks(questions: Iterable[Question]) -> set[tuple[frozenset[str], frozenset[str]]]:
         return {(frozenset(question.topic), frozenset(question.answers)) for question in questions}
 

@@ -1,4 +1,4 @@
-"""The collector of fine-tuning data: what is kept, what is rejected, and what a row is made of."""
+"""The collector of fine-tuning data: kept and rejected questions, and the rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from triplecheck.evals import Question
 from triplecheck.kg import KnowledgeBase, ReadError, UserError
 from triplecheck.lms import RolePredict, TolerantAdapter, session
 from triplecheck.lms.testing import ScriptedReply, scripted_model
-from triplecheck.optimize.traces import FORMS, Manifest, TraceRow, collect, export, read_traces
+from triplecheck.optimize.traces import FORMS, TraceManifest, TraceRow, collect, export, read_traces
 from triplecheck.optimize.traces.records import recording, split_of
 from triplecheck.programs import Sources
 from triplecheck.programs.baselines import IO
@@ -40,14 +40,14 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
 
 def gather(
     world: KnowledgeBase, out: Path, *questions: Question, replies: list[ScriptedReply], **options: Any
-) -> Manifest:
+) -> TraceManifest:
     with scripted_model(replies) as engine:
         manifest = collect(kerag(world), questions, out, roles=engine.name, passes=["verified"], **options)
         assert engine.left == 0
     return manifest
 
 
-def rejected(manifest: Manifest, name: str = "verified") -> dict[str, int]:
+def rejected(manifest: TraceManifest, name: str = "verified") -> dict[str, int]:
     return dict(manifest.passes[name]["rejected"])
 
 
@@ -81,7 +81,7 @@ def test_a_row_holds_what_the_model_was_asked_and_what_is_read_back(world: Knowl
     }
 
 
-def test_a_reply_that_was_mended_is_learnt_as_it_should_have_been(world: KnowledgeBase, tmp_path: Path) -> None:
+def test_a_repaired_reply_gives_a_row_with_the_well_formed_reply(world: KnowledgeBase, tmp_path: Path) -> None:
     gather(world, tmp_path / "out", TAUGHT, replies=["I do not keep to formats.", *GOOD])
     rows = read_traces(tmp_path / "out")
     assert len(rows) == 4
@@ -89,7 +89,7 @@ def test_a_reply_that_was_mended_is_learnt_as_it_should_have_been(world: Knowled
     assert not any("cannot be read" in message["content"] for row in rows for message in row.messages)
 
 
-def test_to_abstain_is_learnt_where_there_is_no_answer(world: KnowledgeBase, tmp_path: Path) -> None:
+def test_abstaining_is_kept_if_there_is_no_answer(world: KnowledgeBase, tmp_path: Path) -> None:
     unanswerable = Question("none", "Who taught Silent Hermit?", (), topic=(EX + "hermit",))
     manifest = gather(world, tmp_path / "out", unanswerable, replies=[topics("Silent Hermit")])
     assert manifest.by_signature == {"NameTopics": 1}
@@ -107,7 +107,7 @@ def test_a_wrong_answer_falls_back_to_the_right_one_without_reasoning(world: Kno
     assert read["reasoning"] and read["answers"] == ["Paul Hindemith"]
 
 
-def test_nothing_is_made_up_where_the_facts_do_not_hold_the_answer(world: KnowledgeBase, tmp_path: Path) -> None:
+def test_no_gold_reply_is_used_if_the_facts_do_not_contain_the_answer(world: KnowledgeBase, tmp_path: Path) -> None:
     astray = [topics("Bernhard Heiden"), keep("born in"), keep(), conclude_with("Frankfurt", cite=["born in"])]
     manifest = gather(world, tmp_path / "out", TAUGHT, replies=astray)
     assert rejected(manifest) == {"wrong": 1}
@@ -119,7 +119,7 @@ def test_an_answer_that_is_only_half_right_is_rejected(world: KnowledgeBase, tmp
     assert rejected(gather(world, tmp_path / "out", PLAYS, replies=half)) == {"incomplete": 1}
 
 
-def test_a_right_guess_without_proof_is_rejected(world: KnowledgeBase, tmp_path: Path) -> None:
+def test_a_correct_answer_without_evidence_is_rejected(world: KnowledgeBase, tmp_path: Path) -> None:
     guess = [topics("Bernhard Heiden"), keep("born in"), keep(), conclude_with("Paul Hindemith")]
     assert rejected(gather(world, tmp_path / "out", TAUGHT, replies=guess)) == {"nothing_cited": 1}
 
@@ -155,7 +155,7 @@ def test_a_crash_is_rejected_and_tried_again(world: KnowledgeBase, tmp_path: Pat
 
 
 # --- runs ----------------------------------------------------------------------------------------
-def test_what_is_done_is_not_asked_again(world: KnowledgeBase, tmp_path: Path) -> None:
+def test_finished_questions_are_not_asked_again(world: KnowledgeBase, tmp_path: Path) -> None:
     with scripted_model(GOOD) as engine:
         program = kerag(world)
         first = collect(program, [TAUGHT], tmp_path / "out", roles=engine.name, passes=["verified"])
@@ -163,7 +163,7 @@ def test_what_is_done_is_not_asked_again(world: KnowledgeBase, tmp_path: Path) -
     assert again == first
 
 
-def test_a_torn_line_costs_its_question_alone(world: KnowledgeBase, tmp_path: Path) -> None:
+def test_after_an_incomplete_line_only_its_question_is_asked_again(world: KnowledgeBase, tmp_path: Path) -> None:
     with scripted_model(GOOD) as engine:
         program = kerag(world)
         collect(program, [TAUGHT], tmp_path / "out", roles=engine.name, passes=["verified"])
@@ -202,7 +202,7 @@ def test_a_step_that_is_taken_on_another_thread_belongs_to_its_question(world: K
     }
 
 
-def test_what_others_listen_to_is_left_to_them(world: KnowledgeBase) -> None:
+def test_other_callbacks_stay_active(world: KnowledgeBase) -> None:
     class Listener(dspy.utils.callback.BaseCallback):
         heard = 0
 
@@ -284,7 +284,7 @@ def test_rows_that_were_changed_behind_the_manifest_are_refused(collected: Path,
         read_traces(tmp_path)
 
 
-def test_what_cannot_be_done_is_refused(world: KnowledgeBase, collected: Path, tmp_path: Path) -> None:
+def test_invalid_arguments_are_refused(world: KnowledgeBase, collected: Path, tmp_path: Path) -> None:
     rows = read_traces(collected)
     with pytest.raises(UserError, match=", ".join(FORMS)):
         export(rows, "parquet", tmp_path / "x")

@@ -39,7 +39,7 @@ def test_made_questions_become_rows_to_train_on(bundled: KnowledgeBase, asked: P
     }
 
 
-def test_the_same_command_takes_it_up_again(bundled: KnowledgeBase, asked: Path) -> None:
+def test_the_same_command_resumes_the_run(bundled: KnowledgeBase, asked: Path) -> None:
     words = ["collect", "kerag", "--kb", bundled.path, "--questions", asked, "--out", "traces", "--pass", "verified"]
     first, again = run(*words), run(*words)
     assert first.exit_code == 0, first.output
@@ -47,14 +47,14 @@ def test_the_same_command_takes_it_up_again(bundled: KnowledgeBase, asked: Path)
     assert "rows in traces" in again.output
 
 
-def test_a_form_that_there_is_not_is_refused_before_anything_is_asked(bundled: KnowledgeBase, asked: Path) -> None:
+def test_an_unknown_format_is_refused_before_the_run(bundled: KnowledgeBase, asked: Path) -> None:
     words = ["collect", "kerag", "--kb", bundled.path, "--questions", asked, "--out", "traces"]
     result = run(*words, "--export", "parquet")
     assert result.exit_code == 2
     assert not Path("traces").exists()
 
 
-def test_a_kind_that_there_is_not_is_refused(bundled: KnowledgeBase, asked: Path) -> None:
+def test_an_unknown_kind_is_refused(bundled: KnowledgeBase, asked: Path) -> None:
     result = run("synthesize", bundled.path, "more.jsonl", "--kind", "riddle")
     assert result.exit_code == 2
     assert "superlative" in result.output

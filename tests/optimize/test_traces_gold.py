@@ -1,4 +1,4 @@
-"""Right replies computed from the graph: which paths lead to an answer, and what they make a program do."""
+"""Gold replies computed from the graph: gold paths, and programs run with gold replies."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from program_parts import EX, WORLD, build_turtle, kerag, node
 
 from triplecheck.evals import Question
 from triplecheck.kg import Direction, Graph, KnowledgeBase
-from triplecheck.optimize.traces import Manifest, collect, read_traces
+from triplecheck.optimize.traces import TraceManifest, collect, read_traces
 from triplecheck.optimize.traces.gold_paths import GoldPath, found_paths, given_paths, gold_row
 from triplecheck.programs.subgraph import Hop
 
@@ -25,11 +25,11 @@ def hop(graph: Graph, relation: str, way: str = "out") -> Hop:
     return Hop(number, Direction[way.upper()])
 
 
-def gold(world: KnowledgeBase, out: Path, *questions: Question, hops: int = 2) -> Manifest:
+def gold(world: KnowledgeBase, out: Path, *questions: Question, hops: int = 2) -> TraceManifest:
     return collect(kerag(world, hops=hops), questions, out, passes=["gold"])
 
 
-def kept(manifest: Manifest) -> tuple[int, dict[str, int]]:
+def kept(manifest: TraceManifest) -> tuple[int, dict[str, int]]:
     (about,) = manifest.passes.values()
     return about["kept"], about["rejected"]
 

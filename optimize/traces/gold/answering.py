@@ -8,7 +8,7 @@ from triplecheck.kg import Literal
 from triplecheck.kg.values import Quantity, quantity
 from triplecheck.lms.extractive.facts import NOTHING_TOLD, FactPath, Hops, each, follow, told
 from triplecheck.lms.prompt import Prompt
-from triplecheck.optimize.traces.gold.known import GoldReply, Known
+from triplecheck.optimize.traces.gold.known import GoldReply, KnownGold
 from triplecheck.optimize.traces.gold_paths import GoldPath
 from triplecheck.programs.subgraph import ARROWS
 from triplecheck.signatures.notation import WrittenHop, read_facts
@@ -18,7 +18,7 @@ Way = tuple[GoldPath, FactPath]
 NO_ANSWER = GoldReply({"reasoning": NOTHING_TOLD, "cited": [], "operation": "none", "answers": []})
 
 
-def answer_from_facts(known: Known, prompt: Prompt) -> GoldReply:
+def answer_from_facts(known: KnownGold, prompt: Prompt) -> GoldReply:
     """The answer as the facts write it, with the facts that prove it; none if the facts do not contain it."""
     ways = _whole(known, prompt)
     if not ways:
@@ -34,7 +34,7 @@ def answer_from_facts(known: Known, prompt: Prompt) -> GoldReply:
     return _reply(told(way), way.numbers(set(ends)), "none", ends) if ends else NO_ANSWER
 
 
-def leading_facts(known: Known, prompt: Prompt) -> list[int]:
+def leading_facts(known: KnownGold, prompt: Prompt) -> list[int]:
     """Numbers of the facts on a gold path that lead to or towards an answer.
 
     The facts may be those of a later hop only.
@@ -52,7 +52,7 @@ def leading_facts(known: Known, prompt: Prompt) -> list[int]:
     return sorted(found)
 
 
-def _whole(known: Known, prompt: Prompt) -> list[FactPath]:
+def _whole(known: KnownGold, prompt: Prompt) -> list[FactPath]:
     """The gold paths that the facts follow to their ends, if these are all conditions.
 
     If no single path leads to the answers only, there must be one from each topic.
@@ -73,7 +73,7 @@ def _followed(prompt: Prompt, names: Sequence[str]) -> dict[tuple[str, Hops], Fa
     return {(path.topic, path.hops): path for path in follow(facts, sorted(set(names)))}
 
 
-def _written(known: Known, path: GoldPath) -> Hops:
+def _written(known: KnownGold, path: GoldPath) -> Hops:
     return tuple(WrittenHop(known.names[hop.relation], ARROWS[hop.direction]) for hop in path.hops)
 
 
@@ -81,7 +81,7 @@ def _counted(way: FactPath) -> GoldReply:
     return _reply(told(way, then="count"), [fact.number for fact in way.facts], "count", [])
 
 
-def _compared(known: Known, ways: Sequence[FactPath]) -> GoldReply:
+def _compared(known: KnownGold, ways: Sequence[FactPath]) -> GoldReply:
     """The greatest or the smallest value, depending on the answer."""
     facts = [fact for way in ways for fact in way.facts]
     sizes = [(size, known.is_answer(fact.anchor)) for fact in facts if (size := _size(fact.values)) is not None]
@@ -95,7 +95,7 @@ def _compared(known: Known, ways: Sequence[FactPath]) -> GoldReply:
     return NO_ANSWER
 
 
-def _common(known: Known, ways: Sequence[FactPath]) -> GoldReply:
+def _common(known: KnownGold, ways: Sequence[FactPath]) -> GoldReply:
     best = {way.topic: way for way in reversed(ways)}
     shared = [end for end in ways[0].ends if known.is_answer(end) and all(end in way.ends for way in best.values())]
     numbers = list(dict.fromkeys(fact.number for way in best.values() for fact in way.facts))

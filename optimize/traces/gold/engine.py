@@ -37,10 +37,10 @@ from triplecheck.optimize.traces.gold.exploration import (
     select_paths,
     update_memory,
 )
-from triplecheck.optimize.traces.gold.known import GoldQuestion, GoldReply, Known, Solver
+from triplecheck.optimize.traces.gold.known import GoldQuestion, GoldReply, KnownGold, Solver
 from triplecheck.optimize.traces.gold.patterns import revise_triplets, score_candidate, score_candidates, write_triplets
 from triplecheck.optimize.traces.gold_paths import GoldPath, found_paths, given_paths
-from triplecheck.optimize.traces.records import Call
+from triplecheck.optimize.traces.records import StepRecord
 from triplecheck.programs import Program, Sources
 from triplecheck.signatures import (
     AnswerDirectly,
@@ -240,7 +240,7 @@ class GoldEngine:
         tokens = size // _CHARACTERS_PER_TOKEN, len(text) // _CHARACTERS_PER_TOKEN
         return reply(request, text, prompt_tokens=tokens[0], completion_tokens=tokens[1])
 
-    def reply_to(self, call: Call) -> GoldReply | None:
+    def reply_to(self, call: StepRecord) -> GoldReply | None:
         """The right reply to a recorded call."""
         step = step_of(call.signature)
         if step is None:
@@ -260,7 +260,7 @@ class GoldEngine:
         """Whether paths to its answers are known, or none are needed since there is no answer."""
         return not question.answers or bool(self._known(_words(question.question)).gold.paths)
 
-    def _known_of(self, words: str) -> Known:
+    def _known_of(self, words: str) -> KnownGold:
         sources, question = self._sources, self._question(words)
         assert question is not None  # looked up before
         gold = resolve_gold(question, sources.graph, self._names)
@@ -281,7 +281,7 @@ class GoldEngine:
             documents=tuple(question.documents),
             mended=self._mended(question),
         )
-        return Known(sources.graph, sources.relations, known)
+        return KnownGold(sources.graph, sources.relations, known)
 
     def _question(self, words: str) -> Question | None:
         """The question with this text, or with this text after spelling correction."""

@@ -8,12 +8,12 @@ from triplecheck.kg import Graph, normalize
 from triplecheck.lms.extractive.planning import known_names
 from triplecheck.lms.prompt import Prompt
 from triplecheck.optimize.traces.gold.answering import NO_ANSWER, answer_from_facts, leading_facts
-from triplecheck.optimize.traces.gold.known import GoldReply, Known
+from triplecheck.optimize.traces.gold.known import GoldReply, KnownGold
 from triplecheck.optimize.traces.gold_paths import GoldPath
 from triplecheck.signatures.notation import read_facts, read_path, without_note, write_reached
 
 
-def name_topics(known: Known, prompt: Prompt) -> GoldReply:
+def name_topics(known: KnownGold, prompt: Prompt) -> GoldReply:
     """The known names of the topics; else the label of a topic, if it is in the question."""
     types = prompt.items("types")
     named = named_topics(known, prompt)
@@ -24,18 +24,18 @@ def name_topics(known: Known, prompt: Prompt) -> GoldReply:
     return GoldReply({"topics": list(dict.fromkeys(name for _, name in named)), "domain": domain})
 
 
-def extract_keywords(known: Known, prompt: Prompt) -> GoldReply:
+def extract_keywords(known: KnownGold, prompt: Prompt) -> GoldReply:
     """The question with its topics spelt as in the graph, and their names."""
     names = [name for _, name in named_topics(known, prompt)]
     return GoldReply({"proofread": known.gold.mended, "keywords": list(dict.fromkeys(names))})
 
 
-def select_paths(known: Known, prompt: Prompt) -> GoldReply:
+def select_paths(known: KnownGold, prompt: Prompt) -> GoldReply:
     """The offered paths that a gold path begins with or is."""
     return GoldReply({"keep": leading(known, prompt)})
 
 
-def leading(known: Known, prompt: Prompt, field: str = "paths", topics: Collection[int] | None = None) -> list[int]:
+def leading(known: KnownGold, prompt: Prompt, field: str = "paths", topics: Collection[int] | None = None) -> list[int]:
     """Numbers of the paths in a field that a gold path begins with or is.
 
     Args:
@@ -53,7 +53,7 @@ def leading(known: Known, prompt: Prompt, field: str = "paths", topics: Collecti
     return list(dict.fromkeys(found))
 
 
-def named_topics(known: Known, prompt: Prompt) -> list[tuple[int, str]]:
+def named_topics(known: KnownGold, prompt: Prompt) -> list[tuple[int, str]]:
     """The topics with their names in a prompt: a known name, else the label if it is in the question."""
     listed = [known.name for known in known_names(prompt)]
     question = f" {normalize(known.gold.mended)} "
@@ -103,13 +103,13 @@ _UNKNOWN = "unknown"
 _FOUND = 3  # names in a finding
 
 
-def score_relations(known: Known, prompt: Prompt) -> GoldReply:
+def score_relations(known: KnownGold, prompt: Prompt) -> GoldReply:
     """The offered paths that lead to an answer, with equal scores."""
     numbers = leading(known, prompt)[: _most(prompt)]
     return GoldReply({"relations": numbers, "scores": _shares(numbers)})
 
 
-def score_entities(known: Known, prompt: Prompt) -> GoldReply:
+def score_entities(known: KnownGold, prompt: Prompt) -> GoldReply:
     """The entities through which a gold path leads to an answer, with equal scores."""
     lines = prompt.items("reached")
     numbers: list[int] = []
@@ -123,30 +123,30 @@ def score_entities(known: Known, prompt: Prompt) -> GoldReply:
     return GoldReply({"entities": numbers, "scores": _shares(numbers)})
 
 
-def filter_triples(known: Known, prompt: Prompt) -> GoldReply:
+def filter_triples(known: KnownGold, prompt: Prompt) -> GoldReply:
     """The facts that lie on a gold path."""
     return GoldReply({"relevant": leading_facts(known, prompt)})
 
 
-def judge_sufficiency(known: Known, prompt: Prompt) -> GoldReply:
+def judge_sufficiency(known: KnownGold, prompt: Prompt) -> GoldReply:
     """Whether the facts hold the gold paths to their ends."""
     return GoldReply({"sufficient": _sufficient(known, prompt)})
 
 
-def judge_and_go_on(known: Known, prompt: Prompt) -> GoldReply:
+def judge_and_go_on(known: KnownGold, prompt: Prompt) -> GoldReply:
     """The facts on gold paths, whether they suffice, and the paths to follow if not."""
     sufficient = _sufficient(known, prompt)
     follow = [] if sufficient else leading(known, prompt)[: _most(prompt)]
     return GoldReply({"relevant": leading_facts(known, prompt), "sufficient": sufficient, "follow": follow})
 
 
-def name_sub_goals(known: Known, prompt: Prompt) -> GoldReply:
+def name_sub_goals(known: KnownGold, prompt: Prompt) -> GoldReply:
     """The relations of the gold paths in order; without paths the reply is not for training."""
     goals = [goal for goal, _, _ in _goals(known, known.starts(prompt))]
     return GoldReply({"goals": goals}, taught=bool(goals))
 
 
-def update_memory(known: Known, prompt: Prompt) -> GoldReply:
+def update_memory(known: KnownGold, prompt: Prompt) -> GoldReply:
     """For each sub-goal, the entities on the gold path that the facts name."""
     facts, goals = prompt.items("facts"), prompt.items("goals")
     named = [(name, path) for path in known.gold.paths for name in _names(known, path.topic, goals)]
@@ -154,17 +154,17 @@ def update_memory(known: Known, prompt: Prompt) -> GoldReply:
     return GoldReply({"findings": [found.get(goal, _UNKNOWN) for goal in goals]})
 
 
-def reflect(known: Known, prompt: Prompt) -> GoldReply:
+def reflect(known: KnownGold, prompt: Prompt) -> GoldReply:
     """The set-aside paths that lead to an answer, from topics without such a followed path."""
     on_the_way = {topic for topic in known.gold.topics if leading(known, prompt, "followed", [topic])}
     return GoldReply({"revisit": leading(known, prompt, topics=set(known.gold.topics) - on_the_way)})
 
 
-def _sufficient(known: Known, prompt: Prompt) -> bool:
+def _sufficient(known: KnownGold, prompt: Prompt) -> bool:
     return answer_from_facts(known, prompt) is not NO_ANSWER
 
 
-def _goals(known: Known, named: Sequence[tuple[str, GoldPath]]) -> list[tuple[str, frozenset[int], int]]:
+def _goals(known: KnownGold, named: Sequence[tuple[str, GoldPath]]) -> list[tuple[str, frozenset[int], int]]:
     """The sub-goals along one gold path per topic: text, nodes, and number of hops."""
     goals = []
     first = {path.topic: (name, path) for name, path in reversed(named)}
@@ -174,13 +174,13 @@ def _goals(known: Known, named: Sequence[tuple[str, GoldPath]]) -> list[tuple[st
     return sorted(goals, key=lambda goal: goal[2])
 
 
-def _found(known: Known, facts: Sequence[str], nodes: frozenset[int]) -> str:
+def _found(known: KnownGold, facts: Sequence[str], nodes: frozenset[int]) -> str:
     """The first of some nodes that the facts name as a value."""
     values = dict.fromkeys(value for fact in read_facts(facts) for value in fact.values)
     return ", ".join([value for value in values if known.is_called(value, nodes)][:_FOUND]) or _UNKNOWN
 
 
-def _names(known: Known, topic: int, lines: Sequence[str]) -> list[str]:
+def _names(known: KnownGold, topic: int, lines: Sequence[str]) -> list[str]:
     """The names of a topic at the start of some paths."""
     starts = dict.fromkeys(read_path(line).topic for line in lines)
     return [name for name in starts if known.is_called(name, [topic])]

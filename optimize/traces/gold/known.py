@@ -45,7 +45,7 @@ class GoldQuestion:
     mended: str = ""
 
 
-class Known:
+class KnownGold:
     """Finds the gold paths of one question in the graph and in prompts.
 
     Args:
@@ -169,7 +169,7 @@ class GoldReply:
         return "\n\n".join([*sections, f"{COMPLETED}\n"])
 
 
-Solver = Callable[[Known, Prompt], GoldReply | None]
+Solver = Callable[[KnownGold, Prompt], GoldReply | None]
 """Computes the right reply to a prompt about a known question; None if it cannot be computed."""
 
 

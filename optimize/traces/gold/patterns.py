@@ -5,7 +5,7 @@ from __future__ import annotations
 from triplecheck.kg import Direction, Name, Pattern, Variable
 from triplecheck.lms.prompt import Prompt
 from triplecheck.optimize.traces.gold.exploration import named_topics
-from triplecheck.optimize.traces.gold.known import GoldReply, Known
+from triplecheck.optimize.traces.gold.known import GoldReply, KnownGold
 from triplecheck.optimize.traces.gold_paths import GoldPath
 from triplecheck.programs.triplets import write_triplet
 from triplecheck.signatures.notation import clean, is_relation, read_relation
@@ -14,19 +14,19 @@ _TARGET, _BETWEEN, _VALUE = "x", "y", "v"
 _RIGHT, _WRONG = "1 fits", "0 no"
 
 
-def write_triplets(known: Known, prompt: Prompt) -> GoldReply:
+def write_triplets(known: KnownGold, prompt: Prompt) -> GoldReply:
     """The patterns of the gold paths."""
     lines, told = _patterns(known, prompt)
     return GoldReply({"triplets": lines, "answer": f"?{_TARGET}"}, taught=told)
 
 
-def revise_triplets(known: Known, prompt: Prompt) -> GoldReply:
+def revise_triplets(known: KnownGold, prompt: Prompt) -> GoldReply:
     """The patterns of the gold paths, whatever failed before."""
     lines, told = _patterns(known, prompt)
     return GoldReply({"revised": lines, "answer": f"?{_TARGET}"}, taught=told)
 
 
-def score_candidates(known: Known, prompt: Prompt) -> GoldReply:
+def score_candidates(known: KnownGold, prompt: Prompt) -> GoldReply:
     """1 for the right answers, 0 for the others."""
     lines = prompt.items("candidates")
     right = [_is_right(known, line) for line in lines]
@@ -34,13 +34,13 @@ def score_candidates(known: Known, prompt: Prompt) -> GoldReply:
     return GoldReply({"verdicts": verdicts}, taught=_told_apart(known, lines, right))
 
 
-def score_candidate(known: Known, prompt: Prompt) -> GoldReply:
+def score_candidate(known: KnownGold, prompt: Prompt) -> GoldReply:
     """The same for one candidate."""
     score, _, reason = _verdict(_is_right(known, prompt.text("candidate"))).partition(" ")
     return GoldReply({"score": float(score), "reason": reason})
 
 
-def _patterns(known: Known, prompt: Prompt) -> tuple[list[str], bool]:
+def _patterns(known: KnownGold, prompt: Prompt) -> tuple[list[str], bool]:
     """The patterns, and whether they follow from the prompt: it must list all of their relations.
 
     There are none if no path is known, or if the question names the answer (which of two).
@@ -64,7 +64,7 @@ def _patterns(known: Known, prompt: Prompt) -> tuple[list[str], bool]:
     return list(lines), listed
 
 
-def _ends(known: Known, path: GoldPath, name: str, taken: int) -> list[Name | Variable]:
+def _ends(known: KnownGold, path: GoldPath, name: str, taken: int) -> list[Name | Variable]:
     """The nodes of a path: its topic, unknowns, and the unknown that is asked for."""
     between: list[Name | Variable] = [Variable(f"{_BETWEEN}{taken + i}") for i in range(1, len(path.hops))]
     if known.measured:
@@ -72,12 +72,12 @@ def _ends(known: Known, path: GoldPath, name: str, taken: int) -> list[Name | Va
     return [Name(name), *between, Variable(_TARGET)]
 
 
-def _is_right(known: Known, candidate: str) -> bool:
+def _is_right(known: KnownGold, candidate: str) -> bool:
     labels = [clean(known.graph.label(node)) for node in known.gold.answers]
     return any(candidate == label or candidate.startswith((f"{label} (", f"{label}. ")) for label in labels)
 
 
-def _told_apart(known: Known, lines: list[str], right: list[bool]) -> bool:
+def _told_apart(known: KnownGold, lines: list[str], right: list[bool]) -> bool:
     """Whether names identify the right candidates; homonyms of an answer make that impossible."""
     return sum(right) <= len(known.gold.answers) and (known.gold.computed is None) and bool(lines)
 

@@ -16,15 +16,15 @@ from triplecheck.lms.prompt import Prompt
 from triplecheck.optimize.synth.english import (
     End,
     EndKind,
-    Kind,
     Wording,
+    WordingKind,
     end_of,
     noun_phrase,
     predicate,
     questions,
     read_wording,
 )
-from triplecheck.optimize.traces.gold.known import GoldReply, Known
+from triplecheck.optimize.traces.gold.known import GoldReply, KnownGold
 from triplecheck.programs.subgraph import Hop
 from triplecheck.signatures.notation import clean, write_triple
 
@@ -37,7 +37,7 @@ def sentence(graph: Graph, edge: Edge) -> str:
     head, relation, tail = edge
     subject, end = clean(graph.label(head)), clean(graph.label(tail))
     wording = _wording(graph, relation)
-    said = predicate(wording, Direction.IN, end) if wording.kind is not Kind.NOUN else None
+    said = predicate(wording, Direction.IN, end) if wording.kind is not WordingKind.NOUN else None
     told = f"{subject} {said}" if said else f"{noun_phrase(wording, Direction.OUT, subject, _THING)} is {end}"
     return f"{told[0].upper()}{told[1:]}."
 
@@ -95,7 +95,7 @@ def named_nodes(lines: Iterable[str], names: Callable[[str], Iterable[int]]) -> 
 
 def _wording(graph: Graph, relation: int) -> Wording:
     label = clean(graph.relation(relation).label)
-    return read_wording(label) or Wording(Kind.NOUN, label)
+    return read_wording(label) or Wording(WordingKind.NOUN, label)
 
 
 _NONE = "none"
@@ -115,7 +115,7 @@ def judge_knowledge(*_: object) -> GoldReply:
     return GoldReply({"known": False})
 
 
-def answer_with_references(known: Known, prompt: Prompt) -> GoldReply:
+def answer_with_references(known: KnownGold, prompt: Prompt) -> GoldReply:
     """The sentences of the references on the gold paths, and the answer if they lead to it."""
     told = _explained(known, prompt)
     if told is None:
@@ -123,12 +123,12 @@ def answer_with_references(known: Known, prompt: Prompt) -> GoldReply:
     return GoldReply({"reasoning": told, "answer": _answer(known)})
 
 
-def answer_from_references(known: Known, prompt: Prompt) -> GoldReply:
+def answer_from_references(known: KnownGold, prompt: Prompt) -> GoldReply:
     """The answer without explanation."""
     return GoldReply({"answer": _NONE if _explained(known, prompt) is None else _answer(known)})
 
 
-def next_question(known: Known, prompt: Prompt) -> GoldReply:
+def next_question(known: KnownGold, prompt: Prompt) -> GoldReply:
     """The question for the first hop of a gold path that no reference states; the given question if none is missing."""
     for path in known.gold.paths:
         for hop, edges in zip(path.hops, known.edges(path), strict=True):
@@ -142,13 +142,13 @@ def next_question(known: Known, prompt: Prompt) -> GoldReply:
 
 
 # --- passages ------------------------------------------------------------------------------------
-def write_passage(known: Known, prompt: Prompt) -> GoldReply:
+def write_passage(known: KnownGold, prompt: Prompt) -> GoldReply:
     """Sentences on the gold paths; if related entities are given, other sentences about the topics."""
     given = bool(prompt.items("entities"))
     return GoldReply({"passage": _beside(known) if given else _on_the_way(known)}, taught=False)
 
 
-def write_passages(known: Known, _: Prompt) -> GoldReply:
+def write_passages(known: KnownGold, _: Prompt) -> GoldReply:
     """One passage that helps and one that does not, in pseudo-random order."""
     passages = [_on_the_way(known), _beside(known)]
     if digest(known.gold.question)[0] in "01234567":
@@ -170,17 +170,17 @@ def passage_for(graph: Graph, prompt: Prompt, names: Names) -> str:
 
 
 # --- checks --------------------------------------------------------------------------------------
-def judge_passage(known: Known, prompt: Prompt) -> GoldReply:
+def judge_passage(known: KnownGold, prompt: Prompt) -> GoldReply:
     """Whether the passage helps."""
     return GoldReply({"helps": _helps(known, prompt.text("passage"))})
 
 
-def select_passages(known: Known, prompt: Prompt) -> GoldReply:
+def select_passages(known: KnownGold, prompt: Prompt) -> GoldReply:
     """The passages that help."""
     return GoldReply({"useful": _useful(known, prompt)})
 
 
-def check_passages(known: Known, prompt: Prompt) -> GoldReply:
+def check_passages(known: KnownGold, prompt: Prompt) -> GoldReply:
     """The passages that help, and their triples; not for training if they state more than the gold paths."""
     useful, texts = _useful(known, prompt), prompt.items("passages")
     edges = _edges(known)
@@ -203,11 +203,11 @@ def extract_triples(graph: Graph, prompt: Prompt, names: Names) -> GoldReply:
     return GoldReply({"triples": list(dict.fromkeys(lines))}, taught=taught)
 
 
-def _useful(known: Known, prompt: Prompt) -> list[int]:
+def _useful(known: KnownGold, prompt: Prompt) -> list[int]:
     return [number for number, text in enumerate(prompt.items("passages"), 1) if _helps(known, text)]
 
 
-def _helps(known: Known, passage: str) -> bool:
+def _helps(known: KnownGold, passage: str) -> bool:
     """Whether a passage states a part of a gold path, is a gold document, or names an answer."""
     if stated(known.graph, passage, _edges(known))[0]:
         return True
@@ -218,7 +218,7 @@ def _helps(known: Known, passage: str) -> bool:
 
 
 # --- what there is to tell -----------------------------------------------------------------------
-def _explained(known: Known, prompt: Prompt) -> str | None:
+def _explained(known: KnownGold, prompt: Prompt) -> str | None:
     """The sentences that lead to the answer; None if the references do not state all of them."""
     edges = _edges(known)
     references = prompt.items("references")
@@ -229,13 +229,13 @@ def _explained(known: Known, prompt: Prompt) -> str | None:
     return None
 
 
-def _answer(known: Known) -> str:
+def _answer(known: KnownGold) -> str:
     if known.gold.computed is not None:
         return known.gold.computed
     return ", ".join(clean(label) for label in known.graph.labels(sorted(known.gold.answers)))
 
 
-def _on_the_way(known: Known) -> str:
+def _on_the_way(known: KnownGold) -> str:
     """Sentences for the hops of the gold paths, without the last hop of longer paths: that is looked up later.
 
     For comparisons all hops: one question cannot ask for several values.
@@ -246,7 +246,7 @@ def _on_the_way(known: Known) -> str:
     return " ".join(sentence(known.graph, edge) for edge in dict.fromkeys(edges[:_MOST_TOLD])) or _NONE
 
 
-def _beside(known: Known) -> str:
+def _beside(known: KnownGold) -> str:
     """Other sentences about the topics: one edge of each of the first relations that are on no gold path."""
     graph, told = known.graph, []
     on_paths = {hop.relation for path in known.gold.paths for hop in path.hops}
@@ -259,7 +259,7 @@ def _beside(known: Known) -> str:
     return " ".join(told[:_BESIDE]) or _NONE
 
 
-def _edges(known: Known) -> list[Edge]:
+def _edges(known: KnownGold) -> list[Edge]:
     """All edges on the gold paths that lead to an answer, those of earlier hops first."""
     levels = [known.edges(path) for path in known.gold.paths]
     most = max((len(of) for of in levels), default=0)
