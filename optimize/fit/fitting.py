@@ -35,7 +35,7 @@ from triplecheck.optimize.fit.risk_control import (
     fewest_needed,
     point_at,
 )
-from triplecheck.optimize.fit.search import Asking, Observed, Option, Search, Searched, label, nested, observe, sample
+from triplecheck.optimize.fit.search import Asking, Observed, Option, Search, Searched, nested, observe, sample
 from triplecheck.optimize.optimizers.modules import Voting
 from triplecheck.programs import Know3RAG, Program, Sources
 from triplecheck.programs.base import make_program
@@ -346,11 +346,6 @@ def plain_report(fitted: Fitted) -> dict[str, Any]:
 def write_report(report: dict[str, Any], path: Path) -> None:
     """Write `fit.json` atomically."""
     write_text(path, json.dumps(report, indent=1, ensure_ascii=False) + "\n")
-
-
-def chosen_options(fitted: Fitted) -> str:
-    """The chosen options in one line."""
-    return label(fitted.searched.chosen.setting)
 
 
 def _point(point: Point) -> dict[str, Any]:

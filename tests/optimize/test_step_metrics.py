@@ -62,15 +62,6 @@ def test_every_step_of_every_program_has_a_metric_or_none_is_possible() -> None:
     }
 
 
-def test_no_two_steps_share_their_output_fields() -> None:
-    outputs = [
-        tuple(s.output_fields)
-        for name in signatures.__all__
-        if hasattr(s := getattr(signatures, name), "output_fields")
-    ]
-    assert len(set(outputs)) == len(outputs)
-
-
 def test_topics_are_linked_and_compared(case: Case) -> None:
     right = score(signatures.NameTopics, case, {}, topics=["Ulaanbaatar"], domain="city")
     wrong = score(signatures.NameTopics, case, {}, topics=["Dublin", "zzxxqq"], domain="city")
