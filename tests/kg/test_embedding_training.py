@@ -167,7 +167,7 @@ def test_a_kill_leaves_the_knowledge_base_as_it_was_and_the_work_is_not_lost(min
     opened.verify()
     assert opened.embeddings is None
     epochs: list[int] = []
-    train_into(opened, QUICK, lambda what, done, _: epochs.append(done) if "train" in what else None)
+    train_into(opened.graph, opened.path, QUICK, lambda what, done, _: epochs.append(done) if "train" in what else None)
     assert epochs == [3, 4]
 
 
@@ -215,7 +215,7 @@ def test_values_have_vectors_only_on_request(tmp_path: Path) -> None:
     kb = built(tmp_path, rows)
     assert kb.graph.num_nodes > kb.graph.num_entities
     for values, known in ((False, kb.graph.num_entities), (True, kb.graph.num_nodes)):
-        trained = train_into(KnowledgeBase.open(kb.path), replace(QUICK, values=values, epochs=2))
+        trained = train_into(kb.graph, kb.path, replace(QUICK, values=values, epochs=2))
         assert trained.split.num_entities == known
         assert (trained.split.train[:, 2] >= kb.graph.num_entities).any() == values
 
@@ -223,7 +223,7 @@ def test_values_have_vectors_only_on_request(tmp_path: Path) -> None:
 def test_a_graph_with_too_few_triples_is_refused(people: KnowledgeBase, tmp_path: Path) -> None:
     kb = built(tmp_path, "a\tknows\tb\nb\tknows\tc\n")
     with pytest.raises(UserError, match="too few"):
-        train_into(kb, QUICK)
+        train_into(kb.graph, kb.path, QUICK)
     assert not checkpoint_folder(kb.path).exists()
 
 
