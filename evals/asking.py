@@ -1,4 +1,4 @@
-"""One question to one program: what the runner does, whichever process it does it in."""
+"""Ask a program one question and score the answer. Every executor uses this."""
 
 from __future__ import annotations
 
@@ -20,24 +20,23 @@ from triplecheck.lms import BudgetExceededError, Usage, session
 from triplecheck.programs import Program
 from triplecheck.programs.steps import Step
 
-# A call with a limit of time.
+# A call with a time limit.
 #
-# The thread is a daemon: what has run out of time is left behind and keeps neither the run nor the process from
-# ending.
+# The thread is a daemon: a call that exceeds its limit does not keep the run or the process from ending.
 
 
 Result = TypeVar("Result")
 
 
 class StillRunningError(Exception):
-    """A call is not finished in its time."""
+    """A call exceeded its time limit."""
 
 
 class Limited(Generic[Result]):
-    """A call in a thread of its own, waited for no longer than a time.
+    """A call in its own thread, with a limit on how long to wait for it.
 
     Args:
-        call: what to run, in a copy of the caller's context.
+        call: runs in a copy of the caller's context.
     """
 
     def __init__(self, call: Callable[[], Result]) -> None:
@@ -48,10 +47,10 @@ class Limited(Generic[Result]):
         self._thread = threading.Thread(target=context.run, args=(self._run,), name="question", daemon=True)
 
     def result(self, seconds: float) -> Result:
-        """What the call returned or raised.
+        """Return what the call returned, or raise what it raised.
 
         Raises:
-            StillRunningError: it goes on still.
+            StillRunningError: the call is not finished after `seconds`.
         """
         self._thread.start()
         self._thread.join(seconds)
@@ -64,45 +63,45 @@ class Limited(Generic[Result]):
     def _run(self) -> None:
         try:
             self._results.append(self._call())
-        except BaseException as error:  # noqa: BLE001 - it belongs to the thread that waits for the result
+        except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits for the result
             self._errors.append(error)
 
 
 class QuestionTimeoutError(TriplecheckError):
-    """A program took longer over a question than it was given."""
+    """A program exceeded the time limit for a question."""
 
 
 @dataclass(frozen=True)
 class Finished:
-    """A question that has its row."""
+    """A finished question."""
 
     row: dict[str, Any]
     began: float
-    """When it was asked, in seconds since the epoch."""
+    """Start time, in seconds since the epoch."""
     times: tuple[float, ...] = ()
-    """When each step of the row was told, in seconds since then."""
+    """When each step of the row was reported, in seconds since `began`."""
     usage: dict[tuple[str, str], Usage] | None = None
-    """What it spent by role and model, where the ledger of the run has not seen it."""
+    """Usage by role and model that the run's ledger does not hold yet; None if it holds all."""
     unavailable: str | None = None
-    """What was out of reach, where it ended for that."""
+    """The error message if the question failed because a model or the graph is unavailable."""
 
 
 @dataclass(frozen=True)
 class OutOfBudget:
-    """A question that was not finished, for the budget of the run is used up."""
+    """A question that was not finished because the run's budget is used up."""
 
     message: str
 
 
 class Asker:
-    """Asks a program questions, from several threads at once.
+    """Asks a program questions. Thread-safe.
 
     Args:
-        program: what is asked.
-        knowledge_base: in whose index gold names are looked up; None for the program's linker.
-        timeout: seconds for one question. A program that is over time is stopped at its next step, and left
-            behind until then.
-        judge: asked about answers that are not right by exact comparison.
+        program: the program.
+        knowledge_base: resolves gold names with its name index; None: the program's linker resolves them.
+        timeout: seconds per question; None: no limit. A program that exceeds it stops at its next step, and the
+            run does not wait for that.
+        judge: judges answers that are wrong by exact match; None: no judge.
     """
 
     def __init__(
@@ -114,7 +113,7 @@ class Asker:
         self._judge = judge
 
     def __call__(self, question: Question, key: str) -> Finished | OutOfBudget:
-        """The row of a question, of content key `key`; with its error where there was one."""
+        """Return the row of a question, with the error if the program failed. `key` is the row's content key."""
         steps: list[Step] = []
         told: dict[int, float] = {}
         at, began, ended = time.time(), time.perf_counter(), 0.0
@@ -159,7 +158,7 @@ class Asker:
 
 
 def names_for(program: Program, knowledge_base: KnowledgeBase | None) -> Names:
-    """What finds the nodes of a gold name: the knowledge base's index, or the program's linker."""
+    """Return the lookup from gold names to nodes: the knowledge base's name index, or the program's linker."""
     if knowledge_base is None:
         return linker_names(program.sources.linker)
     index = knowledge_base.names

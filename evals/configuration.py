@@ -1,4 +1,4 @@
-"""What an evaluation's results depend on: two runs of one configuration may share their rows."""
+"""The configuration of an evaluation: everything that its rows depend on. Runs with the same one can share rows."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from triplecheck.programs import Program
 def describe(
     program: Program, roles: Roles, knowledge_base: KnowledgeBase | None, settings: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """The configuration of a run, as plain data.
+    """Return the configuration of a run as JSON-serialisable values.
 
     Raises:
-        ModelUnavailableError: a model of the roles cannot be had.
+        ModelUnavailableError: a model of the roles is not available.
     """
     if knowledge_base is not None:
         graph: dict[str, Any] = {"content_hash": knowledge_base.manifest.content_hash}
@@ -34,7 +34,7 @@ def describe(
         "switches": switches(program),
         "prompts": _prompts(program),
         "roles": roles.to_json(),
-        # An embedded model's id carries a hash of its weights.
+        # The id of an embedded model contains a hash of its weights.
         "models": {name: str(language_model(model).model) for name, model in roles.lms().items()},
         "knowledge_base": graph,
         "settings": plain(dict(settings or {})),
@@ -42,11 +42,11 @@ def describe(
 
 
 def _prompts(program: Program) -> str:
-    """A hash of the steps: their words and demonstrations, and the models that are theirs alone."""
+    """A hash of the predictors: instructions, demonstrations, and the models set on single predictors."""
     own = {name: str(step.lm.model) for name, step in program.named_predictors() if step.lm is not None}
     if not own:
         return digest(program.dump_state())
-    # An embedded model has no state to dump; its id carries a hash of its weights.
+    # An embedded model cannot dump its state; its id contains a hash of its weights.
     bare = program.deepcopy()
     bare.set_lm(None)
     return digest([bare.dump_state(), own])
@@ -63,7 +63,7 @@ def switches(program: Program) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """A value as plain data. What has no plain form is named by its type alone."""
+    """Return a value as JSON-serialisable data. Any other object becomes the name of its type."""
     if value is None or isinstance(value, str | bool | int | float):
         return value.value if isinstance(value, Enum) else value
     if isinstance(value, Enum):
@@ -83,13 +83,13 @@ def plain(value: Any) -> Any:
 
 
 def digest(value: Any) -> str:
-    """A short hash of plain data."""
+    """Return a short hash of JSON-serialisable data."""
     text = json.dumps(plain(value), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def configuration_digest(configuration: Mapping[str, Any]) -> str:
-    """A short hash of a configuration. What is null is as what is not there, as for `differences`."""
+    """Return a short hash of a configuration. As in `differences`, a null equals a missing key."""
     return digest(_without_nulls(plain(configuration)))
 
 
@@ -100,7 +100,7 @@ def _without_nulls(value: Any) -> Any:
 
 
 def row_key(question: Question, of_configuration: str) -> str:
-    """The content key of a row: the configuration, and the question with everything it is scored against."""
+    """Return the content key of a row: a hash of the configuration, the question and its gold fields."""
     return digest(
         [
             of_configuration,
@@ -117,7 +117,7 @@ def row_key(question: Question, of_configuration: str) -> str:
 
 
 def differences(there: Any, here: Any, name: str = "") -> list[str]:
-    """Where two configurations differ, one line each: `name: there, now here`. A null is as nothing there."""
+    """Return the differences between two configurations, one line each. A null equals a missing key."""
     if isinstance(there, dict) and isinstance(here, dict):
         found = []
         for key in sorted({*there, *here}):

@@ -1,17 +1,15 @@
-"""From the strings of a data set and of a prediction to answers that can be compared: `Predicted`, `GoldAnswer`.
+"""Convert gold strings and predictions to comparable answers: `GoldAnswer` and `Predicted`.
 
-A gold string is looked up in the graph: first as an id, however it is written (`evals.gold`); else
-as a name, label or alias, after `kg.normalize`, and then it may be any of the nodes of that name. Where it
-names none, the label and then the aliases that the data set gives for this answer are looked up. They are
-names of the answer in any case: a text that is one of them is that answer. A computed answer is a text and not
-looked up: that the graph has a "4" somewhere does not make it the count of anything.
+A gold string is looked up in the graph first as an id (`spellings`), then as a name (label or alias, after
+`kg.normalize`); every node with that name counts. If it names no node, the answer's label and then its aliases from
+the data set are looked up. A predicted text that equals the label or an alias always matches the answer. A computed
+answer is compared as text and never looked up: a node named "4" is not the count 4.
 
-Whether several gold strings are several answers is decided so: strings that share a node are one answer.
-Strings that name no node of the graph, while others do, are spellings and not answers of their own: a
-program over this graph could not return them ("journo" beside "journalist" in PopQA; an answer that the
-graph lacks in WebQSP). They still match where a program answers in text. Where no string names a node
-(a count, yes or no), each text is an answer. A data set that knows better says `one_answer`, or gives the
-`answer_aliases` of each: then what names no node is an answer of its own.
+Gold strings become answers as follows. Strings that share a node are one answer. If some strings name a node,
+strings that name none are extra spellings, not separate answers, because a program over this graph cannot return
+them (PopQA: "journo" beside "journalist"; WebQSP: an answer that the graph lacks); they still match predicted text.
+If no string names a node (a count, yes or no), each text is an answer. A data set can override this: with
+`one_answer` all strings are one answer; with `answer_aliases` a string that names no node is a separate answer.
 """
 
 from __future__ import annotations
@@ -29,16 +27,16 @@ from triplecheck.evals.questions import Question
 from triplecheck.kg import Graph, Linker, normalize
 
 Names = Callable[[str], Iterable[int]]
-"""The nodes that a text names exactly, after normalisation."""
+"""The nodes whose normalised name equals the normalised text."""
 
 _NUMBER = re.compile(r"[+-]?(?:0|[1-9][0-9]{0,2}(?:,[0-9]{3})+|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?")
-_DIGITS = 28  # of Decimal's default context: longer numbers are not rounded into each other but stay text
+_DIGITS = 28  # precision of Decimal's default context; longer numbers would be rounded, so they are compared as text
 _HOMONYMS = 1_000
 _EXACT = ("label", "alias", "value")
 
 
 def comparable(text: str) -> str:
-    """The form in which texts are compared: numbers by their value, everything else by `kg.normalize`.
+    """Return the form of a text for comparison: a number by its value, other text after `kg.normalize`.
 
     >>> comparable("1,000") == comparable("1000.0")
     True
@@ -49,13 +47,13 @@ def comparable(text: str) -> str:
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a plain number; "007", "1,00" and numbers too long for a Decimal are none."""
+    """Whether a text is a plain number. "007", "1,00" and numbers longer than Decimal's precision are not."""
     text = text.strip()
     return len(text) <= _DIGITS and _NUMBER.fullmatch(text) is not None
 
 
 def linker_names(linker: Linker) -> Names:
-    """Exact names as a linker knows them."""
+    """Return the lookup of exact names by a linker."""
 
     def nodes(text: str) -> list[int]:
         return [c.node for c in linker.candidates(text, None, _HOMONYMS) if c.source in _EXACT]
@@ -65,12 +63,12 @@ def linker_names(linker: Linker) -> Names:
 
 @dataclass(frozen=True)
 class Gold:
-    """What a question's data set says, in terms of the graph.
+    """The gold answers and topics of a question, resolved in the graph.
 
     Attributes:
-        answers: the correct answers, each once; empty: unanswerable.
-        topics: per gold topic the nodes that it may be.
-        texts: the answers as texts, for the metrics on text.
+        answers: the distinct correct answers; empty: unanswerable.
+        topics: for each gold topic, the nodes that it may refer to.
+        texts: the answers as text, for text metrics.
     """
 
     answers: tuple[GoldAnswer, ...]
@@ -79,7 +77,7 @@ class Gold:
 
 
 def resolve_gold(question: Question, graph: Graph, names: Names) -> Gold:
-    """Look up the answers and topics of a question in the graph."""
+    """Resolve the gold answers and topics of a question in the graph."""
     labels = question.answer_labels
     if len(labels) == len(question.answers):
         parallel: list[str | None] = list(labels)
@@ -115,7 +113,7 @@ def _topics(question: Question, graph: Graph, names: Names) -> Iterator[frozense
 
 
 def _first_named(ranks: Iterable[Iterable[str]], graph: Graph, names: Names) -> frozenset[int]:
-    """The nodes that the first rank of texts names of which any names one."""
+    """Return the nodes named by the first group of texts that names any."""
     for texts in ranks:
         nodes = frozenset[int]().union(*(_nodes(text, graph, names) for text in texts))
         if nodes:
@@ -127,12 +125,12 @@ def _nodes(text: str, graph: Graph, names: Names) -> frozenset[int]:
     node = next((node for way in spellings(text) if (node := graph.find(way)) is not None), None)
     if node is None:
         return frozenset(names(text))
-    # A value may be written like the name of an entity: then it can be either.
+    # A literal can have the same text as an entity's name; then both match.
     return frozenset([node]) if graph.literal(node) is None else frozenset([node, *names(text)])
 
 
 def _merged(found: list[GoldAnswer], *, together: bool, apart: bool) -> list[GoldAnswer]:
-    """Gold strings as answers: those of one node merged, those of no node as spellings of the others unless `apart`."""
+    """Merge gold strings that share a node. Strings without a node are spellings of the others unless `apart`."""
     if not found:
         return []
     if together:
@@ -170,10 +168,10 @@ def _node_forms(graph: Graph, nodes: Iterable[int]) -> frozenset[str]:
 
 
 def resolve_predicted(prediction: dspy.Prediction, graph: Graph) -> tuple[Predicted, ...]:
-    """The answers of a prediction, in order; none where it abstained or its answer is empty.
+    """Return the answers of a prediction, in order; empty if it abstained or its answer is empty.
 
-    The entities and values in `answers`; where there are none (a count, yes or no, an answer from a
-    model's own knowledge) the whole text of `answer` is the one answer.
+    These are the entities and literals in `answers`. If there are none (a count, yes or no, an answer from the
+    model's own knowledge), the text of `answer` is the only answer.
     """
     if prediction.abstained:
         return ()
@@ -185,23 +183,23 @@ def resolve_predicted(prediction: dspy.Prediction, graph: Graph) -> tuple[Predic
 
 def _predicted(id: str, label: str, graph: Graph) -> Predicted:
     node = graph.find(id)
-    # A number is compared by its value also in a graph that does not tell values from entities.
+    # Compare numbers by value even if the graph does not distinguish literals from entities.
     if node is None or graph.literal(node) is not None or (id == label and is_number(id)):
         return Predicted(None, _forms(id, label))
     return Predicted(node, _forms(id, label, *graph.entity(node).aliases))
 
 
-# The several ways in which data sets and graphs write an id of Freebase or Wikidata.
+# Spellings of Freebase and Wikidata ids in data sets and graphs.
 #
-# WebQSP says `m.0d060g`, FB15k-237 `/m/0d060g`, an RDF dump `http://rdf.freebase.com/ns/m.0d060g`; Mintaka
-# says `Q90`, QALD `http://www.wikidata.org/entity/Q90`.
+# WebQSP writes `m.0d060g`, FB15k-237 `/m/0d060g`, an RDF dump `http://rdf.freebase.com/ns/m.0d060g`; Mintaka
+# writes `Q90`, QALD `http://www.wikidata.org/entity/Q90`.
 
 _FREEBASE = re.compile(r"(?:http://rdf\.freebase\.com/ns/|ns:|/)?([mg])[./](0[0-9a-z_]+|1[0-9a-z_]+)")
 _WIKIDATA = re.compile(r"(?:https?://www\.wikidata\.org/(?:entity|wiki)/|wd:)?(Q[1-9][0-9]*)")
 
 
 def spellings(id: str) -> tuple[str, ...]:
-    """All ways to write an id, as it stands first; of any other text that text alone.
+    """Return all spellings of an id, the given one first; for other text, only the text itself.
 
     >>> spellings("/m/0d060g")
     ('/m/0d060g', 'm.0d060g', 'http://rdf.freebase.com/ns/m.0d060g')

@@ -1,8 +1,8 @@
-"""Where triplets help and where they mislead: rankings with a prefilter beside those of the search alone.
+"""Where triplet patterns help and where they mislead: rankings with the prefilter against the search alone.
 
-4StepFocus (section 4) names the danger: a triplet with "green" leaves out all "light green" products. Here
-every question is asked both ways, and where the patterns of a question let none of its right answers
-through, those at fault are found by leaving out one at a time.
+4StepFocus (section 4) names the risk: a triplet with "green" excludes all "light green" products. Every question
+is asked with and without patterns. If the patterns exclude every gold answer, the patterns at fault are found by
+removing one at a time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from triplecheck.kg import Candidate, IntArray, KnowledgeBase, normalize
 from triplecheck.kg.patterns import BoundPattern, Constants, Query, SchemaNames, bind, match, parse_patterns
 
 DEPTH = 20
-"""How far down a ranking a right answer counts: a longer ranking must not have the advantage."""
+"""A gold answer below this rank does not count, so that a longer ranking has no advantage."""
 
 Effect = Literal["helped", "same", "hurt"]
 
@@ -31,13 +31,14 @@ class Prefiltered:
     """One question with and without its patterns.
 
     Attributes:
-        id, question: of the data set.
-        right: labels of its right answers.
-        alone: place of the first right answer by the search alone; None: not among the first `DEPTH`.
-        place: the same with the patterns.
-        left: nodes that satisfied the patterns; None where they were no filter, since none did or none was usable.
-        at_fault: patterns without which a right answer would have been among these nodes, as written; where
-            it takes more than one, all that leave out every right answer by themselves. None left one out: empty.
+        id, question: id and text of the question.
+        right: labels of the gold answers.
+        alone: rank of the first gold answer by the search alone; None: not among the first `DEPTH`.
+        place: rank of the first gold answer with the patterns; None: not among the first `DEPTH`.
+        left: number of nodes that satisfy the patterns; None if the patterns were not used as a filter, because no
+            node satisfies them or no pattern is usable.
+        at_fault: patterns whose removal lets a gold answer through, as written; if no single removal does, all
+            patterns that exclude every gold answer on their own. Empty: the patterns let a gold answer through.
     """
 
     id: str
@@ -50,23 +51,23 @@ class Prefiltered:
 
     @property
     def effect(self) -> Effect:
-        """Whether the first right answer stands higher than by the search alone."""
+        """Whether the first gold answer ranks higher than by the search alone."""
         with_patterns, without = self.place or DEPTH + 1, self.alone or DEPTH + 1
         return "helped" if with_patterns < without else "hurt" if with_patterns > without else "same"
 
     @property
     def misled(self) -> bool:
-        """Whether the patterns let no right answer through."""
+        """Whether the patterns exclude every gold answer."""
         return bool(self.at_fault)
 
 
 def prefiltered(alone: Iterable[Row], rows: Iterable[Row], base: KnowledgeBase) -> list[Prefiltered]:
-    """The questions that both evaluations have a ranking score for, by id.
+    """Return the questions that have a ranking score in both evaluations, matched by id.
 
     Args:
-        alone: rows of a program that ranks by the search alone (`evals.rows`).
-        rows: rows of one with patterns before it.
-        base: what both were asked of.
+        alone: rows of the search alone (`evals.rows`).
+        rows: rows of the search with patterns.
+        base: the knowledge base of both evaluations.
     """
     before = {row["id"]: row for row in alone if row.get("mrr") is not None}
     schema = SchemaNames(base.graph)
@@ -75,7 +76,7 @@ def prefiltered(alone: Iterable[Row], rows: Iterable[Row], base: KnowledgeBase) 
 
 
 def relations_at_fault(found: Iterable[Prefiltered]) -> Counter[str]:
-    """How often each relation stands in a pattern at fault."""
+    """Count the relations in patterns at fault."""
     return Counter(str(_relation(text)) for one in found for text in one.at_fault)
 
 
@@ -104,7 +105,7 @@ def _place(row: Row) -> int | None:
 
 
 def _bound(step: Row, row: Row, base: KnowledgeBase, schema: SchemaNames) -> Query:
-    """The patterns of a trace on node numbers, with the nodes that their names were linked to."""
+    """Return the patterns of a trace as node numbers, with the nodes that their names were linked to."""
     known = {normalize(one["mention"]): _chosen(one, base) for one in row["steps"] if one["kind"] == "linked"}
     return bind(
         base.graph,

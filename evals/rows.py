@@ -1,21 +1,19 @@
-"""One row per question: what the program returned, and what that is worth.
+"""Rows: one per question, with the program's prediction and its scores.
 
-A row is the plain form of the prediction (`programs.to_json`) and besides:
+A row holds the prediction (`programs.to_json`) and these fields:
 
 - `id`, `key` (content key), `kind`, `hops`, `topic`, `gold` (the data set's answers), `answerable`;
-- `status`: `ok`; `abstained`; `parse_error` (a model's replies could not be read: it counts as an answer
-  that is missing); `error` (a crash, a time-out, a model out of reach: it is in no score), with `error`
-  as `{"kind", "message"}`;
-- `hits_at_1`, `hit`, `precision`, `recall`, `f1`, `exact_match`, `token_f1`, and beside them
-  `lenient_match`: null where the question is unanswerable, its answer not published, or the row an error;
-- `ranking` (ids of the first nodes, empty where the program does not rank), `hit_at_1_ranked`,
-  `hit_at_5`, `recall_at_20`, `mrr`: null where it does not or the answer is no node;
-- `crag` (accurate, hallucinated or missing; null where the answer is not published), and `judged`: null
-  where no model judged, else `{"correct", "model", "usage"}` (what it judged right is accurate, and not so
-  by exact comparison);
-- `retrieval_recall`, `link_recall`, `anchor_accuracy`, `citation_precision`, `lost` (see `evals.rows`);
-- `popularity` of what the question is about, where that is known;
-- `seconds`, and `seconds_outside_lm`: without the time spent in calls to language models.
+- `status`: `ok`; `abstained`; `parse_error` (a model's replies could not be parsed; counts as a missing answer);
+  `error` (a crash, a timeout, an unavailable model; not scored), with `error` as `{"kind", "message"}`;
+- `hits_at_1`, `hit`, `precision`, `recall`, `f1`, `exact_match`, `token_f1`, and for reference `lenient_match`:
+  null if the question is unanswerable, its answer is not published, or the row is an error;
+- `ranking` (ids of the top nodes; empty if the program does not rank), `hit_at_1_ranked`, `hit_at_5`,
+  `recall_at_20`, `mrr`: null if the program does not rank or no gold answer is a node;
+- `crag` (accurate, hallucinated or missing; null if the answer is not published), and `judged`: null if no model
+  judged, else `{"correct", "model", "usage"}` (an answer judged correct is accurate but still wrong by exact match);
+- `retrieval_recall`, `link_recall`, `anchor_accuracy`, `citation_precision` (`evals.metrics`), `lost` (`lost_at`);
+- `popularity` of the topic, if known;
+- `seconds`, and `seconds_outside_lm`, which excludes calls to language models.
 """
 
 from __future__ import annotations
@@ -55,7 +53,7 @@ from triplecheck.programs.outcome import evidence_edges
 from triplecheck.programs.steps import Linked, Step
 
 UNREADABLE = "unreadable_reply"
-"""The reason with which a program abstains because a model's replies could not be read."""
+"""Reason of a program that abstains because a model's replies could not be parsed."""
 
 _DEFAULT_HOPS = 2
 _ON_THE_WAY = ("crag", "judged", "retrieval_recall", "link_recall", "anchor_accuracy", "citation_precision", "lost")
@@ -70,16 +68,16 @@ def scored_row(
     seconds: float,
     judge: Judge | None = None,
 ) -> dict[str, Any]:
-    """The row of a question that the program came back from.
+    """Return the row of a question that the program finished.
 
     Args:
-        program: gives the graph, and how far it looks.
+        program: the program; its graph and its `hops` are used.
         question: the question.
-        prediction: what the program returned.
-        names: finds the nodes of an exact name.
+        prediction: the program's prediction.
+        names: looks up the nodes of an exact name.
         key: content key of the row.
-        seconds: how long the program took.
-        judge: asked about answers that are not right by exact comparison, where there is one.
+        seconds: wall time of the program.
+        judge: judges answers that are wrong by exact match; None: no judge.
     """
     graph = program.graph
     gold = resolve_gold(question, graph, names)
@@ -134,7 +132,7 @@ def error_row(
     key: str,
     seconds: float,
 ) -> dict[str, Any]:
-    """The row of a question that ended in an error: the trace and the usage up to there, and no score."""
+    """Return the row of a question that ended in an error: trace and usage up to the error, without scores."""
     nothing = {"answer": "", "answers": [], "evidence": [], "abstained": False, "reason": "", "grounded": False}
     return (
         {"question": question.question, "program": program.name, **nothing, "confidence": None, "ranking": []}
@@ -147,7 +145,7 @@ def error_row(
 
 
 def not_run(question: Question) -> dict[str, Any]:
-    """What stands for the row of a question that a run stopped before: in no file, but in the summary."""
+    """Return the placeholder row of an unreached question. It counts in the summary but is not stored."""
     groups = {"kind": question.kind, "hops": question.hops, "popularity": question.popularity}
     return {"id": question.id, "status": NOT_RUN} | groups
 
@@ -166,7 +164,7 @@ def _about(question: Question, key: str) -> dict[str, Any]:
 
 
 def _times(seconds: float, usage: Usage) -> dict[str, float]:
-    """Calls side by side can add up to more than the clock shows: then nothing was outside of them."""
+    """Parallel calls can add up to more than the wall time; then the time outside the models is 0."""
     return {"seconds": round(seconds, 6), "seconds_outside_lm": round(max(0.0, seconds - usage.seconds), 6)}
 
 
@@ -181,20 +179,18 @@ def _within_reach(program: Program, gold: Gold, linked: frozenset[int]) -> bool:
     return within_hops(program.graph, topics, answers, getattr(program, "hops", _DEFAULT_HOPS))
 
 
-# What a row's answer, ranking and citations are worth: metrics, applied to a prediction over its graph.
-#
-# Each function gives some fields of a row (`evals.rows`), by name.
+# Scores of the answer, the ranking and the citations. Each function returns some fields of a row, by name.
 
 ON_ANSWERS = ("hits_at_1", "hit", "precision", "recall", "f1", "exact_match", "token_f1", "lenient_match")
 ON_RANKING = ("hit_at_1_ranked", "hit_at_5", "recall_at_20", "mrr")
 RANKED = 100
-"""How many of the ranked nodes a row keeps; scores are of the whole ranking."""
+"""Number of ranked nodes that a row keeps; scores use the whole ranking."""
 
 
 def answer_scores(
     graph: Graph, prediction: dspy.Prediction, predicted: Sequence[Predicted], gold: Gold
 ) -> dict[str, float]:
-    """Scores of the answer, as nodes and as one text."""
+    """Return the scores of the answer, as nodes and as one text."""
     scores = set_scores(predicted, gold.answers)
     text = prediction.answer if predicted else ""
     return {
@@ -210,7 +206,7 @@ def answer_scores(
 
 
 def gold_names(graph: Graph, gold: Gold) -> list[str]:
-    """The gold answers as people write them: without ids that are no names."""
+    """Return the names of the gold answers, without bare ids if there are names."""
     return [text for text in gold.texts if not _is_bare_id(graph, text)] or list(gold.texts)
 
 
@@ -220,7 +216,7 @@ def _is_bare_id(graph: Graph, text: str) -> bool:
 
 
 def ranking_scores(graph: Graph, prediction: dspy.Prediction, gold: Gold) -> dict[str, Any]:
-    """The beginning of the ranking, and its scores; those are null where the program did not rank."""
+    """Return the top of the ranking and its scores, which are null if the program did not rank."""
     ranking = [int(node) for node in getattr(prediction, "ranking", None) or ()]
     if not ranking:
         return {"ranking": [], **dict.fromkeys(ON_RANKING)}
@@ -234,19 +230,19 @@ def ranking_scores(graph: Graph, prediction: dspy.Prediction, gold: Gold) -> dic
 
 
 def citation_score(graph: Graph, prediction: dspy.Prediction, linked: Collection[int]) -> float | None:
-    """Citation precision of the evidence; None where nothing was answered or cited."""
+    """Return the citation precision of the evidence; None if the program abstained or cited nothing."""
     if prediction.abstained or not prediction.evidence:
         return None
     edges = evidence_edges(graph, prediction.evidence)
     if not prediction.answers:
         return citation_precision(edges, None, linked)
-    # By id: a value may stand in the graph with several datatypes, and an answer names none of them.
+    # Compare ids: the graph may hold a literal with several datatypes, and an answer has no datatype.
     ids = {answer["id"] for answer in prediction.answers}
     ends = {node for edge in edges if edge is not None for node in (edge[0], edge[2])}
     return citation_precision(edges, {node for node in ends if graph.node_id(node) in ids}, linked)
 
 
-# Which stage lost a wrong answer: the error analysis of KERAG (arXiv 2509.04716).
+# The stage at which an answer was lost: the error analysis of KERAG (arXiv 2509.04716).
 
 Stage = Literal[
     "linking",
@@ -259,7 +255,7 @@ Stage = Literal[
     "unplaced",
 ]
 
-_FETCHED = 100_000  # edges looked at per (node, relation, direction); a hub beyond that is everyone's neighbour
+_FETCHED = 100_000  # most edges read per (node, relation, direction)
 
 
 def lost_at(
@@ -271,19 +267,18 @@ def lost_at(
     retrieval_recall: float | None,
     within_reach: Callable[[], bool],
 ) -> Stage:
-    """The stage at which an answer that is not accurate was lost. The first that applies:
+    """Return the stage at which a wrong or missing answer was lost: the first that applies.
 
-    - `unreadable_reply`: a model's replies could not be read;
-    - `answered_unanswerable`: there was nothing to answer;
-    - `abstained`: a gold answer was retrieved, or that cannot be told while a topic was linked, yet the
-      program gave no answer;
-    - `summarization`: a gold answer was retrieved, another answer was given;
+    - `unreadable_reply`: a model's replies could not be parsed;
+    - `answered_unanswerable`: the question has no answer;
+    - `abstained`: the program gave no answer, although a gold answer was retrieved, or the retrieval recall is
+      unknown and a topic was linked;
+    - `summarization`: a gold answer was retrieved, but the program gave another answer;
     - `linking`: no gold topic was linked;
-    - `filtering`: no gold answer was retrieved, although one lies within reach of the topic: some path
-      that leads to it was not kept, or a bound cut it off;
-    - `retrieval`: no gold answer lies within reach;
-    - `unplaced`: it cannot be told, because the answer is no node or the program does not say what it
-      retrieved.
+    - `filtering`: no gold answer was retrieved, although one is within reach of the topic: its path was filtered out
+      or exceeded a bound;
+    - `retrieval`: no gold answer is within reach;
+    - `unplaced`: unknown, because the answer is not a node or the program does not report what it retrieved.
     """
     if unreadable:
         return "unreadable_reply"
@@ -299,10 +294,7 @@ def lost_at(
 
 
 def within_hops(graph: Graph, starts: Iterable[int], ends: Iterable[int], hops: int) -> bool:
-    """Whether some end lies at most `hops` edges away from some start, whichever way the edges point.
-
-    Two balls are grown towards each other, so that no more than half the way is searched from either side.
-    """
+    """Whether any end is at most `hops` edges from any start, ignoring edge direction (bidirectional search)."""
     near, far = np.unique(np.fromiter(starts, np.int64)), np.unique(np.fromiter(ends, np.int64))
     if not len(near) or not len(far):
         return False

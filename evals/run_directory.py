@@ -1,7 +1,7 @@
 """The directory of a run that can be resumed: a lock, `run.json` (its configuration) and files of JSON lines.
 
-Evaluations, compile runs, fits and collections of traces use it. A line is appended whole as soon as it is
-known; a last line that a killed process left incomplete is dropped when the file is next read.
+Evaluations, compile runs, fits and collections of traces use it. Each line is appended as soon as
+it is complete; an incomplete last line of a killed process is dropped when the file is next read.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ROWS = "rows.jsonl"
 
 _SYNC_SECONDS = 1.0
 BULKY = ("steps", "evidence", "ranking")
-"""Fields of a row that no summary needs."""
+"""Large fields of a row that the summary does not use."""
 
 
 class RunDirectory:
@@ -35,19 +35,19 @@ class RunDirectory:
 
     Args:
         path: created if missing.
-        kind: format of the directory, noted in `run.json`.
-        configuration: what the results depend on, as plain data.
-        noun: what error messages call the run.
+        kind: format of the directory, recorded in `run.json`.
+        configuration: everything that the results depend on, as JSON-serialisable values.
+        noun: name of the run in error messages, with its article.
 
     Raises:
-        UserError: the directory holds something else or another configuration, or another process is using it.
+        UserError: the directory holds other files or another configuration, or another process is using it.
     """
 
     def __init__(self, path: Path, kind: str, configuration: Mapping[str, Any], noun: str) -> None:
         self.path = path
         if path.exists() and not path.is_dir():
             raise UserError(f"{path}: is a file; {noun} needs a directory")
-        # A run killed at its very start leaves only hidden files.
+        # A run that is killed at its start leaves only hidden files.
         if path.is_dir() and not (path / "run.json").is_file() and any(_visible(path)):
             raise UserError(f"{path}: is not empty and holds no {noun.split(' ', 1)[1]}; choose another directory")
         self._open = contextlib.ExitStack()
@@ -59,7 +59,7 @@ class RunDirectory:
             raise
 
     def write(self, name: str, value: Any) -> None:
-        """Write a file of JSON, whole or not at all."""
+        """Write a JSON file atomically."""
         write_bytes(self.path / name, encoded(json.dumps(value, indent=1, ensure_ascii=False)))
 
     def close(self) -> None:
@@ -73,7 +73,7 @@ class RunDirectory:
         self.close()
 
     def _configure(self, kind: str, configuration: Mapping[str, Any]) -> None:
-        """Note the configuration, or compare it with the noted one."""
+        """Record the configuration, or compare it with the recorded one."""
         file = self.path / "run.json"
         if not file.is_file():
             noted = {"format": kind, "version": VERSION, "configuration": configuration, "versions": _versions()}
@@ -98,20 +98,20 @@ class RunDirectory:
 class EvaluationDirectory(RunDirectory):
     """The directory of an evaluation: `run.json`, `rows.jsonl`, `summary.json`.
 
-    A resumed run keeps complete rows. It repeats questions whose row is incomplete, ended in an error, or is
-    about another version of the question.
+    A resumed run keeps complete rows. It repeats questions whose row is incomplete, is an error, or belongs to
+    another version of the question.
 
     Args:
         path: created if missing.
-        configuration: what the rows depend on.
-        keys: content key by id, for the questions of this run.
+        configuration: everything that the rows depend on.
+        keys: content key by question id, for the questions of this run.
     """
 
     def __init__(self, path: Path, configuration: Mapping[str, Any], keys: Mapping[str, str]) -> None:
         super().__init__(path, FORMAT, configuration, "an evaluation")
         try:
             self.kept = self._kept(keys)
-            """Rows of the questions of this run, by key, without the `BULKY` fields."""
+            """Rows of this run's questions, by key, without the `BULKY` fields."""
             self._rows = self._open.enter_context(JsonLines(path / ROWS))
         except BaseException:
             self.close()
@@ -138,12 +138,12 @@ class EvaluationDirectory(RunDirectory):
 
 
 class JsonLines:
-    """A file that JSON lines are appended to. A context manager.
+    """Appends JSON lines to a file. A context manager.
 
-    A line is on disk if the process dies, and one second later also if the machine does.
+    A written line survives a crash of the process, and after one second also a crash of the machine.
 
     Args:
-        path: created if missing; an incomplete last line is ended, so that readers skip it.
+        path: created if missing; an incomplete last line is terminated, so that readers skip it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -173,7 +173,7 @@ class JsonLines:
 
 
 def complete_lines(path: Path) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
-    """Each line of a file with its JSON object; None where it is incomplete. Nothing if there is no file."""
+    """Yield each line of a file with its JSON object, or None if it is incomplete. No file: no lines."""
     if not path.is_file():
         return
     with path.open("rb") as lines:
@@ -186,7 +186,7 @@ def complete_lines(path: Path) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
 
 
 def repair_lines(path: Path, keep: Callable[[dict[str, Any]], bool]) -> None:
-    """Remove incomplete lines from a file, and those whose object `keep` refuses. A good file is not written."""
+    """Remove incomplete lines, and lines whose object `keep` rejects. Rewrites the file only if a line is removed."""
     kept, removed = [], False
     for line, row in complete_lines(path):
         if row is not None and keep(row):
@@ -198,10 +198,10 @@ def repair_lines(path: Path, keep: Callable[[dict[str, Any]], bool]) -> None:
 
 
 def read_rows(run: Path) -> Iterator[dict[str, Any]]:
-    """The rows of an evaluation directory, in the order in which they were finished.
+    """Yield the rows of an evaluation directory, in the order in which they were finished.
 
     Raises:
-        ReadError: there are none, or a line is malformed.
+        ReadError: there is no rows file, or a line is malformed.
     """
     path = run / ROWS
     if not path.is_file():
@@ -215,7 +215,7 @@ def read_rows(run: Path) -> Iterator[dict[str, Any]]:
 
 
 def encoded(text: str) -> bytes:
-    """JSON as bytes, with a line end. Half a surrogate pair, which UTF-8 cannot encode, becomes an escape."""
+    """Return JSON as UTF-8 bytes with a line end. Unpaired surrogates, which UTF-8 cannot encode, are escaped."""
     return text.encode("utf-8", "backslashreplace") + b"\n"
 
 
@@ -251,7 +251,7 @@ def _plain(value: Any) -> Any:
 
 
 def _to_keep(row: Mapping[str, Any], keys: Mapping[str, str]) -> bool:
-    """Rows of questions outside this run stay: a smaller sample does not delete the larger one's rows."""
+    """Whether to keep a row. Rows of questions outside this run stay: a smaller sample keeps those of a larger one."""
     now = keys.get(row["id"])
     return now is None or (now == row["key"] and row["status"] != "error")
 

@@ -1,4 +1,4 @@
-"""The summary of an evaluation: scores of all questions, and by kind, hops and popularity."""
+"""The summary of an evaluation: scores over all questions, and by kind, hops and popularity."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from triplecheck.evals.metrics import (
 )
 from triplecheck.evals.metrics.trace import Row
 
-# The scores of a group of questions: means over their rows (`evals.rows`), with coverage apart from the score.
+# Scores of a group of questions: means over their rows (`evals.rows`), with coverage reported separately.
 
 
 NOT_RUN = "not_run"
-"""Status of a question that the run stopped before."""
+"""Status of a question that the run did not reach."""
 
 
 _SAMPLES = 2_000
@@ -30,22 +30,21 @@ _VERDICTS = {True: "right", False: "wrong", None: "unreadable"}
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores of a group of questions. A mean over nothing is None."""
+    """Scores of a group of questions. A mean over no questions is None."""
 
     n: int
-    """Questions that were asked for."""
+    """Number of questions."""
     coverage: float | None
-    """Share of them that are scored: that neither ended in an error nor were
-    left out by a stop, and whose answer is published. All
-    means below are over scored questions."""
+    """Share of scored questions: reached, without an error, and with a published answer. All means below are over
+    scored questions."""
     status: Mapping[str, int]
-    """Questions by status: ok, abstained, parse_error, error, not_run."""
+    """Number of questions by status: ok, abstained, parse_error, error, not_run."""
     answerable: int
-    """Scored questions that have an answer."""
+    """Number of scored questions that have an answer."""
     hits_at_1: float | None
-    """Over answerable questions: share whose first answer is right."""
+    """Over answerable questions: share whose first answer is correct."""
     hit: float | None
-    """Over answerable questions: share with a right one among the answers."""
+    """Over answerable questions: share with a correct answer among the predicted ones."""
     precision: float | None
     """Over answerable questions: mean precision of the set of answers."""
     recall: float | None
@@ -57,70 +56,70 @@ class Scores:
     token_f1: float | None
     """Over answerable questions: SQuAD's, of the answer as one text."""
     lenient_match: float | None
-    """Over answerable questions, and only beside the strict ones: either text a part of the other
-    (`evals.metrics.lenient_match`, which an empty answer satisfies)."""
+    """Over answerable questions: share where either text is a substring of the other. For reference only: an empty
+    answer matches (`evals.metrics.lenient_match`)."""
     hit_at_1_ranked: float | None
-    """Over questions with a ranking and a gold node: share whose first ranked node is right."""
+    """Over questions with a ranking and a gold node: share whose first ranked node is a gold answer."""
     hit_at_5: float | None
-    """Over the same: share with a right one among the first 5."""
+    """Over the same: share with a gold answer among the first 5."""
     recall_at_20: float | None
     """Over the same: mean share of gold answers among the first 20."""
     mrr: float | None
-    """Over the same: mean of 1 / the place of the first right node."""
+    """Over the same: mean reciprocal rank of the first gold answer."""
     accuracy: float | None
-    """Share that is right: first answer right, or no answer where there is none (CRAG), or judged right."""
+    """Share accurate: first answer correct, no answer to an unanswerable question (CRAG), or judged correct."""
     hallucination: float | None
-    """Share that was answered and is not right (CRAG)."""
+    """Share answered, but not accurately (CRAG)."""
     missing: float | None
-    """Share without an answer where there is one (CRAG), or whose replies could not be read."""
+    """Share of questions that have an answer but got none (CRAG), or whose replies could not be parsed."""
     truthfulness: float | None
     """accuracy - hallucination (CRAG)."""
     grounded: float | None
-    """Share of the answered ones whose answer rests on evidence from the graph."""
+    """Over answered questions: share whose answer is grounded in evidence from the graph."""
     hits_at_1_grounded: float | None
-    """Over answerable questions whose answer rests on such evidence: share whose first answer is right."""
+    """Over answerable questions with a grounded answer: share whose first answer is correct."""
     hits_at_1_ungrounded: float | None
-    """Over answerable questions answered from the model's own knowledge: share whose first answer is right."""
+    """Over answerable questions answered from the model's own knowledge: share whose first answer is correct."""
     right_from_graph: float | None
-    """Over answerable questions: share whose first answer is right and rests on such evidence (AnchorRAG, Figure 3)."""
+    """Over answerable questions: share whose first answer is correct and grounded (AnchorRAG, Figure 3)."""
     right_from_model: float | None
-    """Over answerable questions: share whose first answer is right and does not; with the former, `hits_at_1`."""
+    """Over answerable questions: share whose first answer is correct and not grounded. With the former: `hits_at_1`."""
     retrieval_recall: float | None
-    """Mean share of gold answers in the retrieved triples, over questions for which it can be told."""
+    """Mean share of gold answers in the retrieved triples, over questions where it is known."""
     link_recall: float | None
     """Mean share of gold topics that were linked, over questions whose topics are known."""
     anchor_accuracy: float | None
     """Share with a gold topic among the linked nodes, over questions whose topics are known (AnchorRAG)."""
     citation_precision: float | None
-    """Mean share of cited triples that support the answer, over answers that cite any."""
+    """Mean share of cited triples that support the answer, over answers with citations."""
     ece: float | None
-    """Expected calibration error of the confidences, 15 bins of equal width, over answers that have one."""
+    """Expected calibration error, 15 bins of equal width, over answers with a confidence."""
     ece_equal_mass: float | None
-    """The same with bins of as many answers each."""
+    """Expected calibration error, 15 bins of equal mass."""
     aurc: float | None
-    """Area under the risk-coverage curve of the confidences; 0 is best."""
+    """Area under the risk-coverage curve of the confidences; lower is better."""
     calls: float | None
     """Calls to language models, mean per question."""
     tokens: float | None
-    """Prompt and completion tokens newly made, mean per question."""
+    """Prompt and completion tokens of uncached calls, mean per question."""
     seconds: float | None
-    """Mean per question, by the clock, from question to prediction."""
+    """Wall time, mean per question."""
     seconds_outside_lm: float | None
-    """Mean per question of the seconds that were not spent in calls to language models."""
+    """Wall time outside calls to language models, mean per question."""
     totals: Mapping[str, float]
     """Sums over all rows, errors included: calls, cached_calls, prompt_tokens, completion_tokens, seconds, dollars."""
     lost: Mapping[str, int]
-    """Scored questions that are not accurate, by the stage that lost them (`evals.rows`)."""
+    """Number of scored questions that are not accurate, by the stage that lost the answer (`evals.rows.lost_at`)."""
     errors: Mapping[str, int]
-    """Error rows by the type of the error."""
+    """Number of error rows by error type."""
     judged: Mapping[str, int] = field(default_factory=dict)
-    """Verdicts of a model on answers that exact comparison did not find right: right, wrong, unreadable."""
+    """Number of the judge's verdicts: right, wrong, unreadable."""
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    """95% bootstrap intervals of hits_at_1, f1 and accuracy, where there are any scores."""
+    """95% bootstrap intervals of hits_at_1, f1 and accuracy, if there are scores."""
 
 
 def score(rows: Sequence[Row]) -> Scores:
-    """The scores of a group of rows."""
+    """Return the scores of a group of rows."""
     ran = [row for row in rows if row["status"] != NOT_RUN]
     scored = [row for row in ran if row["status"] != "error" and row["crag"] is not None]
     outcomes = [row["crag"] for row in scored]
@@ -170,7 +169,7 @@ def score(rows: Sequence[Row]) -> Scores:
 
 
 def _by_origin(scored: Sequence[Row], answered: Sequence[Row]) -> dict[str, float | None]:
-    """What the graph and what the model's own knowledge contributed."""
+    """Return the scores by origin of the answer: the graph or the model's own knowledge."""
     hits = [(row["hits_at_1"], bool(row["grounded"])) for row in scored if row["hits_at_1"] is not None]
     return {
         "hits_at_1_grounded": _mean(row["hits_at_1"] for row in answered if row["grounded"]),
@@ -181,7 +180,7 @@ def _by_origin(scored: Sequence[Row], answered: Sequence[Row]) -> dict[str, floa
 
 
 def _calibration(answered: Sequence[Row]) -> dict[str, float | None]:
-    """Over answers of which the program says how sure it is."""
+    """Return the calibration scores over answers with a confidence."""
     sure = [(row["confidence"], row["crag"] == "accurate") for row in answered if row.get("confidence") is not None]
     if not sure:
         return dict.fromkeys(("ece", "ece_equal_mass", "aurc"))
@@ -218,23 +217,23 @@ __all__ = ["NOT_RUN", "Row", "Scores", "Summary", "score", "summarize"]
 
 @dataclass(frozen=True)
 class Summary:
-    """What an evaluation found."""
+    """The summary of an evaluation."""
 
     scores: Scores
-    """Of all questions."""
+    """Scores over all questions."""
     by_kind: Mapping[str, Scores]
     by_hops: Mapping[str, Scores]
     by_popularity: Mapping[str, Scores]
-    """Of head, torso and tail (`evals.metrics.bands`), or of the bands that the data set names."""
+    """Scores by band: head, torso and tail (`evals.metrics.bands`), or the data set's own bands."""
     configuration: Mapping[str, Any]
-    """What the rows depend on: program, switches, models, knowledge base."""
+    """Everything that the rows depend on: program, switches, models, knowledge base."""
     stopped: str | None = None
-    """Why the run stopped before its end; None where it did not."""
+    """Why the run stopped early; None if it finished."""
     wall_seconds: float = 0.0
-    """By the clock, of the last run alone."""
+    """Wall time of the last run, without earlier runs that it resumed."""
 
     def to_json(self) -> dict[str, Any]:
-        """One object: the scores of all questions at the top, the rest beside them."""
+        """Return one object: the scores over all questions at the top level, together with the other fields."""
         return {
             **asdict(self.scores),
             "by_kind": {name: asdict(scores) for name, scores in self.by_kind.items()},
@@ -256,10 +255,10 @@ def summarize(
     """Summarise rows (`evals.rows`).
 
     Args:
-        rows: one per question; of a question that was not run, see `evals.rows.not_run`.
-        configuration: what they depend on.
-        stopped: why the run stopped before its end.
-        wall_seconds: how long it took by the clock.
+        rows: one per question; for questions that were not run, `evals.rows.not_run`.
+        configuration: everything that the rows depend on.
+        stopped: why the run stopped early; None if it finished.
+        wall_seconds: wall time of the run.
     """
     rows = list(rows)
     return Summary(
@@ -274,7 +273,7 @@ def summarize(
 
 
 def _by(rows: Sequence[Row], names: Sequence[Any]) -> dict[str, Scores]:
-    """Scores by group, rows without one left out; bands from head to tail."""
+    """Return scores by group, without rows that have no group; bands from head to tail."""
     groups: dict[str, list[Row]] = {}
     for row, name in zip(rows, names, strict=True):
         if name is not None:

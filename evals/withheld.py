@@ -1,7 +1,7 @@
-"""The leak check: the same program with the facts withheld.
+"""The leak check: run the same program on a graph without facts.
 
-What is answered correctly then comes from the model, from compiled prompts, or from the wording of the
-question: none of it from the knowledge base. Names are kept, so linking is unchanged.
+Answers that are still correct come from the model, from compiled prompts, or from the question's wording, not from
+the knowledge base. Names are kept, so linking is unchanged.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from triplecheck.programs import Sources
 
 
 def withhold(sources: Sources) -> Sources:
-    """The sources of a program, without any edge, document or embedding."""
+    """Return a program's sources without edges, documents and embeddings."""
     return Sources(FactlessGraph(sources.graph), sources.linker, sources.relations)
 
 
@@ -25,7 +25,7 @@ class FactlessGraph:
     """Implements `kg.graph.Graph`: the nodes, relations, labels and types of a graph, without its edges.
 
     Args:
-        graph: gives the nodes and relations.
+        graph: the graph whose nodes and relations are kept.
     """
 
     def __init__(self, graph: Graph) -> None:
