@@ -1,10 +1,11 @@
-"""Metrics: small pure functions, strict. An empty text and a part of a text never match anything.
+"""Metrics: pure functions, strict by default. An empty text or a substring never matches.
 
-`text` compares one text with gold texts, `answers` answers with gold answers, by node or by name;
-`ranking` is over ranked nodes; `crag` counts right, wrong and missing; `retrieval` and `citation` look at
-what a program found and cited; `calibration` at its confidence; `significance` at what chance can do;
-`popularity` groups questions; `trace` tells where a loop stopped and what became of its references.
-What is not strict is called `lenient_...` and stands only beside the rest.
+- `answers`: text metrics (SQuAD), answers against gold answers by node or by name, and CRAG's outcomes;
+- `retrieval`: rankings, retrieved and linked nodes, citations, and popularity bands;
+- `statistics`: calibration, confidence intervals and significance tests;
+- `trace`: the turn at which a loop stopped, and how its references were used.
+
+The only non-strict metric is `lenient_match`, which is reported for reference.
 """
 
 from triplecheck.evals.metrics.answers import (

@@ -1,6 +1,6 @@
-"""What the traces of a program tell beside its answers: where its loop stopped, and what became of its references.
+"""Statistics of traces: the turn at which a loop stopped, and how references were used.
 
-A breakdown is a mapping of groups (turns, sources) to measures; a share of nothing is None.
+A breakdown maps groups (turns, sources) to measures. A share with denominator 0 is None.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from typing import Any
 
 Breakdown = dict[str, dict[str, float | None]]
 Row = Mapping[str, Any]
-"""The result of one question, as one line of `rows.jsonl`; its fields are listed in `evals.rows`."""
+"""The result of one question, one line of `rows.jsonl`; `evals.rows` lists its fields."""
 
 TURN = 1
-"""The turn whose references are counted: as in the paper, the first that has some."""
+"""The turn whose references are counted: the first turn with references, as in the paper."""
 
 
 def stopped_at(rows: Iterable[Row]) -> Breakdown:
-    """Share of the questions whose answer was output at each turn (Know³-RAG, Table 5).
+    """Return the share of questions whose answer was output at each turn (Know³-RAG, Table 5).
 
     Args:
-        rows: of an evaluation (`evals.rows`); those without a weighed answer are not counted.
+        rows: rows of an evaluation (`evals.rows`); rows without a weighed answer are not counted.
     """
     weighed = [[step for step in row["steps"] if step["kind"] == "weighed"] for row in rows]
     last = [steps[-1]["turn"] for steps in weighed if steps]
@@ -29,16 +29,16 @@ def stopped_at(rows: Iterable[Row]) -> Breakdown:
 
 
 def reference_sources(rows: Iterable[Row]) -> Breakdown:
-    """Of the references of each source in the first turn with some, what became (Know³-RAG, Figure 3).
+    """Return how the references of each source were used in the first turn with references (Know³-RAG, Figure 3).
 
-    - `asked`: passages asked for, per question;
-    - `declined`: share of those that were empty: the source knows nothing;
-    - `repeated`: share of what was written that an earlier source had written, too;
-    - `relevant`: share of the others that was judged to help (None where nothing was judged);
-    - `kept`: share of the same that the answer was then written from.
+    - `asked`: requested passages per question;
+    - `declined`: share of requested passages that are empty: the source has no knowledge;
+    - `repeated`: share of non-empty passages that duplicate one of an earlier source;
+    - `relevant`: share of the remaining passages judged relevant (None if none was judged);
+    - `kept`: share of the remaining passages that the answer was generated from.
 
     Args:
-        rows: of an evaluation (`evals.rows`).
+        rows: rows of an evaluation (`evals.rows`).
     """
     sources: dict[str, _Tally] = {}
     questions = 0
@@ -55,9 +55,9 @@ class Kind:
     """A kind of breakdown.
 
     Attributes:
-        groups: what it groups by.
-        measures: of a group, in order.
-        of: makes it of rows.
+        groups: heading of the groups.
+        measures: names of the measures, in order.
+        of: computes the breakdown from rows.
     """
 
     groups: str
@@ -69,12 +69,12 @@ BREAKDOWNS: Mapping[str, Kind] = {
     "turns": Kind("answer output at", ("share",), stopped_at),
     "sources": Kind("source", ("asked", "declined", "repeated", "relevant", "kept"), reference_sources),
 }
-"""By name."""
+"""Breakdowns by name."""
 
 
 @dataclass
 class _Tally:
-    """References of one source, counted."""
+    """Counts of the references of one source."""
 
     asked: int = 0
     declined: int = 0

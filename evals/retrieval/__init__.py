@@ -1,4 +1,4 @@
-"""Questions to rank nodes for: made from any knowledge base, or written by hand with a condition."""
+"""Retrieval questions: generated from any knowledge base, or hand-written with a condition."""
 
 from triplecheck.evals.retrieval.conditions import Condition, Written, answers, materialise, read_written
 from triplecheck.evals.retrieval.generate import generate
