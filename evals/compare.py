@@ -1,4 +1,4 @@
-"""Two evaluations side by side: on the questions that both scored, what differs, and whether chance could do it."""
+"""Compare two evaluations on the questions that both scored: differences and their statistical significance."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Run:
     """A finished evaluation.
 
     Attributes:
-        path: its directory.
-        configuration: what its rows depend on.
+        path: directory.
+        configuration: everything that the rows depend on.
         rows: one per question.
     """
 
@@ -43,21 +43,21 @@ class Run:
 
 @dataclass(frozen=True)
 class Compared:
-    """One metric over the questions that both runs have a score for; differences are b - a.
+    """One metric over the questions that both runs scored. Differences are b - a.
 
     Attributes:
         name: `hits_at_1`, `f1` or `accuracy`.
-        n: questions.
+        n: number of questions.
         a: mean of run a.
         b: mean of run b.
-        difference: b - a.
-        low: lower end of its 95% interval (paired bootstrap).
-        high: upper end.
+        difference: mean of b - a.
+        low: lower end of the 95% interval of `difference` (paired bootstrap).
+        high: upper end of the interval.
         p_bootstrap: two-sided p-value of the paired bootstrap test.
-        p_randomisation: of the paired randomisation test.
-        p_mcnemar: of McNemar's exact test; None where scores are not 0 or 1.
-        better: questions on which b scores higher.
-        worse: questions on which b scores lower.
+        p_randomisation: two-sided p-value of the paired randomisation test.
+        p_mcnemar: two-sided p-value of McNemar's exact test; None if scores are not all 0 or 1.
+        better: number of questions on which b scores higher.
+        worse: number of questions on which b scores lower.
     """
 
     name: str
@@ -76,16 +76,16 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two runs compared.
+    """The comparison of two runs.
 
     Attributes:
-        a, b: their directories.
-        shared: questions with a row in both, asked and to be answered alike.
-        only_a, only_b: questions with a row in one of them.
-        changed: ids of which the runs hold different questions or answers; they are left out.
-        errors: shared questions of which one run or both have an error in place of a score; left out.
-        configuration: where the configurations differ, one line each.
-        metrics: those that there are scores for.
+        a, b: directories of the runs.
+        shared: number of questions with a row in both runs and the same text and gold answers.
+        only_a, only_b: number of questions with a row in one run only.
+        changed: number of ids whose question or gold answers differ between the runs; excluded.
+        errors: number of shared questions that ended in an error in either run; excluded.
+        configuration: differences between the configurations, one line each.
+        metrics: the metrics that have scores in both runs.
     """
 
     a: str
@@ -99,22 +99,22 @@ class Comparison:
     metrics: tuple[Compared, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values."""
+        """Return the comparison as JSON-serialisable values."""
         return asdict(self)
 
 
 def read_run(path: Path) -> Run:
-    """An evaluation from its directory.
+    """Read an evaluation from its directory.
 
     Raises:
         ReadError: there are no rows, or one is malformed.
-        UserError: it is no evaluation.
+        UserError: the directory does not hold an evaluation.
     """
     file = path / "run.json"
     try:
         noted = json.loads(file.read_text("utf-8"))
         if noted["format"] != FORMAT:
-            raise UserError(f"{path}: holds something else than an evaluation")
+            raise UserError(f"{path}: does not hold an evaluation")
         configuration = noted["configuration"]
     except FileNotFoundError:
         raise UserError(f"{path}: holds no evaluation; `triplecheck eval ... --out {path}` makes one") from None
@@ -127,13 +127,13 @@ def compare(run_a: Path | str, run_b: Path | str, *, seed: int = 0) -> Compariso
     """Compare two runs on the questions that they share.
 
     Args:
-        run_a: directory of one, the baseline.
-        run_b: directory of the other.
-        seed: of the resampling.
+        run_a: directory of the baseline.
+        run_b: directory of the other run.
+        seed: seed of the resampling.
 
     Raises:
         ReadError: rows cannot be read.
-        UserError: one is no evaluation, or they share no question with a score.
+        UserError: a directory does not hold an evaluation, or the runs share no scored question.
     """
     a, b = read_run(Path(run_a)), read_run(Path(run_b))
     by_id = {row["id"]: row for row in b.rows}
@@ -142,7 +142,7 @@ def compare(run_a: Path | str, run_b: Path | str, *, seed: int = 0) -> Compariso
     scored = [(x, y) for x, y in same if "error" not in (x["status"], y["status"])]
     metrics = [_compared(name, scored, of, seed) for name, of in _METRICS.items()]
     if not any(metrics):
-        raise UserError(f"{a.path} and {b.path} share no question that both have a score for: nothing to compare")
+        raise UserError(f"{a.path} and {b.path} share no scored question: nothing to compare")
     return Comparison(
         str(a.path),
         str(b.path),

@@ -1,4 +1,4 @@
-"""A model as judge of answers that no exact comparison finds right, as in CRAG (arXiv 2406.04744, section 4.1)."""
+"""A language model judges answers that are wrong by exact match, as in CRAG (arXiv 2406.04744, section 4.1)."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ ROLE = "judge"
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a judge said.
+    """The verdict of a judge.
 
     Attributes:
-        correct: whether the answer is right; None where two replies of the judge could not be read.
-        model: who judged.
-        usage: what that took; it is no part of the program's usage.
+        correct: whether the answer is correct; None if two replies of the judge could not be parsed.
+        model: id of the judge model.
+        usage: usage of the judge; not part of the program's usage.
     """
 
     correct: bool | None
@@ -32,31 +32,31 @@ class Verdict:
     usage: Usage
 
     def to_json(self) -> dict[str, Any]:
-        """The form in rows."""
+        """Return the verdict as it is stored in a row."""
         return {"correct": self.correct, "model": self.model, "usage": self.usage.to_json()}
 
 
 class Judge:
-    """Asks the model of the role `judge` whether an answer means one of the right ones."""
+    """Asks the model of the role `judge` whether an answer means the same as a gold answer."""
 
     def __init__(self) -> None:
         self._step = RolePredict(JudgeAnswer, role=ROLE)
 
     @property
     def prompts(self) -> str:
-        """A hash of what it asks: verdicts depend on it."""
+        """A hash of the judge's prompt, for the configuration: verdicts depend on it."""
         return digest(self._step.dump_state())
 
     def __call__(self, question: str, answer: str, right: Sequence[str]) -> Verdict:
-        """Judge one answer, with the models of the session around.
+        """Judge one answer with the models of the current session.
 
         Args:
-            question: what was asked.
-            answer: what was answered.
-            right: texts of the right answers.
+            question: the question.
+            answer: the predicted answer.
+            right: texts of the gold answers.
 
         Raises:
-            ModelUnavailableError: the judge is out of reach.
+            ModelUnavailableError: the judge model is not available.
             BudgetExceededError: the session's budget is used up.
         """
         roles: Roles = dspy.settings.get("lm_roles") or Roles()
@@ -69,16 +69,16 @@ class Judge:
 
 
 def checked_judge(roles: Roles) -> Judge:
-    """A judge, where one of these models can be one.
+    """Return a judge if the roles have a language model for it.
 
     Raises:
-        UserError: the role's model is the extractive engine, which compares words: where the exact
-            comparison has failed, it knows nothing that could decide.
+        UserError: the role's model is the extractive engine, a rule-based baseline that compares words and so
+            cannot judge an answer that exact match rejects.
     """
     if roles.model(ROLE).strip() == EXTRACTIVE:
         raise UserError(
-            f"the role {ROLE} needs a language model: the extractive engine is none and cannot tell whether two "
-            f"answers mean the same; name one ({ROLE}=openai/gpt-4o-mini, on the command line with --role), or do "
-            "without a judge"
+            f"the role {ROLE} needs a language model: the extractive engine is a rule-based baseline and cannot tell "
+            f"whether two answers mean the same; name one ({ROLE}=openai/gpt-4o-mini, on the command line with "
+            "--role), or run without a judge"
         )
     return Judge()

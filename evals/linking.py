@@ -1,13 +1,12 @@
-"""How well names are linked: misspelt, within a question, and where several nodes bear the same one.
+"""Measure entity linking: recall on verbatim and misspelt names, and accuracy on names that several nodes share.
 
     python -m triplecheck.evals.linking [--data DIR] [--limit N] [--seed S] [--only NAME] [--out DIR]
 
-DIR holds folders of graphs and questions (`evals.datasets`); the bundled test questions are always asked.
-Looked for are the topics that a question writes by one of their names; for `1 typo` and `2 typos` that
-mention is misspelt (`evals.variants.rewriting`), with the same seed in the same way. Recall@k is the share
-whose node is among the first k candidates: of the mention's text, or of one of the mentions that were
-found in the whole question. The second table takes the topics whose name other nodes bear as well. No
-model has a part in this.
+DIR holds folders of graphs and questions (`evals.datasets`); the bundled test questions are always included.
+The targets are the topics that a question mentions by one of their names. For `1 typo` and `2 typos` the mention is
+misspelt (`evals.variants.rewriting`); the same seed gives the same errors. Recall@k is the share of targets whose
+node is among the first k candidates, either of the mention's text or of any mention found in the whole question.
+The second table covers the topics that share their name with other nodes. No language model is used.
 """
 
 from __future__ import annotations
@@ -36,14 +35,14 @@ _EQUAL = 1e-9
 
 @dataclass(frozen=True)
 class Recall:
-    """What was found of some mentions.
+    """Recall and latency over mentions.
 
     Attributes:
-        n: mentions.
-        alone: recall@k of the candidates of the mention's text, by k.
-        within: the same of the mentions found in the whole question.
+        n: number of mentions.
+        alone: recall@k by k, for the candidates of the mention's text.
+        within: recall@k by k, for the mentions found in the whole question.
         wall: milliseconds to find and link all mentions of a question, median and 95th percentile.
-        processor: the same in processor time, which other work on the machine does not lengthen as much.
+        processor: the same in CPU time, which other load on the machine affects less.
     """
 
     n: int
@@ -54,13 +53,13 @@ class Recall:
 
 
 def misspelt(one: Asked, edits: int, seed: int) -> Asked:
-    """The same with typing errors in the topic's name; none for 0."""
+    """Return the mentions with this many typing errors in the topic's name."""
     rng = random.Random(f"{seed}\0{edits}\0{one.question}\0{one.start}")
     return one.rewritten(misspell(one.mention, edits, rng).text)
 
 
 def recall(asked: Sequence[Asked], linker: Linker) -> Recall:
-    """Link every mention, by itself and within its question."""
+    """Link every mention, on its own and within its question."""
     alone, within, wall, processor = [], [], [], []
     for one in asked:
         started = time.perf_counter(), time.process_time()
@@ -79,7 +78,7 @@ def _milliseconds(seconds: Sequence[float]) -> tuple[float, float]:
 
 
 def ambiguous(asked: Sequence[Asked], graph: Graph, linker: Linker) -> list[Asked]:
-    """Those whose name other nodes bear as well, as label or alias."""
+    """Return the mentions whose name is also a label or alias of other nodes."""
     names = linker_names(linker)
 
     def is_one(one: Asked) -> bool:
@@ -90,9 +89,9 @@ def ambiguous(asked: Sequence[Asked], graph: Graph, linker: Linker) -> list[Aske
 
 
 def first_by_ranking(asked: Sequence[Asked], linker: Linker) -> dict[str, float]:
-    """How often the right homonym is first: by name alone, with popularity, with relations, by relations alone.
+    """Return the share of mentions whose gold node ranks first, for each ranking in `RANKINGS`.
 
-    Nodes that a ranking holds equal share the first place: of n, each gets an n-th of a hit.
+    If n nodes tie for first place, a gold node among them counts 1/n.
     """
     hits: dict[str, list[float]] = {name: [] for name in RANKINGS}
     for one in asked:
@@ -110,11 +109,11 @@ RANKINGS: dict[str, tuple[bool, Callable[[Candidate], float]]] = {
     "name, popularity, relations": (True, lambda c: c.score),
     "relations": (True, lambda c: c.grounding),
 }
-"""By name: whether candidates are grounded in the question, and what they are ranked by."""
+"""By name: whether candidates are grounded in the question, and the ranking function."""
 
 
 def _rank(candidates: Sequence[Candidate], nodes: frozenset[int]) -> int:
-    """The place of the first candidate that is meant, from 0."""
+    """Return the rank of the first gold candidate, from 0."""
     return next((place for place, candidate in enumerate(candidates) if candidate.node in nodes), _HOMONYMS)
 
 
@@ -123,21 +122,21 @@ def _at(ranks: Sequence[int]) -> dict[int, float]:
 
 
 _HEAD = """\
-# Linking: how well names in questions are found
+# Linking: recall on names in questions
 
-Names as the questions write them, and with one and two typing errors (beside the key, swapped, left out, doubled; \
-seed {seed}), of at most {limit} questions a set. Asked for is that the first three candidates hold at least 97% \
-of the verbatim and 90% of the once misspelt names. Made by `{command}`.
+Names as the questions write them, and with one and two typing errors (neighbouring key, swapped, omitted, doubled; \
+seed {seed}), on at most {limit} questions per set. Target: recall@3 of at least 97% on verbatim names and 90% on \
+names with one error. Command: `{command}`.
 """
 _HOMONYMS_HEAD = """
-Topics whose name other nodes of the graph bear as well, all of each set: how often the right one is first, ranked \
-by the name alone, with the node's degree, with its relations too (AnchorRAG's grounding: the mean cosine of the \
-question and the five nearest of them), and by these alone. Nodes that a ranking holds equal share the first place.
+All topics of each set that share their name with other nodes: how often the gold node ranks first, ranked by name \
+alone, by name and degree, by name, degree and relations (AnchorRAG's grounding: mean cosine between the question and \
+the five nearest relations), and by relations alone. If n nodes tie for first place, the gold node counts 1/n.
 """
 
 
 def _tables(cases: Sequence[DataFolder], limit: int, seed: int) -> Iterator[str]:
-    """Both tables in markdown, the first line by line as it is measured."""
+    """Yield both tables as markdown, line by line as they are measured."""
     ks = "/".join(map(str, _KS))
     head = f"| questions | mention | n | recall@{ks} of its text | recall@{ks} in the question "
     yield f"{head}| ms, median / 95% | of the processor |"
@@ -169,10 +168,10 @@ def _slashed(shares: dict[int, float]) -> str:
 
 
 def main() -> None:
-    """Measure and print the tables; write them down where asked to."""
+    """Measure and print the tables; with --out, write them to a file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path)
-    parser.add_argument("--limit", type=int, default=500, help="questions of each set for recall")
+    parser.add_argument("--limit", type=int, default=500, help="questions per set for recall")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="only sets whose name contains this")
     parser.add_argument("--out", type=Path, help="folder to write report.md into")

@@ -1,15 +1,19 @@
 """Questions with known answers, as JSON lines.
 
-One object a line: `id`, `question`, `answers` (ids of the graph, or names; absent or empty: the graph
-holds no answer and a program should abstain). Optional: `topic` (ids or names of the entities that the
-question is about), `answer_labels` (names of the answers), `one_answer` (true where `answers` are all
-spellings of one answer, as in PopQA, and not a set), `computed` (true where the answer is computed from
-facts; without it, a question of kind `count` or whose answer is yes or no is), `hops`, `kind` or `qtype`,
-`answer_aliases` (a list for each of `answers`: other names of that one answer), `topic_labels`,
-`triples` ([head, relation, tail] each) and `documents` (titles or ids) that the answer rests on,
-`popularity` (a number, or head, torso or tail; else `s_pop` is taken), `answerable` (false says that there
-is no answer to find; true beside no answers, that there is one which is not published), and what else is
-known of the proof (`GOLD_FIELDS`). Whatever else stands there is kept in `extra`.
+Each line is an object with `id`, `question` and `answers` (ids of the graph, or names; missing or empty: the graph
+holds no answer and a program should abstain). Optional fields:
+
+- `topic`: ids or names of the entities that the question is about; `topic_labels`: their names;
+- `answer_labels`: names of the answers; `answer_aliases`: for each answer, a list of its other names;
+- `one_answer`: true if all `answers` are spellings of one answer, as in PopQA;
+- `computed`: true if the answer is computed from facts; default: true for kind `count` and for yes/no answers;
+- `hops`, `kind` or `qtype`;
+- `triples` ([head, relation, tail]) and `documents` (titles or ids): the evidence for the answer;
+- `popularity`: a number, or head, torso or tail; default: the field `s_pop`;
+- `answerable`: false: there is no answer; true without `answers`: the answer is not published;
+- other fields of the proof (`GOLD_FIELDS`).
+
+All remaining fields are kept in `extra`.
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ from triplecheck.kg import ReadError, UserError
 from triplecheck.kg._atomic import write_bytes
 
 GOLD_FIELDS = ("gold_path", "gold_paths", "relations", "gold", "evidence")
-"""Fields that say how the answer is reached; kept in `Question.gold` as they are."""
+"""Fields that describe the proof of the answer; kept unchanged in `Question.gold`."""
 
 _FIELDS = {
     *("id", "question", "answers", "answer_labels", "answer_aliases", "answerable", "one_answer", "computed"),
@@ -40,48 +44,48 @@ _YES_NO = {"yes", "no"}
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question and what is known about its answer."""
+    """A question with its gold fields."""
 
     id: str
     question: str
     answers: tuple[str, ...] = ()
-    """Ids or names; empty: unanswerable from this graph."""
+    """Ids or names; empty: unanswerable from this graph, or not published (see `answerable`)."""
     topic: tuple[str, ...] = ()
-    """Ids or names of the entities that the question is about; empty: not known."""
+    """Ids or names of the entities that the question is about; empty: unknown."""
     answer_labels: tuple[str, ...] = ()
-    """Names of the answers; one by one those of `answers` where there are as many of them; "" for none."""
+    """Names of the answers; aligned with `answers` if both have the same length; "" for an unknown name."""
     one_answer: bool = False
-    """Whether `answers` are spellings of one answer."""
+    """Whether all `answers` are spellings of one answer."""
     computed: bool = False
-    """Whether the answer is computed (a count, yes or no): no node, even where the graph has one of that name."""
+    """Whether the answer is computed (a count, yes or no) and so never a node, even if a node has that name."""
     hops: int | str | None = None
-    """Length of the path to the answer, or a word for its shape."""
+    """Length of the path to the answer, or a name for its shape."""
     kind: str | None = None
     gold: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """What is known of the proof, by `GOLD_FIELDS`."""
+    """Fields of the proof (`GOLD_FIELDS`)."""
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """Every other field."""
+    """All other fields."""
     answer_aliases: tuple[tuple[str, ...], ...] = ()
-    """Other names of each answer, beside `answers`; empty: none are known."""
+    """Other names of each answer, aligned with `answers`; empty: unknown."""
     answers_known: bool = True
-    """False where there is an answer and it is not published, as in a hidden test set: it cannot be scored."""
+    """False if the answer exists but is not published, as in a hidden test set; such a question is not scored."""
     topic_labels: tuple[str, ...] = ()
-    """Names of the topics, beside `topic`; empty: not known; "" for none."""
+    """Names of the topics, aligned with `topic`; empty: unknown; "" for an unknown name."""
     triples: tuple[tuple[str, str, str], ...] = ()
-    """Triples that the answer rests on: head, relation, tail, by id or name."""
+    """Gold evidence triples (head, relation, tail), by id or name."""
     documents: tuple[str, ...] = ()
-    """Documents that the answer rests on, by id or title."""
+    """Gold evidence documents, by id or title."""
     popularity: float | str | None = None
-    """How popular the topic is: a number from 0 up, or the name of its band (`evals.metrics.bands`)."""
+    """Popularity of the topic: a number >= 0, or the name of its band (`evals.metrics.bands`)."""
 
     @property
     def num_topics(self) -> int:
-        """How many entities the question is about, as far as that is known."""
+        """Number of entities that the question is about, if known."""
         return len(self.topic)
 
     @property
     def answerable(self) -> bool:
-        """Whether there is an answer to find."""
+        """Whether the question has an answer."""
         return bool(self.answers) or not self.answers_known
 
 
@@ -90,14 +94,14 @@ def read_questions(path: Path | str, limit: int | None = None, seed: int = 0) ->
 
     Args:
         path: the file.
-        limit: take a random sample of this many. A larger one, same seed, begins with the same questions.
-        seed: which sample.
+        limit: size of a random sample; None: all. With the same seed, a larger sample starts with the smaller one.
+        seed: seed of the sample.
 
     Returns:
-        The questions, without `limit` in the order of the file, else in the order of the sample.
+        The questions, in file order, or in sample order if `limit` is given.
 
     Raises:
-        ReadError: the file is missing or empty, a line is malformed, an id stands twice.
+        ReadError: the file is missing or empty, a line is malformed, or an id is duplicate.
         UserError: `limit` is below 1.
     """
     check_limit(limit)
@@ -110,7 +114,7 @@ def read_questions(path: Path | str, limit: int | None = None, seed: int = 0) ->
         except ValueError as error:
             raise ReadError(path, number, str(error)) from error
         if question.id in lines:
-            raise ReadError(path, number, f"id {question.id!r} stands in line {lines[question.id]} already")
+            raise ReadError(path, number, f"duplicate id {question.id!r}, first in line {lines[question.id]}")
         lines[question.id] = number
         questions.append(question)
     if not questions:
@@ -121,22 +125,22 @@ def read_questions(path: Path | str, limit: int | None = None, seed: int = 0) ->
 
 
 def sampled(questions: Iterable[Question], limit: int, seed: int = 0) -> list[Question]:
-    """A random sample, in its own order. A larger one, same seed, begins with the same questions."""
-    return sorted(questions, key=lambda question: _lot(question.id, seed))[:limit]
+    """Return a random sample in random order. With the same seed, a larger sample starts with the smaller one."""
+    return sorted(questions, key=lambda question: _sample_key(question.id, seed))[:limit]
 
 
 def check_limit(limit: int | None) -> None:
-    """Raise `UserError` if a sample cannot be of this size."""
+    """Raise `UserError` if a sample size is below 1."""
     if limit is not None and limit < 1:
-        raise UserError(f"a limit of {limit} questions makes no sense: give 1 or more, or leave it out")
+        raise UserError(f"the limit is {limit} questions; give 1 or more, or leave it out")
 
 
 def part_of(id: str) -> Literal["train", "dev"]:
-    """Which half a question belongs to, by a hash of its id: what one half is fitted to is measured on the other."""
+    """Return the half that a question belongs to, by a hash of its id. Fit on one half, measure on the other."""
     return "train" if hashlib.sha256(f"part\0{id}".encode("utf-8", "surrogatepass")).digest()[0] < 128 else "dev"
 
 
-def _lot(id: str, seed: int) -> bytes:
+def _sample_key(id: str, seed: int) -> bytes:
     return hashlib.sha256(f"{seed}\0{id}".encode("utf-8", "surrogatepass")).digest()
 
 
@@ -161,7 +165,7 @@ def _open(path: Path) -> IO[bytes]:
 
 
 def _row(line: str) -> dict[str, Any]:
-    """The object of a line; ValueError says what is wrong with it."""
+    """Parse a line as a JSON object. A ValueError says what is wrong."""
     try:
         row = json.loads(line)
     except (json.JSONDecodeError, RecursionError) as error:
@@ -172,10 +176,10 @@ def _row(line: str) -> dict[str, Any]:
 
 
 def parse_question(row: dict[str, Any]) -> Question:
-    """The question of an object as it stands in a line.
+    """Build a question from the object of a line.
 
     Raises:
-        ValueError: a field is missing, empty or of the wrong type; the message is written to follow its place.
+        ValueError: a field is missing, empty or of the wrong type. The caller puts the place before the message.
     """
     kind = row.get("kind", row.get("qtype"))
     answers = _texts(row, "answers")
@@ -209,7 +213,7 @@ def _text(row: dict[str, Any], name: str) -> str:
 
 
 def _texts(row: dict[str, Any], name: str) -> tuple[str, ...]:
-    """A list of texts; one text stands for a list of one, null and absence for an empty one."""
+    """Return a field as a list of texts. A single text becomes a list of one; null or missing becomes empty."""
     value = row.get(name)
     if value is None:
         return ()
@@ -217,17 +221,19 @@ def _texts(row: dict[str, Any], name: str) -> tuple[str, ...]:
 
 
 def _labels(row: dict[str, Any], name: str) -> tuple[str, ...]:
-    """Names of answers or topics; empty where one is not known, so that they stay beside what they name."""
+    """Return the names of answers or topics; "" for an unknown name, so that the lists stay aligned."""
     value = row.get(name)
     items = value if isinstance(value, list) else [] if value is None else [value]
     return tuple("" if item is None or item == "" else _word(item, name) for item in items)
 
 
 def _topics(row: dict[str, Any]) -> dict[str, str]:
-    """Names by topic."""
+    """Return the names of the topics, aligned with `topic`."""
     topics, labels = _texts(row, "topic"), _labels(row, "topic_labels")
     if labels and len(labels) != len(topics):
-        raise ValueError(f"topic_labels are {len(labels)} and topic {len(topics)}: give as many, null for none")
+        raise ValueError(
+            f"topic_labels has {len(labels)} items and topic {len(topics)}; give one label per topic, null if unknown"
+        )
     return dict(zip(topics, labels or [""] * len(topics), strict=True))
 
 
@@ -236,14 +242,14 @@ def _aliases(row: dict[str, Any], answers: int) -> tuple[tuple[str, ...], ...]:
     if value is None or value == []:
         return ()
     if not isinstance(value, list) or len(value) != answers or not all(isinstance(names, list) for names in value):
-        raise ValueError("answer_aliases is not one list for each of answers")
+        raise ValueError("answer_aliases must hold one list for each answer")
     return tuple(tuple(_word(name, "answer_aliases") for name in names) for names in value)
 
 
 def _answers_known(row: dict[str, Any], answers: tuple[str, ...]) -> bool:
     answerable = _flag(row, "answerable", bool(answers))
     if answers and not answerable:
-        raise ValueError("answerable is false, and yet there are answers")
+        raise ValueError("answerable is false, but there are answers")
     return bool(answers) or not answerable
 
 
@@ -264,7 +270,7 @@ def _popularity(row: dict[str, Any]) -> float | str | None:
     if value is None or (isinstance(value, str) and value.strip()):
         return value
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
-        raise ValueError(f"popularity is {value!r}, neither a number from 0 up nor the name of a band")
+        raise ValueError(f"popularity is {value!r}, not a number >= 0 or the name of a band")
     return value
 
 
@@ -276,7 +282,7 @@ def _word(value: Any, name: str) -> str:
     if not value.strip():
         raise ValueError(f"{name} is empty")
     if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
-        raise ValueError(f"{name} holds half a surrogate pair: {value!a}")
+        raise ValueError(f"{name} holds an unpaired surrogate: {value!a}")
     return value.strip()
 
 
@@ -290,20 +296,20 @@ def _flag(row: dict[str, Any], name: str, default: bool) -> bool:
 def _hops(row: dict[str, Any]) -> int | str | None:
     hops = row.get("hops")
     if hops is not None and (isinstance(hops, bool) or not isinstance(hops, int | str)):
-        raise ValueError(f"hops is {hops!r}, neither a number nor a word")
+        raise ValueError(f"hops is {hops!r}, not a number or a word")
     return hops
 
 
-# The questions that come with Triplecheck, for its bundled knowledge base.
+# The bundled questions, for the bundled knowledge base.
 
 SPLITS = ("train", "dev", "test")
 
 
 def bundled_questions(split: str) -> Path:
-    """Where the bundled questions of a split lie: `train`, `dev` or `test`.
+    """Return the path of the bundled questions of a split: `train`, `dev` or `test`.
 
     Raises:
-        UserError: there is no such split, or this installation lacks its file.
+        UserError: the split does not exist, or the installation lacks its file.
     """
     if split not in SPLITS:
         raise UserError(f"no bundled questions {split!r}; there are: {', '.join(SPLITS)}")
@@ -314,15 +320,15 @@ def bundled_questions(split: str) -> Path:
     raise UserError(f"{folder / f'questions_{split}.jsonl'}: missing; install Triplecheck again")
 
 
-# Writing questions as JSON lines, so that `evals.read_questions` reads the same questions again.
+# Writing questions as JSON lines; `read_questions` reads them back unchanged.
 
 _APART = {"id", "question", "answers", "answers_known", "gold", "extra"}
 
 
 def question_row(question: Question) -> dict[str, Any]:
-    """The object of a question, as it stands in a line; what is not known is left out.
+    """Return a question as the object of a line, without unknown fields.
 
-    `parse_question` makes the same question of it, as long as `extra` holds no name of another field.
+    `parse_question` restores the same question, provided that no key in `extra` is the name of another field.
     """
     row: dict[str, Any] = {"id": question.id, "question": question.question, "answers": list(question.answers)}
     if not question.answers:
@@ -331,28 +337,28 @@ def question_row(question: Question) -> dict[str, Any]:
         value = getattr(question, one.name)
         if one.name not in _APART and value != one.default:
             row[one.name] = value
-    # It would be told from the answers otherwise, where it is false.
+    # Without the field, False would be inferred from the answers.
     row["computed"] = question.computed
     return row | dict(question.gold) | dict(question.extra)
 
 
 def write_questions(questions: Iterable[Question], path: Path | str) -> int:
-    """Write questions to a `.jsonl` or `.jsonl.gz` file, whole or not at all.
+    """Write questions to a `.jsonl` or `.jsonl.gz` file atomically.
 
     Returns:
-        How many they were.
+        The number of questions.
 
     Raises:
-        UserError: there are none, or the path ends otherwise.
+        UserError: there are no questions, or the path has another suffix.
     """
     path = Path(path)
     if not path.name.endswith((".jsonl", ".jsonl.gz")):
-        raise UserError(f"{path}: questions are written as JSON lines; name a file that ends in .jsonl or .jsonl.gz")
+        raise UserError(f"{path}: questions are written as JSON lines; the file name must end in .jsonl or .jsonl.gz")
     lines = [json.dumps(question_row(question), ensure_ascii=False) for question in questions]
     if not lines:
         raise UserError(f"{path}: there are no questions to write")
     text = "".join(f"{line}\n" for line in lines).encode("utf-8")
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Without a time of writing: the same questions make the same file.
+    # No timestamp in the gzip header: the same questions give the same file.
     write_bytes(path, gzip.compress(text, mtime=0) if path.suffix == ".gz" else text)
     return len(lines)

@@ -1,7 +1,6 @@
-"""Scoring anyone's released predictions again: strict scores, and the lenient one beside them.
+"""Rescore released predictions with the same metrics for every system: strict scores, and a lenient one for reference.
 
-No graph is needed: answers are compared by name. What the predictions were scored with when they were
-published is often only described in a word ("exact match"); here everybody's are scored alike.
+No graph is needed: answers are compared by name. Papers often name their metric ("exact match") without defining it.
 """
 
 from __future__ import annotations
@@ -32,9 +31,8 @@ from triplecheck.kg import ReadError, UserError, normalize
 
 # Reading released predictions: JSON, JSON lines, CSV or TSV, with fields of any name.
 #
-# A field may lie deeper, with dots between the names (`output.answer`); where a list lies on the way, all of
-# its items are gone through (`Parses.Answers.EntityName`). A row that cannot be read is told, with why, and
-# does not keep the others from being read.
+# A field may be nested, with dots between the names (`output.answer`); a list on the path stands for all of its items
+# (`Parses.Answers.EntityName`). A row that cannot be read is reported with the reason, and the other rows are read.
 
 
 Format = Literal["json", "jsonl", "csv", "tsv"]
@@ -44,16 +42,16 @@ _SUFFIXES: dict[str, Format] = {".ndjson": "jsonl", ".tab": "tsv", **{f".{one}":
 
 @dataclass(frozen=True)
 class Fields:
-    """Where things stand.
+    """The field names of a predictions file.
 
     Attributes:
-        id: field of the question's id; need not be there where the question is.
+        id: field of the question's id; optional if the question's text is there.
         question: field of the question's text.
-        prediction: field of what was answered.
-        gold: field of the correct answers; not looked at where they come from another file.
-        records: field of a JSON file in which its rows lie; empty: the file itself is they.
-        separator: what stands between several answers in one text; `json`: such a text is a JSON list;
-            empty: a text is one answer.
+        prediction: field of the prediction.
+        gold: field of the gold answers; unused if gold answers come from another file.
+        records: field of a JSON file that holds the rows; empty: the top level holds them.
+        separator: separator of several answers in one text; `json`: the text is a JSON list; empty: the text is
+            one answer.
     """
 
     id: str = "id"
@@ -66,14 +64,14 @@ class Fields:
 
 @dataclass(frozen=True)
 class Released:
-    """A row that could be read.
+    """One row of a predictions file.
 
     Attributes:
-        place: where it stands in the file.
-        id: of the question, where it is there.
-        question: its text, where it is there.
-        prediction: what was answered, one text an answer, the first first; empty: nothing.
-        gold: the correct answers, where they are there.
+        place: position in the file, for messages.
+        id: id of the question, if given.
+        question: text of the question, if given.
+        prediction: predicted answers, best first; empty: no answer.
+        gold: gold answers, if given.
     """
 
     place: str
@@ -85,27 +83,27 @@ class Released:
 
 @dataclass(frozen=True)
 class Unscored:
-    """A row that was not scored, and why."""
+    """A row that was not scored, with the reason."""
 
     place: str
     reason: str
 
 
 def read_released(path: Path, fields: Fields, form: Format | None = None) -> Iterator[Released | Unscored]:
-    """The rows of a file, in order.
+    """Read the rows of a file, in order.
 
     Args:
-        path: the file. A JSON file holds a list of objects, or an object by id, of objects or of answers.
-        fields: where things stand.
-        form: of the file; None: as its name ends.
+        path: the file. A JSON file holds a list of objects, or an object that maps ids to objects or to answers.
+        fields: the field names.
+        form: format of the file; None: from the suffix.
 
     Raises:
         ReadError: the file as a whole cannot be read.
-        UserError: its name does not tell its format.
+        UserError: the suffix is not that of a known format.
     """
     form = form or _SUFFIXES.get(path.suffix.lower())
     if form is None:
-        raise UserError(f"{path}: its name does not tell its format; name one of {', '.join(FORMATS)} with --format")
+        raise UserError(f"{path}: unknown suffix; name one of {', '.join(FORMATS)} with --format")
     try:
         for place, row in _rows(path, form, fields):
             try:
@@ -183,9 +181,9 @@ _REQUIRED = object()
 
 
 def _at(value: Any, name: str, default: Any = _REQUIRED) -> Any:
-    """What lies in a field; ValueError where there is none and no default."""
+    """Return the value of a field. ValueError if it is missing and there is no default."""
     if isinstance(value, Mapping) and name in value:
-        return value[name]  # a name may have dots of its own
+        return value[name]  # a field name may itself contain dots
     head, _, rest = name.partition(".")
     if isinstance(value, list) and name:
         return [_at(item, name, default) for item in value]
@@ -203,7 +201,7 @@ def _one(row: Mapping[str, Any], name: str) -> str | None:
 
 
 def _texts(value: Any, name: str, separator: str) -> Iterator[str]:
-    """The texts of a value, however deep its lists."""
+    """Return all texts of a value, from nested lists too."""
     if isinstance(value, list):
         for item in value:
             yield from _texts(item, name, separator)
@@ -212,7 +210,7 @@ def _texts(value: Any, name: str, separator: str) -> Iterator[str]:
     elif isinstance(value, int | float) and not isinstance(value, bool):
         yield str(value)
     elif value is not None:
-        raise ValueError(f"{name!r} is {json.dumps(value)[:80]}, not text, a number or a list of such")
+        raise ValueError(f"{name!r} is {json.dumps(value)[:80]}, not text, a number or a list of these")
 
 
 def _parts(text: str, name: str, separator: str) -> Iterator[str]:
@@ -234,7 +232,7 @@ _BRACES = re.compile(r"\{(.*?)\}", re.DOTALL)
 
 @dataclass(frozen=True)
 class Score:
-    """A mean over the scored rows and its 95% bootstrap interval."""
+    """The mean over the scored rows with its 95% bootstrap interval."""
 
     mean: float
     low: float
@@ -243,18 +241,19 @@ class Score:
 
 @dataclass(frozen=True)
 class Rescored:
-    """What predictions are worth.
+    """The scores of a predictions file.
 
     Attributes:
-        path: their file.
-        read: rows in it.
-        scored: rows that are in the scores.
-        empty: scored rows whose prediction is empty.
-        lenient_on_empty: those of `empty` that the lenient score counts as right.
-        without_braces: scored rows without an answer in braces where one was looked for; their whole text counts.
-        unpredicted: gold questions without a row; they are in no score.
+        path: the file.
+        read: number of rows in the file.
+        scored: number of scored rows.
+        empty: number of scored rows whose prediction is empty.
+        lenient_on_empty: number of empty predictions that the lenient score counts as correct.
+        without_braces: number of scored rows without an answer in braces, if `braces` is set; their whole text is
+            scored.
+        unpredicted: number of gold questions without a row; in no score.
         scores: by metric: `exact_match`, `token_f1`, `hits_at_1`, `f1`, `lenient_match`.
-        unscored: the other rows, each with why.
+        unscored: the rows that were not scored, with the reasons.
     """
 
     path: str
@@ -268,7 +267,7 @@ class Rescored:
     unscored: tuple[Unscored, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values."""
+        """Return the scores as JSON-serialisable values."""
         return asdict(self)
 
 
@@ -286,18 +285,17 @@ def rescore(
 
     Args:
         path: the file.
-        fields: where things stand in it.
-        form: of the file; None: as its name ends.
-        gold: questions with their answers, joined by id or else by the text of the question; None: the
-            file's own.
-        one_answer: whether the correct answers of each question are spellings of one.
-        braces: take what stands in the first braces as the answer; in the second where the first say yes
+        fields: the field names in the file.
+        form: format of the file; None: from the suffix.
+        gold: questions with gold answers, joined by id or else by question text; None: gold answers in the file.
+        one_answer: whether the gold answers of each question are spellings of one answer.
+        braces: the answer is the text in the first pair of braces, or in the second if the first says yes
             (Think-on-Graph's `extract_content`).
-        closed: where yes, no and noanswer are compared as a whole (`evals.metrics.token_f1`).
+        closed: HotpotQA's rule for yes, no and noanswer (`evals.metrics.token_f1`).
 
     Raises:
         ReadError: the file as a whole cannot be read.
-        UserError: no row can be scored.
+        UserError: no row could be scored.
     """
     key = None if gold is None else _Key(gold)
     unscored: list[Unscored] = []
@@ -324,7 +322,7 @@ def rescore(
         lenient_on_empty += not said and scores[LENIENT] == 1
     if not rows:
         why = "; ".join(f"{reason} ({n}x)" for reason, n in Counter(one.reason for one in unscored).most_common(3))
-        raise UserError(f"{path}: no row could be scored: {why or 'it holds none'}")
+        raise UserError(f"{path}: no row could be scored: {why or 'the file has no rows'}")
     return Rescored(
         str(path),
         read,
@@ -339,7 +337,7 @@ def rescore(
 
 
 def braced(text: str) -> str | None:
-    """The answer in braces; None where there are none."""
+    """Return the answer in braces; None if there are no braces."""
     found: list[str] = [one.strip() for one in _BRACES.findall(text)]
     if not found:
         return None
@@ -348,14 +346,14 @@ def braced(text: str) -> str | None:
 
 @dataclass(frozen=True)
 class _Right:
-    """The correct answers of a question, and their texts."""
+    """Return the gold answers of a question, and their texts."""
 
     answers: list[GoldAnswer]
     texts: list[str]
 
 
 class _Key:
-    """Gold questions, found by id or by text; each is used once."""
+    """Gold questions by id and by text; each is used once."""
 
     def __init__(self, questions: Iterable[Question]) -> None:
         self._by_id: dict[str, Question] = {}
@@ -367,20 +365,20 @@ class _Key:
 
     @property
     def left(self) -> int:
-        """How many were not asked for."""
+        """Number of gold questions without a prediction."""
         return len(self._by_id) - len(self._taken)
 
     def question(self, row: Released) -> Question | Unscored:
-        """The gold question of a row, or why there is none."""
+        """Return the gold question of a row, or why there is none."""
         id = row.id if row.id in self._by_id else None
         if id is None:
             ids = self._by_text.get(normalize(row.question), []) if row.question else []
             if len(ids) != 1:
-                what = f"{len(ids)} gold questions read like it" if ids else "no gold question has its id or its text"
+                what = f"{len(ids)} gold questions have its text" if ids else "no gold question has its id or its text"
                 return Unscored(row.place, what)
             id = ids[0]
         if id in self._taken:
-            return Unscored(row.place, f"the question of {self._taken[id]} again")
+            return Unscored(row.place, f"same question as {self._taken[id]}")
         self._taken[id] = row.place
         return self._by_id[id]
 
@@ -397,13 +395,13 @@ def _right(row: Released, key: _Key | None, *, one_answer: bool) -> _Right | Uns
     if one_answer and names:
         names = [[name for one in names for name in one]]
     if not names:
-        return Unscored(row.place, "has no correct answer to compare with")
+        return Unscored(row.place, "has no gold answer")
     answers = [GoldAnswer(frozenset(), frozenset(filter(None, map(comparable, one)))) for one in names]
     return _Right(answers, [name for one in names for name in one])
 
 
 def _names(question: Question) -> list[Sequence[str]]:
-    """What each answer is called."""
+    """Return the names of each answer."""
     none: tuple[tuple[str, ...], ...] = ((),) * len(question.answers)
     labels = question.answer_labels
     parallel = [(label,) for label in labels] if len(labels) == len(question.answers) else none
@@ -428,20 +426,20 @@ def _score(values: Sequence[float]) -> Score:
     return Score(sum(values) / len(values), *bootstrap_interval(values))
 
 
-# What `rescore` found, as text for people.
+# Text report of `rescore`.
 
 _NAMES = {
     "exact_match": "exact match (SQuAD)",
     "token_f1": "token F1 (SQuAD)",
     "hits_at_1": "Hits@1",
     "f1": "F1 of answers",
-    LENIENT: "one text a part of the other (ToG, PoG)",
+    LENIENT: "substring either way (ToG, PoG)",
 }
 _SHOWN = 5
 
 
 def report(found: Rescored) -> str:
-    """Scores with their intervals, strict ones first; what was empty; what was not scored and why."""
+    """Yield the report: scores with intervals, strict ones first; empty predictions; unscored rows with reasons."""
     return "\n".join(_lines(found))
 
 
@@ -456,13 +454,13 @@ def _lines(found: Rescored) -> Iterator[str]:
             yield f"{kind:8} {_NAMES[name]:{width}}  {score.mean:6.3f}  {score.low:.3f} - {score.high:.3f}"
             kind = ""
     yield ""
-    yield f"empty predictions: {found.empty} (right by the lenient score: {found.lenient_on_empty})"
+    yield f"empty predictions: {found.empty} (correct by the lenient score: {found.lenient_on_empty})"
     if found.without_braces:
-        yield f"without an answer in braces: {found.without_braces} (their whole text was taken)"
+        yield f"without an answer in braces: {found.without_braces} (scored as a whole)"
     if found.unpredicted:
-        yield f"gold questions without a row: {found.unpredicted} (in no score)"
+        yield f"gold questions without a prediction: {found.unpredicted} (not scored)"
     if found.unscored:
-        yield f"rows that are not scored: {len(found.unscored)}"
+        yield f"rows not scored: {len(found.unscored)}"
         yield from _reasons(found.unscored)
 
 

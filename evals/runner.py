@@ -1,4 +1,4 @@
-"""The runner: a program over many questions, one row each, that can be interrupted and resumed at any time."""
+"""The runner: evaluate a program on many questions, one row each. A run can be interrupted and resumed at any time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from triplecheck.lms import Budget, Roles, session
 from triplecheck.programs import Program
 
 UNAVAILABLE_IN_A_ROW = 10
-"""Rows one after the other that found a model or the graph out of reach, after which a run stops."""
+"""A run stops after this many consecutive rows that failed because a model or the graph is unavailable."""
 
 
 def evaluate(
@@ -44,39 +44,38 @@ def evaluate(
     executor: Executor | None = None,
     trackers: Sequence[Tracker] = (),
 ) -> Summary:
-    """Ask a program questions, score its answers, and write `rows.jsonl` and `summary.json` into `out`.
+    """Ask a program questions, score its answers, and write `rows.jsonl` and `summary.json` to `out`.
 
-    Where `out` holds rows of the same configuration already, those are kept and only the questions
-    without one are asked; rows that ended in an error are tried again. A question's failure is its own:
-    it becomes a row of status `error`, which is in no score.
+    Resumes a run in `out` that has the same configuration: finished rows are kept, error rows are repeated. If a
+    question fails, its row gets status `error` and is not scored; the run goes on.
 
     Args:
-        program: asked from several threads at once where `workers` is above 1.
-        questions: with their answers.
+        program: must be thread-safe if `workers` is above 1.
+        questions: questions with gold answers.
         out: directory of the evaluation.
-        roles: which models play which roles; None as in `lms.session`.
-        knowledge_base: where the program's graph is from one: its content becomes part of the
-            configuration, and gold names are looked up in its index.
-        workers: questions under way at once.
-        timeout: seconds for one question. A program that is over time is stopped at its next step, and
-            left behind until then.
-        budget: on the whole run. When it is used up the run stops and says so in the summary; take it
-            up again with a new one.
+        roles: the model of each role; None: as in `lms.session`.
+        knowledge_base: the knowledge base of the program's graph, if there is one: its content hash becomes part of
+            the configuration, and its index resolves gold names.
+        workers: questions in parallel.
+        timeout: seconds per question; None: no limit. A program that exceeds it stops at its next step, and the run
+            does not wait for that.
+        budget: budget of the whole run. When it is used up, the run stops and the summary says so; resume it with a
+            new budget.
         progress: called after each row, from the calling thread.
-        settings: other things that the results depend on (the name of the data set, a seed), to be
-            noted and compared like the rest of the configuration.
-        judge: have the model of the role `judge` decide where an answer is not right by exact comparison;
-            its calls count in the budget.
-        executor: where questions are asked; None: on threads of this process. The rows are the same.
-        trackers: told of the run, each row and the summary (`evals.trackers`); one that fails costs no row.
+        settings: other values that the results depend on (the name of the data set, a seed); part of the
+            configuration.
+        judge: have the model of the role `judge` decide on answers that are wrong by exact match; its calls count
+            towards the budget.
+        executor: where questions are asked; None: threads of this process. The rows are the same.
+        trackers: notified of the run, each row and the summary (`evals.trackers`); a failing tracker loses no row.
 
     Returns:
-        The summary, as it was written.
+        The summary, as written.
 
     Raises:
-        UserError: a bad argument, or `out` holds something else or rows of another configuration; the
-            message names what differs.
-        ModelUnavailableError: a model cannot be had at all.
+        UserError: an argument is invalid, or `out` holds other files or rows of another configuration; the message
+            names the differences.
+        ModelUnavailableError: a model is not available.
     """
     asked = _checked(questions, workers, timeout)
     began = time.perf_counter()
@@ -106,17 +105,17 @@ def evaluate(
 
 @dataclass(frozen=True)
 class _Run:
-    """What becomes of each finished row."""
+    """Stores and reports each finished row."""
 
     directory: EvaluationDirectory
     rows: dict[str, dict[str, Any]]
-    """By id; those of an earlier run at first."""
+    """Rows by id; starts with the kept rows of an earlier run."""
     tally: Tally
     trackers: Trackers
     progress: Callable[[Progress], None] | None
 
     def through(self, executor: Executor, job: QuestionJob, questions: Sequence[Question], workers: int) -> str | None:
-        """Ask the questions, adding to `rows`; why it stopped early, if it did."""
+        """Ask the questions and add to `rows`. Return why the run stopped early; None if it did not."""
         for row in self.rows.values():
             self.tally.add(row, kept=True)
         stop, stopped = threading.Event(), None
@@ -146,13 +145,13 @@ class _Run:
 
 def _checked(questions: Iterable[Question], workers: int, timeout: float | None) -> list[Question]:
     if workers < 1:
-        raise UserError(f"{workers} workers cannot work: give 1 or more")
+        raise UserError(f"workers is {workers}; give 1 or more")
     if timeout is not None and not timeout > 0:
-        raise UserError(f"a timeout of {timeout!r} seconds makes no sense: give more than 0, or leave it out")
+        raise UserError(f"the timeout is {timeout!r} seconds; give more than 0, or leave it out")
     asked = list(questions)
     ids: set[str] = set()
     for question in asked:
         if question.id in ids:
-            raise UserError(f"two questions have the id {question.id!r}; give each its own")
+            raise UserError(f"two questions have the id {question.id!r}; give each question its own id")
         ids.add(question.id)
     return asked

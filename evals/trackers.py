@@ -20,8 +20,8 @@ from triplecheck.kg import UserError
 # Progress of an evaluation.
 
 _LATEST = 64
-"""Rows that the pace is taken from: enough to level out slow and quick questions that are mixed, few enough to
-follow a model that has become slower, or a start that was slow."""
+"""Number of latest rows that the pace is computed from: enough to average over slow and fast questions, few enough to
+follow a model that slows down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,22 +29,22 @@ class Progress:
     """A running evaluation, after one more row."""
 
     done: int
-    """Questions that have a row, kept ones included."""
+    """Number of questions with a row, including kept rows."""
     total: int
     kept: int
-    """Rows taken over from an earlier run."""
+    """Number of rows kept from an earlier run."""
     hits_at_1: float | None
-    """Mean so far, over scored answerable questions; None before the first."""
+    """Mean so far over scored answerable questions; None before the first."""
     errors: int
-    """Rows that ended in an error; they are in no score."""
+    """Number of error rows; they are not scored."""
     seconds: float
-    """Since this run began."""
+    """Seconds since this run started."""
     eta: float | None
-    """Seconds still to go at the pace of the latest rows; None before the first new row."""
+    """Estimated remaining seconds at the pace of the latest rows; None before the first new row."""
 
 
 class Tally:
-    """Keeps the running numbers of a `Progress`."""
+    """Computes the `Progress` of a run."""
 
     def __init__(self, total: int) -> None:
         self._total = total
@@ -65,7 +65,7 @@ class Tally:
             self._hits += row["hits_at_1"]
 
     def progress(self) -> Progress:
-        """The numbers now."""
+        """Return the current progress."""
         now = time.perf_counter()
         new = len(self._latest) - 1
         return Progress(
@@ -83,10 +83,10 @@ class Tally:
 
 
 class Tracker(Protocol):
-    """Told of one run, in this order, from one thread. What is raised here is a warning of the run's."""
+    """Observes a run. The methods are called in this order from one thread. An exception becomes a warning."""
 
     def begin(self, directory: Path, configuration: Mapping[str, Any]) -> None:
-        """A run starts, or is resumed, in a directory."""
+        """The run starts, or is resumed, in a directory."""
         ...
 
     def row(self, result: Finished, progress: Progress) -> None:
@@ -98,30 +98,30 @@ class Tracker(Protocol):
         ...
 
     def close(self) -> None:
-        """The run is over, by its end or by an exception."""
+        """The run is over, with or without an exception."""
         ...
 
 
 class Trackers:
-    """Several trackers, each on its own: one that fails is warned of once and told nothing more. A context manager.
+    """Notifies several trackers. A tracker that raises causes one warning and is then dropped. A context manager.
 
     Args:
-        trackers: to be told.
+        trackers: the trackers to notify.
     """
 
     def __init__(self, trackers: Sequence[Tracker]) -> None:
         self._working = list(trackers)
 
     def begin(self, directory: Path, configuration: Mapping[str, Any]) -> None:
-        """Tell all; see `Tracker`."""
+        """Notify all trackers; see `Tracker`."""
         self._tell(lambda tracker: tracker.begin(directory, configuration))
 
     def row(self, result: Finished, progress: Progress) -> None:
-        """Tell all; see `Tracker`."""
+        """Notify all trackers; see `Tracker`."""
         self._tell(lambda tracker: tracker.row(result, progress))
 
     def end(self, summary: Summary) -> None:
-        """Tell all; see `Tracker`."""
+        """Notify all trackers; see `Tracker`."""
         self._tell(lambda tracker: tracker.end(summary))
 
     def __enter__(self) -> Self:
@@ -134,30 +134,30 @@ class Trackers:
         for tracker in list(self._working):
             try:
                 tell(tracker)
-            except Exception as error:  # noqa: BLE001 - whatever a server does, the rows go on
+            except Exception as error:  # noqa: BLE001 - a tracker's failure must not stop the run
                 self._working.remove(tracker)
                 warnings.warn(
-                    f"{type(tracker).__name__} failed and is told nothing more of this run: {error}", stacklevel=3
+                    f"{type(tracker).__name__} failed and is dropped for the rest of this run: {error}", stacklevel=3
                 )
 
 
-# An evaluation as an MLflow run: configuration, running score, summary, rows, and one trace per question.
+# MLflow: configuration, running score, summary, rows, and one trace per question.
 
 _RUNNING = 100
-"""A running score is logged every so many rows: each is a request to the server."""
+"""The running score is logged once per this many rows, since each log is a request to the server."""
 _NANO = 1_000_000_000
 
 
 class MlflowRuns:
     """Logs each run of an evaluation to MLflow. A resumed run continues its MLflow run.
 
-    Parameters are the configuration, flattened; metrics the running score (step = rows done) and the numbers of
-    the summary; artifacts `summary.json` and `rows.jsonl`. A trace has the question and its answer, and one
-    span per step, which lasts from the step before it to its own end. Works with mlflow-skinny alone.
+    Parameters: the configuration, flattened. Metrics: the running score (step = rows done) and the numbers of the
+    summary. Artifacts: `summary.json` and `rows.jsonl`. Each question has a trace with its answer and one span per
+    step, from the end of the step before it to its own end. mlflow-skinny is enough.
 
     Args:
-        uri: of the tracking server; None keeps a file store in the directory of the run, below `mlruns`.
-        experiment: the name of the experiment.
+        uri: URI of the tracking server; None: a file store in `mlruns` in the run's directory.
+        experiment: name of the experiment.
 
     Raises:
         UserError: MLflow is not installed.
@@ -177,12 +177,12 @@ class MlflowRuns:
         self._status = "FAILED"
 
     def begin(self, directory: Path, configuration: Mapping[str, Any]) -> None:
-        """Find or make the run."""
+        """Find or create the MLflow run."""
         uri = self._uri or (directory.resolve() / "mlruns").as_uri()
         if uri.startswith("file:"):
-            # MLflow keeps its file store without adding to it; that is all there is to it here.
+            # MLflow's file store is in maintenance mode and must be allowed explicitly.
             os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
-        # An unreachable server is told at once, and not after some minutes of retries.
+        # Fail at once if the server is unreachable, instead of after minutes of retries.
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
         logging.getLogger("mlflow.tracing.export.async_export_queue").setLevel(logging.WARNING)
         self._directory = directory
@@ -193,7 +193,7 @@ class MlflowRuns:
         self._run_id = self._run(dict(_flat(configuration)))
 
     def row(self, result: Finished, progress: Progress) -> None:
-        """Log the trace of a question, and now and then the running score."""
+        """Log the trace of a question, and at intervals the running score."""
         self._trace(result)
         if progress.done % _RUNNING == 0 or progress.done == progress.total:
             running = {"running_hits_at_1": progress.hits_at_1, "running_errors": progress.errors}
@@ -212,13 +212,13 @@ class MlflowRuns:
         self._status = "KILLED" if summary.stopped else "FINISHED"
 
     def close(self) -> None:
-        """Wait for what is under way to the server, and end the run."""
+        """Flush pending requests and end the MLflow run."""
         if self._run_id:
             self._mlflow.flush_trace_async_logging()
             self._client.set_terminated(self._run_id, self._status)
 
     def _run(self, params: Mapping[str, Any]) -> str:
-        """The run that this directory's evaluation has in this store, else a new one."""
+        """Return the id of this directory's MLflow run in the store, or of a new run."""
         key = f"{self._directory.resolve()}"
         there = self._client.search_runs(
             [self._experiment_id], f"tags.`triplecheck.directory` = '{key.replace(chr(39), '')}'", max_results=1
@@ -261,7 +261,7 @@ class MlflowRuns:
 
 
 def _spans(steps: list[dict[str, Any]], times: tuple[float, ...]) -> Iterator[tuple[dict[str, Any], float, float]]:
-    """Each step with its begin (the end of the one before it by the clock) and its end."""
+    """Yield each step with its start (the end of the step before it) and its end."""
     ends = sorted(times)
     for step, end in zip(steps, times, strict=True):
         yield step, max((other for other in ends if other < end), default=0.0), end
@@ -276,5 +276,5 @@ def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _metric(name: str) -> str:
-    """A name as MLflow takes it."""
+    """Replace the characters that MLflow does not allow in a name."""
     return "".join(c if c.isalnum() or c in "_-. /" else "_" for c in name)[:250]

@@ -15,20 +15,20 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-# On text: the answer as one text against gold texts, of which the best counts.
+# Text metrics: the answer as one text against gold texts; the best match counts.
 #
-# Strict are `exact_match` and `token_f1`, of SQuAD (Rajpurkar et al. 2016, "SQuAD: 100,000+ Questions for
+# `exact_match` and `token_f1` are strict and follow SQuAD (Rajpurkar et al. 2016, "SQuAD: 100,000+ Questions for
 # Machine Comprehension of Text", section 6.1, and its `evaluate-v1.1.py`); the maximum over gold texts is
-# that script's `metric_max_over_ground_truths`. The rule on yes, no and noanswer is that of HotpotQA (Yang
-# et al. 2018, arXiv 1809.09600, `hotpot_evaluate_v1.py`). They depart from the scripts in one thing: a text
-# of which the normalisation leaves nothing scores 0, even against another such.
+# that script's `metric_max_over_ground_truths`. The rule for yes, no and noanswer follows HotpotQA (Yang
+# et al. 2018, arXiv 1809.09600, `hotpot_evaluate_v1.py`). One difference from the scripts: a text that is empty
+# after normalisation scores 0, even against another empty text.
 #
 # `lenient_match` is what Think-on-Graph (Sun et al. 2023, arXiv 2307.07697, `exact_match` in its
 # `eval/utils.py`) and Plan-on-Graph (Chen et al. 2024, arXiv 2410.23875) report as exact match.
 
 
 CLOSED_ANSWERS = frozenset({"yes", "no", "noanswer"})
-"""Normalised answers that HotpotQA does not compare word by word."""
+"""Normalised answers that HotpotQA compares as a whole, not by word."""
 ClosedRule = Literal["gold", "always", "never"]
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
@@ -36,25 +36,25 @@ _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def squad_normalize(text: str) -> str:
-    """Lower case, no ASCII punctuation, no articles, words one space apart (SQuAD's `normalize_answer`)."""
+    """Normalise as SQuAD's `normalize_answer`: lower case, no ASCII punctuation, no articles, single spaces."""
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 
 def exact_match(text: str, gold: Iterable[str]) -> float:
-    """1 where the normalised text is one of the normalised gold texts, else 0."""
+    """Return 1 if the normalised text equals a normalised gold text, else 0."""
     own = squad_normalize(text)
     return float(bool(own) and any(own == squad_normalize(other) for other in gold))
 
 
 def token_f1(text: str, gold: Iterable[str], *, closed: ClosedRule = "gold") -> float:
-    """The best F1 of the words of the normalised text with those of a gold text.
+    """Return the best word F1 between the normalised text and a normalised gold text.
 
     Args:
-        text: the answer.
-        gold: what it may be.
-        closed: where HotpotQA's rule holds, that a pair with a yes, no or noanswer in it scores 0 unless
-            both are equal. `gold`: against gold texts that are such a word; `always`: also where only
-            the answer is, as HotpotQA's script has it; `never`: nowhere, as SQuAD's has it.
+        text: the predicted answer.
+        gold: gold texts.
+        closed: when HotpotQA's rule applies: if a text is yes, no or noanswer, the score is 0 unless both are
+            equal. `gold`: if the gold text is such a word; `always`: if either text is, as in HotpotQA's script;
+            `never`: as in SQuAD's script.
     """
     own = squad_normalize(text)
     words = Counter(own.split())
@@ -72,11 +72,11 @@ def _f1(own: str, words: Counter[str], other: str, closed: ClosedRule) -> float:
 
 
 def lenient_match(text: str, gold: Iterable[str]) -> float:
-    """1 where the text is a part of a gold text or a gold text a part of it, spaces and case apart, else 0.
+    """Return 1 if the text is a substring of a gold text or the other way round, ignoring spaces and case; else 0.
 
-    Not to be relied on: an empty text is a part of every gold text and counts as right, and so does "a"
-    wherever some gold text has an a in it; so does a long reply that names a right answer among wrong ones.
-    It is here only to stand beside strict scores, where published figures were made with it.
+    Not reliable: an empty text matches every gold text, "a" matches every gold text that contains an a, and a long
+    reply matches if it names a gold answer among wrong ones. Reported beside strict scores only because published
+    figures use it.
     """
     own = _squeezed(text)
     return float(any(own in other or other in own for other in map(_squeezed, gold)))
@@ -91,8 +91,8 @@ class Predicted:
     """An answer that a program gave.
 
     Attributes:
-        node: the entity of the graph that it is; None for a value or a text.
-        forms: what it is called, comparable (`evals.gold.comparable`), without empty texts.
+        node: the entity's node; None for a literal or a text.
+        forms: its names in comparable form (`evals.gold.comparable`), without empty texts.
     """
 
     node: int | None
@@ -101,11 +101,11 @@ class Predicted:
 
 @dataclass(frozen=True, slots=True)
 class GoldAnswer:
-    """One correct answer.
+    """One gold answer.
 
     Attributes:
-        nodes: nodes of the graph that it may be; empty where it names none.
-        forms: what it is called, comparable, without empty texts.
+        nodes: nodes that it may refer to; empty: it names no node.
+        forms: its names in comparable form, without empty texts.
     """
 
     nodes: frozenset[int]
@@ -115,8 +115,8 @@ class GoldAnswer:
 def matches(predicted: Predicted, gold: GoldAnswer) -> bool:
     """Whether a predicted answer is this gold answer.
 
-    An entity is, if it is one of its nodes; its name decides only where the gold answer has no node. A
-    value or a text is, if one of its forms is one of the gold answer's.
+    An entity matches by node; by name only if the gold answer has no node. A literal or a text matches if the two
+    share a form.
     """
     if predicted.node is not None and gold.nodes:
         return predicted.node in gold.nodes
@@ -124,18 +124,18 @@ def matches(predicted: Predicted, gold: GoldAnswer) -> bool:
 
 
 def hits_at_1(predicted: Sequence[Predicted], gold: Sequence[GoldAnswer]) -> float:
-    """1 where the first predicted answer is a gold answer, else 0."""
+    """Return 1 if the first predicted answer is a gold answer, else 0."""
     return float(bool(predicted) and any(matches(predicted[0], one) for one in gold))
 
 
 def hit(predicted: Sequence[Predicted], gold: Sequence[GoldAnswer]) -> float:
-    """1 where any predicted answer is a gold answer, else 0."""
+    """Return 1 if any predicted answer is a gold answer, else 0."""
     return float(any(matches(answer, one) for answer in predicted for one in gold))
 
 
 @dataclass(frozen=True, slots=True)
 class SetScores:
-    """Precision, recall and their harmonic mean over sets of answers."""
+    """Precision, recall and F1 over sets of answers."""
 
     precision: float
     recall: float
@@ -145,8 +145,8 @@ class SetScores:
 def set_scores(predicted: Sequence[Predicted], gold: Sequence[GoldAnswer]) -> SetScores:
     """Compare the set of predicted answers with the set of gold answers.
 
-    Each gold answer counts once and each predicted answer is used for one gold answer at most: correct
-    ones are a largest matching between the two. A repeated predicted answer counts once.
+    Each predicted answer matches at most one gold answer and the other way round: the number of correct answers is
+    the size of a maximum matching. A repeated predicted answer counts once.
     """
     distinct = list(dict.fromkeys(predicted))
     correct = _largest_matching([[i for i, one in enumerate(gold) if matches(p, one)] for p in distinct])
@@ -156,10 +156,10 @@ def set_scores(predicted: Sequence[Predicted], gold: Sequence[GoldAnswer]) -> Se
 
 
 def _largest_matching(options: list[list[int]]) -> int:
-    """Size of a largest bipartite matching (augmenting paths): row i may take one of `options[i]`."""
+    """Return the size of a maximum bipartite matching (augmenting paths); row i can match any of `options[i]`."""
     taken: dict[int, int] = {}
     held: dict[int, int] = {}
-    dead: set[int] = set()  # no search that comes here can succeed: one has failed
+    dead: set[int] = set()  # already searched without success
     for row in range(len(options)):
         came_from: dict[int, int] = {}
         waiting, free = deque([row]), None
@@ -182,20 +182,20 @@ def _largest_matching(options: list[list[int]]) -> int:
     return len(taken)
 
 
-# Right, wrong or missing: the outcomes of CRAG (Yang et al. 2024, arXiv 2406.04744, section 4.1).
+# Accurate, hallucinated or missing: the outcomes of CRAG (Yang et al. 2024, arXiv 2406.04744, section 4.1).
 #
-# An answer that is not right is worse than none: the truthfulness of a system is the mean of +1 for each
-# accurate reply, 0 for each missing and -1 for each hallucinated one. As in CRAG, an exact comparison
-# decides first; a model may then judge what it did not find right (`evals.judge`).
+# A wrong answer is worse than none: truthfulness is the mean of +1 for an accurate reply, 0 for a missing one and -1
+# for a hallucinated one. As in CRAG, exact match decides first; a model can then judge answers that it rejects
+# (`evals.judge`).
 
 Outcome = Literal["accurate", "hallucinated", "missing"]
 
 
 def crag_outcome(predicted: Sequence[Predicted], gold: Sequence[GoldAnswer]) -> Outcome:
-    """What CRAG calls a reply: accurate, hallucinated or missing.
+    """Return CRAG's outcome of a reply.
 
-    Accurate where the first answer is right; missing where there is none; hallucinated otherwise. A
-    question without gold answers is unanswerable: no answer is accurate, any answer is hallucinated.
+    Accurate if the first answer is correct, missing if there is no answer, hallucinated otherwise. A question
+    without gold answers is unanswerable: no answer is accurate, any answer is hallucinated.
     """
     if not gold:
         return "hallucinated" if predicted else "accurate"
@@ -205,6 +205,6 @@ def crag_outcome(predicted: Sequence[Predicted], gold: Sequence[GoldAnswer]) -> 
 
 
 def truthfulness(outcomes: Collection[Outcome]) -> float | None:
-    """Accuracy - hallucination: +1 for each accurate reply, -1 for each hallucinated one, 0 for missing; the mean."""
+    """Return CRAG's truthfulness: the mean of +1 (accurate), 0 (missing) and -1 (hallucinated)."""
     worth = {"accurate": 1, "hallucinated": -1, "missing": 0}
     return sum(worth[outcome] for outcome in outcomes) / len(outcomes) if outcomes else None

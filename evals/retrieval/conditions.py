@@ -1,4 +1,4 @@
-"""Conditions on nodes that decide exactly which are right: triple patterns, and words of the documents."""
+"""Conditions on nodes that define the gold answers exactly: triple patterns, and words of the documents."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ PatternText = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Condition:
-    """What a right answer satisfies; all of it.
+    """The conjunction of conditions that a gold answer satisfies.
 
-    A pattern is (head, relation, tail) of ids; `?x` is the answer, `?y` another node, `?x:Type` one of a type.
+    A pattern is (head, relation, tail) of ids. `?x` is the answer, `?y` another node, `?x:Type` a node of a type.
 
     Attributes:
-        patterns: these hold.
-        without: none of these holds; each is a list of patterns that would have to hold together.
-        text: regular expressions that are all found in the node's own document (label and text, without
-            its relations), whatever the case.
-        without_text: regular expressions, none of which is.
-        at_most: greatest value by relation, of a literal that is a number.
+        patterns: patterns that all hold.
+        without: groups of patterns; no group holds as a whole.
+        text: regular expressions that all match the node's document (label and text, without relations),
+            ignoring case.
+        without_text: regular expressions that do not match the document.
+        at_most: by relation, the upper bound of a numeric literal.
     """
 
     patterns: tuple[PatternText, ...]
@@ -49,17 +49,17 @@ class Condition:
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> Condition:
-        """From the object that stands in a file of questions.
+        """Read a condition from the object in a questions file.
 
         Raises:
-            UserError: it has a field that is none of a condition, or no patterns.
+            UserError: it has an unknown field, or no patterns.
         """
         known = {"patterns", "without", "text", "without_text", "at_most"}
         if unknown := sorted(set(row) - known):
-            raise UserError(f"a condition has no field {unknown[0]!r}; there are {', '.join(sorted(known))}")
+            raise UserError(f"a condition has no field {unknown[0]!r}; there are: {', '.join(sorted(known))}")
         patterns = _rows(row.get("patterns", ()))
         if not patterns:
-            raise UserError("a condition needs patterns; give at least the type of the answer by a relation it has")
+            raise UserError("a condition needs patterns; give at least one relation of the answer, with its type")
         return cls(
             patterns,
             tuple(_rows(group) for group in row.get("without", ())),
@@ -69,7 +69,7 @@ class Condition:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The object that `from_json` reads; what is empty is left out."""
+        """Return the object that `from_json` reads, without empty fields."""
         whole = {
             "patterns": [list(row) for row in self.patterns],
             "without": [[list(row) for row in group] for group in self.without],
@@ -81,10 +81,10 @@ class Condition:
 
 
 def answers(kb: KnowledgeBase, condition: Condition) -> Nodes:
-    """Every node that satisfies a condition, ascending.
+    """Return every node that satisfies a condition, ascending.
 
     Raises:
-        UserError: the knowledge base lacks an id or a relation that the patterns name.
+        UserError: the patterns name an id or a relation that the knowledge base lacks.
     """
     nodes = solve(kb, condition.patterns)
     for group in condition.without:
@@ -104,15 +104,12 @@ def answers(kb: KnowledgeBase, condition: Condition) -> Nodes:
 
 
 def solve(kb: KnowledgeBase, patterns: Sequence[PatternText], *, missing_is_empty: bool = False) -> Nodes:
-    """What `?x` may stand for, so that all patterns hold; exact, also where they form cycles.
+    """Return all nodes for `?x` such that the patterns hold together. Exact, also for cyclic patterns.
 
     Args:
         kb: the knowledge base.
-        patterns: of ids and variables.
-        missing_is_empty: nothing holds of what is not there; else a name that is missing is an error.
-
-    Raises:
-        UserError: an id or a relation is not there, or the join is too large.
+        patterns: patterns of ids and variables.
+        missing_is_empty: return no nodes if the knowledge base lacks a name; otherwise that is an error.
     """
     for row in patterns:
         lacking = [end for end in (row[0], row[2]) if not end.startswith("?") and kb.graph.find(end) is None]
@@ -120,14 +117,14 @@ def solve(kb: KnowledgeBase, patterns: Sequence[PatternText], *, missing_is_empt
         if lacking and missing_is_empty:
             return np.empty(0, np.int64)
         if lacking:
-            raise UserError(f"{kb.path} knows no {lacking[0]!r} of the pattern {' '.join(row)}")
+            raise UserError(f"{kb.path} has no {lacking[0]!r}, named in the pattern {' '.join(row)}")
     query = bind(kb.graph, [_pattern(row) for row in patterns], Constants(kb.graph, None))
     if query.dropped:
         raise UserError(f"the pattern {query.dropped[0].pattern} cannot be used: {query.dropped[0].reason}")
     found = match(kb.graph, query, exact=True)
     nodes = found.nodes(TARGET)
     if nodes is None or not found.exact:
-        raise UserError(f"too many nodes satisfy {patterns}; add a pattern that narrows ?{TARGET} down")
+        raise UserError(f"too many nodes satisfy {patterns}; add a pattern that restricts ?{TARGET}")
     return np.asarray(nodes, np.int64)
 
 
@@ -149,7 +146,7 @@ def _end(text: str) -> str | Variable:
 
 
 def _at_most(kb: KnowledgeBase, node: int, relation: str, limit: float) -> bool:
-    """Whether a node has a value of a relation, and none above the limit."""
+    """Whether a node has a numeric value for a relation, and no value above the limit."""
     number = kb.graph.find_relation(relation)
     if number is None:
         raise UserError(f"{kb.path} has no relation {relation!r}")
@@ -158,18 +155,18 @@ def _at_most(kb: KnowledgeBase, node: int, relation: str, limit: float) -> bool:
     return bool(sizes) and all(size.size <= limit for size in sizes)
 
 
-# Questions written by hand, each with the condition that decides its answers on the given knowledge base.
+# Hand-written questions, each with the condition that defines its answers.
 #
-# A line is an object of `id`, `question`, `condition` (see `Condition`) and, if you like, `kind` and `note`.
-# Answers are not stored: they depend on the release of the data, and are computed anew.
+# A line is an object with `id`, `question`, `condition` (see `Condition`) and optionally `kind` and `note`.
+# Answers are not stored: they depend on the release of the data and are computed from the condition.
 
 DEBIAN = "debian"
-"""Name of the questions about Debian's packages that come with Triplecheck."""
+"""Name of the bundled questions about Debian packages."""
 
 
 @dataclass(frozen=True)
 class Written:
-    """A question, and what its answers satisfy."""
+    """A question with the condition of its answers."""
 
     id: str
     question: str
@@ -179,12 +176,12 @@ class Written:
 
 
 def bundled_path(name: str = DEBIAN) -> Path:
-    """The file of a set of questions that comes with Triplecheck."""
+    """Return the path of a bundled set of questions."""
     return Path(str(files("triplecheck.evals.retrieval") / "queries" / f"{name}.jsonl"))
 
 
 def read_written(path: Path | str) -> list[Written]:
-    """The questions of a JSON lines file.
+    """Read hand-written questions from a JSON lines file.
 
     Raises:
         ReadError: the file or a line cannot be read; the message names the line.
@@ -211,16 +208,16 @@ def read_written(path: Path | str) -> list[Written]:
             reason = f"has no {error}" if isinstance(error, KeyError) else str(error)
             raise ReadError(path, number, reason) from error
         if one.id in found:
-            raise ReadError(path, number, f"the id {one.id!r} stands twice")
+            raise ReadError(path, number, f"duplicate id {one.id!r}")
         found[one.id] = one
     return list(found.values())
 
 
 def materialise(kb: KnowledgeBase, written: Iterable[Written]) -> tuple[list[Question], dict[str, str]]:
-    """The questions with their answers on a knowledge base.
+    """Compute the answers of hand-written questions on a knowledge base.
 
     Returns:
-        Those that have an answer there, and why each of the others has none, by id.
+        The questions that have answers, and for each other question, by id, why it has none.
     """
     questions, without = [], {}
     for one in written:

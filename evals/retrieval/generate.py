@@ -1,8 +1,8 @@
-"""Questions made from any semi-structured knowledge base, after the manner of STaRK (arXiv 2404.13207, section 3).
+"""Generate questions from any semi-structured knowledge base, as in STaRK (arXiv 2404.13207, section 3).
 
-A node with a document is drawn, some of its edges and words of its text become constraints, and every node
-that satisfies all of them is an answer: found by the exact solver, not by the wording. The wording comes
-from templates. The same knowledge base and seed give the same questions.
+A node with a document is sampled. Some of its edges and words of its text become constraints, and every node that
+satisfies all constraints is a gold answer, found by the exact solver. Templates give the wording. The same knowledge
+base and seed give the same questions.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from triplecheck.evals.retrieval.conditions import TARGET, Condition, PatternTex
 from triplecheck.kg import Direction, KnowledgeBase, UserError, normalize
 from triplecheck.kg.skb import NodeDocuments
 
-# Words of a document that tell it from others: what a made question says of its text.
+# Distinctive words of a document, for the text constraint of a question.
 
 
-_RARE = 0.01  # share of the documents that have a word which is asked for, at most
-_USUAL = 0.05  # of one that stands beside a rare one
+_RARE = 0.01  # maximum document frequency of a distinctive word, as a share
+_USUAL = 0.05  # the same for a word next to a distinctive one
 _TOKEN = re.compile(r"[A-Za-z]+(?:-[A-Za-z]+)*|\d[\w.]*|[^\s\w]|\n")
 _SENTENCE = re.compile(r"(?<=[.!?])\s|\n")
-_ONE_WORD = 1 / 3  # of the questions ask for one word where two would be there
+_ONE_WORD = 1 / 3  # share of questions that use one word although two are available
 _LEAST_LETTERS = 4
-_SHARED_STEM = 5  # letters: words that begin with the same ones say the same
-# Words that say how something is said. Adverbs are told by their ending.
+_SHARED_STEM = 5  # words that share a prefix of this many letters count as the same word
+# Words without topical content. Adverbs are recognised by their ending.
 _EMPTY = frozenset(
     """able about above according across actually after again against allow allowed allows almost along also although
     always among amount another around available based because become been before behind being below best better
@@ -48,17 +48,11 @@ _EMPTY = frozenset(
 )
 
 
-def keywords(documents: NodeDocuments, row: int, used: str, lot: random.Random) -> str:
-    """A word or two adjacent ones of a text that few documents have; empty where there are none.
+def keywords(documents: NodeDocuments, row: int, used: str, rng: random.Random) -> str:
+    """Return one word, or two adjacent words, of a text that few documents contain; empty if there are none.
 
-    They come from the first sentence, or from what the text repeats: what a text is about stands there.
-    None is in the question or in the node's name, in another form either.
-
-    Args:
-        documents: of the knowledge base.
-        row: which of them.
-        used: what the question says already.
-        lot: decides which.
+    The words come from the first sentence or occur more than once, so that they say what the text is about. Neither
+    they nor words with the same stem are in the question or in the node's name.
     """
     title, _, text = documents.text(row).partition("\n")
     taken = {word.lower() for word in re.findall(r"[^\W\d_]+", f"{used} {title}")}
@@ -74,24 +68,24 @@ def keywords(documents: NodeDocuments, row: int, used: str, lot: random.Random) 
     pairs = {pair for pair in beside if telling.issuperset(pair)}
     offered = sorted({(word,) for word in telling} | pairs)
     offered = [words for words in offered if all(map(free, words))]
-    lot.shuffle(offered)
-    offered.sort(key=lambda words: -len(words))  # two say more than one
-    if lot.random() < _ONE_WORD:
+    rng.shuffle(offered)
+    offered.sort(key=lambda words: -len(words))  # prefer two words
+    if rng.random() < _ONE_WORD:
         offered = [words for words in offered if len(words) == 1]
     return next((" ".join(words) for words in offered if _tells(documents, words)), "")
 
 
 def pattern(words: str) -> str:
-    """A regular expression that finds these words one after the other, however they are spaced or hyphenated."""
+    """Return a regular expression for these words in sequence, with any spacing or hyphenation."""
     return r"\b" + r"[\s-]+".join(map(re.escape, re.split(r"[\s-]+", words))) + r"\b"
 
 
 def _runs(text: str) -> Iterator[list[str]]:
-    """Content words that stand side by side, in lower case."""
+    """Yield runs of adjacent content words, in lower case."""
     run: list[str] = []
     for token in _TOKEN.findall(text):
         word = token.lower()
-        # What is written in capitals inside is a name of its own: an acronym, a product.
+        # A word with inner capitals is a name (an acronym, a product).
         content = len(word) >= _LEAST_LETTERS and token[1:].islower() and word not in _EMPTY and word[-2:] != "ly"
         if content and word[0].isalpha():
             run.append(word)
@@ -108,7 +102,7 @@ def _tells(documents: NodeDocuments, words: tuple[str, ...]) -> bool:
 
 
 def _share(documents: NodeDocuments, word: str) -> float:
-    """Share of the documents that have a word, as far as that matters; one document alone never is too many."""
+    """Return the share of documents that contain a word, counted only up to the threshold; 0 for a single document."""
     most = max(1, int(_USUAL * len(documents)))
     count = len(documents.store.best_rows(word, most + 1)[0])
     return 0.0 if count <= 1 else count / len(documents)
@@ -118,7 +112,7 @@ def _alike(one: str, other: str) -> bool:
     return one == other or (len(other) >= _SHARED_STEM and one[:_SHARED_STEM] == other[:_SHARED_STEM])
 
 
-# Wording of made questions: templates that need to know nothing of the graph but its labels.
+# Wording of generated questions: templates over labels.
 
 _PREPOSITIONS = {"by", "in", "on", "of", "from", "with", "to", "for", "at", "as"}
 _OPENINGS = (
@@ -138,37 +132,37 @@ _ASKS = ("What", "Is", "Can", "Could")
 _THAT = "that "
 
 
-def question_of(kind: str, clauses: Sequence[str], words: str, lot: random.Random) -> str:
-    """One question from its clauses, in an order and with an opening that the lot decides.
+def question_of(kind: str, clauses: Sequence[str], words: str, rng: random.Random) -> str:
+    """Return a question from its clauses, in random order and with a random opening.
 
     Args:
-        kind: of the answer.
-        clauses: relative clauses about it.
-        words: of its description; empty: none.
-        lot: decides.
+        kind: type of the answer.
+        clauses: relative clauses about the answer.
+        words: words of its description; empty: none.
+        rng: random generator.
     """
     parts = list(clauses)
-    lot.shuffle(parts)
+    rng.shuffle(parts)
     body = " and ".join(parts)
     if words:
-        # One word may be a verb or an adjective, of which no text is "about".
-        about = lot.choice(_MENTIONS if len(words.split()) == 1 else _MENTIONS + _ABOUT).format(words=words)
-        body = lot.choice((f"{body}, {about}", f"{about} and {body}")) if body else about
+        # A single word can be a verb or an adjective, which does not fit after "about".
+        about = rng.choice(_MENTIONS if len(words.split()) == 1 else _MENTIONS + _ABOUT).format(words=words)
+        body = rng.choice((f"{body}, {about}", f"{about} and {body}")) if body else about
         parts.append(about)
-    if all(map(_says_what_it_does, parts)) and lot.random() < 0.5:
+    if all(map(_says_what_it_does, parts)) and rng.random() < 0.5:
         return f"Which {kind} {' and '.join(part.removeprefix(_THAT) for part in parts)}?"
-    opening = lot.choice(_OPENINGS).format(kind=kind, a=_article(kind))
+    opening = rng.choice(_OPENINGS).format(kind=kind, a=_article(kind))
     return f"{opening} {body}{'?' if opening.startswith(_ASKS) else '.'}"
 
 
 def clause_of(relation: str, name: str, *, outgoing: bool, how: int = 0) -> str:
-    """That the answer has an edge to a named node, or (incoming) the named node one to the answer.
+    """Return a relative clause for an edge between the answer and a named node.
 
     Args:
-        relation: its label or an alias.
-        name: the other node.
-        outgoing: whether the edge runs from the answer.
-        how: which of the wordings that there are for a noun.
+        relation: label or alias of the relation.
+        name: name of the other node.
+        outgoing: whether the answer is the head of the edge.
+        how: index of the wording, if the relation is a noun.
 
     >>> clause_of("depends on", "tmux", outgoing=True), clause_of("director", "Ridley Scott", outgoing=True)
     ('that depends on tmux', 'with the director Ridley Scott')
@@ -187,7 +181,7 @@ def clause_of(relation: str, name: str, *, outgoing: bool, how: int = 0) -> str:
 
 
 def by_way_of(first: str, kind: str, rest: str, *, outgoing: bool) -> str:
-    """That the answer has an edge to (incoming: from) some node of a kind, of which the rest holds.
+    """Return a relative clause for an edge between the answer and a node of a type that satisfies another clause.
 
     >>> by_way_of("depends on", "package", "that is maintained by Jane Roe", outgoing=True)
     'that depends on a package that is maintained by Jane Roe'
@@ -201,23 +195,23 @@ def _article(kind: str) -> str:
 
 
 def _says_what_it_does(clause: str) -> bool:
-    """Whether it goes on with what the answer does: not with another thing that does something to it."""
+    """Whether the subject of the clause is the answer, not another node."""
     return clause.startswith(_THAT) and ((first := clause.split()[1]) in ("is", "has") or _is_verb([first]))
 
 
 def _is_verb(words: Sequence[str]) -> bool:
-    """Third person: "recommends", "pre-depends on", "conflicts with"."""
+    """Whether the words are a verb in the third person: "recommends", "pre-depends on", "conflicts with"."""
     third_person = _VERB.fullmatch(words[0].split("-")[-1]) is not None
     return third_person and (len(words) == 1 or words[-1] in _PREPOSITIONS)
 
 
 SHAPES = ("one+words", "two", "path+words", "two+words", "path", "one+words")
-"""What is asked: edges of the answer, or a path of two edges, without and with words of its text."""
+"""Default shapes: one or two edges of the answer, or a path of two edges; `+words` adds a text constraint."""
 
 _KNOWN = {f"{edges}{words}" for edges in ("one", "two", "path") for words in ("", "+words")}
 
 MOST_ANSWERS = 20
-_WIDEST = 20_000  # nodes at the other end of a constraint: more of them say nothing
+_WIDEST = 20_000  # a constraint that more nodes satisfy is not selective
 _DRAWS_PER_QUESTION = 200
 _NAME_LENGTH = 60
 
@@ -236,22 +230,22 @@ def generate(
     most_answers: int = MOST_ANSWERS,
     shapes: Sequence[str] = SHAPES,
 ) -> list[Question]:
-    """Questions with all their answers.
+    """Generate questions with their complete gold answers.
 
     Args:
-        kb: a knowledge base; better one with documents.
-        count: how many.
-        seed: which ones.
-        most_answers: a question with more answers is drawn again.
-        shapes: "one", "two" or "path", each also with "+words"; they take turns.
+        kb: a knowledge base with documents.
+        count: number of questions.
+        seed: random seed.
+        most_answers: maximum number of answers of a question; others are rejected.
+        shapes: "one", "two" or "path", each optionally with "+words"; used in rotation.
 
     Raises:
-        UserError: there is no such shape, or so many different questions could not be drawn.
+        UserError: a shape is unknown, or the knowledge base does not yield `count` distinct questions.
     """
     if unknown := sorted(set(shapes) - _KNOWN):
         raise UserError(f"no shape {unknown[0]!r}; there are: {', '.join(sorted(_KNOWN))}")
-    lot = random.Random(seed)
-    maker = _Maker(kb, lot, most_answers)
+    rng = random.Random(seed)
+    maker = _Maker(kb, rng, most_answers)
     questions: list[Question] = []
     asked: set[Condition] = set()
     for _ in range(count * _DRAWS_PER_QUESTION):
@@ -270,20 +264,20 @@ def generate(
 
 
 class _Maker:
-    def __init__(self, kb: KnowledgeBase, lot: random.Random, most_answers: int) -> None:
-        self._kb, self._graph, self._lot, self._most = kb, kb.graph, lot, most_answers
+    def __init__(self, kb: KnowledgeBase, rng: random.Random, most_answers: int) -> None:
+        self._kb, self._graph, self._rng, self._most = kb, kb.graph, rng, most_answers
         self._documents = kb.node_search.documents
 
     def draw(self, shape: str, id: str) -> tuple[Question, Condition] | None:
-        """A question about a node that is drawn, and its condition; None where it makes none of this shape."""
-        row = self._lot.randrange(len(self._documents))
+        """Return a question about a random node, with its condition; None if the node yields none of this shape."""
+        row = self._rng.randrange(len(self._documents))
         node = int(self._documents.nodes[row])
         type_id = next(iter(self._graph.types(node)), "")
         constraints = self._constraints(node, shape.partition("+")[0])
         if not constraints:
             return None
         used = " ".join(c.clause for c in constraints) + " " + self._graph.label(node)
-        words = keywords(self._documents, row, used, self._lot) if shape.endswith("+words") else ""
+        words = keywords(self._documents, row, used, self._rng) if shape.endswith("+words") else ""
         if shape.endswith("+words") and not words:
             return None
         patterns = [pattern for constraint in constraints for pattern in constraint.patterns]
@@ -294,7 +288,7 @@ class _Maker:
         kind = self._graph.type_label(type_id) if type_id else "thing"
         question = Question(
             id=id,
-            question=question_of(kind, [c.clause for c in constraints], words, self._lot),
+            question=question_of(kind, [c.clause for c in constraints], words, self._rng),
             answers=tuple(self._graph.node_id(int(n)) for n in found),
             answer_labels=tuple(self._graph.labels(found)),
             topic=tuple(dict.fromkeys(self._graph.node_id(c.topic) for c in constraints)),
@@ -305,7 +299,7 @@ class _Maker:
 
     def _constraints(self, node: int, shape: str) -> list[_Constraint]:
         edges = list(self._edges(node, avoid={node}))
-        self._lot.shuffle(edges)
+        self._rng.shuffle(edges)
         if shape == "path":
             return next(([path] for edge in edges[:4] if (path := self._path(node, *edge)) is not None), [])
         wanted = 2 if shape == "two" else 1
@@ -313,10 +307,10 @@ class _Maker:
         return made if len(made) == wanted else []
 
     def _edges(self, node: int, avoid: set[int]) -> Iterator[tuple[int, Direction, int]]:
-        """Edges of a node to named entities that not everything is connected with: one draw per relation."""
+        """Yield selective edges of a node to named entities, one random edge per relation."""
         for count in self._graph.relations_of(node):
             ends = self._graph.neighbors(node, count.relation, count.direction)
-            end = int(ends[self._lot.randrange(len(ends))])
+            end = int(ends[self._rng.randrange(len(ends))])
             if end in avoid or self._graph.literal(end) is not None or len(self._graph.label(end)) > _NAME_LENGTH:
                 continue
             back = self._graph.neighbors(end, count.relation, count.direction.reverse)
@@ -324,7 +318,7 @@ class _Maker:
                 yield count.relation, count.direction, end
 
     def _has_namesake(self, node: int) -> bool:
-        """Whether a question cannot tell a node from another of its kind by its name."""
+        """Whether another node of the same type has the same name."""
         kinds = set(self._graph.types(node))
         others = {named.node for named in self._kb.names.nodes(normalize(self._graph.label(node)))} - {node}
         return any(not kinds or not kinds.isdisjoint(self._graph.types(other)) for other in others)
@@ -334,22 +328,22 @@ class _Maker:
         return _Constraint((row,), self._clause(relation, direction, end), end)
 
     def _clause(self, relation: int, direction: Direction, end: int) -> str:
-        outgoing, how = direction is Direction.OUT, self._lot.randrange(3)
+        outgoing, how = direction is Direction.OUT, self._rng.randrange(3)
         return clause_of(self._called(relation), self._graph.label(end), outgoing=outgoing, how=how)
 
     def _called(self, relation: int) -> str:
-        """A relation by its label, or as often by an alias of as few words."""
+        """Return the label of a relation, or with probability 1/2 a short alias."""
         about = self._graph.relation(relation)
         short = [alias for alias in about.aliases if len(alias.split()) <= max(2, len(about.label.split()))]
-        return self._lot.choice((about.label, self._lot.choice(short))) if short else about.label
+        return self._rng.choice((about.label, self._rng.choice(short))) if short else about.label
 
     def _path(self, node: int, relation: int, direction: Direction, middle: int) -> _Constraint | None:
         further = list(self._edges(middle, avoid={node, middle}))
         if not further:
             return None
-        second, way, end = self._lot.choice(further)
+        second, way, end = self._rng.choice(further)
         if (second, way) == (relation, direction.reverse):
-            return None  # the siblings of a node: asked for more naturally by one edge
+            return None  # back over the same relation: only finds siblings of the answer
         kind = next(iter(self._graph.types(middle)), "")
         patterns = (
             self._pattern(f"?{TARGET}", relation, direction, f"?y:{kind}" if kind else "?y"),
@@ -366,7 +360,7 @@ class _Maker:
 
 
 def _typed(patterns: list[PatternText], type_id: str) -> tuple[PatternText, ...]:
-    """The patterns, the first mention of the answer with its type."""
+    """Return the patterns, with the answer's type in the first one."""
     if not type_id:
         return tuple(patterns)
     head, relation, tail = patterns[0]

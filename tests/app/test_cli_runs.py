@@ -99,7 +99,7 @@ class TestRescore:
         assert result.exit_code == 0, result.output
         assert "3 rows, 1 scored" in result.stdout
         assert "strict" in result.stdout and "lenient" in result.stdout
-        assert "gold questions without a row: 1" in result.stdout
+        assert "gold questions without a prediction: 1" in result.stdout
         assert "line 3: has no field 'results'" in result.stdout
         found = json.loads(run("rescore", predictions, *self.WORDS, "--json").stdout)
         assert found["scores"]["exact_match"] == {"mean": 1.0, "low": 1.0, "high": 1.0}

@@ -74,7 +74,7 @@ def test_what_cannot_be_compared_is_refused(
     with pytest.raises(UserError, match="cannot be read"):
         compare(runs[0], tmp_path / "other")
     run(knowledge_base, [Question("else", "capital of Q142", ("Q90",))], tmp_path / "else")
-    with pytest.raises(UserError, match="share no question"):
+    with pytest.raises(UserError, match="share no scored question"):
         compare(runs[0], tmp_path / "else")
     (runs[1] / "rows.jsonl").unlink()
     with pytest.raises(ReadError):

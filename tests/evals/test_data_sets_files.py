@@ -199,7 +199,7 @@ def test_what_cannot_be_asked_for_is_refused(tmp_path: Path) -> None:
         data_set("PopQA!")
     with pytest.raises(UserError, match="train, dev, test"):
         load_dataset("mintaka", "validation")
-    with pytest.raises(UserError, match="limit of 0"):
+    with pytest.raises(UserError, match="limit is 0"):
         load_dataset("mintaka", "dev", path=tmp_path, limit=0)
     with pytest.raises(UserError, match=r"no mintaka_dev\.json here or below.*github\.com/amazon"):
         load_dataset("mintaka", "dev", path=tmp_path)

@@ -89,7 +89,7 @@ def test_a_malformed_line_is_named(tmp_path: Path, line: str, reason: str) -> No
 
 
 def test_an_id_may_stand_once(tmp_path: Path) -> None:
-    with pytest.raises(ReadError, match="'a' stands in line 1") as caught:
+    with pytest.raises(ReadError, match="duplicate id 'a', first in line 1") as caught:
         read_questions(_write(tmp_path, _line("a"), _line("b"), _line("a")))
     assert caught.value.line == 3
 

@@ -47,13 +47,13 @@ def test_no_answer_and_a_hidden_one_are_two_things() -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"answer_aliases": [["A"]]}, "one list for each"),
-        ({"answer_aliases": ["A", "B"]}, "one list for each"),
-        ({"topic": ["t"], "topic_labels": ["T", "U"]}, "topic_labels are 2 and topic 1"),
+        ({"answer_aliases": [["A"]]}, "one list for each answer"),
+        ({"answer_aliases": ["A", "B"]}, "one list for each answer"),
+        ({"topic": ["t"], "topic_labels": ["T", "U"]}, "topic_labels has 2 items and topic 1"),
         ({"triples": [["h", "r"]]}, "head, relation, tail"),
         ({"popularity": -1}, "popularity"),
         ({"popularity": True}, "popularity"),
-        ({"answerable": False}, "and yet there are answers"),
+        ({"answerable": False}, "but there are answers"),
     ],
 )
 def test_a_malformed_field_is_named(more: dict[str, Any], said: str) -> None:

@@ -75,7 +75,7 @@ def test_strict_and_lenient_stand_side_by_side(tmp_path: Path) -> None:
     text = report(rescore(as_jsonl(tmp_path / "p")))
     lines = text.splitlines()
     assert [line.split()[0] for line in lines if line.startswith(("strict", "lenient"))] == ["strict", "lenient"]
-    assert "empty predictions: 1 (right by the lenient score: 1)" in lines
+    assert "empty predictions: 1 (correct by the lenient score: 1)" in lines
     assert "0.250" in text and "1.000" in text
 
 
@@ -139,10 +139,10 @@ class TestGold:
         ]
         found = rescore(self.write(tmp_path, rows), gold=self.GOLD)
         assert found.unscored == (
-            Unscored("line 2", "the question of line 1 again"),
+            Unscored("line 2", "same question as line 1"),
             Unscored("line 3", "no gold question has its id or its text"),
-            Unscored("line 4", "2 gold questions read like it"),
-            Unscored("line 5", "has no correct answer to compare with"),
+            Unscored("line 4", "2 gold questions have its text"),
+            Unscored("line 5", "has no gold answer"),
         )
         assert "line 3: no gold question has its id or its text" in report(found)
 
@@ -193,7 +193,7 @@ class TestUnreadable:
         assert reasons["line 3"] == "is a list, not an object"
         assert reasons["line 4"] == "has no field 'prediction'; there are: id"
         assert "not text, a number or a list" in reasons["line 5"]
-        assert reasons["line 6"] == "has no correct answer to compare with"
+        assert reasons["line 6"] == "has no gold answer"
         assert all(place in report(found) for place in reasons)
 
     def test_an_answer_of_null_is_an_empty_one(self, tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ class TestUnreadable:
             ("p.csv", "a,b\n1,2\n", "has no column 'prediction'; there are: a, b"),
             ("p.xlsx", "", "--format"),
             ("p.jsonl", '{"id": "1"}', "no row could be scored: has no field 'prediction'"),
-            ("p.jsonl", "", "it holds none"),
+            ("p.jsonl", "", "the file has no rows"),
             ("p.csv", 'prediction,gold\n"a,b\n', "is not CSV"),
         ],
     )
