@@ -65,7 +65,7 @@ def test_options_stand_in_a_file_beside(films: Path, tmp_path: Path) -> None:
         ("[films]\none_answr = true\n", "unknown option 'one_answr'"),
         ('[films]\none_answer = "yes"\n', "not a bool"),
         ("films = 1\n", "write a table"),
-        ("[films\n", "not TOML"),
+        ("[films\n", "not valid TOML"),
     ],
 )
 def test_a_wrong_option_is_named(films: Path, text: str, said: str) -> None:

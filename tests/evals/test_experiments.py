@@ -1,4 +1,4 @@
-"""Experiments: read from TOML, run cell by cell, taken up again, tabulated with the paper's figures beside."""
+"""Experiments: read from TOML, run cell by cell, resumed, and reported with the published figures."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_an_experiment_is_run_and_reported(small: Path, opener: SetOpener, tmp_p
     assert [row["label"] for row in rows] == [cell.row.label for cell in cells]
     assert float(rows[0]["hits_at_1"]) == pytest.approx(cells[0].summary.scores.hits_at_1)
     errors = (tmp_path / "report" / "errors.md").read_text("utf-8")
-    assert "## one hop, films, extractive" in errors and " of 6 right." in errors
+    assert "## one hop, films, extractive" in errors and " of 6 correct." in errors
     assert "withheld" not in errors and "misspelt" not in errors
 
 
