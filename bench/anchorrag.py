@@ -13,7 +13,7 @@ from bench.registry import Measurement, Options, figure
 from bench.timing import each, interleaved, percentile
 from triplecheck.evals.datasets import read_folder
 from triplecheck.evals.linking import misspelt
-from triplecheck.evals.variants.rewriting import asked_topics
+from triplecheck.evals.variants.rewriting import topic_mentions
 from triplecheck.kg import Entity, KnowledgeBase, Triple, build
 from triplecheck.kg.export import raw_of
 from triplecheck.kg.readers import read_graph
@@ -48,7 +48,7 @@ def _predictor(options: Options) -> Iterator[Measurement]:
         return
     (case,) = read_folder(folder)
     kb = build(read_graph(case.triples, case.entities), options.work / "names", encoder=fixtures.encoder())
-    asked = asked_topics(case.sample(_ASKED), kb.graph, kb.linker)
+    asked = topic_mentions(case.sample(_ASKED), kb.graph, kb.linker)
     for spelt, edits in (("verbatim", 0), ("1 typo", 1)):
         questions = [misspelt(one, edits, seed=0).question for one in asked]
         yield _timed(f"{name}, {spelt}, {kb.manifest.counts['names']:,} names", kb, questions)

@@ -17,7 +17,7 @@ from triplecheck import kg
 from triplecheck.evals import Question, bundled_questions, evaluate, read_questions
 from triplecheck.kg import KnowledgeBase, build
 from triplecheck.kg.readers import read_graph
-from triplecheck.lms.testing import STAND_IN, Asked, StandInServer, stand_in_server
+from triplecheck.lms.testing import STAND_IN, ChatRequest, StandInServer, stand_in_server
 from triplecheck.programs import KERAG, Outcome, Program, Sources
 from triplecheck.programs.steps import Trace
 
@@ -41,7 +41,7 @@ class Replies:
     def __init__(self) -> None:
         self._known: dict[str, str] = {}
 
-    def __call__(self, asked: Asked) -> str:
+    def __call__(self, asked: ChatRequest) -> str:
         key = "\n".join(str(message["content"]) for message in asked.messages)
         if key not in self._known:
             from triplecheck.lms import language_model

@@ -16,7 +16,7 @@ from triplecheck.kg import build
 from triplecheck.kg.readers import read_graph
 from triplecheck.lms import session
 from triplecheck.lms.prompt import COMPLETED, HEADER
-from triplecheck.lms.testing import STAND_IN, Asked, stand_in_server
+from triplecheck.lms.testing import STAND_IN, ChatRequest, stand_in_server
 from triplecheck.programs import Know3RAG, Sources
 
 _LATENCY, _SLOTS, _KNOWLEDGE_MODELS = 0.5, 64, 4
@@ -72,7 +72,7 @@ def _measured(program: Know3RAG, latency: float, rounds: int) -> tuple[int, floa
     return calls, median["ask"]
 
 
-def _replies() -> Callable[[Asked], str]:
+def _replies() -> Callable[[ChatRequest], str]:
     """A model whose passages are all new and relevant, so that each turn makes all its calls."""
     number = count()
     values: dict[str, Callable[[], str]] = {
@@ -87,7 +87,7 @@ def _replies() -> Callable[[Asked], str]:
         "answers": lambda: "German",
     }
 
-    def reply(asked: Asked) -> str:
+    def reply(asked: ChatRequest) -> str:
         wanted = asked.prompt.rpartition("Reply with ")[2]
         fields = [name for name in values if f"`{HEADER.format(name=name)}`" in wanted]
         sections = [f"{HEADER.format(name=name)}\n{values[name]()}" for name in fields]

@@ -18,7 +18,7 @@ from triplecheck.evals.rows import error_row, scored_row
 from triplecheck.kg import KnowledgeBase, TriplecheckError, UnavailableError, normalize
 from triplecheck.lms import BudgetExceededError, Usage, session
 from triplecheck.programs import Program
-from triplecheck.programs.steps import Step
+from triplecheck.programs.steps import TraceEvent
 
 # A call with a time limit.
 #
@@ -114,11 +114,11 @@ class Asker:
 
     def __call__(self, question: Question, key: str) -> Finished | OutOfBudget:
         """Return the row of a question, with the error if the program failed. `key` is the row's content key."""
-        steps: list[Step] = []
+        steps: list[TraceEvent] = []
         told: dict[int, float] = {}
         at, began, ended = time.time(), time.perf_counter(), 0.0
 
-        def note(step: Step) -> None:
+        def note(step: TraceEvent) -> None:
             steps.append(step)
             told[id(step)] = time.perf_counter() - began
 
@@ -143,7 +143,7 @@ class Asker:
         late = QuestionTimeoutError(f"no answer within {self._timeout:g} s; allow more time per question")
         given_up = threading.Event()
 
-        def note_in_time(step: Step) -> None:
+        def note_in_time(step: TraceEvent) -> None:
             if given_up.is_set():
                 raise late
             note(step)

@@ -231,7 +231,7 @@ _BRACES = re.compile(r"\{(.*?)\}", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Score:
+class MeanScore:
     """The mean over the scored rows with its 95% bootstrap interval."""
 
     mean: float
@@ -263,7 +263,7 @@ class Rescored:
     lenient_on_empty: int
     without_braces: int
     unpredicted: int
-    scores: dict[str, Score]
+    scores: dict[str, MeanScore]
     unscored: tuple[Unscored, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -422,8 +422,8 @@ def _scores(said: Sequence[str], right: _Right, closed: ClosedRule) -> dict[str,
     }
 
 
-def _score(values: Sequence[float]) -> Score:
-    return Score(sum(values) / len(values), *bootstrap_interval(values))
+def _score(values: Sequence[float]) -> MeanScore:
+    return MeanScore(sum(values) / len(values), *bootstrap_interval(values))
 
 
 # Text report of `rescore`.

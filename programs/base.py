@@ -18,7 +18,7 @@ from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.lms import ModelReplyError, session
 from triplecheck.programs.options import DEFAULT, ProgramOptions, check_options
 from triplecheck.programs.outcome import Outcome, prediction, proof_confidence
-from triplecheck.programs.steps import Answered, Step, Stopped, Trace, Wrote
+from triplecheck.programs.steps import Answered, Stopped, Trace, TraceEvent, Wrote
 
 UNSURE = "low_confidence"
 """The reason for abstaining if the confidence is below `Program.abstain_below`."""
@@ -145,7 +145,7 @@ class Program(dspy.Module):
     def run(self, question: str, trace: Trace) -> Outcome:
         """The algorithm: answer one question and record each step in the trace."""
 
-    def forward(self, question: str, on_step: Callable[[Step], None] | None = None) -> dspy.Prediction:
+    def forward(self, question: str, on_step: Callable[[TraceEvent], None] | None = None) -> dspy.Prediction:
         """Answer one question.
 
         Args:

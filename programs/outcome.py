@@ -13,7 +13,7 @@ import numpy as np
 from triplecheck.kg import Graph, Triple, normalize
 from triplecheck.kg.encode import Encoder
 from triplecheck.lms import Usage
-from triplecheck.programs.steps import Expanded, Step
+from triplecheck.programs.steps import Expanded, TraceEvent
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def _tail(row: dict[str, str]) -> Any:
 
 
 def prediction(
-    graph: Graph, program: str, question: str, found: Outcome, steps: list[Step], usage: Usage
+    graph: Graph, program: str, question: str, found: Outcome, steps: list[TraceEvent], usage: Usage
 ) -> dspy.Prediction:
     """The fields that every system fills, from what one of them found."""
     return dspy.Prediction(
@@ -134,7 +134,7 @@ _UNPROVED = 0.5
 
 
 def proof_confidence(
-    graph: Graph, encoder: Encoder | None, question: str, found: Outcome, steps: Sequence[Step]
+    graph: Graph, encoder: Encoder | None, question: str, found: Outcome, steps: Sequence[TraceEvent]
 ) -> float | None:
     """likeness / sqrt(paths), halved if the evidence does not prove the whole answer.
 

@@ -272,7 +272,7 @@ class RayProcesses:
         with _ray(self.address, self.processes) as ray:
             cores = int(ray.cluster_resources().get("CPU", 1))
             processes = min(self.processes or cores, workers, len(questions))
-            run = _Run(ray, job, blueprint, processes, workers, stop)
+            run = _RayRun(ray, job, blueprint, processes, workers, stop)
             try:
                 yield from run.results(questions)
             finally:
@@ -289,13 +289,13 @@ class _Process:
 
 
 @dataclass(eq=False)
-class _Item:
+class _QueuedQuestion:
     question: Question
     deaths: int = 0
     began: float = 0.0
 
 
-class _Run:
+class _RayRun:
     """The state of a run: which process asks which question."""
 
     def __init__(
@@ -311,7 +311,7 @@ class _Run:
         self._processes = [
             self._start(workers // processes + (number < workers % processes)) for number in range(processes)
         ]
-        self._pending: dict[Any, tuple[_Process, _Item]] = {}
+        self._pending: dict[Any, tuple[_Process, _QueuedQuestion]] = {}
         for failed in self._opened():
             if failed:
                 self.close()
@@ -319,7 +319,7 @@ class _Run:
 
     def results(self, questions: Sequence[Question]) -> Iterator[Result]:
         """Ask the questions; yield results as they finish."""
-        waiting = deque(map(_Item, questions))
+        waiting = deque(map(_QueuedQuestion, questions))
         while True:
             while waiting and not self._stop.is_set() and (process := self._place(waiting[0])) is not None:
                 self._begin(process, waiting.popleft())
@@ -362,12 +362,12 @@ class _Run:
         actor = self._ray.remote(Worker).options(num_cpus=1, max_concurrency=threads + 1)
         return _Process(actor.remote(*self._arguments), threads)
 
-    def _place(self, item: _Item) -> _Process | None:
+    def _place(self, item: _QueuedQuestion) -> _Process | None:
         """The free process with the fewest questions; None if all are busy."""
         free = [p for p in self._processes if not p.alone and p.active < (1 if item.deaths else p.threads)]
         return min(free, key=lambda process: process.active, default=None)
 
-    def _begin(self, process: _Process, item: _Item) -> None:
+    def _begin(self, process: _Process, item: _QueuedQuestion) -> None:
         process.active += 1
         process.alone = item.deaths > 0
         item.began = time.time()
@@ -379,7 +379,7 @@ class _Run:
         if process in self._processes:
             self._processes[self._processes.index(process)] = self._start(process.threads)
 
-    def _given_up(self, item: _Item) -> Finished:
+    def _given_up(self, item: _QueuedQuestion) -> Finished:
         error = WorkerLostError(
             f"the process that asked this question died {item.deaths} times; it may have run out of memory"
         )

@@ -16,7 +16,7 @@ from triplecheck.evals.configuration import digest, plain
 from triplecheck.evals.gold import linker_names, resolve_gold
 from triplecheck.evals.questions import Question, bundled_questions, read_questions, sampled
 from triplecheck.evals.variants.graph_edits import GRAPH_EDITORS, GraphEdit
-from triplecheck.evals.variants.rewriting import REWRITERS, asked_topics
+from triplecheck.evals.variants.rewriting import REWRITERS, topic_mentions
 from triplecheck.kg import KnowledgeBase, UserError, build
 
 FOREIGN = "foreign"
@@ -75,7 +75,7 @@ def _rewritten(name: str, questions: Iterable[Question], base: KnowledgeBase, se
     changed = []
     for question in questions:
         rng = _dice(seed, name, question)
-        for asked in asked_topics([question], base.graph, base.linker):
+        for asked in topic_mentions([question], base.graph, base.linker):
             made = rewrite(asked, base.graph, rng)
             if made is not None:
                 text, done = made

@@ -20,7 +20,7 @@ _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
-class Asked:
+class TopicMention:
     """The name of a topic in a question.
 
     Attributes:
@@ -39,13 +39,13 @@ class Asked:
         """The name as written in the question."""
         return self.question[self.start : self.end]
 
-    def rewritten(self, name: str) -> Asked:
+    def rewritten(self, name: str) -> TopicMention:
         """The question with another name in its place."""
         question = self.question[: self.start] + name + self.question[self.end :]
-        return Asked(question, self.start, self.start + len(name), self.nodes)
+        return TopicMention(question, self.start, self.start + len(name), self.nodes)
 
 
-def asked_topics(questions: Sequence[Question], graph: Graph, linker: Linker) -> list[Asked]:
+def topic_mentions(questions: Sequence[Question], graph: Graph, linker: Linker) -> list[TopicMention]:
     """The topics whose name occurs in their question, ignoring case, accents and punctuation."""
     names = linker_names(linker)
     found = []
@@ -55,7 +55,7 @@ def asked_topics(questions: Sequence[Question], graph: Graph, linker: Linker) ->
             forms = {normalize(name) for entity in entities for name in (entity.label, *entity.aliases)}
             span = _written(question.question, forms)
             if span is not None:
-                found.append(Asked(question.question, *span, nodes))
+                found.append(TopicMention(question.question, *span, nodes))
     return found
 
 
@@ -196,14 +196,14 @@ def _neighbours() -> dict[str, str]:
 
 Rewrite = tuple[str, dict[str, Any]]
 """The new name, and a record of the change."""
-Rewriter = Callable[[Asked, Graph, random.Random], Rewrite | None]
+Rewriter = Callable[[TopicMention, Graph, random.Random], Rewrite | None]
 """Returns None if it cannot change the name."""
 
 
 def typos(count: int) -> Rewriter:
     """A rewriter that makes this many typing errors; it returns None if the name is too short."""
 
-    def rewrite(asked: Asked, graph: Graph, rng: random.Random) -> Rewrite | None:
+    def rewrite(asked: TopicMention, graph: Graph, rng: random.Random) -> Rewrite | None:
         made = misspell(asked.mention, count, rng)
         if len(made.edits) < count:
             return None
@@ -212,7 +212,7 @@ def typos(count: int) -> Rewriter:
     return rewrite
 
 
-def alias(asked: Asked, graph: Graph, rng: random.Random) -> Rewrite | None:
+def alias(asked: TopicMention, graph: Graph, rng: random.Random) -> Rewrite | None:
     """Another name of the topic in the graph."""
     written = normalize(asked.mention)
     entities = [graph.entity(node) for node in sorted(asked.nodes)]
@@ -221,7 +221,7 @@ def alias(asked: Asked, graph: Graph, rng: random.Random) -> Rewrite | None:
     return (rng.choice(others), {"instead of": asked.mention}) if others else None
 
 
-def partial(asked: Asked, graph: Graph, rng: random.Random) -> Rewrite | None:
+def partial(asked: TopicMention, graph: Graph, rng: random.Random) -> Rewrite | None:
     """A name of several words without its first or last word."""
     words = asked.mention.split()
     if len(words) < 2:
@@ -230,7 +230,7 @@ def partial(asked: Asked, graph: Graph, rng: random.Random) -> Rewrite | None:
     return " ".join(word for at, word in enumerate(words) if at != dropped), {"left out": words[dropped]}
 
 
-def word_order(asked: Asked, graph: Graph, rng: random.Random) -> Rewrite | None:
+def word_order(asked: TopicMention, graph: Graph, rng: random.Random) -> Rewrite | None:
     """A name of several words in another order."""
     words = asked.mention.split()
     if len({normalize(word) for word in words}) < 2:

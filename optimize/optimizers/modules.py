@@ -13,7 +13,7 @@ import numpy as np
 from triplecheck.kg import normalize
 from triplecheck.lms import session
 from triplecheck.programs import Outcome, Program
-from triplecheck.programs.steps import Step, Trace
+from triplecheck.programs.steps import Trace, TraceEvent
 
 # Demonstrations chosen per question, from the nearest training questions.
 #
@@ -84,7 +84,7 @@ def _nearest_of(kind: type[Program]) -> Any:
 
         neighbours: Neighbours
 
-        def forward(self, question: str, on_step: Callable[[Step], None] | None = None) -> dspy.Prediction:
+        def forward(self, question: str, on_step: Callable[[TraceEvent], None] | None = None) -> dspy.Prediction:
             """Answer one question."""
             asked = self.deepcopy()
             chosen = self.neighbours.of(question)
@@ -111,7 +111,7 @@ class Voting(Program):
         super().__init__(members[0].sources, grounded_only=members[0].options.grounded_only)
         self.members = list(members)
 
-    def forward(self, question: str, on_step: Callable[[Step], None] | None = None) -> dspy.Prediction:
+    def forward(self, question: str, on_step: Callable[[TraceEvent], None] | None = None) -> dspy.Prediction:
         """Answer one question; the steps are those of the first member with the majority answer."""
         from dspy.teleprompt import Ensemble
 

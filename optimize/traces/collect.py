@@ -37,7 +37,7 @@ from triplecheck.optimize.traces.records import (
 )
 from triplecheck.programs import Program
 from triplecheck.programs.outcome import evidence_edges
-from triplecheck.programs.steps import Consulted, Step
+from triplecheck.programs.steps import Consulted, TraceEvent
 from triplecheck.signatures import AnswerFromFacts, step_of
 
 # Strict verification of answers (KERAG): only steps of verified questions are kept.
@@ -113,7 +113,7 @@ def _citations(graph: Graph, prediction: dspy.Prediction) -> Rejection | None:
     return None if found else "cited_not_retrieved"
 
 
-def _was_read(step: Step) -> TypeGuard[Consulted]:
+def _was_read(step: TraceEvent) -> TypeGuard[Consulted]:
     return isinstance(step, Consulted) and step.verdict == "kept"
 
 

@@ -18,7 +18,7 @@ from triplecheck.kg.skb import NodeSearch, NodeSearches, described
 from triplecheck.kg.types import Edge
 from triplecheck.lms import RolePredict
 from triplecheck.programs.base import AnySources, Program
-from triplecheck.programs.fourstepfocus.rerank import Reranker, Reranking, Score
+from triplecheck.programs.fourstepfocus.rerank import CandidateScore, Reranker, Reranking
 from triplecheck.programs.fourstepfocus.substitution import Matching, Substituted, recognised, substitute, supporting
 from triplecheck.programs.options import ProgramOptions
 from triplecheck.programs.outcome import Outcome
@@ -122,7 +122,7 @@ class RankedNode:
     vector_score: float | None
     triples: tuple[Edge, ...] = ()
     satisfies: bool = False
-    score: Score = field(default_factory=Score)
+    score: CandidateScore = field(default_factory=CandidateScore)
 
 
 class FourStepFocus(Program):

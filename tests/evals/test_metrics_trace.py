@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from triplecheck.evals.metrics.trace import reference_sources, stopped_at
-from triplecheck.programs.steps import Consulted, Step, Weighed
+from triplecheck.programs.steps import Consulted, TraceEvent, Weighed
 
 
-def row(*steps: Step) -> dict[str, Any]:
+def row(*steps: TraceEvent) -> dict[str, Any]:
     return {"steps": [step.to_json() for step in steps]}
 
 

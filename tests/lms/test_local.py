@@ -22,13 +22,13 @@ from triplecheck.lms.adapter import TolerantAdapter
 from triplecheck.lms.local import LocalConfig, LocalEngine, find_weights
 from triplecheck.lms.local import engine as engine_module
 from triplecheck.lms.local import weights as weights_module
-from triplecheck.lms.local.backend import Generated, Prompt, room_for_reply, until_stop
+from triplecheck.lms.local.backend import Generated, GenerationRequest, room_for_reply, until_stop
 from triplecheck.lms.local.engine import MicroBatcher, load_backend
 from triplecheck.lms.local.form import as_numbers, fields_of
 from triplecheck.lms.local.weights import Weights
 from triplecheck.signatures.summarize import AnswerFromFacts
 
-GREEDY = Prompt((("user", "hi"),), max_new_tokens=8, temperature=0.0, top_p=1.0, seed=None, stop=("END",))
+GREEDY = GenerationRequest((("user", "hi"),), max_new_tokens=8, temperature=0.0, top_p=1.0, seed=None, stop=("END",))
 
 
 def _model_directory(path: Path, content: str = "weights") -> Path:
@@ -46,7 +46,7 @@ class EchoBackend:
         self.open = threading.Event()
         self.open.set()
 
-    def generate(self, prompts: Sequence[Prompt]) -> list[Generated | Exception]:
+    def generate(self, prompts: Sequence[GenerationRequest]) -> list[Generated | Exception]:
         self.open.wait(5)
         self.batches.append(len(prompts))
         texts = [prompt.messages[-1][1] for prompt in prompts]
@@ -55,7 +55,7 @@ class EchoBackend:
         return [ContextLengthError("9000") if "too long" in text else Generated(text, 3, 1, "stop") for text in texts]
 
 
-def _prompt(text: str, **changes: Any) -> Prompt:
+def _prompt(text: str, **changes: Any) -> GenerationRequest:
     return replace(GREEDY, messages=(("user", text),), **changes)
 
 
@@ -173,7 +173,9 @@ def test_a_request_becomes_a_prompt_and_the_reply_a_response(tmp_path: Path, mon
     response = engine.complete(request)
     assert (response.message.text, response.model, response.finish_reason) == ("hello", model, "stop")
     assert (response.usage.input_tokens, response.usage.output_tokens) == (3, 1)
-    assert seen == [Prompt((("system", "be brief"), ("user", "hello")), 7, 0.5, 1.0, 3, ("[[ ## completed ## ]]", "x"))]
+    assert seen == [
+        GenerationRequest((("system", "be brief"), ("user", "hello")), 7, 0.5, 1.0, 3, ("[[ ## completed ## ]]", "x"))
+    ]
 
 
 def test_many_threads_share_one_model_through_dspy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -322,7 +324,7 @@ def test_both_backends_know_the_same_tokens_and_are_held_to_the_same_form() -> N
     chat = [(m["role"], m["content"]) for m in TolerantAdapter().format(AnswerFromFacts, [], inputs)]
     fields = tuple(fields_of(chat))
     for temperature in (0.0, 1.0):
-        prompt = Prompt(tuple(chat), 160, temperature, 1.0, 1, LocalConfig().stop, fields)
+        prompt = GenerationRequest(tuple(chat), 160, temperature, 1.0, 1, LocalConfig().stop, fields)
         for backend in (one, other):
             (written,) = backend.generate([prompt])
             assert isinstance(written, Generated) and written.finish_reason == "stop"
