@@ -41,6 +41,19 @@ def test_a_report_of_nothing_is_a_mistake(run: Run, kbs: Path) -> None:
     assert result.exit_code == 2 and "nothing was run" in result.stderr
 
 
+def test_the_linking_report_is_written_and_printed(run: Run, kbs: Path, tmp_path: Path) -> None:
+    place = ["--only", "bundled", "--kbs", str(kbs), "--out", str(tmp_path / "report")]
+    result = run("report", "linking", "--limit", "10", *place)
+
+    assert result.exit_code == 0, result.stderr
+    report = (tmp_path / "report" / "report.md").read_text("utf-8")
+    assert report.strip() == result.stdout.strip()
+    assert "Command: `triplecheck report linking --only bundled --limit 10`." in report
+    mentions = [line.split(" | ")[1] for line in report.splitlines() if line.startswith("| bundled")]
+    assert mentions[:3] == ["verbatim", "1 typo", "2 typos"] and len(mentions) == 4
+    assert run("report", "linking", "--lm", "extractive", *place).exit_code == 2
+
+
 def test_questions_are_made_harder(run: Run, kbs: Path, tmp_path: Path) -> None:
     questions = tmp_path / "questions.jsonl"
     row = {"id": "1", "question": "Who directed Vertigo?", "answers": ["Alfred Hitchcock"], "topic": ["Vertigo"]}
