@@ -64,7 +64,7 @@ class Sources:
 
         Raises:
             UserError: anything else.
-            ReadError: the directory holds no knowledge base.
+            ReadError: the directory has no knowledge base.
         """
         if isinstance(given, Sources):
             return given
@@ -120,7 +120,7 @@ class Program(dspy.Module):
     """The record of its options."""
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-    """Values of options by the name of the preset, beside `default`."""
+    """Values of options by the name of the preset, in addition to `default`."""
 
     renamed: ClassVar[Mapping[str, str]] = {}
     """Former names of options, each with the name of today."""

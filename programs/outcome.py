@@ -32,7 +32,7 @@ class Outcome:
             it from the evidence.
 
     Raises:
-        ValueError: the confidence lies outside of [0, 1].
+        ValueError: the confidence is outside of [0, 1].
     """
 
     answer: str = ""
@@ -46,7 +46,7 @@ class Outcome:
 
     def __post_init__(self) -> None:
         if self.confidence is not None and not 0 <= self.confidence <= 1:
-            raise ValueError(f"a confidence of {self.confidence} lies outside of [0, 1]")
+            raise ValueError(f"a confidence of {self.confidence} is outside of [0, 1]")
 
 
 def evidence_rows(graph: Graph, triples: Iterable[tuple[int, int, int]]) -> list[dict[str, str]]:
@@ -146,7 +146,7 @@ def proof_confidence(
 
     Args:
         graph: gives the words.
-        encoder: of sentences, where there is one.
+        encoder: sentence encoder; None if there is none.
         question: in natural language.
         found: an answer.
         steps: its trace.

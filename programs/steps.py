@@ -76,7 +76,7 @@ class Truncated(TraceEvent):
 class Matched(TraceEvent):
     """Triple patterns were matched against the graph.
 
-    `rounds` has the number of nodes that each variable may stand for, before propagation and after each
+    `rounds` has the number of nodes that each variable can be bound to, before propagation and after each
     of its rounds (None: any node); `emptied_by` is the pattern that left nothing; if not `exact`,
     some nodes may be in no complete solution. `any_relation`, `any_direction`: edges of any relation or direction
     were accepted, whatever the patterns say.

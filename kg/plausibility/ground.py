@@ -25,7 +25,7 @@ class Skip(StrEnum):
     UNKNOWN_HEAD = "the graph does not know the head"
     UNKNOWN_RELATION = "the graph knows no such relation"
     UNKNOWN_TAIL = "the graph does not know the tail"
-    DENIAL = "it is a denial, and the graph says only what is so"
+    DENIAL = "it is a negative statement, and the graph has only positive ones"
     HEAD_WITHOUT_VECTOR = "the head has no embedding"
     TAIL_WITHOUT_VECTOR = "the tail has no embedding"
     NO_REFERENCE = "the graph has no other triple to compare it with"

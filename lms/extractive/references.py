@@ -1,6 +1,6 @@
 """References: extracts answers from passages, and judges their relevance.
 
-There is no language model. Sentences are ranked by cosine and shared words; spans (names, dates, numbers, phrases) by
+No language model is used. Sentences are ranked by cosine and shared words; spans (names, dates, numbers, phrases) by
 the kind that the question word asks for, by similarity to the noun that is asked for, and by distance to the
 question's own words. One sentence is read at a time: nothing is combined across sentences.
 """

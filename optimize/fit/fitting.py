@@ -248,15 +248,15 @@ def sentence(fitted: Fitted) -> str:
         guarantee = f"Of the questions that it answers, it answers at least {share} correctly"
         how = f"with a probability of at least {sure} over {drawn} (Learn then Test, arXiv 2110.01052)"
         best = (
-            f"answering from a confidence of {point.threshold:.3g} on, it is right in at least "
-            f"{_percent(1 - point.most_wrong)} of its answers"
+            f"answering only with a confidence of at least {point.threshold:.3g}, at least "
+            f"{_percent(1 - point.most_wrong)} of its answers are correct"
         )
     else:
-        guarantee = f"Of all questions that it is asked, it answers at most {alpha} wrongly"
+        guarantee = f"It answers at most {alpha} of all questions incorrectly"
         how = f"on average over {drawn} (Conformal Risk Control, arXiv 2208.02814)"
         best = (
-            f"answering from a confidence of {point.threshold:.3g} on, it answers at most "
-            f"{_percent((point.wrong + 1) / (point.asked + 1))} of all questions wrongly"
+            f"answering only with a confidence of at least {point.threshold:.3g}, it answers at most "
+            f"{_percent((point.wrong + 1) / (point.asked + 1))} of all questions incorrectly"
         )
     if choice.kept:
         return f"{guarantee}, {how}. It answers {_counts(point)}."

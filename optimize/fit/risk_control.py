@@ -56,7 +56,7 @@ class Sample:
     def thresholds(self) -> tuple[float, ...]:
         """Thresholds that separate these answers, descending, at even steps of coverage; the last one is 0.
 
-        Each lies midway between two confidences, so that rounding on another machine does not change the answers
+        Each is midway between two confidences, so that rounding on another machine does not change the answers
         above it.
         """
         values, counts = np.unique(self.confidences, return_counts=True)

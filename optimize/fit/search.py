@@ -45,7 +45,7 @@ class Option:
 
     Attributes:
         name: as on the command line; a dot separates a table and its key (`matching.cutoff`).
-        values: values to try besides the current one.
+        values: values to try in addition to the current one.
     """
 
     name: str
@@ -189,7 +189,7 @@ class UnaffordableError(BudgetExceededError):
 
 @dataclass
 class Asking:
-    """Evaluates candidates, each in a run directory of its own (`evals.evaluate`), so that nothing is asked twice.
+    """Evaluates candidates, each in its own run directory (`evals.evaluate`), so that no question is asked twice.
 
     Attributes:
         make: makes the program.

@@ -38,10 +38,10 @@ def extracts_triples(output: str, texts: str) -> StepMetric:
         unplaced = [f"{' | '.join(one.text)} ({one.reason})" for one in grounded if one.reason is not None]
         return StepScore(
             overlap(placed, linked | right),
-            listed("A triple that the text states and the graph has is missing", _lines(case, linked - placed))
-            + listed("Extracted, and not so in the graph", _lines(case, placed - right))
+            listed("Missing triples that the text states and the graph contains", _lines(case, linked - placed))
+            + listed("Extracted, but not in the graph", _lines(case, placed - right))
             + listed("Could not be linked", unplaced)
-            + listed("Not of the form of a triple", refused)
+            + listed("Not in the form of a triple", refused)
             or "All triples were found and linked. ",
         )
 
@@ -65,13 +65,13 @@ def writes_patterns(output: str) -> StepMetric:
         label = [case.graph.relation(number).label for number in sorted(wanted - relations)]
         return StepScore(
             (overlap(relations, wanted) + float(bool(meant & case.topics))) / 2,
-            listed("These relations lead to the answer and are in no pattern", label)
+            listed("Relations that lead to the answer but are in no pattern", label)
             + listed(
-                "No pattern names",
+                "Topics that no pattern names",
                 [case.graph.label(n) for n in sorted(case.topics)] if not meant & case.topics else [],
             )
-            + listed("Could not be read", [f"{one.pattern}: {one.reason}" for one in triplets.dropped])
-            or "The patterns hold the right relations and names. ",
+            + listed("Could not be parsed", [f"{one.pattern}: {one.reason}" for one in triplets.dropped])
+            or "The patterns have the correct relations and names. ",
         )
 
     return score

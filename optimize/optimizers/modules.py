@@ -122,7 +122,7 @@ class Voting(Program):
 
     def run(self, question: str, trace: Trace) -> Outcome:
         """Not used: `forward` runs the members."""
-        raise NotImplementedError("an ensemble has no algorithm of its own")
+        raise NotImplementedError("an ensemble runs its members; it has no `run`")
 
 
 def majority(predictions: Sequence[dspy.Prediction]) -> dspy.Prediction:

@@ -62,7 +62,7 @@ from triplecheck.signatures import (
 Owned = tuple[Retriever, Path, int]
 """An agent, a path that it may follow, and the number of edges there."""
 
-_VALUES_SHOWN = 8  # of a fact in a prompt that filters, beside those that other facts are about
+_VALUES_SHOWN = 8  # of a fact in a prompt that filters, in addition to those that other facts are about
 
 
 class AnchorRAG(Program):

@@ -32,7 +32,7 @@ _LONGEST_DESCRIPTION = 120  # characters
 
 @dataclass(frozen=True)
 class Know3RAGLimits:
-    """How many related entities a query gets (Algorithm 1). The trace records what a limit cuts off.
+    """Limits of related entities per query (Algorithm 1). The trace records what a limit cuts off.
 
     Attributes:
         linked: entities that the query names.
@@ -177,7 +177,7 @@ class Reference:
 
     @property
     def key(self) -> str:
-        """What tells passages apart."""
+        """The key by which duplicate passages are found."""
         return normalize(self.text)
 
 

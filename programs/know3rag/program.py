@@ -116,7 +116,7 @@ class Turn:
 
     Attributes:
         answer: the short answer; empty if there is none.
-        reliability: of the text that it stands in.
+        reliability: the reliability of its text.
     """
 
     answer: str
@@ -239,7 +239,7 @@ class Know3RAG(Program):
 
     # --- 4.3 knowledge-enhanced reference generation ---------------------------------------------
     def query(self, question: str, references: list[Reference], answered: Turn, t: int, trace: Trace) -> ReferenceQuery:
-        """q_t (Eq. 3) with its related entities E_t: the question at first, then what is most missing."""
+        """q_t (Eq. 3) with its related entities E_t. q_1 is the question; later queries ask for missing facts."""
         text = question
         if t > 1:
             try:

@@ -189,7 +189,7 @@ def test_what_the_traces_tell_is_tabulated_and_drawn(opener: SetOpener, tmp_path
     report = write_report(experiment, cells, tmp_path / "report").read_text("utf-8")
     assert "| answer output at | films, default (3) | films, T = 1 (3) |" in report
     assert "| t = 1 | 0.000 | 1.000 |" in report and "| t = 2 | 1.000 | 0.000 |" in report
-    # The engine that is no model has nothing to tell by heart.
+    # The rule-based baseline has no knowledge of its own.
     assert "| films (4) | asked | declined | repeated | relevant | kept |" in report
     assert "| knowledge.1 (extractive) | 1.000 | 1.000 | - | - | - |" in report
     for name in ("asked", "turns"):

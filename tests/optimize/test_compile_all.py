@@ -116,7 +116,7 @@ def test_the_prompt_model_gets_feedback_in_words(bundled: KnowledgeBase, tmp_pat
         )
     prompts = " ".join(str(request.messages) for request in writer.requests)
     assert "The right answer is: " in prompts
-    assert "The topics were named rightly. No answer was given (not_in_facts)." in prompts
+    assert "The topics are correct. No answer was given (not_in_facts)." in prompts
 
 
 def test_a_run_with_another_configuration_is_not_resumed(bundled: KnowledgeBase, tmp_path: Path) -> None:

@@ -163,13 +163,13 @@ def test_every_taught_step_of_a_system_has_rows(
 def test_every_step_there_is_can_be_computed_or_it_is_said_why_not() -> None:
     reasons = {step.__name__: why for step in signatures.STEPS if (why := why_not(step)) is not None}
     assert set(reasons) == {"AnswerDirectly", "AnswerWithTriples", "JudgeAnswer", "ParaphraseQuestion"}
-    assert "by heart" in reasons["AnswerDirectly"]
+    assert "the graph does not show" in reasons["AnswerDirectly"]
 
 
 def test_a_program_that_answers_by_heart_is_refused_with_the_reason(world: KnowledgeBase) -> None:
     program = resolve_program("io")(Sources.of(world))
     assert list(uncomputable(program)) == ["AnswerDirectly"]
-    with pytest.raises(UserError, match="AnswerDirectly: what a model knows by heart"):
+    with pytest.raises(UserError, match="AnswerDirectly: the graph does not show what a model knows"):
         check_computable(program)
 
 

@@ -125,8 +125,8 @@ _BY_GRAPH: Mapping[type[Step], Callable[[Graph, Prompt, Names], GoldReply]] = {
 }
 """Steps about other texts and questions, such as those that `NextQuestion` writes."""
 
-_FROM_MEMORY = "what a model knows by heart is in no graph, and not to be learnt from one"
-_NO_RIGHT_ONE = "no reply is the right one"
+_FROM_MEMORY = "the graph does not show what a model knows without it"
+_NO_RIGHT_ONE = "there is no single correct reply"
 _REASONS: Mapping[type[Step], str] = {
     AnswerDirectly: _FROM_MEMORY,
     AnswerWithTriples: _FROM_MEMORY,
