@@ -169,7 +169,7 @@ def _in_words(graph: Graph, found: Outcome) -> str:
 
 def _likeness(encoder: Encoder | None, question: str, proof: str) -> float:
     if encoder is None:
-        asked, said = set(normalize(question).split()), set(normalize(proof).split())
-        return len(asked & said) / max(1, len(asked))
+        question_words, proof_words = set(normalize(question).split()), set(normalize(proof).split())
+        return len(question_words & proof_words) / max(1, len(question_words))
     first, second = encoder.encode([question, proof])
     return min(1.0, max(0.0, float(first @ second)))

@@ -58,7 +58,7 @@ def read_rdf(
     """
     files = [Path(paths)] if isinstance(paths, Path | str) else [Path(p) for p in paths]
     words = vocabulary or Vocabulary()
-    edges, said = _Columns(4), _Columns(4)
+    edges, literals = _Columns(4), _Columns(4)
     blanks: dict[tuple[int, str], str] = {}
     skipped: list[BadLine] = []
     done = 0
@@ -68,11 +68,11 @@ def read_rdf(
             return blanks.setdefault((number, label), f"_:b{len(blanks)}")
 
         for batch in statements(path, blank, skipped if skip_bad else None):
-            _encode(batch, words, edges, said)
+            _encode(batch, words, edges, literals)
             done += len(batch)
             progress(f"reading {path.name}", done, None)
     heads, relations, tails, datatypes = edges.arrays()
-    found = describe(Descriptions(*said.arrays()), heads, relations, tails, datatypes, words)
+    found = describe(Descriptions(*literals.arrays()), heads, relations, tails, datatypes, words)
     return RawGraph(
         heads=heads,
         relations=relations,
@@ -106,10 +106,10 @@ class _Columns:
         ]
 
 
-def _encode(batch: list[Statement], words: Vocabulary, edges: _Columns, said: _Columns) -> None:
+def _encode(batch: list[Statement], words: Vocabulary, edges: _Columns, literals: _Columns) -> None:
     not_edges = frozenset(words.not_edges)
     edges.add([s[:4] for s in batch if s[1] not in not_edges])
-    said.add([_description(s) for s in batch if s[1] in not_edges])
+    literals.add([_description(s) for s in batch if s[1] in not_edges])
 
 
 def _description(statement: Statement) -> tuple[str | None, ...]:

@@ -131,8 +131,8 @@ def feedback_metric(knowledge_base: KnowledgeBase, questions: Iterable[Question 
             raise UserError(f"the metric was not given the question {example['question']!r}; pass it with its answers")
         scored = StepScore(0.0, "The program failed. ") if prediction is None else whole(case, prediction)
         if pred_name is not None or pred_trace is not None:
-            told = feedback(case, scored, prediction, pred_trace or ())
-            return dspy.Prediction(score=scored.score, feedback=told)
+            text = feedback(case, scored, prediction, pred_trace or ())
+            return dspy.Prediction(score=scored.score, feedback=text)
         if trace is not None:
             return prediction is not None and proved(case, prediction)
         return scored.score

@@ -138,8 +138,8 @@ def judges_passage(call: StepCall, case: Case) -> StepScore | None:
     if not case.gold.answers:
         return None
     right = helps(case, str(call.inputs.get("passage", "")))
-    said = bool(call.outputs.get("helps"))
-    return StepScore(float(said is right), f"The passage {'helps' if right else 'does not help'}. ")
+    reply = bool(call.outputs.get("helps"))
+    return StepScore(float(reply is right), f"The passage {'helps' if right else 'does not help'}. ")
 
 
 def judges_sufficiency(call: StepCall, case: Case) -> StepScore | None:
@@ -147,8 +147,8 @@ def judges_sufficiency(call: StepCall, case: Case) -> StepScore | None:
     if not case.gold.answers or case.question.computed:
         return None
     right = any(case.names_answer(str(fact)) for fact in call.inputs.get("facts") or ())
-    said = bool(call.outputs.get("sufficient"))
-    return StepScore(float(said is right), f"The facts {'contain' if right else 'do not contain'} the answer. ")
+    reply = bool(call.outputs.get("sufficient"))
+    return StepScore(float(reply is right), f"The facts {'contain' if right else 'do not contain'} the answer. ")
 
 
 def scores_candidate(call: StepCall, case: Case) -> StepScore | None:

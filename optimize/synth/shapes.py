@@ -283,9 +283,9 @@ def count(at: Drawing) -> Draft | None:
     for wording in around.wordings(hop.relation):
         if hop.direction is Direction.OUT and wording.kind is WordingKind.NOUN:
             texts.append(f"How many {plural(wording.text)} does {name} have?")
-        said = predicate(wording, hop.direction, name, many=True)
-        if hop.direction is Direction.IN and said and (end.noun or end.kind is EndKind.PERSON):
-            texts.append(f"How many {plural(end.noun or 'person')} {said}?")
+        clause = predicate(wording, hop.direction, name, many=True)
+        if hop.direction is Direction.IN and clause and (end.noun or end.kind is EndKind.PERSON):
+            texts.append(f"How many {plural(end.noun or 'person')} {clause}?")
     return _draft(at, "count", tuple(texts), (GoldPath(topic, (hop,)),), ends, computed=str(len(ends)))
 
 

@@ -227,7 +227,7 @@ def test_a_finished_cell_is_not_run_again(small: Path, opener: SetOpener, tmp_pa
         ('metric = "hits_at_1" -> metric = "luck"', "luck"),
     ],
 )
-def test_a_mistake_in_an_experiment_is_told_before_anything_is_run(
+def test_an_invalid_experiment_is_rejected_before_anything_is_run(
     small: Path, opener: SetOpener, tmp_path: Path, change: str, complaint: str
 ) -> None:
     before, after = change.split(" -> ")
@@ -254,7 +254,7 @@ def test_a_compiled_program_is_run_with_what_it_was_compiled_with(
     assert by_label == {"two hops": 2, "one hop": 1, "compiled": 1, "withheld": 2}
 
 
-def test_models_and_bundles_that_are_not_at_hand_are_left_out_and_told(
+def test_unavailable_models_and_bundles_are_left_out_and_reported(
     small: Path, tmp_path: Path, bundled: KnowledgeBase
 ) -> None:
     shutil.copytree(bundled.path, tmp_path / "kbs" / "bundled")
@@ -276,12 +276,12 @@ def test_models_and_bundles_that_are_not_at_hand_are_left_out_and_told(
     assert "| extractive | 6 |" in report, "a row for each choice of models"
 
 
-def test_an_unknown_experiment_is_told_from_those_there_are() -> None:
+def test_an_unknown_experiment_is_rejected_with_the_known_ones() -> None:
     with pytest.raises(UserError, match="kerag"):
         read_experiment("no-such-one")
 
 
-def test_data_that_is_not_at_hand_is_an_error_where_nobody_is_told(small: Path, tmp_path: Path) -> None:
+def test_missing_data_is_an_error_without_a_callback(small: Path, tmp_path: Path) -> None:
     experiment = read_experiment(small)
     with pytest.raises(UserError, match="somewhere/else"):
         SetOpener(None, tmp_path).open("elsewhere", experiment.data["elsewhere"], 5, 0)

@@ -37,7 +37,7 @@ def test_without_a_loop_there_are_no_turns() -> None:
     assert stopped_at([row()]) == {} == reference_sources([row()])
 
 
-def test_declined_and_repeated_passages_are_counted_apart_from_what_was_used() -> None:
+def test_declined_and_repeated_passages_are_counted_separately_from_used_ones() -> None:
     rows = [
         row(
             consulted("corpus", "kept", True),

@@ -122,7 +122,7 @@ def test_a_budget_of_calls_is_exact_over_all_processes(
     assert ledger.usage().by_model[STAND_IN].completion_tokens == 11 * 6
 
 
-def test_a_program_that_no_other_process_can_open_is_refused(knowledge_base: KnowledgeBase, tmp_path: Path) -> None:
+def test_a_program_that_other_processes_cannot_open_is_rejected(knowledge_base: KnowledgeBase, tmp_path: Path) -> None:
     class Local(OneHop):
         name = "local"
 

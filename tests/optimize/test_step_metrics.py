@@ -156,7 +156,7 @@ def test_extracted_triples_are_compared_with_those_of_the_graph(case: Case) -> N
     assert "has is missing: Mongolia | capital | Ulaanbaatar" in nothing.feedback
 
 
-def test_a_query_is_good_if_what_it_finds_holds_the_answer(case: Case) -> None:
+def test_a_query_is_good_if_its_results_contain_the_answer(case: Case) -> None:
     good = score(signatures.NextQuestion, case, {}, next_question="Which language does Mongolia speak?")
     bad = score(signatures.NextQuestion, case, {}, next_question="Where is Dublin?")
     assert good is not None and good.score == 1
