@@ -1,4 +1,4 @@
-"""Data sets from their official files: what stands in a row and what the question says."""
+"""Data sets from their official files: rows and the questions made from them."""
 
 from __future__ import annotations
 

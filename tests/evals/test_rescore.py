@@ -1,4 +1,4 @@
-"""Released predictions of any form are scored alike; what cannot be scored is told with the reason."""
+"""Released predictions of any format are scored alike; rows that cannot be scored are reported with the reason."""
 
 from __future__ import annotations
 

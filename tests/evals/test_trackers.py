@@ -1,4 +1,4 @@
-"""Who else is told of a run: MLflow over a local file store, and a tracker that breaks."""
+"""Trackers of a run: MLflow on a local file store, and a tracker that fails."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def undone(text: str, edits: tuple[Edit, ...]) -> str:
 
 
 def _shifts(edits: tuple[Edit, ...]) -> list[int]:
-    """How far what stands before each error has moved it, the last error first."""
+    """The offset of each error caused by the errors before it, last error first."""
     grown = [len(edit.after) - len(edit.before) for edit in edits]
     return [sum(grown[:i]) for i in reversed(range(len(edits)))]
 

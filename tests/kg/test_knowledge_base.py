@@ -184,7 +184,7 @@ def run(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 class Running(subprocess.Popen[str]):
-    """A Python process with the tests' helpers at hand."""
+    """Run code in a Python process that can import the tests' helpers."""
 
     def wait_for_it(self) -> subprocess.CompletedProcess[str]:
         out, err = self.communicate(timeout=60)

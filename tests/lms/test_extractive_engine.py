@@ -1,4 +1,4 @@
-"""The extractive engine fills the project's own signatures from what stands in the prompt, and only those."""
+"""The extractive engine replies to the steps of the project from the text of the prompt, and to no other prompts."""
 
 from __future__ import annotations
 

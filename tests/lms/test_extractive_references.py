@@ -1,4 +1,4 @@
-"""The engine that is no model, given texts: which helps, what they state, what answers the question."""
+"""The rule-based baseline on texts: which ones help, what they state, what answers the question."""
 
 from __future__ import annotations
 

@@ -221,7 +221,7 @@ def test_the_small_model_is_distilled(distilled: Distilled) -> None:
     assert find_weights(distilled.model).gguf is not None
 
 
-def said(model: str, backend: BackendName) -> list[str]:
+def greedy_replies(model: str, backend: BackendName) -> list[str]:
     """Greedy replies of a model to some prompts, a few tokens each."""
     prompts = [
         Prompt((("system", "You are brief."), ("user", text)), 10, 0.0, 1.0, None, ())
@@ -235,8 +235,8 @@ def said(model: str, backend: BackendName) -> list[str]:
 @pytest.mark.small_model
 @pytest.mark.skipif(importlib.util.find_spec("llama_cpp") is None, reason="llama-cpp-python is not installed")
 def test_llama_cpp_replies_with_an_adapter_like_transformers(distilled: Distilled) -> None:
-    assert len(said(distilled.model, "llama.cpp")) == 2
-    assert said(distilled.model, "llama.cpp") == said(distilled.model, "transformers")
+    assert len(greedy_replies(distilled.model, "llama.cpp")) == 2
+    assert greedy_replies(distilled.model, "llama.cpp") == greedy_replies(distilled.model, "transformers")
 
 
 @pytest.mark.small_model

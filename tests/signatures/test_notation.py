@@ -1,4 +1,4 @@
-"""The notation of prompts: what is written is read back, whatever stands in a name."""
+"""The notation of prompts: everything written is parsed back unchanged, with any characters in names."""
 
 from __future__ import annotations
 
