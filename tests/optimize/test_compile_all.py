@@ -115,7 +115,7 @@ def test_the_prompt_model_gets_feedback_in_words(bundled: KnowledgeBase, tmp_pat
             plan(bundled, "GEPA", prompt_model=WRITER, settings={"rounds": 3, "batch": 2}), tmp_path / "run"
         )
     prompts = " ".join(str(request.messages) for request in writer.requests)
-    assert "The right answer is: " in prompts
+    assert "The correct answer is: " in prompts
     assert "The topics are correct. No answer was given (not_in_facts)." in prompts
 
 
