@@ -58,7 +58,6 @@ class CompilePlan:
         teacher: the model for collecting demonstrations; `gold` for gold replies, if they can be computed; None:
             the models of the roles.
         prompt_model: the model that writes instructions; None: the default model.
-        parts: programs to combine.
         objective: how to choose among the candidates.
         seed: of all random choices.
         workers: examples to run in parallel.
@@ -73,7 +72,6 @@ class CompilePlan:
     step: str | None = None
     teacher: str | None = None
     prompt_model: str | None = None
-    parts: tuple[Program, ...] = ()
     objective: Objective = "accuracy"
     seed: int = 0
     workers: int = 1
@@ -149,7 +147,6 @@ def compile_program(
         prompt_model=plan.prompt_model,
         step=plan.step,
         train=len(plan.questions.train),
-        parts=plan.parts,
     )
     out, tell = Path(out), progress or no_progress
     with session(plan.roles, plan.budget) as ledger, ExitStack() as stack:
@@ -295,7 +292,6 @@ class _CompileRun:
             teacher=teacher,
             prompt_model=language_model(plan.prompt_model or plan.roles.default),
             log_dir=self._out / "checkpoint",
-            parts=plan.parts,
         )
 
     def _student(self) -> Any:
@@ -353,7 +349,6 @@ def _configuration(plan: CompilePlan, spec: OptimizerSpec, settings: Any, kb: Kn
         "step": plan.step,
         "teacher": plan.teacher,
         "prompt_model": plan.prompt_model,
-        "parts": [digest(state_of(part)) for part in plan.parts],
         "seed": plan.seed,
         "questions": {
             "train": digest([row_key(question, "") for question in plan.questions.train]),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,6 @@ from triplecheck.lms import Budget, Roles, Usage
 from triplecheck.lms.metering import price_of
 from triplecheck.lms.resolve import EXTRACTIVE, language_model
 from triplecheck.optimize.distil.provider import is_trainable
-from triplecheck.optimize.registry import strategy
 from triplecheck.optimize.spec import OptimizerSpec, Size, Value
 from triplecheck.optimize.state import steps_of
 from triplecheck.programs import Program
@@ -56,7 +55,6 @@ def check(
     prompt_model: str | None,
     step: str | None,
     train: int,
-    parts: Sequence[Program] = (),
 ) -> None:
     """Refuse a run that cannot work.
 
@@ -68,7 +66,6 @@ def check(
         prompt_model: the model that writes instructions; None: the default model of the roles.
         step: the step to compile; None: the whole program.
         train: number of training examples.
-        parts: programs to combine.
 
     Raises:
         UserError: the run cannot work; the message gives the reason and an alternative.
@@ -78,42 +75,30 @@ def check(
         raise UserError(f"{program.name!r} calls no model: there is nothing to compile")
     if step is not None and step not in steps:
         raise UserError(f"{program.name!r} has no step {step!r}; there are: {', '.join(steps)}")
-    specs = [spec] + (strategy(settings) if "strategy" in settings else [])
-    needs = frozenset[str]().union(*(one.needs for one in specs))
-    if step is not None and "whole" in needs:
+    if step is not None and "whole" in spec.needs:
         raise UserError(f"{spec.name} works on whole programs: leave out --step, or use BootstrapFewShot")
     writing = prompt_model or roles.default
-    if "prompt_model" in needs and writing == EXTRACTIVE:
+    if "prompt_model" in spec.needs and writing == EXTRACTIVE:
         raise UserError(
             f"{spec.name} needs a model that writes instructions, and {EXTRACTIVE} writes none: name one with "
             "--prompt-model, or use an optimizer that only chooses demonstrations, such as "
             "BootstrapFewShotWithRandomSearch"
         )
-    if "optuna" in needs and importlib.util.find_spec("optuna") is None:
+    if "optuna" in spec.needs and importlib.util.find_spec("optuna") is None:
         raise UserError(f"{spec.name} needs the package optuna: pip install 'triplecheck[optimizers]'")
-    if any(one.one_model for one in specs) and len(set(roles.models())) > 1:
+    if spec.one_model and len(set(roles.models())) > 1:
         raise UserError(
             f"{spec.name} needs the same model for all roles, not {', '.join(roles.models())}: give one with --lm, "
             "compile one step with --step, or use GEPA"
         )
-    if "trainable" in needs and not is_trainable(language_model(roles.default)):
+    if "trainable" in spec.needs and not is_trainable(language_model(roles.default)):
         raise UserError(
             f"{spec.name} trains weights, but those of {roles.default} cannot be trained here: give a model with a "
             "provider that trains, or use an optimizer of prompts"
         )
-    if "parts" in needs:
-        _check_parts(spec, program, parts)
-    least = max(one.least_train(settings if one is spec else one.checked({})) for one in specs)
+    least = spec.least_train(settings)
     if train < least:
         raise UserError(f"{spec.name} needs {least} training examples and has {train}: give more questions")
-
-
-def _check_parts(spec: OptimizerSpec, program: Program, parts: Sequence[Program]) -> None:
-    if len(parts) < 2:
-        raise UserError(f"{spec.name} combines two or more bundles: name each with --member")
-    others = sorted({part.name for part in parts} - {program.name})
-    if others:
-        raise UserError(f"{spec.name} combines bundles of one program, {program.name!r}, not of {', '.join(others)}")
 
 
 def estimate(

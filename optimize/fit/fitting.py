@@ -36,7 +36,6 @@ from triplecheck.optimize.fit.risk_control import (
     point_at,
 )
 from triplecheck.optimize.fit.search import Asking, Observed, Option, Search, Searched, nested, observe, sample
-from triplecheck.optimize.optimizers.modules import Voting
 from triplecheck.programs import Know3RAG, Program, Sources
 from triplecheck.programs.base import make_program
 
@@ -155,8 +154,6 @@ def fit_program(
     out = Path(out)
     check_guarantee(plan.guarantee, plan.alpha, plan.delta)
     fitting, calibrating = halves(plan.questions)
-    if isinstance(plan.make({}), Voting):
-        raise UserError("an ensemble has no confidence: fit one of its members")
     if plan.arguments({}).get("abstain_below") is not None:
         raise UserError("the program already has a fitted threshold: fit the program that it was made from")
     if out.exists() and any(out.iterdir()) and not (out / "fitting").is_dir():

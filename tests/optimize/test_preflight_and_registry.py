@@ -14,8 +14,8 @@ from triplecheck.optimize import optimizer_names, optimizer_specs, resolve_optim
 from triplecheck.optimize.preflight import check
 from triplecheck.programs import Sources, resolve_program
 
-WORKING = """LabeledFewShot BootstrapFewShot BootstrapFewShotWithRandomSearch BootstrapFewShotWithOptuna KNNFewShot
-COPRO MIPROv2 InferRules SIMBA GEPA BetterTogether Ensemble BootstrapFinetune""".split()
+WORKING = """LabeledFewShot BootstrapFewShot BootstrapFewShotWithRandomSearch COPRO MIPROv2 SIMBA GEPA
+BootstrapFinetune""".split()
 
 
 def test_every_supported_optimizer_is_registered() -> None:
@@ -28,6 +28,7 @@ def test_every_supported_optimizer_is_registered() -> None:
 @pytest.mark.parametrize(
     ("name", "why"),
     [
+        ("KNN-FewShot", "use it from DSPy"),
         ("AvatarOptimizer", "does not run with this DSPy; GEPA"),
         ("SignatureOptimizer", "is deprecated; COPRO"),
         ("GRPO", "on a separate cluster; BootstrapFinetune"),
@@ -67,17 +68,8 @@ def test_runs_that_cannot_work_are_refused_with_an_alternative(bundled: Knowledg
     assert "name one with --prompt-model" in refused(bundled, "GEPA", prompt_model=None, roles=Roles("extractive"))
     assert "give one with --lm" in refused(bundled, "SIMBA", roles=several)
     assert "cannot be trained here" in refused(bundled, "BootstrapFinetune")
-    assert "leave out --step" in refused(bundled, "KNNFewShot", step="summarize")
+    assert "leave out --step" in refused(bundled, "BootstrapFinetune", step="summarize")
     assert "needs 16 training examples and has 5" in refused(bundled, "SIMBA", train=5)
-    assert "name each with --member" in refused(bundled, "Ensemble", parts=[kerag(bundled)])
-    assert "not of bm25" in refused(bundled, "Ensemble", parts=[kerag(bundled), bm25])
-    assert "no optimizer 'Nobody' in its strategy" in refused(
-        bundled, "BetterTogether", settings={"strategy": "GEPA -> Nobody"}
-    )
-    # What one part of a strategy needs, the strategy needs.
-    assert "needs 16 training examples" in refused(
-        bundled, "BetterTogether", settings={"strategy": "LabeledFewShot -> SIMBA"}, train=5
-    )
 
 
 def test_without_optuna_its_optimizers_say_how_to_get_it(
@@ -96,7 +88,7 @@ def test_every_system_can_be_compiled(name: str, bundled: KnowledgeBase) -> None
         pytest.skip(f"not over the bundled knowledge base: {error}")
     with engines(pupil=Pupil(), writer=Writer()):
         for spec in optimizer_specs():
-            if spec.needs.isdisjoint({"parts", "trainable"}):
+            if spec.needs.isdisjoint({"trainable"}):
                 check(spec, spec.checked({}), program, roles=Roles(PUPIL), prompt_model=WRITER, step=None, train=50)
 
 
