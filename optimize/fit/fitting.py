@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -38,12 +38,6 @@ from triplecheck.optimize.fit.risk_control import (
 from triplecheck.optimize.fit.search import Asking, Observed, Option, Search, Searched, nested, observe, sample
 from triplecheck.programs import Know3RAG, Program, Sources
 from triplecheck.programs.base import make_program
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from triplecheck.optimize.fit.search import Observed
-
 
 CALIBRATION = "calibration"
 """Name of the half that the threshold is chosen on."""
