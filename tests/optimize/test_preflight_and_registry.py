@@ -10,7 +10,7 @@ from optimize_parts import PUPIL, WRITER, Pupil, Writer, engines, kerag
 from triplecheck.evals import Question
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.lms import Roles
-from triplecheck.optimize import optimizer_names, optimizer_specs, resolve_optimizer, split
+from triplecheck.optimize import CompilePlan, Split, optimizer_names, optimizer_specs, resolve_optimizer, split
 from triplecheck.optimize.preflight import check
 from triplecheck.programs import Sources, resolve_program
 
@@ -51,11 +51,15 @@ def test_settings_are_checked_against_their_defaults(spec: Any) -> None:
             spec.checked({name: [1]})
 
 
-def refused(base: KnowledgeBase, name: str, program: Any = None, settings: Any = None, **given: Any) -> str:
-    spec = resolve_optimizer(name)
-    options = {"roles": Roles(PUPIL), "prompt_model": WRITER, "step": None, "train": 50} | given
+def compile_plan(program: Any, name: str, train: int = 50, **given: Any) -> CompilePlan:
+    asked = (Question("q", "q?", ("a",)),) * train
+    return CompilePlan(program, Split(asked, (), ()), name, **{"roles": Roles(PUPIL), "prompt_model": WRITER} | given)
+
+
+def refused(base: KnowledgeBase, name: str, program: Any = None, **given: Any) -> str:
+    spec, plan = resolve_optimizer(name), compile_plan(program or kerag(base), name, **given)
     with engines(pupil=Pupil(), writer=Writer()), pytest.raises(UserError) as error:
-        check(spec, spec.checked(settings or {}), program or kerag(base), **options)
+        check(spec, spec.checked({}), plan)
     return str(error.value)
 
 
@@ -89,7 +93,7 @@ def test_every_system_can_be_compiled(name: str, bundled: KnowledgeBase) -> None
     with engines(pupil=Pupil(), writer=Writer()):
         for spec in optimizer_specs():
             if spec.needs.isdisjoint({"trainable"}):
-                check(spec, spec.checked({}), program, roles=Roles(PUPIL), prompt_model=WRITER, step=None, train=50)
+                check(spec, spec.checked({}), compile_plan(program, spec.name))
 
 
 def test_questions_are_split_by_their_ids() -> None:
