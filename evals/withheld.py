@@ -42,25 +42,20 @@ class FactlessGraph:
 
     # --- edges: none -----------------------------------------------------------------------------
     def degree(self, node: int) -> int:
-        """No edge."""
         return 0
 
     def relations_of(self, node: int) -> list[RelationCount]:
-        """No relation."""
         return []
 
     def neighbors(
         self, node: int, relation: int, direction: Direction = Direction.OUT, limit: int | None = None
     ) -> IntArray:
-        """No neighbour."""
         return np.empty(0, np.int64)
 
     def contains(self, head: int, relation: int, tail: int) -> bool:
-        """No edge."""
         return False
 
     def relation_counts(self, nodes: IntArray | Sequence[int]) -> list[RelationCount]:
-        """No relation."""
         return []
 
     def expand(
@@ -70,14 +65,11 @@ class FactlessGraph:
         direction: Direction | None = None,
         limit_per_node: int | None = None,
     ) -> Edges:
-        """No edge."""
         none = np.empty(0, np.int64)
         return Edges(none, none, none, 0)
 
     def contains_many(self, heads: IntArray, relations: IntArray, tails: IntArray) -> npt.NDArray[np.bool_]:
-        """No edge."""
         return np.zeros(len(heads), bool)
 
     def schema(self, relation: int) -> RelationSchema:
-        """No edge, no types."""
         return RelationSchema(relation, 0, (), ())

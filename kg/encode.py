@@ -182,7 +182,6 @@ class TextEncoder:
         return self._compute_fingerprint()
 
     def encode(self, texts: Sequence[str], progress: ProgressCallback = no_progress) -> FloatArray:
-        """See `Encoder`."""
         if isinstance(texts, str):
             raise TypeError("encode takes a sequence of texts; wrap a single one in a list")
         vectors = np.empty((len(texts), self.dimensions), np.float32)
