@@ -227,7 +227,7 @@ class SparqlGraph:
         if limit is None:
             found = self._look.edges([node], relation, direction)
         else:
-            found = self._look.some_edges([(0, node, relation)], direction, limit)
+            found = self._look.edges_of_groups([(0, node, relation)], direction, limit)
         return np.array([far for _, _, far in found], np.int64)
 
     def contains(self, head: int, relation: int, tail: int) -> bool:
@@ -273,7 +273,7 @@ class SparqlGraph:
         counts = self._look.counts(nodes, relation, way)
         small = [(place, nodes[place], r) for place, r, edges in counts if edges <= limit]
         large = [(place, nodes[place], r) for place, r, edges in counts if edges > limit]
-        found = self._look.edges_of_groups(small, way) + self._look.some_edges(large, way, limit)
+        found = self._look.edges_of_groups(small, way) + self._look.edges_of_groups(large, way, limit)
         return sorted(found), sum(edges for _, _, edges in counts)
 
     def contains_many(self, heads: IntArray, relations: IntArray, tails: IntArray) -> npt.NDArray[np.bool_]:

@@ -8,6 +8,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from triplecheck.kg.linking import Candidate
 from triplecheck.kg.mentions import Mention, MentionDetector
@@ -68,13 +69,7 @@ class SparqlLinker:
         return [mention for mention in detected if mention.forms]  # for the others, parts would not be found either
 
     def candidates(
-        self,
-        text: str | Mention,
-        question: str | None = None,
-        limit: int = 10,
-        *,
-        top_k: int | None = None,
-        union: bool = False,
+        self, text: str | Mention, question: str | None = None, limit: int = 10, **_: Any
     ) -> list[Candidate]:
         """Nodes of that name, best first; the other settings have no effect."""
         written = text.text if isinstance(text, Mention) else text
