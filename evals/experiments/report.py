@@ -21,9 +21,6 @@ from triplecheck.lms import Roles
 
 # Error analysis: at which stage the wrong answers of an evaluation were lost, with examples of each.
 
-
-# Error analysis: at which stage the wrong answers of an evaluation were lost, with examples of each.
-
 LOST_EXAMPLES = 2
 _GOLD_SHOWN = 3
 
