@@ -23,6 +23,7 @@ import numpy.typing as npt
 from triplecheck.kg._arrays import RowArray
 from triplecheck.kg._atomic import replaced_directory, write_text
 from triplecheck.kg.errors import KnowledgeBaseError, UserError
+from triplecheck.kg.names import valid
 from triplecheck.kg.progress import ProgressCallback, no_progress
 
 if TYPE_CHECKING:
@@ -413,8 +414,3 @@ def analyzer(language: str) -> Any:
         return builder.filter(Filter.lowercase()).filter(Filter.ascii_fold()).filter(stemmer).build()
     except ValueError as error:
         raise UserError(f"no stemmer for the language {language!r} ({error})") from error
-
-
-def valid(text: str) -> str:
-    """The text with lone surrogates replaced, which are not valid Unicode."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

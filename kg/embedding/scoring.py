@@ -45,10 +45,7 @@ class InnerProduct:
     DistMult (Yang et al. 2015): <h, r, t>.
     """
 
-    of_head: QueryFunction
-
-    def query(self, heads: FloatArray, relations: FloatArray) -> FloatArray:
-        return self.of_head(heads, relations)
+    query: QueryFunction
 
     def score(self, queries: FloatArray, tails: FloatArray) -> FloatArray:
         scores: FloatArray = np.einsum("nd,nd->n", queries, tails)
@@ -67,11 +64,8 @@ class Distance:
     RotatE (Sun et al. 2019): -|h * r - t|, the 2-norm, for complex vectors that of the pairs of reals.
     """
 
-    of_head: QueryFunction
+    query: QueryFunction
     norm: int
-
-    def query(self, heads: FloatArray, relations: FloatArray) -> FloatArray:
-        return self.of_head(heads, relations)
 
     def score(self, queries: FloatArray, tails: FloatArray) -> FloatArray:
         lengths: FloatArray = np.linalg.norm(queries - tails, self.norm, axis=1)
