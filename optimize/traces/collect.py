@@ -9,6 +9,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeGuard
 
@@ -201,16 +202,12 @@ def collect(
                     workers=workers,
                     timeout=timeout,
                     budget=None if is_gold else budget,
-                    progress=None if progress is None else _told(progress, name),
+                    progress=None if progress is None else partial(progress, name),
                     executor=_Recording(records, _Collector(program, GOLD if is_gold else VERIFIED, engine)),
                 )
             if summary.stopped is not None:
                 stopped[name] = summary.stopped
     return assemble(out, program.name, asked, folders, cap=cap, dev_share=dev_share, stopped=stopped)
-
-
-def _told(progress: Callable[[str, Progress], None], name: str) -> Callable[[Progress], None]:
-    return lambda so_far: progress(name, so_far)
 
 
 def _check_place(out: Path) -> None:

@@ -99,17 +99,6 @@ def why_not(signature: type[dspy.Signature]) -> str | None:
     return _REASONS.get(step, "it is none of the known steps") if step else "it is none of the known steps"
 
 
-def solver(step: type[Step]) -> Solver | None:
-    """The solver of a step, for a question with a known answer."""
-    return _SOLVERS.get(step)
-
-
-def by_graph(step: type[Step], prompt: Prompt, graph: Graph, names: Names) -> GoldReply | None:
-    """The reply to a prompt about another question; None if the step needs the answer."""
-    solve = _BY_GRAPH.get(step)
-    return None if solve is None else solve(graph, prompt, names)
-
-
 _DISTRACTED: Mapping[type[Step], tuple[str, ...]] = {
     steps.SelectPaths: ("keep",),
     steps.ScoreRelations: ("relations",),
@@ -204,10 +193,11 @@ class GoldEngine:
     def reply(self, step: type[Step], prompt: Prompt) -> GoldReply | None:
         """The right reply to a prompt of a step; None if it cannot be computed."""
         words = _words(prompt.text("question"))
-        solve = solver(step) if self._question(words) is not None else None
-        if solve is None:
-            return by_graph(step, prompt, self._sources.graph, self._names)
-        return solve(self._known(words), prompt)
+        solve = _SOLVERS.get(step) if self._question(words) is not None else None
+        if solve is not None:
+            return solve(self._known(words), prompt)
+        passing = _BY_GRAPH.get(step)
+        return None if passing is None else passing(self._sources.graph, prompt, self._names)
 
     def has_paths(self, question: Question) -> bool:
         """Whether paths to its answers are known, or none are needed since there is no answer."""
