@@ -132,11 +132,19 @@ class Query:
     @property
     def is_forest(self) -> bool:
         """Whether no variables form a cycle; consistent domains then contain only solutions."""
-        left, components = set(self.names), 0
-        while left:
-            left -= {end for pattern in self.around(left.pop()) for end in (pattern.head, pattern.tail)}
-            components += 1
-        return len(self.patterns) == len(self.names) - components
+        root = {name: name for name in self.names}
+
+        def find(name: str) -> str:
+            while root[name] != name:
+                name = root[name]
+            return name
+
+        for pattern in self.patterns:
+            head, tail = find(pattern.head), find(pattern.tail)
+            if head == tail:
+                return False
+            root[head] = tail
+        return True
 
 
 # --- patterns as text ----------------------------------------------------------------------------
