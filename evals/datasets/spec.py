@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import bz2
 import csv
-import gzip
 import io
 import json
 import re
@@ -13,10 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
-from triplecheck.evals.questions import Question, parse_question
+from triplecheck.evals.questions import Question, parse_question, parse_row, text_lines
 from triplecheck.kg import ReadError
+from triplecheck.kg.readers.raw import open_packed
 
 Record = Mapping[str, Any]
 """A row of a data set's file: field name to value."""
@@ -63,13 +62,13 @@ class DataSet:
     """Split name to its official files, as name patterns that each match one file."""
     default_split: str
     """The split that papers usually report."""
-    read: Reader
     adapt: Adapter
     get: str
     """How to get the official files."""
     url: str
     paper: str
     licence: str
+    read: Reader = lambda path, split: json_rows(path)
     hub: Hub | None = None
     keep: Callable[[Record, str], bool] | None = None
     """Whether a row belongs to a split, if a file has several splits."""
@@ -152,7 +151,7 @@ def opened(path: Path) -> Iterator[IO[str]]:
         ReadError: the file cannot be opened, or reading inside the block fails.
     """
     try:
-        with _binary(path) as raw:
+        with open_packed(path) as raw:
             yield io.TextIOWrapper(raw, "utf-8-sig", newline="")
     except FileNotFoundError:
         raise ReadError(path, None, "no such file") from None
@@ -160,12 +159,6 @@ def opened(path: Path) -> Iterator[IO[str]]:
         raise ReadError(path, None, f"is not UTF-8 ({error.reason})") from error
     except (OSError, EOFError, zlib.error) as error:
         raise ReadError(path, None, f"cannot be read ({error})") from error
-
-
-def _binary(path: Path) -> IO[bytes]:
-    if path.suffix == ".gz":
-        return cast(IO[bytes], gzip.open(path))
-    return cast(IO[bytes], bz2.open(path)) if path.suffix == ".bz2" else path.open("rb")
 
 
 def json_object(path: Path) -> dict[str, Any]:
@@ -199,12 +192,9 @@ def json_line_rows(path: Path) -> Iterator[tuple[int, Record]]:
     """The objects of a JSON Lines file."""
     for number, line in text_lines(path):
         try:
-            row = json.loads(line)
-        except (json.JSONDecodeError, RecursionError) as error:
-            raise ReadError(path, number, f"not valid JSON ({error})") from error
-        if not isinstance(row, dict):
-            raise ReadError(path, number, f"is a JSON {type(row).__name__}, not an object")
-        yield number, row
+            yield number, parse_row(line)
+        except ValueError as error:
+            raise ReadError(path, number, str(error)) from error
 
 
 def table_rows(path: Path, delimiter: str) -> Iterator[tuple[int, Record]]:
@@ -219,11 +209,3 @@ def table_rows(path: Path, delimiter: str) -> Iterator[tuple[int, Record]]:
                 yield rows.line_num, row
         except csv.Error as error:
             raise ReadError(path, rows.line_num, f"not a valid table ({error})") from error
-
-
-def text_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Lines that are not blank, without line ends."""
-    with opened(path) as source:
-        for number, line in enumerate(source, 1):
-            if line.strip():
-                yield number, line.rstrip("\r\n")

@@ -16,7 +16,7 @@ from triplecheck.kg.graph import Graph
 from triplecheck.kg.linking import Linker
 from triplecheck.kg.names import normalize
 from triplecheck.kg.relation_vectors import RelationVectors, relation_texts
-from triplecheck.kg.types import Direction
+from triplecheck.kg.types import Direction, Edge
 
 
 class Skip(StrEnum):
@@ -56,6 +56,12 @@ class Grounded:
     swapped: bool = False
     similarity: float = 0.0
     reason: Skip | None = None
+
+    @property
+    def edge(self) -> Edge | None:
+        """The triple if all its parts are known; the graph need not have it."""
+        head, relation, tail = self.triple
+        return None if head is None or relation is None or tail is None else (head, relation, tail)
 
 
 class Grounder:

@@ -7,7 +7,6 @@ columns batch by batch, so memory holds each distinct string once and one intege
 from __future__ import annotations
 
 import codecs
-import gzip
 import json
 import re
 import zlib
@@ -24,7 +23,7 @@ import pyoxigraph as ox
 from triplecheck.kg.errors import ReadError
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.readers._rdf_describe import Descriptions, describe
-from triplecheck.kg.readers.raw import BadLine, RawGraph
+from triplecheck.kg.readers.raw import BadLine, RawGraph, open_packed
 from triplecheck.kg.types import XSD
 from triplecheck.kg.vocabulary import Vocabulary
 
@@ -173,8 +172,7 @@ def statements(path: Path, blank: Blank, skipped: list[BadLine] | None) -> Itera
 
 
 def _open(path: Path) -> IO[bytes]:
-    opened = gzip.open if path.suffix.lower() == ".gz" else open
-    file: Any = opened(path, "rb")
+    file: Any = open_packed(path)
     if file.peek(3).startswith(codecs.BOM_UTF8):
         file.read(3)
     return file  # type: ignore[no-any-return]

@@ -143,37 +143,26 @@ class Lookup:
                 found.update((place, r, far) for r, far in self._edges_of_blank(node, relation, direction))
         return sorted(found)
 
-    def some_edges(self, groups: Sequence[tuple[int, int, int]], direction: Direction, limit: int) -> list[Found]:
-        """At most `limit` edges for each (place, node, relation)."""
+    def edges_of_groups(
+        self, groups: Sequence[tuple[int, int, int]], direction: Direction, limit: int | None = None
+    ) -> list[Found]:
+        """All edges of each (place, node, relation), or at most `limit` of them."""
         found: set[Found] = set()
-        for part in chunks([g for g in groups if not self.is_blank(g[1])], _GROUPS_PER_QUERY):
-            relation_at = {place_in_part: (place, r) for place_in_part, (place, _, r) in enumerate(part)}
+        size = NODES_PER_QUERY if limit is None else _GROUPS_PER_QUERY
+        for part in chunks([g for g in groups if not self.is_blank(g[1])], size):
             texts = [(self.written(node), self.relations.key(r), i) for i, (_, node, r) in enumerate(part)]
-            for row in self.client.select(self.queries.some_edges(texts, direction, limit)):
-                place, relation = relation_at[int(row["i"].value)]
+            if limit is None:
+                pairs = [(text, iri(relation), i) for written, relation, i in texts for text in written]
+                query = self.queries.edges_of_pairs(pairs, direction)
+            else:
+                query = self.queries.some_edges(texts, direction, limit)
+            for row in self.client.select(query):
+                place, _, relation = part[int(row["i"].value)]
                 found.update((place, relation, far) for _, _, far in self._far(row, relation))
         for place, node, relation in groups:
             if self.is_blank(node):
                 edges = sorted(self._edges_of_blank(node, relation, direction))[:limit]
                 found.update((place, r, far) for r, far in edges)
-        return sorted(found)
-
-    def edges_of_groups(self, groups: Sequence[tuple[int, int, int]], direction: Direction) -> list[Found]:
-        """All edges of each (place, node, relation)."""
-        found: set[Found] = set()
-        for part in chunks([g for g in groups if not self.is_blank(g[1])], NODES_PER_QUERY):
-            at = {i: (place, relation) for i, (place, _, relation) in enumerate(part)}
-            pairs = [
-                (text, iri(self.relations.key(r)), i)
-                for i, (_, node, r) in enumerate(part)
-                for text in self.written(node)
-            ]
-            for row in self.client.select(self.queries.edges_of_pairs(pairs, direction)):
-                place, relation = at[int(row["i"].value)]
-                found.update((place, relation, far) for _, _, far in self._far(row, relation))
-        for place, node, relation in groups:
-            if self.is_blank(node):
-                found.update((place, r, far) for r, far in self._edges_of_blank(node, relation, direction))
         return sorted(found)
 
     def counts(self, nodes: Sequence[int], relation: int | None, direction: Direction) -> list[Found]:

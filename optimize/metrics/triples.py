@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from triplecheck.kg import Direction, Variable
-from triplecheck.kg.plausibility import Grounded
 from triplecheck.kg.types import Edge
 from triplecheck.optimize.metrics.case import Case, StepCall, StepMetric, StepScore, listed, overlap
 from triplecheck.programs.triple_lines import read_triples
@@ -31,7 +30,7 @@ def extracts_triples(output: str, texts: str) -> StepMetric:
         linked = _linked(case, sources)
         read, refused = read_triples([str(line) for line in call.outputs.get(output) or ()], sources)
         grounded = [one for found in read for one in case.grounder.ground(found, case.question.question)]
-        placed = {edge for one in grounded if (edge := _edge(one)) is not None}
+        placed = {one.edge for one in grounded if one.edge is not None}
         if not linked and not placed:
             return None
         right = {edge for edge in placed if case.graph.contains(*edge)}
@@ -79,11 +78,6 @@ def writes_patterns(output: str) -> StepMetric:
 
 def _nodes(case: Case, name: str) -> list[int]:
     return [candidate.node for candidate in case.sources.linker.candidates(name, None, 1)]
-
-
-def _edge(one: Grounded) -> Edge | None:
-    head, relation, tail = one.triple
-    return None if head is None or relation is None or tail is None else (head, relation, tail)
 
 
 def _linked(case: Case, texts: Sequence[str]) -> set[Edge]:

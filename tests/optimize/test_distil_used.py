@@ -13,7 +13,7 @@ import dspy
 import pytest
 from distil_parts import NameColour, chat, colour_row, rows, tiny_llama, traces
 from dspy.clients.utils_finetune import TrainDataFormat
-from optimize_parts import kerag
+from optimize_parts import kerag, plan
 from typer.testing import CliRunner, Result
 
 from triplecheck.kg import KnowledgeBase, ReadError, UserError
@@ -94,8 +94,8 @@ def test_only_embedded_models_and_those_with_a_provider_are_trained(base: Path, 
     assert trainable(extractive, tmp_path) is extractive
     assert isinstance(trainable(local, tmp_path).provider, LocalProvider)
     with pytest.raises(UserError, match="cannot be trained here"):
-        check(BOOTSTRAP_FINETUNE, {}, kerag(bundled), roles=Roles("extractive"), train=3, prompt_model=None, step=None)
-    check(BOOTSTRAP_FINETUNE, {}, kerag(bundled), roles=Roles(f"local/{base}"), train=3, prompt_model=None, step=None)
+        check(BOOTSTRAP_FINETUNE, {}, plan(bundled, "BootstrapFinetune", roles=Roles("extractive")))
+    check(BOOTSTRAP_FINETUNE, {}, plan(bundled, "BootstrapFinetune", roles=Roles(f"local/{base}")))
 
 
 # Bundles.

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from triplecheck.evals.datasets.spec import DataSet, Record, json_object, question, required, text, text_lines, texts
+from triplecheck.evals.datasets.spec import DataSet, Record, json_object, question, required, text, texts
 from triplecheck.evals.metrics import BANDS
-from triplecheck.evals.questions import Question
+from triplecheck.evals.questions import Question, text_lines
 from triplecheck.kg import ReadError
 
 # MetaQA: Zhang et al. 2018, "Variational Reasoning for Question Answering with Knowledge Graph".

@@ -17,10 +17,9 @@ from triplecheck.evals.datasets.spec import (
     required,
     table_rows,
     text,
-    text_lines,
     texts,
 )
-from triplecheck.evals.questions import Question
+from triplecheck.evals.questions import Question, text_lines
 from triplecheck.kg import ReadError
 
 # HotpotQA: Yang et al. 2018, "HotpotQA: A Dataset for Diverse, Explainable Multi-hop Question Answering".
@@ -55,7 +54,6 @@ HOTPOTQA = DataSet(
         "test": ("hotpot_test_fullwiki_v1*.json",),
     },
     default_split="dev",
-    read=lambda path, split: json_rows(path),
     adapt=adapt_hotpotqa,
     get="Download the JSON files from https://hotpotqa.github.io.",
     url="https://hotpotqa.github.io",
