@@ -35,6 +35,7 @@ def common_words() -> frozenset[str]:
 
 _LONGEST_NAME = 14  # tokens
 _LONGEST_SPAN = 100  # characters
+_LONGEST_WORD = 500  # characters; the rest of a longer one is read as spaces
 _LEAST_SIMILARITY = 0.78
 _LEAST_OF_WORDS = 0.9  # if only the difference from a name suggests that words are misspelt
 _UNKNOWN_FIT = 0.4  # salience of a span that matches no name, relative to one that does
@@ -49,6 +50,8 @@ CONNECTORS = frozenset("a an and at by de del der di du for from in la le of on 
 _PRONOUNS = frozenset("he her him i it me she them they us we who you".split())
 
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
+# spaCy takes time quadratic in the length of a word.
+_LONG_WORD = re.compile(rf"(\S{{{_LONGEST_WORD}}})(\S++)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +108,7 @@ class MentionDetector:
     def detect(self, question: str) -> list[Mention]:
         """Mentions that do not overlap, most salient first; misspelt ones may overlap an exact one."""
         whole = _HALF_PAIR.sub("\ufffd", question)  # spaCy rejects half a surrogate pair
+        whole = _LONG_WORD.sub(lambda word: word[1] + " " * len(word[2]), whole)
         words = _Words(_tokenizer()(whole), self._relation_words)
         exact = self._exact(words)
         misspelt = self._misspelt(words, exact) if self._trigrams is not None else []

@@ -24,6 +24,9 @@ from triplecheck.lms.metering import reply_was_cut
 from triplecheck.lms.prompt import COMPLETED, HEADER, is_completed, split_fields
 from triplecheck.lms.values import hint, is_list, read, render, render_numbered
 
+LONGEST_REPLY = 1_000_000
+"""Characters of a reply, thoughts included. A longer one is refused."""
+
 _LONGEST_REPEATED_REPLY = 2_000
 _OPENING = re.compile(r"\[\[(?=\s*##)")
 
@@ -143,9 +146,12 @@ class TolerantAdapter(dspy.ChatAdapter):
         """Read a reply as typed fields.
 
         Raises:
-            AdapterParseError: a field is missing or is not of its type.
+            AdapterParseError: a field is missing or is not of its type, or the reply is too long.
         """
         parsed: dict[str, Any] = {}
+        if len(completion) > LONGEST_REPLY:
+            problem = f"it has {len(completion):,} characters, and at most {LONGEST_REPLY:,} are read; write less"
+            raise UnreadableReplyError(signature, completion[:_LONGEST_REPEATED_REPLY], problem, {})
         for name, text in split_fields(completion, signature.output_fields).items():
             try:
                 parsed[name] = read(signature.output_fields[name].annotation, text)

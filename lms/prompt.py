@@ -16,11 +16,10 @@ HEADER = "[[ ## {name} ## ]]"
 COMPLETED = HEADER.format(name="completed")
 """The end of a reply."""
 
-_THOUGHT = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
-_END_OF_THOUGHT = re.compile(r"^.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
-_MARKS = r"[ \t]*[*_#>`]*[ \t]*"
-_ANY_HEADER = re.compile(rf"{_MARKS}\[\[\s*##\s*(?P<name>\w+)\s*##\s*\]\][*_`]*:?")
-_COMPLETED = re.compile(r"(?:\*\*|__|`|#+ )?\[\[\s*##\s*completed\s*##\s*\]\]", re.IGNORECASE)
+# Each pattern takes time linear in the text, also where it fails: replies of models that repeat themselves are long.
+_THINK = re.compile(r"<(?P<end>/?)think(?:ing)?>", re.IGNORECASE)
+_ANY_HEADER = re.compile(r"\[\[\s*+##\s*+(?P<name>\w++)\s*+##\s*+\]\][*_`]*+:?")
+_COMPLETED = re.compile(r"\[\[\s*+##\s*+completed\s*+##\s*+\]\]", re.IGNORECASE)
 
 
 def split_fields(text: str, names: Iterable[str]) -> dict[str, str]:
@@ -33,7 +32,7 @@ def split_fields(text: str, names: Iterable[str]) -> dict[str, str]:
     wanted = list(names)
     text = without_thoughts(text)
     end = _COMPLETED.search(text)
-    text = text[: end.start()] if end else text
+    text = _without_mark(text[: end.start()]) if end else text
     found = _bracketed(text, wanted)
     # If there are well-formed headers, a line such as "Answer: ..." is part of a value.
     return found or _titled(text, wanted)
@@ -46,20 +45,43 @@ def is_completed(text: str) -> bool:
 
 def without_thoughts(text: str) -> str:
     """A reply without the thoughts before it."""
-    text = _THOUGHT.sub("", text)
-    return _END_OF_THOUGHT.sub("", text)
+    kept: list[str] = []
+    start, opened = 0, None
+    for tag in _THINK.finditer(text):
+        if not tag["end"]:
+            opened = tag.start() if opened is None else opened
+            continue
+        # An end without a beginning: all text before it is a thought.
+        if opened is None:
+            kept.clear()
+        else:
+            kept.append(text[start:opened])
+        start, opened = tag.end(), None
+    return "".join([*kept, text[start:]])
 
 
 def _bracketed(text: str, wanted: list[str]) -> dict[str, str]:
     by_name = {name.casefold(): name for name in wanted}
     headers = []
+    last = 0
     for match in _ANY_HEADER.finditer(text):
-        at_line_start = match.start() == 0 or text[match.start() - 1] == "\n"
+        before = text[last : match.start()]
+        start = last + len(before.rstrip(" \t").rstrip("*_#>`").rstrip(" \t"))
+        last = match.end()
+        at_line_start = start == 0 or text[start - 1] == "\n"
         name = by_name.get(match["name"].casefold())
         # In the middle of a line and between back ticks, a header is only quoted.
-        if at_line_start or (name is not None and "`" not in match.group()):
-            headers.append((name, match.start(), match.end()))
+        if at_line_start or (name is not None and "`" not in text[start:last]):
+            headers.append((name, start, last))
     return _between(text, headers)
+
+
+def _without_mark(text: str) -> str:
+    """The text before a completion marker without the Markdown that belongs to the marker."""
+    for mark in ("**", "__", "`"):
+        if text.endswith(mark):
+            return text.removesuffix(mark)
+    return text[:-1].rstrip("#") if text.endswith("# ") else text
 
 
 def _titled(text: str, wanted: list[str]) -> dict[str, str]:
@@ -67,9 +89,9 @@ def _titled(text: str, wanted: list[str]) -> dict[str, str]:
         return {}
     options = "|".join(re.escape(name).replace("_", "[_ ]") for name in wanted)
     pattern = re.compile(
-        rf"^[ \t]*(?:#+[ \t]*)?(?P<bold>\*\*|__)?(?:#+[ \t]*)?(?P<name>{options})[ \t]*"
-        rf"(?:[ \t]*#+|:?(?P=bold)?:?)[ \t]*(?=\n|$)|"
-        rf"^[ \t]*(?:[-*][ \t]+)?(?:\*\*|__)?(?P<inline>{options})(?:\*\*|__)?[ \t]*:(?:\*\*|__)?[ \t]*",
+        rf"^[ \t]*+(?:#++[ \t]*+)?(?P<bold>\*\*|__)?(?:#++[ \t]*+)?(?P<name>{options})[ \t]*+"
+        rf"(?:#++|:?(?P=bold)?:?)[ \t]*+(?=\n|$)|"
+        rf"^[ \t]*+(?:[-*][ \t]++)?(?:\*\*|__)?(?P<inline>{options})(?:\*\*|__)?[ \t]*+:(?:\*\*|__)?[ \t]*+",
         re.MULTILINE | re.IGNORECASE,
     )
     by_name = {name.casefold().replace("_", " "): name for name in wanted}

@@ -20,11 +20,12 @@ NOTHING = frozenset({"", "none", "n/a", "null", "[]", "empty", "-", "()", "{}"})
 _DASH = r"\-\u2013\u2014"
 _BULLET = re.compile(rf"^(?:[*•{_DASH}]\s+|\[\d+\]\s*)")
 _NUMBERED = re.compile(r"^\d{1,3}[.)]\s+")
-_FENCE = re.compile(r"^```[\w-]*\s*\n(.*?)\n?\s*```$", re.DOTALL)
+_FENCE = re.compile(r"```[\w-]*\s*")
 _RANGE = re.compile(rf"(?<=\d)\s*[{_DASH}]\s*(?=\d)")
 _ONLY_NUMBERS = re.compile(
     rf"(?:and|facts?|paths?|numbers?|items?|relations?|no\b|[\d\s,;:#&.\[\]()*_`+{_DASH}])+", re.I
 )
+_END_OF_CHOICE = re.compile(rf"[,.;:(]|\s[{_DASH}]\s")
 _MARKUP = re.compile(r"\[\[|</?think", re.IGNORECASE)
 _MOST_IN_RANGE = 1000
 
@@ -190,9 +191,9 @@ def _choose(text: str, options: dict[str, Any]) -> Any:
     plain = first.rstrip(".!,;:").strip()
     if plain in options:
         return options[plain]
-    head = re.match(rf"(.*?)\s*(?:[,.;:(]|\s[{_DASH}]\s)", first)
-    if head and _unmarked(head.group(1)) in options:
-        return options[_unmarked(head.group(1))]
+    end = _END_OF_CHOICE.search(first)
+    if end and _unmarked(first[: end.start()]) in options:
+        return options[_unmarked(first[: end.start()])]
     raise ValueError(f"{_short(text)} is none of: {'; '.join(str(option) for option in options)}")
 
 
@@ -201,7 +202,7 @@ def _json_list(text: str) -> list[Any] | None:
         return None
     try:
         listed = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return _quoted_list(text)
     return listed if isinstance(listed, list) else None
 
@@ -229,8 +230,8 @@ def _unmarked(text: str) -> str:
 
 
 def _unfenced(text: str) -> str:
-    fence = _FENCE.match(text)
-    return fence.group(1).strip() if fence else text
+    first, _, rest = text.partition("\n")
+    return rest[:-3].strip() if rest.endswith("```") and _FENCE.fullmatch(first) else text
 
 
 def _is_nothing(text: str) -> bool:

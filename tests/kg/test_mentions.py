@@ -10,6 +10,7 @@ import pytest
 from kg_parts import built
 
 from triplecheck.kg import KnowledgeBase, Mention
+from triplecheck.kg.mentions import MentionDetector
 
 
 def texts(kb: KnowledgeBase, question: str) -> list[str]:
@@ -198,3 +199,10 @@ class TestAnything:
         for mention in people.linker.mentions(question):
             people.linker.candidates(mention, question)
         assert time.process_time() - started < 2
+
+
+def test_a_very_long_word_is_cut_before_the_tokenizer() -> None:
+    start = time.thread_time()
+    mentions = MentionDetector(frozenset({"heiden"}), None).detect("Who is " + "(" * 200_000 + " Heiden?")
+    assert time.thread_time() - start < 5
+    assert [(m.text, m.start) for m in mentions if m.forms] == [("Heiden", 200_008)]

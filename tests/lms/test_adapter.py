@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import contextlib
+import time
 from typing import Any, Literal
 
 import dspy
@@ -187,3 +189,26 @@ def test_a_training_row_that_would_teach_the_wrong_thing_is_refused() -> None:
 
 def test_no_second_call_is_made_in_another_format() -> None:
     assert TolerantAdapter().use_json_adapter_fallback is False
+
+
+class TestLongReplies:
+    """Small models that repeat themselves write such replies; `re` holds the GIL, so no time limit can end its work."""
+
+    @pytest.mark.parametrize(
+        "unit", [" ", "*", "#", "\n", "`", "<think>", "[[ ##", "## ", "** ", "answers ", "```\n", "- ", "1 ", "yes  "]
+    )
+    @pytest.mark.parametrize("before", ["", "[[ ## answers ## ]]\n", "[[ ## operation ## ]]\nx", "```"])
+    def test_a_reply_that_repeats_itself_is_read_at_once(self, before: str, unit: str) -> None:
+        reply = before + unit * (100_000 // len(unit)) + "x"
+        start = time.thread_time()
+        with contextlib.suppress(AdapterParseError):
+            TolerantAdapter().parse(AnswerFromFacts, reply)
+        assert time.thread_time() - start < 1
+
+    def test_nested_brackets_are_an_unreadable_value_or_text(self) -> None:
+        with pytest.raises(AdapterParseError, match="cited"):
+            TolerantAdapter().parse(AnswerFromFacts, "[[ ## cited ## ]]\n" + "[" * 50_000 + "]" * 50_000)
+
+    def test_a_reply_above_the_limit_is_refused_with_its_length(self) -> None:
+        with pytest.raises(AdapterParseError, match=r"1,000,001 characters, and at most 1,000,000 are read"):
+            TolerantAdapter().parse(AnswerFromFacts, "x" * 1_000_001)
