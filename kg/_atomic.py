@@ -3,50 +3,180 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
+import functools
+import glob
 import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+
+try:
+    import fcntl
+except ImportError:  # Windows: stale drafts stay
+    fcntl = None  # type: ignore[assignment]
+
+_RENAME_EXCHANGE = 2  # RENAME_EXCHANGE of renameat2(2)
+_OLD = "kb"  # the name of a directory that is moved aside
 
 
 @contextlib.contextmanager
 def replaced_directory(target: Path) -> Iterator[Path]:
     """A new directory that replaces `target` if the block succeeds and is removed if it fails.
 
-    The old `target` is removed only after the new one is in place.
+    Where the system can exchange two names at once, `target` always exists. Elsewhere it is moved aside for a moment,
+    and `recover` brings it back if the process ends there. If the parent of `target` is itself replaced meanwhile, the
+    new directory stays in the old parent.
     """
     target = target.absolute()
     target.parent.mkdir(parents=True, exist_ok=True)
-    new = Path(tempfile.mkdtemp(prefix=f".{target.name}.new-", dir=target.parent))
-    try:
+    recover(target)
+    with _directory(target.parent) as parent, draft_directory(target) as new:
         yield new
         new.chmod(0o755)
-        while not _put(new, target):
+        while not _put(new, target, parent):
             pass
-    finally:
-        shutil.rmtree(new, ignore_errors=True)
 
 
-def _put(new: Path, target: Path) -> bool:
-    """Move a directory to its target and remove the old one; False if another process was faster."""
-    aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.old-", dir=target.parent))
+@contextlib.contextmanager
+def draft_directory(target: Path) -> Iterator[Path]:
+    """An empty directory beside `target`, removed at the end. Drafts of processes that have ended are removed, too."""
+    sweep(target)
+    with contextlib.ExitStack() as held:
+        while True:
+            draft = Path(tempfile.mkdtemp(prefix=f".{target.name}.new-", dir=target.parent))
+            with contextlib.suppress(FileNotFoundError):  # another process takes it for a stale one
+                if _locked(draft, held.enter_context(_directory(draft)), otherwise=True):
+                    break
+        held.callback(_remove, draft)
+        yield draft
+
+
+def recover(target: Path) -> None:
+    """Bring back a directory that an interrupted replacement has moved aside, if nothing is at its place."""
+    for aside in _beside(target, "old") if not os.path.lexists(target) else ():
+        with contextlib.suppress(OSError), _directory(aside) as handle:
+            if _locked(aside, handle, otherwise=True) and (aside / _OLD).exists() and not os.path.lexists(target):
+                (aside / _OLD).rename(target)
+                shutil.rmtree(aside, ignore_errors=True)
+
+
+def sweep(target: Path) -> None:
+    """Remove the drafts of `target`, and what was moved aside for it, whose processes have ended."""
+    for draft in [*_beside(target, "new"), *(_beside(target, "old") if target.exists() else ())]:
+        with contextlib.suppress(OSError), _directory(draft) as handle:
+            if _locked(draft, handle, otherwise=False):
+                _remove(draft)
+
+
+def _beside(target: Path, kind: str) -> list[Path]:
+    return sorted(target.parent.glob(f".{glob.escape(target.name)}.{kind}-*"))
+
+
+def _put(new: Path, target: Path, parent: int | None) -> bool:
+    """Move a directory to its target; the old one is then at `new`. False if another process was faster."""
     try:
-        with contextlib.suppress(FileNotFoundError):
-            target.rename(aside / "kb")
         try:
-            new.rename(target)
-        except OSError as error:
-            if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
-                return False
-            with contextlib.suppress(FileNotFoundError):
-                (aside / "kb").rename(target)
-            raise
+            if not _exchange(new, target, parent):
+                _put_in_two_steps(new, target, parent)
+        except FileNotFoundError:  # nothing is there yet
+            _rename(new, target, parent)
+    except OSError as error:
+        if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+            return False
+        raise
+    return True
+
+
+def _exchange(one: Path, other: Path, parent: int | None) -> bool:
+    """Exchange two names in one directory; False if the system cannot.
+
+    Raises:
+        FileNotFoundError: one of them does not exist.
+    """
+    call = _renameat2()
+    if call is None or parent is None:
+        return False
+    if call(parent, os.fsencode(one.name), parent, os.fsencode(other.name), _RENAME_EXCHANGE) == 0:
         return True
+    code = ctypes.get_errno()
+    if code in (errno.ENOSYS, errno.EINVAL, errno.EPERM, errno.EOPNOTSUPP):
+        return False
+    raise OSError(code, os.strerror(code), str(other))
+
+
+@functools.cache
+def _renameat2() -> Callable[..., Any] | None:
+    with contextlib.suppress(OSError, AttributeError, TypeError):
+        call = ctypes.CDLL(None, use_errno=True).renameat2
+        call.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint]
+        return call
+    return None
+
+
+def _put_in_two_steps(new: Path, target: Path, parent: int | None) -> None:
+    aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.old-", dir=target.parent))
+    with _directory(aside) as handle:
+        _locked(aside, handle, otherwise=True)
+        try:
+            with contextlib.suppress(FileNotFoundError):
+                target.rename(aside / _OLD)
+            try:
+                _rename(new, target, parent)
+            except OSError as error:
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    with contextlib.suppress(FileNotFoundError):
+                        (aside / _OLD).rename(target)
+                raise
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+
+
+def _rename(source: Path, target: Path, parent: int | None) -> None:
+    if parent is None:
+        source.rename(target)
+    else:
+        os.rename(source.name, target.name, src_dir_fd=parent, dst_dir_fd=parent)
+
+
+@contextlib.contextmanager
+def _directory(path: Path) -> Iterator[int | None]:
+    """An open directory; None where the system cannot open one."""
+    if os.rename not in os.supports_dir_fd:
+        yield None
+        return
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+    try:
+        yield handle
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        os.close(handle)
+
+
+def _locked(path: Path, handle: int | None, *, otherwise: bool) -> bool:
+    """Take the lock of a directory, which ends with the process.
+
+    False if another process holds it or has moved the directory; `otherwise` if there are no locks here.
+    """
+    if fcntl is None or handle is None:
+        return otherwise
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return path.stat().st_ino == os.fstat(handle).st_ino
+    except (BlockingIOError, PermissionError, FileNotFoundError):
+        return False
+    except OSError:
+        return otherwise
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:

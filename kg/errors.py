@@ -47,5 +47,9 @@ class KnowledgeBaseError(UserError):
     """A knowledge base directory is missing, damaged, of another format version, or something else."""
 
 
+class KnowledgeBaseReplacedError(KnowledgeBaseError):
+    """A knowledge base was replaced by another one while it was open, so its other parts cannot be read."""
+
+
 class GraphUnavailableError(UnavailableError):
     """A remote graph does not reply, replies too slowly, or replies with something unexpected."""

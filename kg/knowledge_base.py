@@ -7,19 +7,18 @@ into a cache directory.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import os
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
 
 from triplecheck.kg import columnar_build, manifest, relation_vectors
-from triplecheck.kg._atomic import replaced_directory
+from triplecheck.kg._atomic import draft_directory, replaced_directory
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.columnar_build import concat, number
 from triplecheck.kg.documents import Document, DocumentStore
@@ -45,11 +44,14 @@ class KnowledgeBase:
     Attributes:
         path: its directory.
         manifest: its counts, files and encoder.
+        generation: what was opened. Each part is opened when it is first needed; if another knowledge base is at the
+            path by then, that is a `KnowledgeBaseReplacedError`.
     """
 
     def __init__(self, path: Path, about: manifest.Manifest) -> None:
         self.path = path
         self.manifest = about
+        self.generation = manifest.Generation(path, about)
 
     @classmethod
     def open(cls, path: Path | str, progress: ProgressCallback = no_progress) -> KnowledgeBase:
@@ -71,17 +73,20 @@ class KnowledgeBase:
     @functools.cached_property
     def graph(self) -> ColumnarGraph:
         """The graph."""
-        return ColumnarGraph(self.path / "graph")
+        with self.generation.opening("graph") as folder:
+            return ColumnarGraph(folder)
 
     @functools.cached_property
     def names(self) -> NameIndex:
         """Exact names."""
-        return NameIndex(self.path / "names")
+        with self.generation.opening("names") as folder:
+            return NameIndex(folder)
 
     @functools.cached_property
     def trigrams(self) -> TrigramIndex:
         """Typo-tolerant names."""
-        return TrigramIndex(self.path / "names", self.names)
+        with self.generation.opening("names") as folder:
+            return TrigramIndex(folder, self.names)
 
     @functools.cached_property
     def encoder(self) -> Encoder | None:
@@ -99,33 +104,41 @@ class KnowledgeBase:
     @functools.cached_property
     def relation_vectors(self) -> relation_vectors.RelationVectors | None:
         """Vectors of the relations, None if not built."""
-        return None if self.encoder is None else relation_vectors.open_vectors(self.path / "vectors", self.encoder)
+        if self.encoder is None:
+            return None
+        with self.generation.opening("vectors") as folder:
+            return relation_vectors.open_vectors(folder, self.encoder)
 
     @functools.cached_property
     def name_vectors(self) -> VectorIndex | None:
         """Vectors of the entity labels (row = node), None if not built."""
-        folder = self.path / "name_vectors"
-        return VectorIndex.open(folder) if folder.is_dir() else None
+        with self.generation.opening("name_vectors") as folder:
+            return VectorIndex.open(folder) if folder.is_dir() else None
 
     @functools.cached_property
     def documents(self) -> DocumentStore | None:
         """The documents, None if there are none."""
-        folder = self.path / "documents"
-        return DocumentStore.open(folder) if folder.is_dir() else None
+        with self.generation.opening("documents") as folder:
+            return DocumentStore.open(folder) if folder.is_dir() else None
 
     @functools.cached_property
     def node_search(self) -> NodeSearches:
         """Ranks nodes by their documents; see `kg.skb.search`. If `build` was given no documents, they are made
         from the graph and indexed on first use."""
-        folder = self.path / "node_documents"
-        if not folder.is_dir():
-            node_documents.build(self.graph, self.documents, folder)
-        return NodeSearches(node_documents.NodeDocuments(folder), self.path / "node_vectors", self.encoder)
+        content = self.generation.content("graph", "documents")
+        with self.generation.opening("node_documents") as folder:
+            if not node_documents.is_of(folder, content):
+                node_documents.build(self.graph, self.documents, folder, content=content, check=self.generation.check)
+            documents = node_documents.NodeDocuments(folder)
+        return NodeSearches(documents, self.generation, self.encoder)
 
     @functools.cached_property
     def embeddings(self) -> Embeddings | None:
         """Trained embeddings of the graph (`triplecheck kb embed`), None if not trained."""
-        return Embeddings(self.path / PART) if f"{PART}/{ABOUT}" in self.manifest.files else None
+        if f"{PART}/{ABOUT}" not in self.manifest.files:
+            return None
+        with self.generation.opening(PART) as folder:
+            return Embeddings(folder)
 
     @functools.cached_property
     def linker(self) -> GraphLinker:
@@ -232,19 +245,17 @@ def open_bundled(cache: Path | None = None, progress: ProgressCallback = no_prog
     except KnowledgeBaseError:
         pass  # none yet, or a damaged one
     sources = turtle_files()
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-    except OSError as error:
-        raise UserError(
-            f"{target.parent}: not writable ({error.strerror}); set TRIPLECHECK_CACHE to a writable directory"
-        ) from error
-    try:
+    with contextlib.ExitStack() as held:
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            draft = held.enter_context(draft_directory(target))
+        except OSError as error:
+            raise UserError(
+                f"{target.parent}: not writable ({error.strerror}); set TRIPLECHECK_CACHE to a writable directory"
+            ) from error
         raw = read_graph(sources, progress=progress)
         build(raw, draft / "kb", sources=[path.name for path in sources], progress=progress)
         return _put(draft, target)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
 
 
 def _put(draft: Path, target: Path) -> KnowledgeBase:

@@ -6,13 +6,13 @@ import contextlib
 import hashlib
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from triplecheck.kg._atomic import replaced_directory, write_text
-from triplecheck.kg.errors import KnowledgeBaseError
+from triplecheck.kg._atomic import recover, replaced_directory, write_text
+from triplecheck.kg.errors import KnowledgeBaseError, KnowledgeBaseReplacedError
 
 FORMAT = "triplecheck-knowledge-base"
 VERSION = 1
@@ -62,28 +62,98 @@ def write(folder: Path, counts: dict[str, int], **about: Any) -> Manifest:
     return manifest
 
 
-@contextlib.contextmanager
-def replaced_part(folder: Path, part: str) -> Iterator[Path]:
-    """A new directory that replaces one part of a knowledge base and its entries in the manifest.
+class Generation:
+    """An opened knowledge base, by the content of its files. Its parts are opened later, when they are needed; another
+    knowledge base may be in its place by then.
 
-    The manifest never lists missing files: a reader sees the old part, none, or the new one.
-
-    Raises:
-        KnowledgeBaseError: as `read`.
+    Args:
+        folder: the directory.
+        about: the manifest when it was opened.
     """
-    read(folder)
-    with replaced_directory(folder / part) as new:
-        yield new
-        _record(folder, part, {})
-    _record(folder, part, describe_files(folder / part))
+
+    def __init__(self, folder: Path, about: Manifest) -> None:
+        self.folder = folder
+        self._files = about.files
+        self._checked: dict[str, tuple[int, ...] | None] = {}
+
+    def content(self, *parts: str) -> str:
+        """One hash over the files of some parts."""
+        return _content_hash(_of_parts(self._files, parts))
+
+    def check(self, part: str) -> None:
+        """Check that the graph and a part are still those that were opened.
+
+        Raises:
+            KnowledgeBaseReplacedError: they are not.
+            KnowledgeBaseError: as `read`.
+        """
+        stamp = _stamp(self.folder / FILE)
+        if stamp is not None and self._checked.get(part) == stamp:
+            return
+        parts = ("graph", part)
+        if _of_parts(read(self.folder).files, parts) != _of_parts(self._files, parts):
+            raise KnowledgeBaseReplacedError(
+                f"{self.folder}: the knowledge base was replaced or changed while it was open; open it again"
+            )
+        self._checked[part] = stamp
+
+    @contextlib.contextmanager
+    def opening(self, part: str) -> Iterator[Path]:
+        """Opens a part: all its files are of this generation, or there is an error.
+
+        Raises:
+            KnowledgeBaseError: as `check`, or a damaged file.
+        """
+        try:
+            yield self.folder / part
+        except FileNotFoundError as error:
+            self.check(part)
+            raise KnowledgeBaseError(f"{error.filename}: missing; build the knowledge base again") from error
+        except (OSError, ValueError, KeyError, TypeError, KnowledgeBaseError) as error:
+            self.check(part)
+            if isinstance(error, KnowledgeBaseError):
+                raise
+            raise KnowledgeBaseError(
+                f"{self.folder / part}: damaged ({error}); build the knowledge base again"
+            ) from error
+        self.check(part)
+
+    @contextlib.contextmanager
+    def replaced_part(self, part: str) -> Iterator[Path]:
+        """A new directory that replaces one part and its entries in the manifest.
+
+        The manifest never lists missing files: a reader sees the old part, none, or the new one. The part never
+        becomes one of another knowledge base that has taken the place of this one.
+
+        Raises:
+            KnowledgeBaseError: as `check`.
+        """
+        with replaced_directory(self.folder / part) as new:
+            self.check("graph")
+            yield new
+            self._record(part, {})
+        self._record(part, describe_files(self.folder / part))
+
+    def _record(self, part: str, files: dict[str, tuple[int, str]]) -> None:
+        self.check("graph")
+        before = read(self.folder)
+        kept = {name: about for name, about in before.files.items() if not name.startswith(f"{part}/")}
+        after = dict(sorted((kept | {f"{part}/{name}": about for name, about in files.items()}).items()))
+        manifest = replace(before, files=after, content_hash=_content_hash(after))
+        write_text(self.folder / FILE, json.dumps(asdict(manifest), indent=1))
 
 
-def _record(folder: Path, part: str, files: dict[str, tuple[int, str]]) -> None:
-    before = read(folder)
-    kept = {name: about for name, about in before.files.items() if not name.startswith(f"{part}/")}
-    after = dict(sorted((kept | {f"{part}/{name}": about for name, about in files.items()}).items()))
-    manifest = replace(before, files=after, content_hash=_content_hash(after))
-    write_text(folder / FILE, json.dumps(asdict(manifest), indent=1))
+def _of_parts(files: dict[str, tuple[int, str]], parts: Sequence[str]) -> dict[str, tuple[int, str]]:
+    return {name: about for name, about in files.items() if name.split("/", 1)[0] in parts}
+
+
+def _stamp(path: Path) -> tuple[int, ...] | None:
+    """Identity of a file, to notice that it was replaced; None if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def _content_hash(files: dict[str, tuple[int, str]]) -> str:
@@ -109,6 +179,8 @@ def read(folder: Path) -> Manifest:
         KnowledgeBaseError: no knowledge base, another format or version, a missing or truncated file.
     """
     for _ in range(_LOOKS):
+        if not folder.exists():
+            recover(folder)
         before = _identity(folder)
         try:
             return _read(folder)

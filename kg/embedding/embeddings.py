@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from triplecheck.kg import manifest
 from triplecheck.kg._arrays import FloatArray
 from triplecheck.kg._atomic import write_text
 from triplecheck.kg.embedding import _files
@@ -22,6 +21,7 @@ from triplecheck.kg.embedding.scoring import ArrayScorer, Scorer, interaction_of
 from triplecheck.kg.embedding.training import Trained, train
 from triplecheck.kg.errors import KnowledgeBaseError
 from triplecheck.kg.graph import IntArray
+from triplecheck.kg.manifest import Generation
 from triplecheck.kg.progress import ProgressCallback, no_progress
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class RankedTail:
 
 
 class Embeddings:
-    """Embeddings that `save` wrote; opening reads one small file, vectors are memory-mapped.
+    """Embeddings that `save` wrote; opening reads one small file and maps the vectors into memory.
 
     Attributes:
         about: training options and quality.
@@ -83,12 +83,13 @@ class Embeddings:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.about = _read_about(folder / ABOUT)
+        self._arrays, _ = _files.open_mapped(folder / _WEIGHTS)
+        self._held_out: dict[str, Any] = _files.open_mapped(folder / _HELD_OUT)[0]
 
     @cached_property
     def scorer(self) -> Scorer:
         """The scorer of the trained model."""
-        arrays, _ = _files.open_mapped(self._folder / _WEIGHTS)
-        about = self.about
+        arrays, about = self._arrays, self.about
         if about.scored_on == "model":
             from triplecheck.kg.embedding.models import TorchScorer
 
@@ -97,10 +98,6 @@ class Embeddings:
         if interaction is None or len(arrays.get("entities", ())) != about.num_entities:
             raise KnowledgeBaseError(f"{self._folder}: {_WEIGHTS} does not match {ABOUT}; train the embeddings again")
         return ArrayScorer(interaction, arrays["entities"], arrays["relations"])
-
-    @cached_property
-    def _held_out(self) -> dict[str, Any]:
-        return _files.open_mapped(self._folder / _HELD_OUT)[0]
 
     @property
     def validation(self) -> Triples:
@@ -200,7 +197,7 @@ def _read_about(path: Path) -> About:
 
 # --- training ------------------------------------------------------------------------------------
 def train_into(
-    graph: ColumnarGraph, base: Path, options: TrainingOptions, progress: ProgressCallback = no_progress
+    graph: ColumnarGraph, base: Generation, options: TrainingOptions, progress: ProgressCallback = no_progress
 ) -> Trained:
     """Train on the graph of a knowledge base and replace its embeddings.
 
@@ -209,21 +206,21 @@ def train_into(
 
     Args:
         graph: of the knowledge base.
-        base: directory of the knowledge base; open it again to use the embeddings.
+        base: `generation` of the knowledge base; open it again to use the embeddings.
         options: see `TrainingOptions`.
         progress: called after each epoch.
 
     Raises:
         UserError: too few triples, no such model, or the training diverged.
-        KnowledgeBaseError: a damaged checkpoint or knowledge base.
+        KnowledgeBaseError: a damaged checkpoint or knowledge base, or the knowledge base was replaced meanwhile.
     """
     nodes = graph.num_nodes if options.values else graph.num_entities
     triples = triples_of(graph, values=options.values)
     parts = split(triples, nodes, graph.num_relations, options.held_out, options.seed)
-    work = checkpoint_folder(base)
+    work = checkpoint_folder(base.folder)
     work.mkdir(exist_ok=True)
     trained = train(parts, options, work / "checkpoint.safetensors", progress)
-    with manifest.replaced_part(base, PART) as folder:
+    with base.replaced_part(PART) as folder:
         save(trained, folder)
     shutil.rmtree(work, ignore_errors=True)
     return trained

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -52,6 +52,7 @@ def relation_texts(graph: Graph, nodes: Sequence[int] | npt.NDArray[np.int64]) -
 
 _BATCH = 2048  # nodes rendered per batch
 _NODES, _LENGTHS, _DOCUMENTS = "nodes.npy", "text_lengths.npy", "documents"
+_CONTENT = "content.txt"
 
 
 class NodeDocuments:
@@ -114,8 +115,22 @@ def described(graph: ColumnarGraph, documented: RowArray) -> RowArray | None:
     return documented if 2 * len(documented) > graph.num_entities else None
 
 
+def is_of(folder: Path, content: str) -> bool:
+    """Whether a folder has the documents of nodes, made from this content if it says from which."""
+    try:
+        return (folder / _CONTENT).read_text("utf-8") == content
+    except FileNotFoundError:
+        return folder.is_dir()
+
+
 def build(
-    graph: ColumnarGraph, documents: DocumentStore | None, folder: Path, progress: ProgressCallback = no_progress
+    graph: ColumnarGraph,
+    documents: DocumentStore | None,
+    folder: Path,
+    progress: ProgressCallback = no_progress,
+    *,
+    content: str | None = None,
+    check: Callable[[str], None] | None = None,
 ) -> None:
     """Render and index the documents of all nodes with documents.
 
@@ -124,6 +139,8 @@ def build(
         documents: texts about its nodes; texts about no node are ignored.
         folder: created, or replaced when the new one is complete.
         progress: called as ("indexing node documents", done, total).
+        content: hash of what they are made from, for `is_of`.
+        check: called with the name of the folder before anything is written; raises if the graph was replaced.
     """
     owners = _owners(graph, documents)
     nodes = distinct(owners[owners >= 0])
@@ -131,9 +148,13 @@ def build(
         documents, nodes = None, np.arange(graph.num_entities, dtype=np.int64)
     lengths: list[int] = []
     with replaced_directory(folder) as new:
+        if check is not None:
+            check(folder.name)
         DocumentStore.build(_records(graph, documents, nodes, lengths, progress), new / _DOCUMENTS)
         np.save(new / _NODES, nodes)
         np.save(new / _LENGTHS, np.array(lengths, np.int64))
+        if content is not None:
+            (new / _CONTENT).write_text(content, "utf-8")
 
 
 def _owners(graph: ColumnarGraph, documents: DocumentStore | None) -> RowArray:

@@ -29,6 +29,7 @@ from triplecheck.kg._arrays import FloatArray, RowArray, distinct
 from triplecheck.kg.encode import Encoder
 from triplecheck.kg.errors import KnowledgeBaseError
 from triplecheck.kg.graph import IntArray
+from triplecheck.kg.manifest import Generation
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.skb.node_documents import NodeDocuments
 
@@ -266,14 +267,14 @@ class NodeSearches:
 
     Args:
         documents: the documents of its nodes.
-        folder: for the vectors.
+        base: the knowledge base, which keeps the vectors.
         encoder: makes the vectors; without one only BM25 is available.
     """
 
-    def __init__(self, documents: NodeDocuments, folder: Path, encoder: Encoder | None) -> None:
+    def __init__(self, documents: NodeDocuments, base: Generation, encoder: Encoder | None) -> None:
         self.documents = documents
         self.bm25 = BM25Search(documents)
-        self._folder = folder
+        self._base = base
         self._encoder = encoder
         self._opened: dict[str, VectorSearch] = {}
         self._lock = threading.Lock()
@@ -291,16 +292,19 @@ class NodeSearches:
     def _vectors(self, *fields: str) -> VectorSearch:
         if self._encoder is None:
             raise KnowledgeBaseError(
-                f"{self._folder.parent}: built without vectors, so only word search is available; "
+                f"{self._base.folder}: built without vectors, so only word search is available; "
                 "build it again without --no-vectors"
             )
         with self._lock:
             name = "+".join(fields)
             if name not in self._opened:
                 encoder, size = self._encoder, len(self.documents)
-                folders = [self._folder / f"{field}-{encoder.fingerprint[:12]}" for field in fields]
                 texts = [getattr(self.documents, field) for field in fields]
-                sets = [LazyVectors(at, size, text, encoder) for at, text in zip(folders, texts, strict=True)]
+                self._base.check("node_documents")
+                with self._base.opening("node_documents"):
+                    folder = self._base.folder / "node_vectors"
+                    folders = [folder / f"{field}-{encoder.fingerprint[:12]}" for field in fields]
+                    sets = [LazyVectors(at, size, text, encoder) for at, text in zip(folders, texts, strict=True)]
                 self._opened[name] = VectorSearch(self.documents, sets)
             return self._opened[name]
 

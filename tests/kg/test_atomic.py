@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from triplecheck.kg._atomic import replaced_directory, write_text
+from triplecheck.kg import _atomic
+from triplecheck.kg._atomic import recover, replaced_directory, write_text
 
 
 def replace(target: Path, content: str) -> None:
@@ -68,3 +71,73 @@ def test_a_text_is_replaced_completely(tmp_path: Path) -> None:
         write_text(tmp_path / "a", "\ud800")
     assert (tmp_path / "a").read_text() == "two"
     assert list(tmp_path.iterdir()) == [tmp_path / "a"]
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from triplecheck.kg import _atomic
+target, step = Path(sys.argv[1]), sys.argv[2]
+if step == "between":
+    _atomic._renameat2 = lambda: None
+    rename = _atomic._rename
+    _atomic._rename = lambda *args: os._exit(9)
+if step == "exchanged":
+    _atomic._remove = lambda path: os._exit(9)
+with _atomic.replaced_directory(target) as folder:
+    (folder / "a").write_text("new")
+    if step == "writing":
+        os._exit(9)
+"""
+
+
+@pytest.mark.parametrize(("step", "content"), [("writing", "old"), ("exchanged", "new"), ("between", "old")])
+def test_a_kill_leaves_the_old_or_the_new_one_and_the_next_write_no_drafts(
+    tmp_path: Path, step: str, content: str
+) -> None:
+    target = tmp_path / "a [good] kb"
+    replace(target, "old")
+    assert subprocess.run([sys.executable, "-c", KILLED, target, step], check=False).returncode == 9
+    assert len(list(tmp_path.iterdir())) == 2
+    recover(target)
+    assert (target / "a").read_text() == content
+    replace(target, "newer")
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_draft_that_is_still_written_stays(tmp_path: Path) -> None:
+    target = tmp_path / "kb"
+    with replaced_directory(target) as folder:
+        replace(target, "faster")
+        assert folder.is_dir()
+        (folder / "a").write_text("slower")
+    assert (target / "a").read_text() == "slower"
+
+
+@pytest.mark.skipif(_atomic._renameat2() is None, reason="this system cannot exchange two names")
+def test_there_is_always_something_at_the_place(tmp_path: Path) -> None:
+    target = tmp_path / "kb"
+    replace(target, "old")
+    missing = []
+    with ThreadPoolExecutor(2) as pool:
+        writing = pool.submit(lambda: [replace(target, str(i)) for i in range(300)])
+        while not writing.done():
+            missing.append(not target.exists())
+    assert not any(missing)
+
+
+def test_without_exchange_a_directory_is_replaced_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_atomic, "_renameat2", lambda: None)
+    test_of_many_at_once_one_stays_whole(tmp_path)
+    test_the_old_one_stays_if_the_new_one_disappears(tmp_path / "deep")
+
+
+def test_a_part_of_a_directory_that_was_replaced_stays_out_of_the_new_one(tmp_path: Path) -> None:
+    base, other = tmp_path / "kb", tmp_path / "other"
+    replace(base, "old")
+    replace(other, "new")
+    with pytest.raises(FileNotFoundError), replaced_directory(base / "part") as folder:
+        (folder / "a").write_text("of the old one")
+        base.rename(tmp_path / "aside")
+        other.rename(base)
+    assert sorted(p.name for p in base.iterdir()) == ["a", "b"]

@@ -127,7 +127,7 @@ def test_a_diverging_training_says_so(nations: KnowledgeBase) -> None:
 
 def test_embeddings_become_part_of_the_knowledge_base(mine: KnowledgeBase) -> None:
     assert mine.embeddings is None
-    trained = train_into(mine.graph, mine.path, QUICK)
+    trained = train_into(mine.graph, mine.generation, QUICK)
     assert not checkpoint_folder(mine.path).exists()
     opened = KnowledgeBase.open(mine.path)
     opened.verify()
@@ -144,7 +144,7 @@ def test_embeddings_become_part_of_the_knowledge_base(mine: KnowledgeBase) -> No
 
 
 def test_a_model_without_array_form_is_stored_as_a_model(mine: KnowledgeBase) -> None:
-    trained = train_into(mine.graph, mine.path, replace(QUICK, model="SimplE", loop="pykeen", epochs=2))
+    trained = train_into(mine.graph, mine.generation, replace(QUICK, model="SimplE", loop="pykeen", epochs=2))
     found = KnowledgeBase.open(mine.path).embeddings
     assert found is not None and found.about.scored_on == "model"
     heads, relations, tails = trained.split.test.T
@@ -152,8 +152,8 @@ def test_a_model_without_array_form_is_stored_as_a_model(mine: KnowledgeBase) ->
 
 
 def test_a_new_training_replaces_the_previous_result(mine: KnowledgeBase) -> None:
-    train_into(mine.graph, mine.path, QUICK)
-    train_into(KnowledgeBase.open(mine.path).graph, mine.path, replace(QUICK, dimensions=4, half=True))
+    train_into(mine.graph, mine.generation, QUICK)
+    train_into(KnowledgeBase.open(mine.path).graph, mine.generation, replace(QUICK, dimensions=4, half=True))
     opened = KnowledgeBase.open(mine.path)
     opened.verify()
     assert opened.embeddings is not None
@@ -162,17 +162,17 @@ def test_a_new_training_replaces_the_previous_result(mine: KnowledgeBase) -> Non
 
 def test_a_kill_leaves_the_knowledge_base_as_it_was_and_the_work_is_not_lost(mine: KnowledgeBase) -> None:
     with pytest.raises(KilledError):
-        train_into(mine.graph, mine.path, QUICK, kill_after(3))  # type: ignore[arg-type]
+        train_into(mine.graph, mine.generation, QUICK, kill_after(3))  # type: ignore[arg-type]
     opened = KnowledgeBase.open(mine.path)
     opened.verify()
     assert opened.embeddings is None
     epochs: list[int] = []
-    train_into(opened.graph, opened.path, QUICK, lambda what, done, _: epochs.append(done) if "train" in what else None)
+    train_into(opened.graph, opened.generation, QUICK, lambda what, done, _: epochs.append(done) if "train" in what else None)
     assert epochs == [3, 4]
 
 
 def test_a_changed_weight_is_found_out(mine: KnowledgeBase) -> None:
-    train_into(mine.graph, mine.path, QUICK)
+    train_into(mine.graph, mine.generation, QUICK)
     weights = mine.path / "embeddings" / "weights.safetensors"
     content = bytearray(weights.read_bytes())
     content[-1] ^= 1
@@ -182,7 +182,7 @@ def test_a_changed_weight_is_found_out(mine: KnowledgeBase) -> None:
 
 
 def test_embeddings_of_another_format_are_refused(mine: KnowledgeBase) -> None:
-    train_into(mine.graph, mine.path, QUICK)
+    train_into(mine.graph, mine.generation, QUICK)
     about = mine.path / "embeddings" / "embeddings.json"
     data = json.loads(about.read_text("utf-8"))
     about.write_text(json.dumps(data | {"version": 9}, indent=1), "utf-8")
@@ -192,7 +192,7 @@ def test_embeddings_of_another_format_are_refused(mine: KnowledgeBase) -> None:
 
 
 def test_the_best_tails_are_the_best_of_all_and_none_that_is_excluded(mine: KnowledgeBase) -> None:
-    train_into(mine.graph, mine.path, QUICK)
+    train_into(mine.graph, mine.generation, QUICK)
     found = KnowledgeBase.open(mine.path).embeddings
     assert found is not None
     n = found.about.num_entities
@@ -215,7 +215,7 @@ def test_values_have_vectors_only_on_request(tmp_path: Path) -> None:
     kb = built(tmp_path, rows)
     assert kb.graph.num_nodes > kb.graph.num_entities
     for values, known in ((False, kb.graph.num_entities), (True, kb.graph.num_nodes)):
-        trained = train_into(kb.graph, kb.path, replace(QUICK, values=values, epochs=2))
+        trained = train_into(kb.graph, kb.generation, replace(QUICK, values=values, epochs=2))
         assert trained.split.num_entities == known
         assert (trained.split.train[:, 2] >= kb.graph.num_entities).any() == values
 
@@ -223,7 +223,7 @@ def test_values_have_vectors_only_on_request(tmp_path: Path) -> None:
 def test_a_graph_with_too_few_triples_is_refused(people: KnowledgeBase, tmp_path: Path) -> None:
     kb = built(tmp_path, "a\tknows\tb\nb\tknows\tc\n")
     with pytest.raises(UserError, match="too few"):
-        train_into(kb.graph, kb.path, QUICK)
+        train_into(kb.graph, kb.generation, QUICK)
     assert not checkpoint_folder(kb.path).exists()
 
 

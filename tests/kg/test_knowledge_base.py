@@ -17,6 +17,7 @@ from kg_parts import built, raw_graph, write
 from triplecheck.kg import KnowledgeBase, KnowledgeBaseError, build, manifest
 from triplecheck.kg.documents import Document
 from triplecheck.kg.encode import Encoder
+from triplecheck.kg.errors import KnowledgeBaseReplacedError
 from triplecheck.kg.manifest import FILE, VERSION
 from triplecheck.kg.readers import read_graph
 from triplecheck.kg.readers.documents import read_documents
@@ -338,3 +339,76 @@ def test_a_large_one_opens_at_once(tmp_path: Path) -> None:
     assert node is not None
     assert kb.graph.degree(node) > 0
     assert time.perf_counter() - started < 0.5
+
+
+class TestReplacedWhileOpen:
+    """Parts are opened when they are needed. None of them may come from another knowledge base."""
+
+    @pytest.fixture
+    def opened(self, tmp_path: Path) -> KnowledgeBase:
+        documents = [Document("d", "alien", "Alien", "A film by Ridley Scott.")]
+        build(raw_graph([("alien", "by", "scott")]), tmp_path / "kb", encoder=None, documents=documents)
+        return KnowledgeBase.open(tmp_path / "kb")
+
+    @staticmethod
+    def replace(kb: KnowledgeBase) -> None:
+        documents = [Document("d", "aliens", "Aliens", "A film by James Cameron.")]
+        build(raw_graph([("aliens", "by", "cameron")]), kb.path, encoder=None, documents=documents)
+
+    @pytest.mark.parametrize("part", ["graph", "names", "trigrams", "documents", "node_search"])
+    def test_a_part_that_was_not_open_yet_is_an_error_that_says_so(self, opened: KnowledgeBase, part: str) -> None:
+        self.replace(opened)
+        with pytest.raises(
+            KnowledgeBaseReplacedError, match="was replaced or changed while it was open; open it again"
+        ):
+            getattr(opened, part)
+
+    def test_a_part_that_was_open_stays_what_it_was(self, opened: KnowledgeBase) -> None:
+        graph, documents = opened.graph, opened.documents
+        assert documents is not None
+        self.replace(opened)
+        assert [graph.label(node) for node in range(graph.num_entities)] == ["alien", "scott"]
+        assert documents.document(0).title == "Alien"
+
+    def test_the_same_content_built_again_is_no_replacement(self, opened: KnowledgeBase) -> None:
+        documents = [Document("d", "alien", "Alien", "A film by Ridley Scott.")]
+        build(raw_graph([("alien", "by", "scott")]), opened.path, encoder=None, documents=documents)
+        assert opened.graph.num_triples == 1
+        assert opened.names.nodes("alien")
+
+    def test_replaced_while_its_files_are_opened_is_an_error(
+        self, opened: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def in_between(folder: Path) -> object:
+            monkeypatch.undo()
+            (folder / "graph.json").read_text("utf-8")
+            self.replace(opened)
+            return object()
+
+        monkeypatch.setattr("triplecheck.kg.knowledge_base.ColumnarGraph", in_between)
+        with pytest.raises(KnowledgeBaseReplacedError):
+            _ = opened.graph
+
+    def test_a_part_made_for_the_old_one_stays_out_of_the_new_one(self, tmp_path: Path) -> None:
+        kb = build(raw_graph(EDGES), tmp_path / "kb", encoder=None)
+        _ = kb.graph
+        build(raw_graph(EDGES[:1]), kb.path, encoder=None)
+        before = listing(kb.path)
+        with pytest.raises(KnowledgeBaseReplacedError):
+            _ = kb.node_search
+        with pytest.raises(KnowledgeBaseReplacedError), kb.generation.replaced_part("embeddings") as folder:
+            (folder / "weights").write_text("of the old one")
+        assert listing(kb.path) == before
+
+    def test_node_documents_of_another_graph_are_made_again(self, tmp_path: Path) -> None:
+        one = build(raw_graph(EDGES), tmp_path / "one", encoder=None)
+        two = build(raw_graph([("x", "y", "z")]), tmp_path / "two", encoder=None)
+        _ = one.node_search
+        shutil.copytree(one.path / "node_documents", two.path / "node_documents")
+        assert two.node_search.documents.store.document(0).title == "x"
+
+
+def test_a_base_that_a_killed_build_moved_aside_is_opened(pristine: Path, tmp_path: Path) -> None:
+    shutil.copytree(pristine, tmp_path / ".kb.old-abc" / "kb")
+    assert KnowledgeBase.open(tmp_path / "kb").graph.num_triples == 3
+    assert [p.name for p in tmp_path.iterdir()] == ["kb"]

@@ -25,7 +25,7 @@ from triplecheck.kg.types import Direction
 @pytest.fixture(scope="module")
 def nations(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
     kb = pykeen_graph("nations", tmp_path_factory.mktemp("graphs"))
-    train_into(kb.graph, kb.path, replace(QUICK, dimensions=32, epochs=20, batch_size=64, evaluate_every=10))
+    train_into(kb.graph, kb.generation, replace(QUICK, dimensions=32, epochs=20, batch_size=64, evaluate_every=10))
     return KnowledgeBase.open(kb.path)
 
 
@@ -34,7 +34,7 @@ def family(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
     """People who know each other; `loner` is only ever known, and birth years are values."""
     rows = "".join(f"p{i}\tknows\tp{(i * 7 + 1) % 30}\np{i}\tborn\t{1900 + i % 3}\n" for i in range(30))
     kb = built(tmp_path_factory.mktemp("family"), rows + "p0\tknows\tloner\np1\tknows\tloner\n")
-    train_into(kb.graph, kb.path, replace(QUICK, epochs=2))
+    train_into(kb.graph, kb.generation, replace(QUICK, epochs=2))
     return KnowledgeBase.open(kb.path)
 
 

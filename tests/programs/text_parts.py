@@ -46,7 +46,7 @@ def build_text_world(folder: Path, *, embedded: bool = False) -> KnowledgeBase:
     base = build(read_graph([folder / "graph.ttl"]), folder / "kb", documents=documents, encoder=None)
     if embedded:
         options = TrainingOptions(dimensions=8, epochs=2, loop="sampled", batch_size=64, negatives=5, evaluate_every=2)
-        train_into(base.graph, base.path, options)
+        train_into(base.graph, base.generation, options)
     return KnowledgeBase.open(base.path)
 
 
