@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -227,7 +226,6 @@ def _parts(text: str, name: str, separator: str) -> Iterator[str]:
 
 STRICT = ("exact_match", "token_f1", "hits_at_1", "f1")
 LENIENT = "lenient_match"
-_BRACES = re.compile(r"\{(.*?)\}", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -338,10 +336,17 @@ def rescore(
 
 def braced(text: str) -> str | None:
     """Return the answer in braces; None if there are no braces."""
-    found: list[str] = [one.strip() for one in _BRACES.findall(text)]
+    found = [one.strip() for one in _in_braces(text)]
     if not found:
         return None
     return found[1] if len(found) > 1 and found[0].lower() == "yes" else found[0]
+
+
+def _in_braces(text: str) -> Iterator[str]:
+    at = 0
+    while (start := text.find("{", at)) >= 0 and (end := text.find("}", start)) >= 0:
+        yield text[start + 1 : end]
+        at = end + 1
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from triplecheck.kg.graph import Graph
 from triplecheck.kg.types import XSD, Literal
 
-_PLAIN_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_PLAIN_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
 _ISO_DATE = re.compile(r"(-?\d{4,})(?:-(\d{2})(?:-(\d{2}))?)?")
 _TEMPORAL = {XSD + name for name in ("date", "dateTime", "gYear", "gYearMonth")}
 _DAYS_IN_400_YEARS = 146_097

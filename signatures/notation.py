@@ -34,7 +34,7 @@ _COLON = ": "
 _MARKS = re.compile(r"[\x00-\x1f\x7f-\x9f|→←]")
 # Text that, if a model copies it, would be parsed as a header or as a thought instead of as part of a reply.
 _MARKUP = re.compile(r"\[(?=\[)|<(?=/?think)", re.IGNORECASE)
-_LONE_EQUALS = re.compile(r"(?:^|\s+)=(?:\s+|$)")
+_LONE_EQUALS = re.compile(r"(?:^|(?<!\s)\s++)=(?:\s++|$)")
 _STEP = re.compile(rf" ({FORWARD}|{BACKWARD}) ")
 _MORE = re.compile(r"\.\.\. (\d+) more")
 _EDGES = re.compile(r"(\d+)(?: × (.*))?", re.DOTALL)

@@ -135,7 +135,6 @@ _DEPENDENCIES = {
 }
 # What follows the name in a dependency: ":any", "(>= 1.2)", "[amd64]", "<!nocheck>".
 _PACKAGE_NAME = re.compile(r"\s*([a-zA-Z0-9][a-zA-Z0-9+.\-]*)")
-_ADDRESS = re.compile(r"^\s*(.*?)\s*<([^>]*)>\s*$")
 
 
 @dataclass
@@ -213,8 +212,7 @@ def _relate(name: str, stanza: Stanza, rows: _PackageRows) -> None:
             if other != name:
                 rows.edge(name, relation, other)
     if maintainer := stanza.get("maintainer"):
-        match = _ADDRESS.match(maintainer)
-        label, address = (match[1].strip('"'), match[2].lower()) if match else (maintainer, maintainer.lower())
+        label, address = _name_and_address(maintainer)
         id = f"mailto:{address}"
         rows.entity(id, label or address, MAINTAINER)
         rows.edge(name, "maintainer", id)
@@ -235,6 +233,15 @@ def _relate(name: str, stanza: Stanza, rows: _PackageRows) -> None:
         rows.edge(name, "version", version, XSD + "string")
 
 
+def _name_and_address(maintainer: str) -> tuple[str, str]:
+    """The parts of `Name <address>`; the whole text twice if it has another form."""
+    inside = maintainer.rstrip().removesuffix(">")
+    start = inside.find("<", inside.rfind(">") + 1)
+    if start < 0 or inside == maintainer.rstrip():
+        return maintainer, maintainer.lower()
+    return inside[:start].strip().strip('"'), inside[start + 1 :].lower()
+
+
 def _named(dependency: str) -> Iterator[str]:
     """The packages that a dependency field names."""
     for clause in dependency.split(","):
@@ -245,7 +252,7 @@ def _named(dependency: str) -> Iterator[str]:
 
 def _tags(text: str) -> Iterator[str]:
     """`a::b`, and `a::{b,c}` for several of one facet."""
-    for tag in re.findall(r"[^,\s{]+(?:\{[^}]*\})?", text):
+    for tag in re.findall(r"[^,\s{]+(?:\{[^{}]*\})?", text):
         facet, _, value = tag.partition("::")
         if not value:
             continue

@@ -169,12 +169,12 @@ _MOST = 8  # statements of one text
 _LONGEST_RELATION = 6  # words
 _PRONOUN = re.compile(r"^(?:He|She|It|They)\b(?!['’])")
 _POSSESSIVE = re.compile(r"^(?:His|Her|Its|Their)\b")
-_BRACKETS = re.compile(r"\s*\(([^()]*)\)")
+_BRACKETS = re.compile(r"(?:(?<!\s)\s++)?\(([^()]*)\)")
 _BORN = re.compile(r"^\s*(?:\S+[;,] )?born\b")
 _IS = re.compile(r"\b(is|was|are|were) (?:an?|the|one of the) ([^,.;()]+)")
 _OF = re.compile(r"^((?:[\w'’-]+ ){0,4}?[\w'’-]+) (of|in|for|by) (?:the )?(?=[^\W\d_a-z])")
-_TAIL_END = re.compile(r"\s+(?:who|that|which|and|where|whose|when|but|from|at|on|with|to|as)\b.*$")
-_TRAILING_ARTICLE = re.compile(r"\s+(?:an?|the|its|his|her|their)$")
+_TAIL_END = re.compile(r"(?<!\s)\s++(?:who|that|which|and|where|whose|when|but|from|at|on|with|to|as)\b(?s:.*)")
+_TRAILING_ARTICLE = re.compile(r"(?<!\s)\s++(?:an?|the|its|his|her|their)$")
 _BETWEEN = re.compile(rf"^(?:[a-z'’-]+\s+){{0,{_LONGEST_RELATION - 1}}}[a-z'’-]+$")
 _POSSESSED = re.compile(r"^['’]s (.+?) (?:is|was|are|were)$")
 _THE_OF = re.compile(r"\b[Tt]he ((?:[\w'’-]+ ){0,3}?[\w'’-]+) of (?:the )?$")
@@ -248,11 +248,11 @@ def _of_subject(sentence: str, spans: list[Span]) -> list[TripleTexts]:
     found = []
     for at in range(1, len(spans) - 1):
         between = sentence[spans[at].end : spans[at + 1].start].strip()
-        match = re.match(r"^,?\s*and\s+(.+)$", between) or re.match(r"^((?:on|in|at)\b.*)$", between)
+        match = re.match(r"^,?\s*+and\s++(.+)$", between) or re.match(r"^((?:on|in|at)\b.*)$", between)
         relation = _relation(match[1]) if match else ""
         if match and relation:
             verb = _relation(sentence[subject.end : spans[1].start]) if relation in ("on", "in", "at") else ""
-            base = re.sub(r"\s+(?:on|in|at|by|for|of|to)$", "", verb)
+            base = re.sub(r"(?<!\s)\s++(?:on|in|at|by|for|of|to)$", "", verb)
             whole = f"{base} {relation}".strip()
             if not _NO_RELATION.match(whole):
                 found.append((subject.text, whole, spans[at + 1].text))

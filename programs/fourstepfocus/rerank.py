@@ -22,7 +22,7 @@ from triplecheck.signatures import ScoreCandidate, ScoreCandidates
 
 Reranking = Literal["listwise", "each", "none"]
 
-_NUMBER = r"(?P<score>[+-]?(?:\d+\.?\d*|\.\d+))\b(?P<reason>.*)$"
+_NUMBER = r"(?P<score>[+-]?(?:\d+(?:\.\d*)?|\.\d+))\b(?P<reason>.*)$"
 _VERDICT = re.compile(r"^\D{0,12}?(?P<number>\d+)\s*(?:[:)\]=]+|\.(?!\d)|\s[-–—]\s)\s*" + _NUMBER)
 _SCORE = re.compile("^" + _NUMBER)
 
