@@ -47,6 +47,7 @@ from triplecheck.evals.metrics import (
 from triplecheck.evals.questions import Question
 from triplecheck.evals.summary import NOT_RUN
 from triplecheck.kg import Graph
+from triplecheck.kg.redaction import redacted
 from triplecheck.lms import Usage
 from triplecheck.programs import Program, to_json
 from triplecheck.programs.outcome import evidence_edges
@@ -138,7 +139,7 @@ def error_row(
         {"question": question.question, "program": program.name, **nothing, "confidence": None, "ranking": []}
         | {"steps": [step.to_json() for step in steps], "usage": usage.to_json()}
         | _about(question, key)
-        | {"status": "error", "error": {"kind": type(error).__name__, "message": str(error)}}
+        | {"status": "error", "error": {"kind": type(error).__name__, "message": redacted(str(error))}}
         | dict.fromkeys((*ON_ANSWERS, *ON_RANKING, *_ON_THE_WAY))
         | _times(seconds, usage)
     )

@@ -1,11 +1,14 @@
 """The root error of Triplecheck and the children that `kg` raises.
 
-Every message names the thing, the place and the way out; the command line prints it unchanged.
+Every message names the thing, the place and the way out; the command line prints it unchanged. Credentials are
+removed from it.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+
+from triplecheck.kg.redaction import redacted
 
 
 class TriplecheckError(Exception):
@@ -16,6 +19,9 @@ class TriplecheckError(Exception):
     """
 
     progress: object | None = None
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*(redacted(arg) if isinstance(arg, str) else arg for arg in args))
 
 
 class UserError(TriplecheckError):

@@ -7,6 +7,7 @@ from typing import Any
 from dspy.utils.exceptions import AdapterParseError
 
 from triplecheck.kg.errors import TriplecheckError, UnavailableError
+from triplecheck.kg.redaction import redacted
 
 
 class BudgetExceededError(TriplecheckError):
@@ -73,13 +74,13 @@ class ModelReplyError(TriplecheckError, AdapterParseError):
         problem: str = "",
         signature: Any = None,
     ) -> None:
-        Exception.__init__(self, message)
-        self.message = message
+        self.message = redacted(message)
+        Exception.__init__(self, self.message)
         self.role = role
         self.model = model
-        self.reply = reply
+        self.reply = redacted(reply)
         self.problem = problem
         self.adapter_name = "TolerantAdapter"
         self.signature = signature
-        self.lm_response = reply
+        self.lm_response = self.reply
         self.parsed_result = None

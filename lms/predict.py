@@ -24,6 +24,7 @@ from dspy.utils.exceptions import (
 )
 
 from triplecheck.kg.errors import TriplecheckError
+from triplecheck.kg.redaction import redacted
 from triplecheck.lms.adapter import TolerantAdapter
 from triplecheck.lms.errors import ModelReplyError, ModelUnavailableError, PromptTooLongError
 from triplecheck.lms.metering import MeteredLM, is_free, metered, model_name, watching
@@ -37,13 +38,13 @@ def explain(error: LMError, lm: Any, role: str) -> TriplecheckError:
     model = model_name(lm)
     if isinstance(error, ContextWindowExceededError):
         return PromptTooLongError(
-            f"{model} (role {role}): the prompt is too long for the model ({_text(error)}); "
+            f"{model} (role {role}): the prompt is too long for the model ({_text(error, lm)}); "
             "give it fewer or shorter facts, or use a model with a longer context",
             role=role,
             model=model,
         )
     return ModelUnavailableError(
-        f"{model} (role {role}{_place(lm)}): {_what(error)} ({_text(error)}); {_way_out(error, lm)}", model=model
+        f"{model} (role {role}{_place(lm)}): {_what(error)} ({_text(error, lm)}); {_way_out(error, lm)}", model=model
     )
 
 
@@ -91,8 +92,8 @@ def _place(lm: Any) -> str:
     return f", at {base}" if base and not is_free(lm) else ""
 
 
-def _text(error: LMError) -> str:
-    text = " ".join(str(error).split())
+def _text(error: LMError, lm: Any) -> str:
+    text = redacted(" ".join(str(error).split()), [getattr(lm, "kwargs", {}).get("api_key")])
     if not error.message and error.status is not None:
         # DSPy's own client parses errors in OpenAI's format only.
         text = f"HTTP {error.status}, for a reason that cannot be read"

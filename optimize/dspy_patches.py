@@ -12,6 +12,8 @@ from typing import Any
 import dspy
 import tqdm
 
+from triplecheck.kg.redaction import RedactingFormatter
+
 _NEVER = 10**9
 _LOGGERS = ("dspy", "gepa")
 
@@ -74,7 +76,7 @@ def quiet() -> Iterator[None]:
 def logged_to(path: Path) -> Iterator[None]:
     """Also write the log of DSPy and its optimizers to a file."""
     handler = logging.FileHandler(path, encoding="utf-8")
-    handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(message)s"))
+    handler.setFormatter(RedactingFormatter("%(asctime)s %(name)s %(message)s"))
     for name in _LOGGERS:
         logging.getLogger(name).addHandler(handler)
     try:

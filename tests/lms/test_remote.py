@@ -9,9 +9,9 @@ from typing import Any
 
 import dspy
 import pytest
-from openai_server import OpenAIServer, fails, hangs, says, says_bytes
+from openai_server import Behaviour, OpenAIServer, fails, hangs, says, says_bytes
 
-from triplecheck.kg.errors import UserError
+from triplecheck.kg.errors import TriplecheckError, UserError
 from triplecheck.lms import Budget, ModelReplyError, ModelUnavailableError, RolePredict, check, language_model, session
 
 PARIS = "[[ ## answer ## ]]\nParis\n\n[[ ## completed ## ]]"
@@ -207,3 +207,40 @@ def test_an_unreachable_model_is_reported_not_raised(server: OpenAIServer, monke
     report = check(MODEL)
     assert not report.reachable
     assert "OPENAI_API_KEY" in report.error
+
+
+KEY = "prod-9f2c4e6a8b0d1f3e"
+
+
+def echoes(status: int) -> Behaviour:
+    """A proxy that repeats the headers of a request in its error."""
+
+    def behave(handler: Any) -> None:
+        fails(status, f"refused: {handler.headers.as_string()} and the key {KEY}")(handler)
+
+    return behave
+
+
+@pytest.mark.parametrize("status", [401, 500, 400, 429])
+def test_a_key_that_a_server_repeats_is_in_no_message(
+    server: OpenAIServer, route: dict[str, Any], status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = {"api_key": KEY} if "api_key" in route else {}
+    monkeypatch.setenv("OPENAI_API_KEY", "another" if given else KEY)
+    server.behaviours = [echoes(status)]
+    with pytest.raises(TriplecheckError) as raised, dspy.context(lm_roles=None):
+        RolePredict("question -> answer")(
+            question="Q?", lm=language_model(MODEL, **{**route, **given, "num_retries": 0, "cache": False})
+        )
+    assert "[key]" in str(raised.value)
+    assert KEY not in str(raised.value)
+    report = check(MODEL, **route, **given) if not given else None
+    assert report is None or KEY not in str(report)
+
+
+def test_a_key_in_an_unreadable_reply_is_in_no_message(server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    server.behaviours = [says(f"Authorization: Bearer {KEY}")]
+    with pytest.raises(ModelReplyError) as raised:
+        _ask(server.base, cache=False)
+    assert KEY not in f"{raised.value} {raised.value.reply}"
