@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from triplecheck.kg._arrays import bisect_ranges, concat_ranges, positions_in_runs
+from triplecheck.kg._checked import Sums, mapped, table, unchecked
 from triplecheck.kg.graph import Edges, IntArray, RelationCount, RelationSchema
 from triplecheck.kg.readable import entity_label
 from triplecheck.kg.types import Direction, Entity, Literal, Relation
@@ -41,10 +42,10 @@ class _SortedEdges:
 
     __slots__ = ("ends", "offset_at", "offsets", "relation_at", "relations")
 
-    def __init__(self, folder: Path, name: str) -> None:
-        self.offsets = _mapped(folder / f"{name}_offsets.npy")
-        self.relations = _mapped(folder / f"{name}_relations.npy")
-        self.ends = _mapped(folder / f"{name}_ends.npy")
+    def __init__(self, folder: Path, name: str, sums: Sums) -> None:
+        self.offsets = mapped(folder / f"{name}_offsets.npy", sums)
+        self.relations = mapped(folder / f"{name}_relations.npy", sums)
+        self.ends = mapped(folder / f"{name}_ends.npy", sums)
         # For single look-ups: bisecting a memory view takes half the time of a call into numpy.
         self.offset_at, self.relation_at = self.offsets.data, self.relations.data
 
@@ -70,31 +71,35 @@ class ColumnarGraph:
     """A knowledge graph in a directory of arrays, written by `kg.columnar_build.write_graph`.
 
     Implements `kg.graph.Graph`. Opening maps the files without reading them.
+
+    Args:
+        folder: the directory.
+        sums: checksums of the files whose bytes are checked as they are first read.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, sums: Sums = unchecked) -> None:
         meta = json.loads((folder / "graph.json").read_text("utf-8"))
         self._num_entities = int(meta["entities"])
         self._num_nodes = int(meta["nodes"])
         self._datatypes: list[str] = meta["datatypes"]
-        self._rows = (_SortedEdges(folder, "out"), _SortedEdges(folder, "in"))
-        self._type_offsets = _mapped(folder / "type_offsets.npy")
-        self._type_codes = _mapped(folder / "type_codes.npy")
-        self._literal_datatypes = _mapped(folder / "literal_datatypes.npy")
-        self._id_nodes = _mapped(folder / "id_nodes.npy")
+        self._rows = (_SortedEdges(folder, "out", sums), _SortedEdges(folder, "in", sums))
+        self._type_offsets = mapped(folder / "type_offsets.npy", sums)
+        self._type_codes = mapped(folder / "type_codes.npy", sums)
+        self._literal_datatypes = mapped(folder / "literal_datatypes.npy", sums)
+        self._id_nodes = mapped(folder / "id_nodes.npy", sums)
         self._id_trie = marisa_trie.Trie().mmap(str(folder / "ids.marisa"))
-        nodes = _table(folder / "nodes.arrow")
-        self._ids, self._labels = nodes["id"].chunk(0), nodes["label"].chunk(0)
-        self._descriptions, self._aliases = nodes["description"].chunk(0), nodes["aliases"].chunk(0)
+        nodes, checked = table(folder / "nodes.arrow", sums)
+        self._ids, self._labels = checked(nodes["id"].chunk(0)), checked(nodes["label"].chunk(0))
+        self._descriptions, self._aliases = checked(nodes["description"].chunk(0)), checked(nodes["aliases"].chunk(0))
         self._relations = [
             Relation(r["id"], r["label"], tuple(r["aliases"]), r["description"], r["domain"], r["range"])
-            for r in _table(folder / "relations.arrow").to_pylist()
+            for r in table(folder / "relations.arrow", unchecked)[0].to_pylist()
         ]
         self._relation_numbers = {relation.id: i for i, relation in enumerate(self._relations)}
-        types = _table(folder / "types.arrow")
+        types = table(folder / "types.arrow", unchecked)[0]
         self._type_ids: list[str] = types["id"].to_pylist()
         self._type_labels: dict[str, str] = dict(zip(self._type_ids, types["label"].to_pylist(), strict=True))
-        self._schema = _table(folder / "schema.arrow")
+        self._schema = table(folder / "schema.arrow", unchecked)[0]
         self._of_type: dict[str, IntArray] = {}
 
     # --- sizes ---------------------------------------------------------------------------------
@@ -200,7 +205,7 @@ class ColumnarGraph:
     def nodes_of_type(self, type_id: str) -> IntArray:
         if type_id not in self._of_type:
             code = self._type_ids.index(type_id) if type_id in self._type_labels else -1
-            places = np.flatnonzero(self._type_codes == code)
+            places = np.flatnonzero(np.asarray(self._type_codes) == code)
             self._of_type[type_id] = np.searchsorted(self._type_offsets, places, "right") - 1
         return self._of_type[type_id]
 
@@ -211,7 +216,7 @@ class ColumnarGraph:
             Offsets, shape (nodes + 1,), then relation and far end of each edge, shape (edges,).
         """
         rows = self._rows[direction]
-        return rows.offsets, rows.relations, rows.ends
+        return np.asarray(rows.offsets), np.asarray(rows.relations), np.asarray(rows.ends)
 
     def relation(self, relation: int) -> Relation:
         if relation < 0:
@@ -379,13 +384,3 @@ def _run_starts(values: npt.NDArray[Any]) -> list[int]:
 def _in_batches(column: pa.Array, size: int = 100_000) -> Iterator[tuple[int, Any]]:
     for start in range(0, len(column), size):
         yield from enumerate(column.slice(start, size).to_pylist(), start)
-
-
-def _mapped(path: Path) -> npt.NDArray[Any]:
-    """A .npy file as a plain array over the mapped file (the memmap class is slow to slice)."""
-    return np.load(path, mmap_mode="r", allow_pickle=False).view(np.ndarray)  # type: ignore[no-any-return]
-
-
-def _table(path: Path) -> pa.Table:
-    with pa.memory_map(str(path)) as source:
-        return pa.ipc.open_file(source).read_all()

@@ -74,19 +74,19 @@ class KnowledgeBase:
     def graph(self) -> ColumnarGraph:
         """The graph."""
         with self.generation.opening("graph") as folder:
-            return ColumnarGraph(folder)
+            return ColumnarGraph(folder, self.generation.sums)
 
     @functools.cached_property
     def names(self) -> NameIndex:
         """Exact names."""
         with self.generation.opening("names") as folder:
-            return NameIndex(folder)
+            return NameIndex(folder, self.generation.sums)
 
     @functools.cached_property
     def trigrams(self) -> TrigramIndex:
         """Typo-tolerant names."""
         with self.generation.opening("names") as folder:
-            return TrigramIndex(folder, self.names)
+            return TrigramIndex(folder, self.names, self.generation.sums)
 
     @functools.cached_property
     def encoder(self) -> Encoder | None:

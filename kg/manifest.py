@@ -12,11 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from triplecheck.kg._atomic import recover, replaced_directory, write_text
+from triplecheck.kg._checked import BLOCK, changed, checksums
 from triplecheck.kg.errors import KnowledgeBaseError, KnowledgeBaseReplacedError
 
 FORMAT = "triplecheck-knowledge-base"
 VERSION = 1
 FILE = "manifest.json"
+CHECKED_WHOLE = 1 << 25
+"""Bytes of a file up to which it is compared with its checksum when it is opened."""
+LARGEST_CHECKED = 1 << 30
 _LOOKS, _PAUSE = 5, 0.05  # attempts to read a directory that is being replaced, seconds between them
 
 
@@ -29,6 +33,7 @@ class Manifest:
         files: (bytes, sha256) by path within the knowledge base.
         content_hash: one hash over all files; equal for knowledge bases of the same content.
         encoder: name and fingerprint of the sentence encoder of the vectors, or None.
+        blocks: of large files, the CRC-32 of each block of `_checked.BLOCK` bytes, 8 hexadecimal digits each.
         sources: file names it was built from.
         skipped: number of lines left out by the build.
     """
@@ -37,6 +42,7 @@ class Manifest:
     files: dict[str, tuple[int, str]]
     content_hash: str
     encoder: dict[str, str] | None = None
+    blocks: dict[str, str] = field(default_factory=dict)
     sources: list[str] = field(default_factory=list)
     skipped: int = 0
     format: str = FORMAT
@@ -57,9 +63,17 @@ def describe_files(folder: Path) -> dict[str, tuple[int, str]]:
 def write(folder: Path, counts: dict[str, int], **about: Any) -> Manifest:
     """Describe the files of a folder and write its manifest."""
     files = describe_files(folder)
-    manifest = Manifest(counts, files, _content_hash(files), **about)
+    manifest = Manifest(counts, files, _content_hash(files), blocks=_blocks(folder, files), **about)
     write_text(folder / FILE, json.dumps(asdict(manifest), indent=1))
     return manifest
+
+
+def _blocks(folder: Path, files: dict[str, tuple[int, str]]) -> dict[str, str]:
+    return {
+        name: "".join(f"{crc:08x}" for crc in checksums(folder / name))
+        for name, (size, _) in files.items()
+        if size >= BLOCK
+    }
 
 
 class Generation:
@@ -74,7 +88,9 @@ class Generation:
     def __init__(self, folder: Path, about: Manifest) -> None:
         self.folder = folder
         self._files = about.files
+        self._blocks = about.blocks
         self._checked: dict[str, tuple[int, ...] | None] = {}
+        self._intact: set[str] = set()
 
     def content(self, *parts: str) -> str:
         """One hash over the files of some parts."""
@@ -97,14 +113,43 @@ class Generation:
             )
         self._checked[part] = stamp
 
+    def sums(self, path: Path) -> tuple[int, ...] | None:
+        """The checksums of a file that is too large to be checked when it is opened, for `_checked.mapped`."""
+        name = path.relative_to(self.folder).as_posix()
+        found = self._blocks.get(name, "")
+        if self._files.get(name, (0, ""))[0] <= CHECKED_WHOLE or not found:
+            return None
+        return tuple(int(found[at : at + 8], 16) for at in range(0, len(found), 8))
+
+    def _check_bytes(self, part: str) -> None:
+        """Compare the files of a part with their checksums, but for those that are checked as they are read.
+
+        Files above `LARGEST_CHECKED` that cannot be checked by block are left to `verify`.
+        """
+        for name, (size, digest) in _of_parts(self._files, (part,)).items():
+            path = self.folder / name
+            read_by_block = part in ("graph", "names") and (path.suffix == ".npy" or path.name == "nodes.arrow")
+            by_block = read_by_block and self.sums(path) is not None
+            if name in self._intact or by_block or size > LARGEST_CHECKED:
+                continue
+            if name in self._blocks:
+                same = "".join(f"{crc:08x}" for crc in checksums(path)) == self._blocks[name]
+            else:
+                with path.open("rb") as source:
+                    same = hashlib.file_digest(source, "sha256").hexdigest() == digest
+            if not same:
+                raise changed(path)
+            self._intact.add(name)
+
     @contextlib.contextmanager
     def opening(self, part: str) -> Iterator[Path]:
-        """Opens a part: all its files are of this generation, or there is an error.
+        """Opens a part: all its files are of this generation and undamaged, or there is an error.
 
         Raises:
             KnowledgeBaseError: as `check`, or a damaged file.
         """
         try:
+            self._check_bytes(part)
             yield self.folder / part
         except FileNotFoundError as error:
             self.check(part)
@@ -139,7 +184,9 @@ class Generation:
         before = read(self.folder)
         kept = {name: about for name, about in before.files.items() if not name.startswith(f"{part}/")}
         after = dict(sorted((kept | {f"{part}/{name}": about for name, about in files.items()}).items()))
-        manifest = replace(before, files=after, content_hash=_content_hash(after))
+        blocks = {name: sums for name, sums in before.blocks.items() if name in kept}
+        blocks |= {f"{part}/{name}": sums for name, sums in _blocks(self.folder / part, files).items()}
+        manifest = replace(before, files=after, content_hash=_content_hash(after), blocks=blocks)
         write_text(self.folder / FILE, json.dumps(asdict(manifest), indent=1))
 
 
@@ -236,4 +283,4 @@ def verify(folder: Path) -> None:
     manifest = read(folder)
     for name, (_, digest) in describe_files(folder).items():
         if name in manifest.files and manifest.files[name][1] != digest:
-            raise KnowledgeBaseError(f"{folder / name}: its content has changed since it was built")
+            raise changed(folder / name)

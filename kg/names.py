@@ -25,6 +25,7 @@ import numpy.typing as npt
 from rapidfuzz.distance import OSA
 
 from triplecheck.kg._arrays import distinct
+from triplecheck.kg._checked import Sums, mapped, unchecked
 from triplecheck.kg.columnar import ColumnarGraph
 
 # Accents, Hebrew and Arabic vowel points, and halves of surrogate pairs, which an index cannot store.
@@ -66,13 +67,13 @@ class NamedNode:
 
 
 class NameIndex:
-    """Exact look-up of normalised names. Opens the folder that `build_names` wrote."""
+    """Exact look-up of normalised names. Opens the folder that `build_names` wrote; `sums` as for the graph."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, sums: Sums = unchecked) -> None:
         self._trie = marisa_trie.Trie().mmap(str(folder / "names.marisa"))
-        self._offsets = np.load(folder / "name_offsets.npy", mmap_mode="r", allow_pickle=False)
-        self._nodes = np.load(folder / "name_nodes.npy", mmap_mode="r", allow_pickle=False)
-        self._sources = np.load(folder / "name_sources.npy", mmap_mode="r", allow_pickle=False)
+        self._offsets = mapped(folder / "name_offsets.npy", sums)
+        self._nodes = mapped(folder / "name_nodes.npy", sums)
+        self._sources = mapped(folder / "name_sources.npy", sums)
 
     def __len__(self) -> int:
         return len(self._trie)
@@ -178,13 +179,13 @@ def _padded(form: str) -> str:
 
 
 class TrigramIndex:
-    """Look-up of names similar to a text. Opens the folder that `build_trigrams` wrote."""
+    """Look-up of names similar to a text. Opens the folder that `build_trigrams` wrote; `sums` as for the graph."""
 
-    def __init__(self, folder: Path, names: NameIndex) -> None:
+    def __init__(self, folder: Path, names: NameIndex, sums: Sums = unchecked) -> None:
         self._names = names
-        self._offsets = np.load(folder / "trigram_offsets.npy", mmap_mode="r", allow_pickle=False).view(np.ndarray)
-        self._postings = np.load(folder / "trigram_postings.npy", mmap_mode="r", allow_pickle=False).view(np.ndarray)
-        self._sizes = np.load(folder / "trigram_sizes.npy", mmap_mode="r", allow_pickle=False).view(np.ndarray)
+        self._offsets = mapped(folder / "trigram_offsets.npy", sums)
+        self._postings = mapped(folder / "trigram_postings.npy", sums)
+        self._sizes = mapped(folder / "trigram_sizes.npy", sums)
 
     def within(self, text: str, least: float = 0.34, shortlist: int = _SHORTLIST) -> list[tuple[int, str]]:
         """Names with at least this share of their trigrams in the text: (number, form), best first."""

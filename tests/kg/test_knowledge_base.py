@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 import subprocess
 import sys
@@ -14,13 +15,16 @@ import numpy as np
 import pytest
 from kg_parts import built, raw_graph, write
 
-from triplecheck.kg import KnowledgeBase, KnowledgeBaseError, build, manifest
+from triplecheck.kg import KnowledgeBase, KnowledgeBaseError, _checked, build, manifest
+from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.documents import Document
 from triplecheck.kg.encode import Encoder
 from triplecheck.kg.errors import KnowledgeBaseReplacedError
 from triplecheck.kg.manifest import FILE, VERSION
+from triplecheck.kg.names import NameIndex
 from triplecheck.kg.readers import read_graph
 from triplecheck.kg.readers.documents import read_documents
+from triplecheck.kg.types import Direction
 
 EDGES = [("ada", "knows", "charles"), ("charles", "born in", "London"), ("ada", "age", "36")]
 
@@ -379,7 +383,7 @@ class TestReplacedWhileOpen:
     def test_replaced_while_its_files_are_opened_is_an_error(
         self, opened: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def in_between(folder: Path) -> object:
+        def in_between(folder: Path, sums: object) -> object:
             monkeypatch.undo()
             (folder / "graph.json").read_text("utf-8")
             self.replace(opened)
@@ -412,3 +416,73 @@ def test_a_base_that_a_killed_build_moved_aside_is_opened(pristine: Path, tmp_pa
     shutil.copytree(pristine, tmp_path / ".kb.old-abc" / "kb")
     assert KnowledgeBase.open(tmp_path / "kb").graph.num_triples == 3
     assert [p.name for p in tmp_path.iterdir()] == ["kb"]
+
+
+def everything(kb: KnowledgeBase) -> object:
+    """All that a knowledge base says."""
+    graph, nodes, relations = kb.graph, range(kb.graph.num_nodes), range(kb.graph.num_relations)
+    edges = graph.expand(np.array(nodes))
+    triples = zip(edges.heads.tolist(), edges.relations.tolist(), edges.tails.tolist(), strict=True)
+    return (
+        [(graph.entity(node), graph.literal(node), graph.find(graph.node_id(node))) for node in nodes],
+        [(graph.relations_of(node), graph.degree(node)) for node in nodes],
+        graph.relation_counts(list(nodes)),
+        [graph.neighbors(node, r, way).tolist() for node in nodes for r in relations for way in Direction],
+        [graph.labels([node]) for node in nodes],
+        [graph.contains(*triple) for triple in triples],
+        [graph.nodes_of_type(t).tolist() for t in graph.type_ids],
+        [(graph.relation(r), graph.schema(r)) for r in relations],
+        [array.tolist() for way in Direction for array in graph.rows(way)],
+        [kb.names.nodes(kb.names.form(i)) for i in range(len(kb.names))],
+        kb.trigrams.within("charles"),
+    )
+
+
+class TestDamage:
+    """A flipped bit in any file is an error, or was never read."""
+
+    @pytest.fixture(params=["whole", "by block"])
+    def checked(self, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+        if request.param == "by block":
+            monkeypatch.setattr(manifest, "CHECKED_WHOLE", 0)
+            monkeypatch.setattr(manifest, "BLOCK", 1)
+            monkeypatch.setattr(_checked, "BLOCK", 64)
+        kb = built(
+            tmp_path,
+            "a\tknows\tb\nb\tborn in\tc\nc\tage\t12\n",
+            "id\tlabel\ttype\tdescription\taliases\na\tAda\tperson\tOne\tA|Aa\nb\tCharles\tperson\t\t\n",
+        )
+        return kb.path
+
+    def test_undamaged_files_say_the_same_checked_by_block(self, checked: Path) -> None:
+        kb = KnowledgeBase.open(checked)
+        said = everything(kb)
+        plain = KnowledgeBase.open(checked)
+        plain.graph = ColumnarGraph(checked / "graph")
+        plain.names = NameIndex(checked / "names")
+        assert said == everything(plain)
+
+    def test_a_flipped_bit_is_an_error_or_was_never_read(self, checked: Path) -> None:
+        expected = everything(KnowledgeBase.open(checked))
+        rng, noticed = random.Random(1), 0
+        files = sorted(path for part in ("graph", "names") for path in (checked / part).iterdir())
+        for file in files:
+            content = file.read_bytes()
+            for at in {len(content) - 1, *(rng.randrange(len(content)) for _ in range(6))}:
+                file.write_bytes(content[:at] + bytes([content[at] ^ (1 << rng.randrange(8))]) + content[at + 1 :])
+                try:
+                    assert everything(KnowledgeBase.open(checked)) == expected, (file, at)
+                except KnowledgeBaseError as error:
+                    noticed += 1
+                    assert file.name in str(error)
+            file.write_bytes(content)
+        assert noticed > 50
+
+    def test_a_base_without_checksums_of_blocks_is_read_and_checked_by_its_hashes(self, folder: Path) -> None:
+        edit_manifest(folder, blocks={})
+        assert KnowledgeBase.open(folder).graph.num_triples == 3
+        content = bytearray((folder / "graph/out_ends.npy").read_bytes())
+        content[-4] ^= 1
+        (folder / "graph/out_ends.npy").write_bytes(content)
+        with pytest.raises(KnowledgeBaseError, match=r"out_ends\.npy: its content has changed since it was built"):
+            _ = KnowledgeBase.open(folder).graph
