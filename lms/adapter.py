@@ -20,6 +20,7 @@ from dspy.streaming import StreamListener as _StreamListener
 from dspy.utils.exceptions import AdapterParseError
 
 from triplecheck.kg.errors import UserError
+from triplecheck.kg.names import valid
 from triplecheck.lms.metering import reply_was_cut
 from triplecheck.lms.prompt import COMPLETED, HEADER, is_completed, split_fields
 from triplecheck.lms.values import hint, is_list, read, render, render_numbered
@@ -63,7 +64,11 @@ class TolerantAdapter(dspy.ChatAdapter):
             reply, problem = self._repair
             request = f"This reply cannot be read: {problem}\n\n{self.user_message_output_requirements(signature)}"
             messages += [{"role": "assistant", "content": reply or "..."}, {"role": "user", "content": request}]
-        return messages
+        # A graph or an earlier reply may hold half a surrogate pair, which no request can carry.
+        return [
+            {**message, "content": valid(content)} if isinstance(content := message["content"], str) else message
+            for message in messages
+        ]
 
     def format_field_description(self, signature: type[dspy.Signature]) -> str:
         """The fields by name, with their descriptions, for the system message."""
@@ -149,6 +154,7 @@ class TolerantAdapter(dspy.ChatAdapter):
             AdapterParseError: a field is missing or is not of its type, or the reply is too long.
         """
         parsed: dict[str, Any] = {}
+        completion = valid(completion)
         if len(completion) > LONGEST_REPLY:
             problem = f"it has {len(completion):,} characters, and at most {LONGEST_REPLY:,} are read; write less"
             raise UnreadableReplyError(signature, completion[:_LONGEST_REPEATED_REPLY], problem, {})

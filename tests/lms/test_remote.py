@@ -244,3 +244,13 @@ def test_a_key_in_an_unreadable_reply_is_in_no_message(server: OpenAIServer, mon
     with pytest.raises(ModelReplyError) as raised:
         _ask(server.base, cache=False)
     assert KEY not in f"{raised.value} {raised.value.reply}"
+
+
+def test_half_a_surrogate_pair_in_a_reply_or_a_question_is_replaced(
+    server: OpenAIServer, route: dict[str, Any]
+) -> None:
+    server.behaviours = [says("Par\ud800is"), says("[[ ## answer ## ]]\nPar\udc80is")]
+    with dspy.context(lm_roles=None):
+        answered = RolePredict("question -> answer")(question="Q\ud800?", lm=language_model(MODEL, **route))
+    assert answered.answer == "Par?is"
+    assert "Q??" in server.requests[0]["messages"][-1]["content"]
