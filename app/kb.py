@@ -64,6 +64,9 @@ def build(
         list[str] | None, flag("--map NAME=COLUMN", "Columns of the files, such as head=customer. Repeatable.")
     ] = None,
     skip_bad: Annotated[bool, flag("--skip-bad", "Skip malformed lines, and list them.")] = False,
+    fetch_contexts: Annotated[
+        bool, flag("--fetch-contexts", "Read the contexts that JSON-LD files refer to, from network and disk.")
+    ] = False,
     name_vectors: Annotated[
         bool, flag("--name-vectors", "Also encode entity names (250 per second and core).")
     ] = False,
@@ -99,7 +102,9 @@ def build(
         raise UserError(f"{out}: looks like a file of triples; name the directory to write, OUT, before --triples")
     columns = parse_mapping(mapping or ())
     with reporting(stderr(), "reading") as tell:
-        raw = read_graph(triples, entities, relations, columns, skip_bad=skip_bad, progress=tell)
+        raw = read_graph(
+            triples, entities, relations, columns, skip_bad=skip_bad, fetch_contexts=fetch_contexts, progress=tell
+        )
         texts = None if documents is None else read_documents(documents, columns, skip_bad=skip_bad)
         kb = build_knowledge_base(
             raw,

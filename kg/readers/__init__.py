@@ -29,9 +29,10 @@ def read_graph(
     mapping: Mapping[str, str] | None = None,
     *,
     skip_bad: bool = False,
+    fetch_contexts: bool = False,
     progress: ProgressCallback = no_progress,
 ) -> list[RawGraph]:
-    """Read all files of one graph, each by its extension (also with `.gz`).
+    """Read all files of one graph, each by its extension (also with `.gz`). See `rdf.read_rdf` for `fetch_contexts`.
 
     Raises:
         UserError: an unknown extension.
@@ -50,7 +51,7 @@ def read_graph(
     if rdf:
         from triplecheck.kg.readers.rdf import read_rdf
 
-        graphs.append(read_rdf(rdf, skip_bad=skip_bad, progress=progress))
+        graphs.append(read_rdf(rdf, skip_bad=skip_bad, fetch_contexts=fetch_contexts, progress=progress))
     if not graphs:
         raise UserError("no file of triples was given")
     if entities is not None:

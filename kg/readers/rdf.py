@@ -32,6 +32,7 @@ def read_rdf(
     paths: Path | str | Iterable[Path | str],
     *,
     skip_bad: bool = False,
+    fetch_contexts: bool = False,
     progress: ProgressCallback = no_progress,
     vocabulary: Vocabulary | None = None,
 ) -> RawGraph:
@@ -43,12 +44,14 @@ def read_rdf(
     if they have edges.
     Blank nodes become entities `_:b0`, `_:b1` ... in order of appearance. A literal keeps its
     lexical form and datatype; language tags are dropped. In JSON-LD, rdflib converts numbers and
-    booleans to their canonical form, and fetches a remote `@context`.
+    booleans to their canonical form.
 
     Args:
         paths: files; the extension determines the format (.nt .nq .ttl .trig .rdf .owl .xml .jsonld, and .gz after it).
         skip_bad: skip malformed lines of N-Triples and N-Quads and list them in `skipped`; other formats cannot be read
             past an error.
+        fetch_contexts: read the contexts that a JSON-LD file refers to, from the network or from local files. Without
+            it such a file is refused, because its author would choose what is read.
         progress: called after each batch with the number of statements.
         vocabulary: predicates that describe; default: RDFS, SKOS, schema.org, FOAF.
 
@@ -66,7 +69,7 @@ def read_rdf(
         def blank(label: str, number: int = number) -> str:
             return blanks.setdefault((number, label), f"_:b{len(blanks)}")
 
-        for batch in statements(path, blank, skipped if skip_bad else None):
+        for batch in statements(path, blank, skipped if skip_bad else None, fetch_contexts=fetch_contexts):
             _encode(batch, words, edges, literals)
             done += len(batch)
             progress(f"reading {path.name}", done, None)
@@ -129,7 +132,7 @@ FORMATS: dict[str, ox.RdfFormat | None] = {
     ".rdf": ox.RdfFormat.RDF_XML,
     ".owl": ox.RdfFormat.RDF_XML,
     ".xml": ox.RdfFormat.RDF_XML,
-    ".jsonld": None,  # by rdflib, which resolves remote contexts
+    ".jsonld": None,  # by rdflib
 }
 _LINE_FORMATS = (ox.RdfFormat.N_TRIPLES, ox.RdfFormat.N_QUADS)
 _BLOCK_BYTES = 8 << 20
@@ -141,13 +144,16 @@ Blank = Callable[[str], str]
 """From the parser's label of a blank node to its id in the graph."""
 
 
-def statements(path: Path, blank: Blank, skipped: list[BadLine] | None) -> Iterator[list[Statement]]:
+def statements(
+    path: Path, blank: Blank, skipped: list[BadLine] | None, *, fetch_contexts: bool = False
+) -> Iterator[list[Statement]]:
     """Batches of about 100,000 statements of a file, without names of graphs.
 
     Args:
         path: the file, plain or gzipped; its extension determines the format.
         blank: returns the id of a blank node.
         skipped: receives the malformed lines of N-Triples and N-Quads; None: they are errors.
+        fetch_contexts: see `read_rdf`.
 
     Raises:
         ReadError: unreadable file, unknown extension, malformed content.
@@ -162,7 +168,7 @@ def statements(path: Path, blank: Blank, skipped: list[BadLine] | None) -> Itera
     try:
         with _open(path) as file:
             if form is None:
-                yield from _json_ld(path, file, blank)
+                yield from _json_ld(path, file, blank, fetch_contexts)
             elif form in _LINE_FORMATS:
                 yield from _lines(path, file, form, blank, skipped)
             else:
@@ -252,14 +258,24 @@ def _reason(error: Exception) -> str:
     return _PLACE.sub("", message or "malformed")
 
 
-def _json_ld(path: Path, file: IO[bytes], blank: Blank) -> Iterator[list[Statement]]:
+def _json_ld(path: Path, file: IO[bytes], blank: Blank, fetch_contexts: bool) -> Iterator[list[Statement]]:
     import rdflib
 
     text = file.read()
     if not text.strip():
         return
     try:
-        json.loads(text)
+        document = json.loads(text)
+        if not isinstance(document, dict | list):
+            raise ReadError(path, None, "not JSON-LD: neither an object nor a list")
+        remote = None if fetch_contexts else next(_remote_contexts(document), None)
+        if remote is not None:
+            raise ReadError(
+                path,
+                None,
+                f"refers to the @context {remote!r}, which is not read; include the context in the file, "
+                "or allow it with --fetch-contexts if you trust the file",
+            )
         data = rdflib.Dataset()
         data.parse(data=text, format="json-ld", publicID=_base(path))
     except json.JSONDecodeError as error:
@@ -273,6 +289,19 @@ def _json_ld(path: Path, file: IO[bytes], blank: Blank) -> Iterator[list[Stateme
     quads = iter(data.quads())
     while batch := list(islice(quads, _BATCH)):
         yield [_from_rdflib(s, p, o, blank) for s, p, o, _ in batch]
+
+
+def _remote_contexts(document: object) -> Iterator[str]:
+    """The addresses of all contexts outside the document."""
+    open_: list[tuple[object, bool]] = [(document, False)]
+    while open_:
+        value, is_context = open_.pop()
+        if isinstance(value, str) and is_context:
+            yield value
+        elif isinstance(value, list):
+            open_ += [(item, is_context) for item in value]
+        elif isinstance(value, dict):
+            open_ += [(item, key == "@context" or (is_context and key == "@import")) for key, item in value.items()]
 
 
 def _from_rdflib(subject: Any, predicate: Any, target: Any, blank: Blank) -> Statement:

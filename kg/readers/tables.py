@@ -186,11 +186,12 @@ def _read_delimited(path: Path, layout: _Layout, skip_bad: bool) -> tuple[pa.Tab
     except _DAMAGED as error:
         raise ReadError(path, None, f"cannot be read to the end: {error}") from error
     # A line is malformed: find out which and why.
-    good, skipped = io.BytesIO(), []
+    good, skipped, records = io.BytesIO(), [], 0
     try:
         for number, line, reason in _scan(path, layout):
             if reason is None:
                 good.write(line)
+                records += 1
             else:
                 if not skip_bad:
                     raise ReadError(path, number, reason)
@@ -198,7 +199,11 @@ def _read_delimited(path: Path, layout: _Layout, skip_bad: bool) -> tuple[pa.Tab
     except _DAMAGED as error:
         raise ReadError(path, None, f"cannot be read to the end: {error}") from error
     good.seek(0)
-    table = _parse(good, layout)
+    try:
+        # Arrow cannot skip a header without a line end.
+        table = _empty(layout) if records <= layout.header else _parse(good, layout)
+    except pa.ArrowInvalid as error:
+        raise ReadError(path, None, f"cannot be parsed: {error}") from error
     if table is None:
         raise ReadError(path, None, "cannot be parsed, though no single line is malformed")
     return table, skipped
@@ -233,14 +238,17 @@ def _parse(source: object, layout: _Layout) -> pa.Table | None:
     except pa.ArrowInvalid as error:
         if "Empty CSV" not in str(error):
             raise
-        empty = pa.array([], pa.dictionary(pa.int32(), pa.string()))
-        return pa.table(dict.fromkeys(layout.columns, empty))
+        return _empty(layout)
     if bad:
         return None
     columns = {name: _dictionary(table[f"f{i}"]) for name, i in layout.columns.items()}
     if any(_faulty(column, name in layout.required) for name, column in columns.items()):
         return None
     return pa.table(columns)
+
+
+def _empty(layout: _Layout) -> pa.Table:
+    return pa.table(dict.fromkeys(layout.columns, pa.array([], pa.dictionary(pa.int32(), pa.string()))))
 
 
 def _faulty(column: pa.DictionaryArray, required: bool) -> bool:
@@ -310,7 +318,7 @@ def _leaves_open(text: bytes, is_open: bool) -> bool:
 def _parquet_columns(path: Path) -> list[str]:
     try:
         names: list[str] = pq.read_schema(path).names
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise ReadError(path, None, f"not a readable Parquet file: {error}") from error
     return names
 
@@ -322,14 +330,17 @@ def _read_parquet(path: Path, wanted: Mapping[str, str], required: Sequence[str]
         raise ReadError(path, None, f"no column {missing[0]!r} (it has: {', '.join(names)})")
     try:
         table = pq.read_table(path, columns=list(wanted.values()))
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise ReadError(path, None, f"not a readable Parquet file: {error}") from error
     columns = {}
     for name, column in wanted.items():
         values = table[column]
         if pa.types.is_list(values.type):
             values = pa.chunked_array([pa.array([_LIST_SEPARATOR.join(v or ()) for v in values.to_pylist()])])
-        values = values.cast(pa.string())
+        try:
+            values = values.cast(pa.string())
+        except pa.ArrowException as error:
+            raise ReadError(path, None, f"the column {column!r} is {values.type}, not text") from error
         if name in required and (values.null_count or pc.any(pc.equal(values, "")).as_py()):
             row = next(i for i, v in enumerate(values.to_pylist(), 1) if not v)
             raise ReadError(path, None, f"row {row} has no {column!r}")

@@ -301,6 +301,26 @@ class TestMalformed:
     def test_an_unreachable_context_is_named(self, tmp_path: Path) -> None:
         text = json.dumps({"@context": "http://127.0.0.1:1/context", "@id": "e:a", "name": "A"})
         with pytest.raises(ReadError, match=r"@context cannot be fetched.*include the context in the file"):
+            read(tmp_path, text, "x.jsonld", fetch_contexts=True)
+
+    @pytest.mark.parametrize(
+        "context", ["{file}", ["{file}"], {"@import": "{file}"}, {"p": {"@id": "e:p", "@context": "{file}"}}]
+    )
+    @pytest.mark.parametrize("nested", [False, True])
+    def test_a_context_outside_the_file_is_not_read_unless_allowed(
+        self, tmp_path: Path, context: object, nested: bool
+    ) -> None:
+        other = tmp_path / "c.json"
+        other.write_text(json.dumps({"@context": {"secret": "e:secret"}}))
+        inner = {"@context": context, "@id": "e:a"}
+        whole = {"@id": "e:b", "e:has": [{"@list": [inner]}]} if nested else inner
+        text = json.dumps(whole).replace("{file}", other.as_uri())
+        with pytest.raises(ReadError, match=r"file:.*which is not read; include the context in the file, or allow it"):
+            read(tmp_path, text, "x.jsonld")
+
+    @pytest.mark.parametrize("text", ["null", "3", '"text"', "true"])
+    def test_json_that_is_neither_object_nor_list(self, tmp_path: Path, text: str) -> None:
+        with pytest.raises(ReadError, match="not JSON-LD: neither an object nor a list"):
             read(tmp_path, text, "x.jsonld")
 
     def test_a_statement_about_a_statement_has_no_place(self, tmp_path: Path) -> None:

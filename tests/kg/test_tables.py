@@ -339,3 +339,21 @@ class TestDescriptions:
     def test_an_empty_table_has_no_header(self, tmp_path: Path, read: object) -> None:
         with pytest.raises(ReadError, match="it has: nothing"):
             read(write(tmp_path / "e.tsv", ""))  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+@pytest.mark.parametrize(("name", "comma"), [("h.tsv", "\t"), ("h.csv", ",")])
+def test_a_header_alone_is_an_empty_table(tmp_path: Path, name: str, comma: str, end: str) -> None:
+    assert rows(read_triples(write(tmp_path / name, comma.join(["head", "relation", "tail"]) + end))) == []
+    assert read_entities(write(tmp_path / name, comma.join(["id", "label"]) + end))[0].num_rows == 0
+
+
+def test_a_parquet_file_with_an_undecodable_column_name_is_refused(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"head": ["a"], "relation": ["b"], "tail": ["c"]}), tmp_path / "t.parquet")
+    damaged = write(tmp_path / "d.parquet", (tmp_path / "t.parquet").read_bytes().replace(b"head", b"\xff\xfead"))
+    assert "not a readable Parquet file" in str(refusal(damaged))
+
+
+def test_a_parquet_column_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"head": [{"x": 1}], "relation": ["b"], "tail": ["c"]}), tmp_path / "t.parquet")
+    assert "the column 'head' is struct<x: int64>, not text" in str(refusal(tmp_path / "t.parquet"))
