@@ -38,10 +38,12 @@ class _Root(TyperGroup):
         except BrokenPipeError:
             raise
         except OSError as error:
-            if error.filename is None:
+            from triplecheck.kg._atomic import out_of_storage
+
+            if error.filename is None and out_of_storage(error) is None:
                 raise
-            _complain(f"{error.filename}: {error.strerror}")
-            raise typer.Exit(USER) from error
+            _complain(f"{error.filename or 'a file cannot be written'}: {error.strerror}")
+            raise typer.Exit(USER if error.filename else OTHER) from error
         except Exception as error:
             # Imported here, so that `--help` does not wait for it.
             from triplecheck.kg.errors import TriplecheckError

@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 
 from triplecheck.evals.configuration import differences
 from triplecheck.kg import ReadError, UserError
-from triplecheck.kg._atomic import write_bytes, write_text
+from triplecheck.kg._atomic import stored, write_bytes, write_text
 
 FORMAT = "triplecheck-evaluation"
 VERSION = 1
@@ -148,6 +148,7 @@ class JsonLines:
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
+        self._path = path
         self._file: IO[bytes] = path.open("ab+")
         if self._file.tell():
             self._file.seek(-1, os.SEEK_END)
@@ -156,20 +157,25 @@ class JsonLines:
         self._synced = time.monotonic()
 
     def append(self, row: Mapping[str, Any]) -> None:
-        """Append a line."""
-        self._file.write(encoded(json.dumps(row, ensure_ascii=False, default=_plain)))
-        self._file.flush()
-        if time.monotonic() - self._synced > _SYNC_SECONDS:
-            os.fsync(self._file.fileno())
-            self._synced = time.monotonic()
+        """Append a line.
+
+        Raises:
+            StorageError: the disk is full.
+        """
+        with stored(self._path):
+            self._file.write(encoded(json.dumps(row, ensure_ascii=False, default=_plain)))
+            self._file.flush()
+            if time.monotonic() - self._synced > _SYNC_SECONDS:
+                os.fsync(self._file.fileno())
+                self._synced = time.monotonic()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
+        with stored(self._path), self._file:
+            self._file.flush()
+            os.fsync(self._file.fileno())
 
 
 def complete_lines(path: Path) -> Iterator[tuple[bytes, dict[str, Any] | None]]:

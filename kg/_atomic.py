@@ -8,12 +8,15 @@ import errno
 import functools
 import glob
 import os
+import re
 import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+from triplecheck.kg.errors import StorageError
 
 try:
     import fcntl
@@ -24,6 +27,35 @@ _RENAME_EXCHANGE = 2  # RENAME_EXCHANGE of renameat2(2)
 _OLD = "kb"  # the name of a directory that is moved aside
 
 
+_NO_STORAGE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})
+# numpy and tantivy say so in words only.
+_NO_STORAGE_TEXT = re.compile(r"No space left on device|requested and \d+ written|File too large|Disk quota exceeded")
+
+
+@contextlib.contextmanager
+def stored(path: Path) -> Iterator[None]:
+    """Writes to `path` inside.
+
+    Raises:
+        StorageError: the disk is full, read-only or broken.
+    """
+    try:
+        yield
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = out_of_storage(error)
+        if reason is None:
+            raise
+        raise StorageError(f"{path}: cannot be written ({reason}); free some space or choose another disk") from error
+
+
+def out_of_storage(error: Exception) -> str | None:
+    """Why a write failed, if the disk is full, read-only or broken."""
+    code = error.errno if isinstance(error, OSError) else None
+    if code in _NO_STORAGE:
+        return os.strerror(code)
+    return "the disk is full" if code is None and _NO_STORAGE_TEXT.search(str(error)) else None
+
+
 @contextlib.contextmanager
 def replaced_directory(target: Path) -> Iterator[Path]:
     """A new directory that replaces `target` if the block succeeds and is removed if it fails.
@@ -31,11 +63,17 @@ def replaced_directory(target: Path) -> Iterator[Path]:
     Where the system can exchange two names at once, `target` always exists. Elsewhere it is moved aside for a moment,
     and `recover` brings it back if the process ends there. If the parent of `target` is itself replaced meanwhile, the
     new directory stays in the old parent.
+
+    Raises:
+        StorageError: as `stored`; `target` is unchanged.
     """
     target = target.absolute()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    recover(target)
-    with _directory(target.parent) as parent, draft_directory(target) as new:
+    with contextlib.ExitStack() as held:
+        held.enter_context(stored(target))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        recover(target)
+        parent = held.enter_context(_directory(target.parent))
+        new = held.enter_context(draft_directory(target))
         yield new
         new.chmod(0o755)
         while not _put(new, target, parent):
@@ -185,14 +223,19 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a small file atomically."""
+    """Write a small file atomically.
+
+    Raises:
+        StorageError: as `stored`; the file is unchanged.
+    """
     path = path.absolute()
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        with draft.open("xb") as sink:
-            sink.write(content)
-            sink.flush()
-            os.fsync(sink.fileno())
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    with stored(path):
+        try:
+            with draft.open("xb") as sink:
+                sink.write(content)
+                sink.flush()
+                os.fsync(sink.fileno())
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)

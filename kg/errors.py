@@ -57,5 +57,9 @@ class KnowledgeBaseReplacedError(KnowledgeBaseError):
     """A knowledge base was replaced by another one while it was open, so its other parts cannot be read."""
 
 
+class StorageError(TriplecheckError):
+    """A file cannot be written: the disk is full, a limit is reached, or the disk is read-only or broken."""
+
+
 class GraphUnavailableError(UnavailableError):
     """A remote graph does not reply, replies too slowly, or replies with something unexpected."""

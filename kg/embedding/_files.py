@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from triplecheck.kg._atomic import stored
 from triplecheck.kg.errors import KnowledgeBaseError
 
 Array = npt.NDArray[Any]
@@ -26,16 +27,17 @@ def save(path: Path, arrays: Mapping[str, Array], metadata: Mapping[str, str] | 
 
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     os.close(handle)
-    try:
-        save_file(
-            {key: np.ascontiguousarray(a).reshape(a.shape) for key, a in arrays.items()}, name, dict(metadata or {})
-        )
-        with Path(name).open("rb") as written:
-            os.fsync(written.fileno())
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    finally:
-        Path(name).unlink(missing_ok=True)
+    with stored(path):
+        try:
+            save_file(
+                {key: np.ascontiguousarray(a).reshape(a.shape) for key, a in arrays.items()}, name, dict(metadata or {})
+            )
+            with Path(name).open("rb") as written:
+                os.fsync(written.fileno())
+            Path(name).chmod(0o644)
+            Path(name).replace(path)
+        finally:
+            Path(name).unlink(missing_ok=True)
 
 
 def open_mapped(path: Path) -> tuple[dict[str, Array], dict[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -128,7 +129,7 @@ def test_there_is_always_something_at_the_place(tmp_path: Path) -> None:
 
 def test_without_exchange_a_directory_is_replaced_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_atomic, "_renameat2", lambda: None)
-    test_of_many_at_once_one_stays_whole(tmp_path)
+    test_of_concurrent_writes_one_remains_complete(tmp_path)
     test_the_old_one_stays_if_the_new_one_disappears(tmp_path / "deep")
 
 
@@ -141,3 +142,49 @@ def test_a_part_of_a_directory_that_was_replaced_stays_out_of_the_new_one(tmp_pa
         base.rename(tmp_path / "aside")
         other.rename(base)
     assert sorted(p.name for p in base.iterdir()) == ["a", "b"]
+
+
+LIMITED = """
+import resource, sys
+from pathlib import Path
+import numpy, pyarrow
+from kg_parts import raw_graph
+from triplecheck.kg import build
+from triplecheck.kg.documents import Document
+from triplecheck.kg.errors import StorageError
+from triplecheck.evals.run_directory import JsonLines
+place, limit = Path(sys.argv[1]), int(sys.argv[2])
+edges = [(f"a{i}", f"r{i % 9}", f"b{i}") for i in range(2000)]
+documents = [Document(f"d{i}", f"a{i}", f"a{i}", "some text " * 20) for i in range(500)]
+resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+try:
+    build(raw_graph(edges), place / "kb", encoder=None, documents=documents)
+    print("built", end="")
+except StorageError as error:
+    print(error, end="")
+try:
+    with JsonLines(place / "rows.jsonl") as rows:
+        for i in range(100_000):
+            rows.append({"i": i})
+except StorageError as error:
+    print(error, end="")
+"""
+
+
+@pytest.mark.parametrize("limit", [0, 100, 5_000, 20_000, 60_000, 200_000])
+def test_a_full_disk_is_a_typed_error_and_what_was_there_stays(tmp_path: Path, limit: int) -> None:
+    replace(tmp_path / "kb", "old")
+    (tmp_path / "kb" / "manifest.json").write_text('{"format": "triplecheck-knowledge-base"}')
+    path = os.pathsep.join([os.environ.get("PYTHONPATH", ""), *sys.path])
+    ended = subprocess.run(
+        [sys.executable, "-c", LIMITED, tmp_path, str(limit)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert f"{tmp_path / 'kb'}: cannot be written (" in ended.stdout
+    assert f"{tmp_path / 'rows.jsonl'}: cannot be written (File too large); free some space" in ended.stdout
+    assert (tmp_path / "kb" / "a").read_text() == "old"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["kb", "rows.jsonl"]

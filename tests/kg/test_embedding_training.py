@@ -167,7 +167,9 @@ def test_a_kill_leaves_the_knowledge_base_as_it_was_and_the_work_is_not_lost(min
     opened.verify()
     assert opened.embeddings is None
     epochs: list[int] = []
-    train_into(opened.graph, opened.generation, QUICK, lambda what, done, _: epochs.append(done) if "train" in what else None)
+    train_into(
+        opened.graph, opened.generation, QUICK, lambda what, done, _: epochs.append(done) if "train" in what else None
+    )
     assert epochs == [3, 4]
 
 
