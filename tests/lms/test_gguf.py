@@ -8,12 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import dspy
 import pytest
 from dspy.lm15 import Config, ContextLengthError, Message, Request
 
 from triplecheck.kg.errors import UserError
-from triplecheck.lms import ModelUnavailableError, Roles, language_model, session
+from triplecheck.lms import ModelUnavailableError, RolePredict, Roles, language_model, session
 from triplecheck.lms.local import LocalConfig, LocalEngine, find_weights
 from triplecheck.lms.local import weights as weights_module
 from triplecheck.lms.local.engine import load_backend
@@ -226,4 +225,4 @@ def test_a_file_that_llama_cpp_cannot_load_is_told(tmp_path: Path) -> None:
         load_backend(find_weights(f"llama.cpp/{broken}"), LocalConfig(backend="llama.cpp"))
     bare = _gguf(tmp_path / "b.gguf", ("general.architecture", _string("llama")))
     with pytest.raises(ModelUnavailableError, match="no chat template"), session(f"llama.cpp/{bare}"):
-        dspy.settings.lm("hello")
+        RolePredict("question -> answer")(question="Q?")
