@@ -12,7 +12,7 @@ import typer
 
 from triplecheck.app.console import is_quiet, is_verbose, print_json, stderr, stdout, waiting
 from triplecheck.app.opening import open_setup
-from triplecheck.app.options import LmOption, ModelOptions, RoleOption, RunOptions, flag, flattened
+from triplecheck.app.options import LIMITS, LmOption, ModelOptions, RoleOption, RunOptions, flag, flattened
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,6 +38,7 @@ def ask(
     program: Annotated[
         str | None, flag("--program NAME", "Program that answers; see `triplecheck programs`. Default: kerag.")
     ] = None,
+    timeout: Annotated[float | None, flag("--timeout S", "Give up after S seconds.", LIMITS, min=0)] = None,
 ) -> None:
     """Ask a question about a knowledge graph.
 
@@ -57,7 +58,7 @@ def ask(
     if run.json:
         # What libraries print must not mix with the JSON object.
         with contextlib.redirect_stdout(sys.stderr):
-            result = answer(question, settings, None)
+            result = answer(question, settings, None, timeout)
         from triplecheck.programs import to_json
 
         plain = to_json(result)
@@ -66,27 +67,29 @@ def ask(
         return
     started = time.perf_counter()
     out = stdout()
-    result = answer(question, settings, None if is_quiet() else out)
+    result = answer(question, settings, None if is_quiet() else out, timeout)
     show_answer(result, out, time.perf_counter() - started)
 
 
-def answer(question: str, settings: Settings, steps_to: Console | None) -> Any:
+def answer(question: str, settings: Settings, steps_to: Console | None, timeout: float | None = None) -> Any:
     """Answer a question as configured.
 
     Args:
         question: in natural language.
         settings: the configuration.
         steps_to: where steps are printed as they happen; None: nowhere.
+        timeout: seconds for the program, without opening the knowledge base; None: no limit.
 
     Returns:
         The program's prediction.
     """
     err = stderr()
     setup = open_setup(settings, err)
+    from triplecheck.evals.asking import ask_within
     from triplecheck.lms import session
 
     with session(setup.roles, budget=setup.budget), thinking(err, steps_to) as on_step:
-        return setup.program(question=question, on_step=on_step)
+        return ask_within(timeout, setup.program, question, on_step)
 
 
 @contextlib.contextmanager

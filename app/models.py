@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from importlib.util import find_spec
-from statistics import median
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from triplecheck.app.command import Commands
 from triplecheck.app.console import print_json, printable, stderr, stdout, waiting
-from triplecheck.app.options import JsonOption
+from triplecheck.app.opening import open_base
+from triplecheck.app.options import JsonOption, flag
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from triplecheck.lms import CheckReport
+    from triplecheck.optimize.checking import StepCheck
 
 commands = Commands(help="Language models: list them, check one.", no_args_is_help=True)
 _PROVIDERS = (
@@ -64,6 +65,7 @@ def _known_models() -> Iterator[tuple[str, str, str]]:
     yield "local/smollm2", "SmolLM2 135M, embedded, on transformers", missing(smollm2, transformers)
     yield "local/DIRECTORY", "a model that `triplecheck distill` wrote", missing(transformers)
     yield "llama.cpp/smollm2", "SmolLM2 135M, embedded, on llama.cpp", missing(smollm2, llama_cpp)
+    yield "llama.cpp/FILE.gguf", "any chat model as a GGUF file, on llama.cpp", missing(llama_cpp)
     yield "llama.cpp/DIRECTORY", "a model that `triplecheck distill` wrote, on llama.cpp", missing(llama_cpp)
     for provider, key in _PROVIDERS:
         local = provider == "openai" and (os.environ.get("OPENAI_API_BASE") or os.environ.get("OPENAI_BASE_URL"))
@@ -77,34 +79,80 @@ def check(
     model: Annotated[
         str,
         typer.Argument(
-            metavar="MODEL", help="`extractive`, `local/smollm2`, `local/DIRECTORY`, or any DSPy/LiteLLM string."
+            metavar="MODEL",
+            help="`extractive`, `local/smollm2`, `local/DIRECTORY`, `llama.cpp/FILE.gguf`, or any DSPy/LiteLLM string.",
         ),
     ],
+    quick: Annotated[bool, flag("--quick", "Only three short tasks, not the steps of KERAG.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Check a model: is it reachable, how fast and how expensive is it, does it follow the format?
+    """Check a model: is it reachable, how fast and how expensive is it, and which steps can it do?
 
-    Gives the model three short tasks, each once. The environment names a server of your own: OPENAI_API_BASE
-    and OPENAI_API_KEY for openai/..., and so on. The exit code is 3 if the model cannot be reached.
+    Gives the model three short tasks, then each step of KERAG on three bundled questions, with right inputs, so
+    that a step is checked even if the model fails at an earlier one. The environment names a server of your own:
+    OPENAI_API_BASE and OPENAI_API_KEY for openai/..., and so on. The exit code is 3 if the model cannot be
+    reached, and 1 if no reply to a step can be read.
 
     Examples:
 
         triplecheck lm check extractive
 
+        triplecheck lm check llama.cpp/models/qwen2.5-7b-instruct.gguf
+
         OPENAI_API_BASE=http://127.0.0.1:8080/v1 OPENAI_API_KEY=none triplecheck lm check openai/my-model
     """
     with waiting(stderr(), f"asking {printable(model)}"):
-        from triplecheck.kg.errors import UnavailableError
+        from triplecheck.kg.errors import TriplecheckError, UnavailableError
+        from triplecheck.lms.check import CheckReport
         from triplecheck.lms.check import check as check_model
-        from triplecheck.lms.resolve import EXTRACTIVE
+        from triplecheck.lms.resolve import EXTRACTIVE, language_model
 
-        report = _check_extractive() if model.strip() == EXTRACTIVE else check_model(model)
-    if json:
-        print_json(report.to_json())
-    else:
-        stdout().print(_table(report))
+        is_baseline = model.strip() == EXTRACTIVE  # it can do the project's own steps only
+        report = (
+            CheckReport(model, language_model(model).model, True, dollars_per_call=0.0)
+            if is_baseline
+            else check_model(model)
+        )
     if not report.reachable:
+        if json:
+            print_json(report.to_json())
+        else:
+            stdout().print(_table(report))
         raise UnavailableError(report.error)
+    steps = [] if quick and not is_baseline else _check_steps(model)
+    if json:
+        print_json(report.to_json() | {"steps": [{**asdict(step), "fails": step.fails} for step in steps]})
+    else:
+        for table in (_table(report), *([_table_of_steps(steps)] if steps else [])):
+            stdout().print(table)
+    failing = next((step for step in steps if step.fails), None)
+    if failing is not None and not json:
+        stdout().print(f"fails at {failing.step}: {printable(failing.sample)}", soft_wrap=True)
+    if any(step.read == 0 for step in steps):
+        unread = next(step for step in steps if step.read == 0)
+        raise TriplecheckError(f"{model}: no reply to {unread.step} can be read: {unread.sample}")
+
+
+def _check_steps(model: str) -> list[StepCheck]:
+    base = open_base("bundled")
+    with waiting(stderr(), f"asking {printable(model)} for the steps of KERAG"):
+        from triplecheck.optimize.checking import check_steps
+
+        return check_steps(model, base)
+
+
+def _table_of_steps(steps: Sequence[StepCheck]) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for column in ("step of KERAG", "read", "right", "score", "tokens", "seconds"):
+        table.add_column(column)
+    for step in steps:
+        score = "" if step.score is None else f"{step.score:.2f}"
+        tokens = f"{step.prompt_tokens} in, {step.completion_tokens} out"
+        counts = (f"{count} of {step.calls}" for count in (step.read, step.right))
+        table.add_row(step.step, *counts, score, tokens, f"{step.seconds:.1f}")
+    return table
 
 
 def _table(report: CheckReport) -> Table:
@@ -122,6 +170,7 @@ def _table(report: CheckReport) -> Table:
     if report.reachable:
         cost = report.dollars_per_call
         table.add_row("cost per call", "unknown" if cost is None else f"${cost:.6f}" if cost else "free")
+    if report.trials:
         table.add_row("tokens per call", f"{report.prompt_tokens:.0f} in, {report.completion_tokens:.0f} out")
         table.add_row("latency", f"{report.seconds:.3f} s (median)")
         table.add_row("follows the format", f"{report.kept_format} of {len(report.trials)}")
@@ -131,38 +180,3 @@ def _table(report: CheckReport) -> Table:
         sign = ("✓ ", "green") if trial.kept_format else ("✗ ", "red")
         table.add_row(f"  {trial.name}", Text.assemble(sign, f"{printable(reply)} ({trial.seconds:.3f} s)"))
     return table
-
-
-def _check_extractive() -> CheckReport:
-    """Check the extractive engine on steps of a program, each once and without cache: it knows no other tasks."""
-    import dspy
-
-    from triplecheck.lms import CheckReport, language_model, session
-    from triplecheck.lms.check import Trial
-    from triplecheck.signatures import AnswerFromFacts, NameTopics, SelectPaths
-
-    question, topic = "Where was Ada Lovelace born?", "Ada Lovelace"
-    paths = [f"{topic} → place of birth (e.g. London)", f"{topic} → occupation (e.g. writer)"]
-    tasks: tuple[tuple[type[dspy.Signature], dict[str, Any]], ...] = (
-        (NameTopics, {"known_names": [f"{topic} (person)"], "types": ["person", "city"]}),
-        (SelectPaths, {"topics": [topic], "paths": paths}),
-        (AnswerFromFacts, {"topics": [topic], "facts": [f"{topic} → place of birth → London"]}),
-    )
-    trials = []
-    with session("extractive") as ledger:
-        for signature, inputs in tasks:
-            started = time.perf_counter()
-            reply = dspy.Predict(signature)(question=question, **inputs, config={"cache": False})
-            seconds = time.perf_counter() - started
-            trials.append(Trial(signature.__name__, True, outputs=dict(reply.items()), seconds=seconds))
-    usage = ledger.usage()
-    return CheckReport(
-        "extractive",
-        str(language_model("extractive").model),
-        reachable=True,
-        seconds=median(trial.seconds for trial in trials),
-        prompt_tokens=usage.prompt_tokens / usage.calls,
-        completion_tokens=usage.completion_tokens / usage.calls,
-        dollars_per_call=0.0,
-        trials=tuple(trials),
-    )

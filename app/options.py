@@ -54,8 +54,8 @@ LmOption = Annotated[
     str | None,
     flag(
         "--lm MODEL",
-        "Model of every role: `extractive` (default), `local/smollm2`, `local/DIRECTORY`, or any DSPy/LiteLLM "
-        "string such as `openai/gpt-4o-mini`. See `triplecheck lm list`.",
+        "Model of every role: `extractive` (default), `local/smollm2`, `local/DIRECTORY`, `llama.cpp/FILE.gguf`, "
+        "or any DSPy/LiteLLM string such as `openai/gpt-4o-mini`. See `triplecheck lm list`.",
         MODEL,
     ),
 ]

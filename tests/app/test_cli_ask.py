@@ -206,3 +206,14 @@ def test_an_interrupt_ends_quietly(kb: Path) -> None:
         connection.close()
     assert running.returncode == 130
     assert not stderr.strip()
+
+
+def test_a_question_ends_at_its_time_limit(run: Run, kb: Path) -> None:
+    from triplecheck.lms.testing import scripted_model
+
+    with scripted_model([lambda _: time.sleep(5) or "late"], "slow"):
+        started = time.perf_counter()
+        result = run("ask", QUESTION, "--kb", kb, "--lm", "slow", "--timeout", "0.2")
+        assert time.perf_counter() - started < 5
+    assert result.exit_code == 1
+    assert "no answer within 0.2 s" in result.stderr

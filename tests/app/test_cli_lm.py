@@ -24,7 +24,7 @@ def test_a_model_that_keeps_to_the_format(run: Run, fresh_dspy: None) -> None:
     from triplecheck.lms.testing import scripted_model
 
     with scripted_model(GOOD, "good"):
-        result = run("lm", "check", "good")
+        result = run("lm", "check", "good", "--quick")
     assert result.exit_code == 0, result.output
     assert "3 of 3" in result.stdout
     for said in ("reachable", "cost per call", "tokens per call", "latency", "follows the format"):
@@ -36,7 +36,7 @@ def test_a_model_that_does_not_is_shown_with_its_reply(run: Run, fresh_dspy: Non
     from triplecheck.lms.testing import scripted_model
 
     with scripted_model([GOOD[0], "I'd rather\x1b[2J not [say].", GOOD[2]], "bad"):
-        result = run("lm", "check", "bad")
+        result = run("lm", "check", "bad", "--quick")
     assert result.exit_code == 0
     assert "2 of 3" in result.stdout
     assert "[say]" in result.stdout
@@ -47,16 +47,40 @@ def test_scripts_get_one_object(run: Run, fresh_dspy: None) -> None:
     from triplecheck.lms.testing import scripted_model
 
     with scripted_model(GOOD, "good"):
-        report = json.loads(run("lm", "check", "good", "--json").stdout)
+        report = json.loads(run("lm", "check", "good", "--quick", "--json").stdout)
     assert report["reachable"] is True
     assert report["kept_format"] == 3
 
 
-def test_the_extractive_engine_can_be_checked(run: Run, fresh_dspy: None) -> None:
-    result = run("lm", "check", "extractive")
+def test_every_step_is_checked_and_scored(run: Run, fresh_dspy: None) -> None:
+    result = run("lm", "check", "extractive", "--json")
     assert result.exit_code == 0, result.output
-    assert "a rule-based baseline, not a language model" in result.stdout
-    assert "London" in result.stdout
+    steps = {step["step"]: step for step in json.loads(result.stdout)["steps"]}
+    assert list(steps) == ["NameTopics", "SelectPaths", "AnswerFromFacts"]
+    for step in steps.values():
+        assert step["read"] == step["calls"] >= 3
+        assert step["right"] >= 1 and 0.5 <= step["score"] <= 1 and not step["fails"]
+        assert step["prompt_tokens"] > 100
+
+
+def test_the_step_that_a_model_cannot_do_is_named_with_its_reply(run: Run, fresh_dspy: None) -> None:
+    from dspy.lm15 import Request
+
+    from triplecheck.lms.engines import messages_of
+    from triplecheck.lms.testing import scripted_model
+
+    def reply(request: Request) -> str:
+        asked = messages_of(request)[-1]["content"]
+        if "`[[ ## topics ## ]]`" in asked:
+            return fields(reasoning="It names them.", topics="Nobody", domain="none")
+        return "I would rather\x1b[2J talk."
+
+    with scripted_model([*GOOD, *[reply] * 30], "mixed"):
+        result = run("lm", "check", "mixed")
+    assert result.exit_code == 1
+    assert "fails at NameTopics" in result.stdout  # read, but wrong
+    assert "no reply to SelectPaths can be read" in result.stderr
+    assert "I would rather" in result.stderr and "\x1b" not in result.output
 
 
 def test_a_model_out_of_reach(run: Run, fresh_dspy: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gzip
 import json
 import threading
 import time
@@ -97,5 +99,31 @@ def hangs(seconds: float) -> Behaviour:
     def behave(handler: _Handler) -> None:
         time.sleep(seconds)
         handler.close_connection = True
+
+    return behave
+
+
+def drips(seconds: float, head: bytes = b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n") -> Behaviour:
+    """One byte now and then, for ever."""
+
+    def behave(handler: _Handler) -> None:
+        handler.close_connection = True
+        with contextlib.suppress(OSError):  # the client gives up
+            handler.wfile.write(head)
+            while True:
+                handler.wfile.write(b"x")
+                time.sleep(seconds)
+
+    return behave
+
+
+def floods(size: int, coding: str = "") -> Behaviour:
+    """A reply of this many bytes, packed with gzip if `coding` says so."""
+
+    def behave(handler: _Handler) -> None:
+        handler.close_connection = True
+        body = b'{"choices": "' + b" " * size
+        with contextlib.suppress(OSError):  # the client gives up
+            handler.send(200, gzip.compress(body) if coding else body, {"Content-Encoding": coding} if coding else None)
 
     return behave

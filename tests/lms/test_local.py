@@ -314,7 +314,8 @@ def test_both_backends_know_the_same_tokens_and_are_held_to_the_same_form() -> N
     one, other = (load_backend(weights, LocalConfig(backend=name)) for name in ("transformers", "llama.cpp"))
     these: Any = one
     those: Any = other
-    for kind in ("digits", "commas", "point", "minus", "ends"):
+    assert these._vocabulary.ends <= those._vocabulary.ends  # llama.cpp also ends at marks of other templates
+    for kind in ("digits", "commas", "point", "minus"):
         assert getattr(these._vocabulary, kind) == getattr(those._vocabulary, kind), kind
     for text in ("\n\n[[ ## answers ## ]]\nGenève | 1,230.5 → é", "none", "\n"):
         assert these._vocabulary.encode(text) == those._vocabulary.encode(text)

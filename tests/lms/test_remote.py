@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import socket
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import dspy
 import pytest
-from openai_server import Behaviour, OpenAIServer, fails, hangs, says, says_bytes
+from openai_server import Behaviour, OpenAIServer, drips, fails, floods, hangs, says, says_bytes
 
 from triplecheck.kg.errors import TriplecheckError, UserError
-from triplecheck.lms import Budget, ModelReplyError, ModelUnavailableError, RolePredict, check, language_model, session
+from triplecheck.lms import (
+    Budget,
+    ModelReplyError,
+    ModelUnavailableError,
+    RolePredict,
+    check,
+    language_model,
+    limits,
+    session,
+)
+from triplecheck.lms.testing import stand_in_server
 
 PARIS = "[[ ## answer ## ]]\nParis\n\n[[ ## completed ## ]]"
 MODEL = "openai/gpt-4o-mini"
@@ -254,3 +267,87 @@ def test_half_a_surrogate_pair_in_a_reply_or_a_question_is_replaced(
         answered = RolePredict("question -> answer")(question="Q\ud800?", lm=language_model(MODEL, **route))
     assert answered.answer == "Par?is"
     assert "Q??" in server.requests[0]["messages"][-1]["content"]
+
+
+def _seconds_until_told(lm: Any, asynchronous: bool, match: str) -> float:
+    """Seconds until the second call ends in the error that says `match`; the first loads LiteLLM."""
+    step = RolePredict("question -> answer")
+
+    async def ask() -> float:
+        if asynchronous:
+            assert (await step.acall(question="first", lm=lm, config={"timeout": 100})).answer == "Paris"
+        started = time.perf_counter()
+        with pytest.raises(ModelUnavailableError, match=match):
+            if asynchronous:
+                await step.acall(question="Q?", lm=lm)
+            else:
+                step(question="Q?", lm=lm)
+        return time.perf_counter() - started
+
+    with session(MODEL):
+        return asyncio.run(ask())
+
+
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["plain", "async"])
+@pytest.mark.parametrize(
+    "head", [b"HTTP/1.1 200 OK\r\nX-Slow: ", b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n"], ids=["head", "body"]
+)
+def test_a_reply_that_drips_ends_at_the_deadline(
+    server: OpenAIServer, route: dict[str, Any], head: bytes, asynchronous: bool
+) -> None:
+    server.behaviours = [*[says(PARIS)] * asynchronous, drips(0.05, head)]
+    lm = language_model(MODEL, **route, num_retries=0, timeout=0.5)
+    told = r"no (whole reply within|answer in time)"
+    assert _seconds_until_told(lm, asynchronous, told) < 20  # without the deadline: for ever
+
+
+def test_a_reply_that_drips_is_asked_for_once(server: OpenAIServer) -> None:
+    server.behaviours = [drips(0.05)]
+    with pytest.raises(ModelUnavailableError, match="no whole reply within"):
+        _ask(server.base, num_retries=3, timeout=0.3)
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["plain", "async"])
+@pytest.mark.parametrize("coding", ["", "gzip"])
+def test_a_reply_of_any_size_is_cut_off(
+    server: OpenAIServer, monkeypatch: pytest.MonkeyPatch, coding: str, asynchronous: bool
+) -> None:
+    monkeypatch.setattr(limits, "LARGEST_REPLY", 1 << 20)
+    server.behaviours = [*[says(PARIS)] * asynchronous, floods(50 << 20, coding)]
+    lm = language_model(MODEL, api_base=server.base, api_key="x", num_retries=3)
+    _seconds_until_told(lm, asynchronous, "the reply is larger than 1 MiB")
+    assert len(server.requests) == 1 + asynchronous
+    server.behaviours = [says(PARIS)]
+    assert _ask(server.base).answer == "Paris"  # the connections that remain are good
+
+
+def test_a_copied_model_keeps_the_limits(server: OpenAIServer) -> None:
+    server.behaviours = [drips(0.05)]
+    lm = language_model(MODEL, api_base=server.base, api_key="x", num_retries=0, timeout=0.3)
+    for copied in (copy.deepcopy(lm), lm.copy(temperature=0.5)):
+        with session(MODEL), pytest.raises(ModelUnavailableError, match="no whole reply within"):
+            RolePredict("question -> answer")(question="Q?", lm=copied)
+
+
+@pytest.mark.parametrize("hint", ["100000", "Fri, 31 Dec 2100 23:59:59 GMT"])
+def test_a_server_cannot_make_a_call_wait_for_a_day(
+    server: OpenAIServer, monkeypatch: pytest.MonkeyPatch, hint: str
+) -> None:
+    monkeypatch.setattr(limits, "LONGEST_WAIT", 0.05)
+    server.behaviours = [fails(429, "slow down", {"Retry-After": hint}), says(PARIS)]
+    started = time.perf_counter()
+    assert _ask(server.base, num_retries=1).answer == "Paris"
+    assert time.perf_counter() - started < 30
+
+
+def test_requests_of_many_threads_are_in_flight_at_once() -> None:
+    with stand_in_server(PARIS, latency=0.5, slots=16) as server:
+        lm = language_model("openai/stand-in", api_base=server.api_base, api_key="x", cache=False)
+        with ThreadPoolExecutor(16) as pool:
+            assert len(list(pool.map(lm, map(str, range(16))))) == 16
+        assert server.busiest == 16
+        with session(lm):
+            step = RolePredict("question -> answer")
+            dspy.Parallel(num_threads=16, disable_progress_bar=True)([(step, {"question": str(n)}) for n in range(16)])
+        assert server.busiest == 16
