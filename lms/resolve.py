@@ -97,7 +97,9 @@ class Resolver:
 
 def _embed(model_id: str, engine: EmbeddedEngine, options: dict[str, Any]) -> MeteredLM:
     # Errors inside this process are not transient: no retries.
-    return MeteredLM(model_id, engine=engine, async_engine=AsyncEngine(engine), num_retries=0, **options)
+    lm = MeteredLM(model_id, engine=engine, async_engine=AsyncEngine(engine), num_retries=0, **options)
+    lm.general = False
+    return lm
 
 
 def _address(model: str) -> dict[str, str]:
