@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from triplecheck.app.config import Settings
-    from triplecheck.programs.steps import Step
+    from triplecheck.programs.steps import TraceEvent
 
 EXAMPLES = (
     ("two hops", "What was the nationality of Bernhard Heiden's teacher?"),
@@ -94,7 +94,7 @@ def thinking(err: Console, steps_to: Console | None) -> Iterator[Any]:
     """A listener that prints steps, with a spinner between them if a person watches."""
     status = err.status("thinking") if err.is_terminal and not err.quiet else None
 
-    def on_step(step: Step) -> None:
+    def on_step(step: TraceEvent) -> None:
         if steps_to is None:
             return
         from triplecheck.app import render

@@ -24,7 +24,6 @@ RENAMED = {
     "--half": "--part",
     "--most-answers": "--max-answers",
     "--n": "--limit",
-    "--part": "--member",
     "--promise": "--guarantee",
     "--writer": "--prompt-model",
 }

@@ -50,7 +50,6 @@ def compile_program(
     objective: Annotated[
         str, flag("--objective NAME", "Choose a candidate by accuracy, cost, or balanced between them.")
     ] = "accuracy",
-    member: Annotated[list[Path] | None, flag("--member DIR", "A bundle to combine (Ensemble). Repeatable.")] = None,
     teacher: Annotated[
         str | None,
         flag(
@@ -91,7 +90,6 @@ def compile_program(
 
         spec = optimize.resolve_optimizer(optimizer)
         aim = check_objective(objective)
-        bundles = [optimize.load_bundle(place) for place in member or ()]
         if held_out is None and run.questions is None and run.data is None:
             held_out = bundled_questions("dev")
         kept_out = None if held_out is None else read_questions(held_out)
@@ -106,7 +104,6 @@ def compile_program(
         step=step,
         teacher=teacher,
         prompt_model=prompt_model,
-        parts=tuple(bundle.program(student.sources) for bundle in bundles),
         objective=aim,
         seed=run.seed,
         workers=settings.workers,

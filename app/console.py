@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from triplecheck.evals import Progress
     from triplecheck.kg.progress import ProgressCallback
 
-_PIPE_WIDTH = 160  # columns, if there is no terminal
+_PIPE_WIDTH = 160  # columns, if the output is not a terminal
 
 
 class Verbosity(IntEnum):
@@ -57,7 +57,7 @@ def is_verbose() -> bool:
 
 
 def stdout() -> Console:
-    """A console for the result of a command; without colours if it is no terminal or NO_COLOR is set."""
+    """A console for the result of a command; without colours if it is not a terminal or NO_COLOR is set."""
     return _console(stderr=False)
 
 
@@ -95,7 +95,7 @@ def reporting(console: Console, first: str = "") -> Iterator[ProgressCallback]:
     """Hand out a progress callback that draws a bar; the bar vanishes at the end.
 
     Args:
-        console: where to draw; nothing is drawn if it is no terminal.
+        console: where to draw; nothing is drawn if it is not a terminal.
         first: what to show until the callback is first called.
     """
     if not console.is_terminal or console.quiet:

@@ -57,7 +57,7 @@ def distill(
         Path | None,
         flag(
             "--merge DIR",
-            "Also write the model with the adapter merged into it. When asked for numbers of list items it writes "
+            "Also write the model with the adapter merged into it. For numbers of list items it writes "
             "how the items begin: `local/DIR` converts these to numbers, other servers do not.",
             OUTPUT,
         ),

@@ -105,7 +105,7 @@ def plausibility(
     seed: Annotated[int, flag("--seed S", "Seed of the sample and of its corruption.")] = 0,
     json: JsonOption = False,
 ) -> None:
-    """Measure how well each plausibility score tells true triples from corrupted ones.
+    """Measure how well each plausibility score separates true triples from corrupted ones.
 
     AUROC on held-out triples, against the same triples with another tail: any entity (random), or one that the
     relation has elsewhere (consistent). For single triples, and for answers of one to five triples by the sum and the

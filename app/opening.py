@@ -128,7 +128,7 @@ def open_program(settings: Settings, kb: KnowledgeBase) -> Program:
         return make_program(resolve_program(settings.program), sources, arguments(settings))
     bundle = load_bundle(settings.bundle)
     if "program" in settings.model_fields_set and resolve_program(settings.program).name != bundle.program_name:
-        raise UserError(f"{settings.bundle}: holds {bundle.program_name!r}, not {settings.program!r}")
+        raise UserError(f"{settings.bundle}: contains {bundle.program_name!r}, not {settings.program!r}")
     for note in bundle.notes(sources, roles(settings)):
         stderr().print(f"note: {printable(note)}", soft_wrap=True)
     return bundle.program(sources, arguments(settings))

@@ -22,7 +22,7 @@ DATA, MODEL, LIMITS, OUTPUT = "Data", "Model", "Limits", "Output"
 """Panels of the help."""
 
 RUNS = Path("runs")
-"""Where the directories of runs lie by default."""
+"""The default directory of runs."""
 
 
 def flag(usage: str, help: str, panel: str | None = None, **settings: Any) -> Any:
@@ -88,7 +88,7 @@ WorkersOption = Annotated[int | None, flag("--workers N", "Questions to run in p
 
 @dataclass(frozen=True, kw_only=True)
 class ModelOptions:
-    """A knowledge base, models and what they may spend."""
+    """A knowledge base, models and budgets."""
 
     kb: Annotated[
         str | None,

@@ -10,7 +10,7 @@ from rich.text import Text
 from triplecheck.app.console import printable
 from triplecheck.lms import Usage
 from triplecheck.programs import steps
-from triplecheck.programs.steps import Step
+from triplecheck.programs.steps import TraceEvent
 
 _KIND_WIDTH = 10
 _LISTED = 3  # names shown of a list
@@ -19,7 +19,7 @@ _PROOF_SHOWN = 12  # triples
 _LONGEST = 160  # characters of one step
 
 
-def step_lines(step: Step, *, full: bool = False) -> list[Text]:
+def step_lines(step: TraceEvent, *, full: bool = False) -> list[Text]:
     """One step on one line, or in full.
 
     Args:
@@ -113,7 +113,7 @@ def models(usage: Usage) -> list[str]:
     return sorted(usage.by_model)
 
 
-def _say(step: Step) -> str:
+def _say(step: TraceEvent) -> str:
     match step:
         case steps.Linked(mention, candidates, chosen):
             found = [c for c in candidates if c["id"] in chosen]

@@ -1,4 +1,4 @@
-"""`triplecheck report`: an experiment, with its tables and figures."""
+"""`triplecheck report`: an experiment with its tables and figures, or the linking report."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import typer
 
 from triplecheck.app.console import printable, reporting, stderr, stdout, waiting
 from triplecheck.app.options import DATA, LIMITS, MODEL, OUTPUT, flag
+
+_LINKING = "linking"
 
 
 def report(
@@ -46,6 +48,10 @@ def report(
     The experiment's TOML file sets every program, option, model, seed and sample size. Data sets and models
     that are not available are left out, and the report says so. Finished runs are not repeated.
 
+    The experiment `linking` measures entity linking without a model: recall on names as written and misspelt, and
+    accuracy on names that several nodes share. It uses --data, --only (data sets with this text), --limit, --kbs
+    and --out.
+
     Examples:
 
         triplecheck report
@@ -53,11 +59,14 @@ def report(
         triplecheck report kerag
 
         triplecheck report comparison --data benchmarks --only metaqa --limit 50
+
+        triplecheck report linking --data benchmarks
     """
     err, console = stderr(), stdout()
     with waiting(err, "loading"):
         import dspy
 
+        from triplecheck.evals.datasets import bundled_case, find_cases
         from triplecheck.evals.experiments import (
             Selection,
             SetOpener,
@@ -66,11 +75,28 @@ def report(
             run_experiment,
             write_report,
         )
+        from triplecheck.evals.linking import LIMIT, TITLE, write_linking_report
         from triplecheck.kg import UserError
         from triplecheck.optimize import load_bundle
     if experiment is None:
-        for name in experiment_names():
-            console.print(f"{name:16} {read_experiment(name).title}", soft_wrap=True, markup=False)
+        titles = {name: read_experiment(name).title for name in experiment_names()} | {_LINKING: TITLE}
+        for name, title in sorted(titles.items()):
+            console.print(f"{name:16} {title}", soft_wrap=True, markup=False)
+        return
+    command = ["triplecheck", "report", experiment, *(("--data", "DIR") if data else ())]
+    command += [part for text in only or () for part in ("--only", text)]
+    command += [*(("--limit", str(limit)) if limit else ()), *(("--lm", lm) if lm else ())]
+    if experiment == _LINKING:
+        if lm is not None:
+            raise UserError("the linking report uses no model; leave out --lm")
+        cases = [case for case in (bundled_case(), *(find_cases(data) if data else ())) if case.triples]
+        cases = [case for case in cases if all(text in case.name for text in only or ())]
+        if not cases:
+            raise UserError(f"no data set with triples matches --only {' '.join(only or ())}")
+        place = out or Path("reports") / _LINKING
+        for line in write_linking_report(cases, kbs, place, limit=limit or LIMIT, command=shlex.join(command)):
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
+        err.print(f"written: {printable(str(place))}", soft_wrap=True)
         return
     chosen = read_experiment(experiment)
     left_out: list[str] = []
@@ -89,9 +115,6 @@ def report(
         err.print(f"left out: {printable(line)}", soft_wrap=True)
     if not cells:
         raise UserError("nothing was run: no cell matches --only, or its data (--data DIR) or model is not available")
-    command = ["triplecheck", "report", experiment, *(("--data", "DIR") if data else ())]
-    command += [part for text in only or () for part in ("--only", text)]
-    command += [*(("--limit", str(limit)) if limit else ()), *(("--lm", lm) if lm else ())]
-    place = write_report(chosen, cells, out or Path("reports") / chosen.name, command=shlex.join(command))
-    console.print(place.read_text("utf-8"), markup=False, highlight=False, soft_wrap=True)
-    err.print(f"written: {printable(str(place.parent))}", soft_wrap=True)
+    written = write_report(chosen, cells, out or Path("reports") / chosen.name, command=shlex.join(command))
+    console.print(written.read_text("utf-8"), markup=False, highlight=False, soft_wrap=True)
+    err.print(f"written: {printable(str(written.parent))}", soft_wrap=True)

@@ -42,7 +42,7 @@ def list_(
     from triplecheck.kg.errors import UserError
 
     if not folder.is_dir():
-        raise UserError(f"{folder}: no such directory; name the directory that holds the runs")
+        raise UserError(f"{folder}: no such directory; give the directory of the runs")
     rows = list(_runs(folder))
     if json:
         print_json({"runs": rows})

@@ -1,1 +1,1 @@
-"""Measurements of Triplecheck beside its peers: `python -m bench`. Not tests: nothing fails on a slow machine."""
+"""Benchmarks of Triplecheck and comparable libraries: `python -m bench`. They do not fail on a slow machine."""

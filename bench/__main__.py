@@ -53,16 +53,25 @@ _PEERS = ("numpy", "pyarrow", "pyoxigraph", "rdflib", "spacy", "rapidfuzz")
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure Triplecheck beside its peers.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(FIGURES)}; all without any")
-    parser.add_argument("--quick", action="store_true", help="small sizes and few rounds, to see that everything runs")
-    parser.add_argument("--size", help=f"graph sizes by comma, of {', '.join(synthetic.SIZES)} (8M,50M; quick: 1M)")
+    parser = argparse.ArgumentParser(
+        prog="python -m bench", description="Benchmark Triplecheck and comparable libraries."
+    )
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"benchmarks to run: {', '.join(FIGURES)}; default: all"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="small sizes and few rounds, to check that everything runs"
+    )
+    parser.add_argument(
+        "--size",
+        help=f"graph sizes, comma-separated, from {', '.join(synthetic.SIZES)} (default: 8M,50M; with --quick: 1M)",
+    )
     parser.add_argument("--json", action="store_true", help="also write bench/results.json")
     given = parser.parse_args()
     sizes = tuple((given.size or ("1M" if given.quick else "8M,50M")).split(","))
     for kind, asked, known in (("figure", given.names, FIGURES), ("size", sizes, synthetic.SIZES)):
         if unknown := set(asked) - set(known):
-            parser.error(f"no such {kind}: {', '.join(sorted(unknown))} (there are: {', '.join(known)})")
+            parser.error(f"unknown {kind}: {', '.join(sorted(unknown))} (known: {', '.join(known)})")
     rows = _measure(given.names or sorted(FIGURES, key=_ORDER.index), sizes, given.quick)
     Console(width=None if sys.stdout.isatty() else 180).print(_table(rows))
     if given.json:
@@ -75,15 +84,15 @@ def _measure(names: list[str], sizes: tuple[str, ...], quick: bool) -> list[Meas
     place = os.environ.get("TRIPLECHECK_BENCH_DIR")
     work = Path(tempfile.mkdtemp(prefix="triplecheck-bench-", dir=place))
     options = Options(work, sizes, quick)
-    told = Console(stderr=True)
+    console = Console(stderr=True)
     rows = []
     try:
         for name in names:
-            told.print(f"measuring {name} ...")
+            console.print(f"measuring {name} ...")
             for row in FIGURES[name](options):
                 rows.append(row)
                 value = "skipped" if row.ours is None else f"{row.ours:,.4g} {row.unit}"
-                told.print(f"  {row.figure}: {value}", highlight=False)
+                console.print(f"  {row.figure}: {value}", highlight=False)
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return rows

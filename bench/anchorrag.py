@@ -1,4 +1,4 @@
-"""AnchorRAG: its predictor's time outside the model, and what more agents cost by the clock."""
+"""AnchorRAG: time of its predictor outside the model, and wall time with more agents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bench.registry import Measurement, Options, figure
 from bench.timing import each, interleaved, percentile
 from triplecheck.evals.datasets import read_folder
 from triplecheck.evals.linking import misspelt
-from triplecheck.evals.variants.rewriting import asked_topics
+from triplecheck.evals.variants.rewriting import topic_mentions
 from triplecheck.kg import Entity, KnowledgeBase, Triple, build
 from triplecheck.kg.export import raw_of
 from triplecheck.kg.readers import read_graph
@@ -33,14 +33,14 @@ _HOMONYMS = {
 
 @figure("anchorrag")
 def anchorrag(options: Options) -> Iterator[Measurement]:
-    """On the names of EntityQuestions and PopQA, and on three homonyms before a model of fixed latency."""
+    """On the names of EntityQuestions and PopQA, and on three homonyms with a model of fixed latency."""
     dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=False)
     yield from _predictor(options)
     yield _agents(options)
 
 
 def _predictor(options: Options) -> Iterator[Measurement]:
-    """Keywords, candidates, grounding and anchors, played by the extractive engine, whose time does not count."""
+    """Keywords, candidates, grounding and anchors with the extractive engine, whose time is not counted."""
     name = "AnchorRAG's predictor, outside the model"
     folder = fixtures.shared_data() / _FOLDER
     if not folder.is_dir():
@@ -48,7 +48,7 @@ def _predictor(options: Options) -> Iterator[Measurement]:
         return
     (case,) = read_folder(folder)
     kb = build(read_graph(case.triples, case.entities), options.work / "names", encoder=fixtures.encoder())
-    asked = asked_topics(case.sample(_ASKED), kb.graph, kb.linker)
+    asked = topic_mentions(case.sample(_ASKED), kb.graph, kb.linker)
     for spelt, edits in (("verbatim", 0), ("1 typo", 1)):
         questions = [misspelt(one, edits, seed=0).question for one in asked]
         yield _timed(f"{name}, {spelt}, {kb.manifest.counts['names']:,} names", kb, questions)
@@ -73,7 +73,7 @@ def _timed(name: str, kb: KnowledgeBase, questions: Sequence[str]) -> Measuremen
 
 
 def _agents(options: Options) -> Measurement:
-    """Three homonyms with an agent each, against one of them alone, the model's replies the same each time."""
+    """Three homonyms with an agent each, compared with one agent; the model's replies are the same."""
     question = "What is the mass of Mercury?"
     triples = [Triple(kind, relation, f"{relation} 1") for kind, of in _HOMONYMS.items() for relation in of]
     entities = [Entity(kind, "Mercury") for kind in _HOMONYMS]

@@ -57,7 +57,7 @@ print(json.dumps(time.perf_counter() - start))
 
 @figure("building")
 def building(options: Options) -> Iterator[Measurement]:
-    """Triples a second from a gzipped TSV file to a finished knowledge base, and the time to open it."""
+    """Triples per second from a gzipped TSV file to a finished knowledge base, and the time to open it."""
     size = "1M" if options.quick else "8M"
     out = options.work / "built"
     found = fresh_process(_BUILD, fixtures.triples(options, size), out)
@@ -69,7 +69,7 @@ def building(options: Options) -> Iterator[Measurement]:
         triples / found["seconds"],
         "triples/s",
         bound=300_000,
-        note=f"reading, graph, names, encoder; {found['seconds']:.1f} s, {found['busy']:.1f} s of processor; "
+        note=f"reading, graph, names, encoder; {found['seconds']:.1f} s, {found['busy']:.1f} s of CPU; "
         f"peak {found['peak'] / 1e9:.1f} GB; {shares}",
     )
     yield from _against_parsers("200k" if options.quick else "1M", options)
@@ -81,12 +81,12 @@ def building(options: Options) -> Iterator[Measurement]:
 
 def _opening(name: str, folder: Path, options: Options) -> Measurement:
     times = [fresh_process(_OPEN, folder) for _ in range(options.rounds)]
-    note = "in a fresh process, with one look-up; imports not counted, files in the page cache"
+    note = "in a new process, with one lookup; imports not counted, files in the page cache"
     return Measurement(name, percentile(times, 0.5), "s", bound=0.2, note=note)
 
 
 def _against_parsers(size: str, options: Options) -> Iterator[Measurement]:
-    """The same triples: ours from TSV to a finished knowledge base, the others from N-Triples into memory."""
+    """The same triples: ours from TSV to a finished knowledge base, the peers from N-Triples into memory."""
     import pyoxigraph as ox
     import rdflib
 
@@ -112,7 +112,7 @@ def _against_parsers(size: str, options: Options) -> Iterator[Measurement]:
             "triples/s",
             peer,
             triples / median["theirs"],
-            note="ours is searchable by name and on disk afterwards; encoder loaded before",
+            note="ours can then be searched by name and is on disk; the encoder was loaded before",
         )
 
 

@@ -1,4 +1,4 @@
-"""Scores of embeddings on arrays, against PyKEEN's predict functions; five million entities, memory-mapped."""
+"""Embedding scores on arrays, compared with PyKEEN's predict functions; five million memory-mapped entities."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ print(json.dumps({"triples": triples, "tails": tails, "peak": peak}))
 
 @figure("embeddings")
 def embeddings(options: Options) -> Iterator[Measurement]:
-    """A thousand triples, all tails of a pair, and how much memory millions of entities take."""
+    """Time for 1,000 triples and for all tails of a pair, and memory for millions of entities."""
     yield from _against_pykeen(options)
     yield from _large(options)
 
@@ -104,14 +104,14 @@ def _large(options: Options) -> Iterator[Measurement]:
     found = fresh_process(_SCORE, path)
     path.unlink()
     label = f"{entities:,} entities x {_LARGE_DIMENSIONS} complex, half precision, mapped"
-    note = f"{size / 1e9:.2f} GB on disk; the peak counts what of it was mapped"
+    note = f"{size / 1e9:.2f} GB on disk; the peak includes mapped pages"
     yield Measurement(f"{label}: peak memory", found["peak"] / 1e9, "GB", bound=6, note=note)
     yield Measurement(f"{label}: score 1,000 triples", found["triples"] * 1e3, "ms")
     yield Measurement(f"{label}: all tails of a pair", found["tails"], "s")
 
 
 def _write_large(path: Path, entities: int) -> None:
-    """A file of embeddings, written without ever being in memory."""
+    """Write a file of embeddings block by block, without holding it in memory."""
     width = 2 * _LARGE_DIMENSIONS
     header: dict[str, Any] = {}
     at = 0
@@ -127,6 +127,6 @@ def _write_large(path: Path, entities: int) -> None:
         sink.write(len(text).to_bytes(8, "little") + text)
         left = entities + 2 * _RELATIONS
         while left > 0:
-            # The same random block over and over: what the numbers are makes no difference to the time.
+            # Repeat one random block: the values do not affect the time.
             sink.write(block[: min(left, _BLOCK)].data)
             left -= _BLOCK

@@ -1,4 +1,4 @@
-"""What the runner costs: time per question beside the program, and how busy it keeps a model server."""
+"""Overhead of the evaluation runner: time per question outside the program, and utilisation of a model server."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from triplecheck import kg
 from triplecheck.evals import Question, bundled_questions, evaluate, read_questions
 from triplecheck.kg import KnowledgeBase, build
 from triplecheck.kg.readers import read_graph
-from triplecheck.lms.testing import STAND_IN, Asked, StandInServer, stand_in_server
+from triplecheck.lms.testing import STAND_IN, ChatRequest, StandInServer, stand_in_server
 from triplecheck.programs import KERAG, Outcome, Program, Sources
 from triplecheck.programs.steps import Trace
 
 _SLOTS, _WORKERS = 16, 32
 _LATENCIES = (1.0, 0.5, 0.1)
-_CALLS_PER_SLOT = 60  # so that the first and the last question, which find slots empty, weigh little
+_CALLS_PER_SLOT = 60  # enough that the start and end of a run, with empty slots, hardly matter
 
 
 class Idle(Program):
-    """Answers nothing at once: what is left is the runner."""
+    """Abstains at once, so that only the runner is measured."""
 
     name = "idle"
 
@@ -36,12 +36,12 @@ class Idle(Program):
 
 
 class Replies:
-    """What the extractive engine says to a prompt, said at once when the prompt comes again."""
+    """Replies of the extractive engine, cached by prompt."""
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {}
 
-    def __call__(self, asked: Asked) -> str:
+    def __call__(self, asked: ChatRequest) -> str:
         key = "\n".join(str(message["content"]) for message in asked.messages)
         if key not in self._known:
             from triplecheck.lms import language_model
@@ -77,16 +77,16 @@ def _overhead(options: Options, kb: KnowledgeBase) -> Iterator[Measurement]:
         )
         wall, used = time.perf_counter() - started, time.process_time() - cpu
         yield Measurement(
-            f"runner, per question beside the program ({name})",
+            f"runner, per question outside the program ({name})",
             wall / len(asked) * 1e3,
             "ms",
             bound=2,
-            note=f"{len(asked):,} questions; {used / len(asked) * 1e3:.2f} ms of it on a core",
+            note=f"{len(asked):,} questions; {used / len(asked) * 1e3:.2f} ms of it CPU time",
         )
 
 
 def _capacity(options: Options, kb: KnowledgeBase) -> Iterator[Measurement]:
-    """Of the time from the first request to the last reply."""
+    """Share of slots in use between the first request and the last reply."""
     replies = Replies()
     with stand_in_server(replies, slots=_SLOTS) as server:
         _ask(server, kb, 115, options.work / "warm")
@@ -97,8 +97,8 @@ def _capacity(options: Options, kb: KnowledgeBase) -> Iterator[Measurement]:
             cpu = time.process_time()
             _ask(server, kb, count, options.work / f"busy-{latency}")
             used = (time.process_time() - cpu) / server.calls * 1e3
-        note = f"{server.calls} calls of KERAG, {_WORKERS} threads; {used:.1f} ms on a core each, the server's included"
-        name = f"capacity used of a server of {_SLOTS} slots, {latency:g} s a call"
+        note = f"{server.calls} calls of KERAG, {_WORKERS} threads; {used:.1f} ms of CPU per call, including the server"
+        name = f"utilisation of a server with {_SLOTS} slots, {latency:g} s per call"
         yield Measurement(name, server.share_used(), "share", bound=0.95, note=note)
 
 
@@ -109,6 +109,6 @@ def _ask(server: StandInServer, kb: KnowledgeBase, count: int, out: Path) -> Non
 
 
 def _questions(count: int) -> list[Question]:
-    """The bundled test questions, over and over."""
+    """The bundled test questions, repeated."""
     once = read_questions(bundled_questions("test"))
     return [replace(question, id=f"{number}") for number, question in enumerate(islice(cycle(once), count))]

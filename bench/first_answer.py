@@ -1,4 +1,4 @@
-"""How long a cold process takes to its first linked question, and what its imports cost."""
+"""Time from process start to the first linked question, and import times."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ print(json.dumps([imported - start, opened - imported, linked - opened, modules]
 
 @figure("first_answer")
 def first_answer(options: Options) -> Iterator[Measurement]:
-    """From starting the interpreter to a linked question on the bundled knowledge base, and imports apart."""
+    """From interpreter start to a linked question on the bundled knowledge base, and each import alone."""
     sources = sorted((ROOT / "kg" / "bundled").glob("*.ttl"))
     if sources:
         kb = build(read_graph(sources), options.work / "bundled", encoder=fixtures.encoder())
@@ -45,11 +45,11 @@ def first_answer(options: Options) -> Iterator[Measurement]:
         imported, opened, linked, modules = fresh_process(_LINK, kb.path, question)
         note = (
             f"import kg {imported:.2f} s, open {opened:.2f} s (encoder included), link {linked:.2f} s; "
-            f"imported by then: {', '.join(modules) or 'none of the large ones'}"
+            f"large modules imported: {', '.join(modules) or 'none'}"
         )
         yield Measurement("first linked question, bundled knowledge base", percentile(whole, 0.5), "s", note=note)
     else:
-        yield Measurement("first linked question", None, "s", note="kg/bundled holds no Turtle files")
+        yield Measurement("first linked question", None, "s", note="kg/bundled has no Turtle files")
     bare = percentile([_seconds("pass") for _ in range(options.rounds)], 0.5)
     for name in _IMPORTS:
         if find_spec(name) is None:
@@ -57,7 +57,7 @@ def first_answer(options: Options) -> Iterator[Measurement]:
             continue
         times = [_seconds(f"import {name}") for _ in range(options.rounds)]
         yield Measurement(
-            f"import {name}", percentile(times, 0.5), "s", note=f"a process that does nothing else; bare {bare:.2f}"
+            f"import {name}", percentile(times, 0.5), "s", note=f"in a process of its own; empty process {bare:.2f} s"
         )
 
 

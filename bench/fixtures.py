@@ -1,4 +1,4 @@
-"""Data that several measurements share, made once per run."""
+"""Data that several benchmarks share, created once per run."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _once(options: Options, name: str, make: Callable[[Path], None]) -> Path:
 
 
 def encoder() -> Encoder | None:
-    """The default encoder, None where it is not installed."""
+    """The default encoder; None if it is not installed."""
     try:
         return load_encoder()
     except UnavailableError:
@@ -51,5 +51,5 @@ def encoder() -> Encoder | None:
 
 
 def shared_data() -> Path:
-    """Where the public data sets lie: TRIPLECHECK_DATA, else beside the repository."""
+    """Folder of the public data sets: TRIPLECHECK_DATA, else `../shared/data`."""
     return Path(os.environ.get("TRIPLECHECK_DATA") or ROOT.parent / "shared" / "data")

@@ -1,4 +1,4 @@
-"""Know³-RAG: calls a question, and its wall time beside that of the calls that have to wait for each other."""
+"""Know³-RAG: calls per question, and wall time relative to its sequential calls."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from triplecheck.kg import build
 from triplecheck.kg.readers import read_graph
 from triplecheck.lms import session
 from triplecheck.lms.prompt import COMPLETED, HEADER
-from triplecheck.lms.testing import STAND_IN, Asked, stand_in_server
+from triplecheck.lms.testing import STAND_IN, ChatRequest, stand_in_server
 from triplecheck.programs import Know3RAG, Sources
 
 _LATENCY, _SLOTS, _KNOWLEDGE_MODELS = 0.5, 64, 4
 _MOST_CALLS, _MOST_WALL = 12, 1.3
-_IN_LINE = 2 + 4 + 5
-"""Calls of two turns that wait for each other: answer and triples; passages, checks, answer and triples; and once
-more, with the next question before them."""
+_SEQUENTIAL = 2 + 4 + 5
+"""Sequential calls. Start: answer, triples. Turn 1: passages, checks, answer, triples. Turn 2: next question, and again
+passages, checks, answer, triples."""
 _QUESTION = "What was the nationality of Bernhard Heiden's teacher?"
 
 
 @figure("know3rag")
 def know3rag(options: Options) -> Iterator[Measurement]:
-    """Two turns on the bundled knowledge base, before a model server of fixed latency."""
+    """Two turns on the bundled knowledge base, with a model server of fixed latency."""
     dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=False)
     folder = Path(kg.__file__).parent / "bundled"
     kb = build(read_graph(sorted(folder.glob("*.ttl"))), options.work / "supervising", encoder=fixtures.encoder())
@@ -38,24 +38,24 @@ def know3rag(options: Options) -> Iterator[Measurement]:
         how = "a call for each passage and check, as in the paper" if paper else "batched"
         calls, _ = _measured(Know3RAG(sources, paper_calls=paper), 0.0, 1)
         yield Measurement(
-            f"Know³-RAG, calls a question, one knowledge model, {how}",
+            f"Know³-RAG, calls per question, one knowledge model, {how}",
             calls,
             "calls",
             bound=None if paper else _MOST_CALLS + 1,
-            note="two turns, none of them sure, so that none is left out",
+            note="two turns, without an early stop",
         )
     for paper in (False, True):
         how = "a call for each passage and check" if paper else "batched"
         program = Know3RAG(sources, knowledge_models=_KNOWLEDGE_MODELS, paper_calls=paper)
         calls, seconds = _measured(program, _LATENCY, options.rounds)
-        in_line = _IN_LINE * _LATENCY
+        sequential = _SEQUENTIAL * _LATENCY
         yield Measurement(
-            f"Know³-RAG, wall time by that of its slowest calls in line, {_KNOWLEDGE_MODELS} knowledge models, {how}",
-            seconds / in_line,
+            f"Know³-RAG, wall time relative to its sequential calls, {_KNOWLEDGE_MODELS} knowledge models, {how}",
+            seconds / sequential,
             "times",
             bound=_MOST_WALL,
-            note=f"{_LATENCY:g} s a call: {calls} calls in {seconds:.2f} s; {_IN_LINE} in line take {in_line:g} s, "
-            f"all one after the other {calls * _LATENCY:g} s",
+            note=f"{_LATENCY:g} s per call: {calls} calls in {seconds:.2f} s; {_SEQUENTIAL} sequential calls take "
+            f"{sequential:g} s, all calls in sequence {calls * _LATENCY:g} s",
         )
 
 
@@ -72,8 +72,8 @@ def _measured(program: Know3RAG, latency: float, rounds: int) -> tuple[int, floa
     return calls, median["ask"]
 
 
-def _replies() -> Callable[[Asked], str]:
-    """A model whose every passage is new and helps, so that each turn has all its calls."""
+def _replies() -> Callable[[ChatRequest], str]:
+    """A model whose passages are all new and relevant, so that each turn makes all its calls."""
     number = count()
     values: dict[str, Callable[[], str]] = {
         "passage": lambda: f"Heiden studied with Hindemith, {next(number)}.",
@@ -87,7 +87,7 @@ def _replies() -> Callable[[Asked], str]:
         "answers": lambda: "German",
     }
 
-    def reply(asked: Asked) -> str:
+    def reply(asked: ChatRequest) -> str:
         wanted = asked.prompt.rpartition("Reply with ")[2]
         fields = [name for name in values if f"`{HEADER.format(name=name)}`" in wanted]
         sections = [f"{HEADER.format(name=name)}\n{values[name]()}" for name in fields]

@@ -1,4 +1,4 @@
-"""Names in questions: exact and misspelt, against spaCy's PhraseMatcher and rapidfuzz over all names."""
+"""Linking exact and misspelt names in questions, compared with spaCy's PhraseMatcher and rapidfuzz over all names."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BEST = 5
 
 @dataclass(frozen=True)
 class _Named:
-    """A graph with names, and linkers on it: one that tolerates typing errors and one that does not."""
+    """A graph with names, a linker that tolerates typing errors, and one that does not."""
 
     labels: list[str]
     tolerant: GraphLinker
@@ -49,7 +49,7 @@ class _Named:
 
 
 def _link(linker: GraphLinker, question: str) -> list[str]:
-    """Normalised names of the first candidates of every mention of a question."""
+    """Normalised names of the first candidates of each mention in a question."""
     found = []
     for mention in linker.mentions(question):
         for form in mention.forms[:_BEST]:
@@ -59,7 +59,7 @@ def _link(linker: GraphLinker, question: str) -> list[str]:
 
 @figure("linking")
 def linking(options: Options) -> Iterator[Measurement]:
-    """Time to link a question, and how often a misspelt name is found."""
+    """Time to link a question, and recall of misspelt names."""
     count = 100_000 if options.quick else 1_000_000
     named = _Named.build(count, options.work)
     rng = np.random.default_rng(11)
@@ -84,7 +84,7 @@ def _latency(name: str, run: Callable[[str], object], names_: Sequence[str], bou
 
 
 def _recall(named: _Named, asked: list[str], misspelt: list[str], label: str) -> Iterator[Measurement]:
-    """How often the right name is among the first five: alone, within a question, and by rapidfuzz."""
+    """Recall of the correct name among the first five: of the name alone, in a question, and by rapidfuzz."""
     from rapidfuzz import process
     from rapidfuzz.distance import OSA
 
@@ -108,7 +108,7 @@ def _recall(named: _Named, asked: list[str], misspelt: list[str], label: str) ->
 
     contestants = {"ours": note("ours", ours), "rapidfuzz": note("rapidfuzz", theirs)}
     median = interleaved(contestants, rounds=1, calls=len(part))
-    yield Measurement(f"the nearest names, {label}", median["ours"] * 1e3, "ms", "rapidfuzz", median["rapidfuzz"] * 1e3)
+    yield Measurement(f"nearest names, {label}", median["ours"] * 1e3, "ms", "rapidfuzz", median["rapidfuzz"] * 1e3)
     yield Measurement(
         f"recall@5, {label}",
         _share([w in ours(i) for i, w in enumerate(wanted)]),
@@ -116,11 +116,11 @@ def _recall(named: _Named, asked: list[str], misspelt: list[str], label: str) ->
         "rapidfuzz",
         _share(found["rapidfuzz"]),
         note=f"the name alone, {len(wanted)} names; rapidfuzz on the first {len(part)}, "
-        f"where ours is {_share(found['ours']):.3g}",
+        f"on which ours has {_share(found['ours']):.3g}",
     )
     inside = [w in _link(named.tolerant, _QUESTION.format(m)) for w, m in zip(wanted, misspelt, strict=True)]
     yield Measurement(
-        f"recall@5 within a question, {label}", _share(inside), "share", note="its mention must be found as well"
+        f"recall@5 in a question, {label}", _share(inside), "share", note="includes detection of the mention"
     )
 
 
@@ -129,7 +129,7 @@ def _share(hits: Sequence[bool]) -> float:
 
 
 def _against_spacy(named: _Named, options: Options) -> Iterator[Measurement]:
-    """Mentions alone: a PhraseMatcher of all the names takes too long to build beyond some 100,000."""
+    """Mention detection only; building a PhraseMatcher takes too long beyond about 100,000 names."""
     import spacy
     from spacy.matcher import PhraseMatcher
 
@@ -148,5 +148,5 @@ def _against_spacy(named: _Named, options: Options) -> Iterator[Measurement]:
         "ms",
         "spaCy PhraseMatcher",
         median["spacy"] * 1e3,
-        note="both tokenise with spaCy; ours also weighs and ranks them",
+        note="both tokenise with spaCy; ours also scores and ranks the mentions",
     )

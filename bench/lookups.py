@@ -1,4 +1,4 @@
-"""Look-ups in a graph, against bare numpy on the same arrays, pyoxigraph and rdflib in memory."""
+"""Graph lookups, compared with numpy on the same arrays, and with pyoxigraph and rdflib in memory."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _NEIGHBOURS = "neighbours of (entity, relation)"
 
 
 def drawn_by_edge(folder: Path) -> list[Edge]:
-    """Edges drawn evenly, as questions about random facts would: popular nodes are asked about often."""
+    """Edges drawn uniformly, as for questions about random facts, so that popular nodes occur often."""
     at = np.random.default_rng(7).integers(0, len(mapped(folder, "out_ends")), _DRAWN)
     return _edges(folder, np.searchsorted(mapped(folder, "out_offsets"), at, "right") - 1, at)
 
 
 def drawn_by_node(folder: Path) -> list[Edge]:
-    """Nodes drawn evenly, most of which have few edges, and one edge of each."""
+    """One edge of each of some uniformly drawn nodes, most of which have few edges."""
     rng = np.random.default_rng(7)
     offsets = mapped(folder, "out_offsets")
     heads = rng.permutation(np.flatnonzero(np.diff(offsets)))[:_DRAWN]
@@ -63,7 +63,7 @@ def _against(peer: Store, size: str, options: Options, least: float | None) -> I
     folder = fixtures.graph(options, size)
     ours = Ours(folder)
     yield from _compare(f"{size} triples", drawn_by_edge(folder), ours, peer, options, least)
-    label = f"{size} triples, nodes drawn evenly"
+    label = f"{size} triples, nodes drawn uniformly"
     yield from _compare(label, drawn_by_node(folder), ours, peer, options, least, only=_NEIGHBOURS)
 
 
@@ -76,14 +76,14 @@ def _compare(
     least: float | None,
     only: str | None = None,
 ) -> Iterator[Measurement]:
-    """One row per kind of look-up, after a check that both give as many results."""
+    """One row per kind of lookup, after a check that both return the same number of results."""
     contests = [_contest(store, [store.keys(ours.graph, edge) for edge in edges]) for store in (ours, peer)]
     for name in contests[0]:
         if only is not None and name != only:
             continue
         run, other = (contest[name] for contest in contests)
         if (results := run()) != other():
-            raise RuntimeError(f"{name}, {label}: {peer.name} finds something else")
+            raise RuntimeError(f"{name}, {label}: {peer.name} returns another number of results")
         calls = len(results)
         median = interleaved({"ours": run, "theirs": other}, options.rounds, calls)
         target = least if name == _NEIGHBOURS else None

@@ -1,4 +1,4 @@
-"""How much memory a triple takes once all of a graph has been touched."""
+"""Memory per triple after all pages of a graph have been read."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ print(json.dumps({"private": private, "mapped": mapped, "triples": graph.num_tri
 
 @figure("memory")
 def memory(options: Options) -> Iterator[Measurement]:
-    """Mapped bytes a triple, measured in a fresh process."""
+    """Mapped bytes per triple, measured in a new process."""
     for size in options.sizes:
         yield _row(size, options)
 
 
 def _row(size: str, options: Options) -> Measurement:
     folder = fixtures.graph(options, size)
-    name = f"memory a triple, {size} triples"
+    name = f"memory per triple, {size} triples"
     if sys.platform != "linux":
         return Measurement(name, None, "bytes", note="read from /proc, which only Linux has")
     found = fresh_process(_TOUCH, folder)
     stored = sum(path.stat().st_size for path in folder.iterdir())
     triples = found["triples"]
     note = (
-        f"mapped, every page touched; on disk {stored / triples:.1f}, private {found['private'] / 1e6:.1f} MB in all; "
+        f"mapped, all pages read; on disk {stored / triples:.1f}, private {found['private'] / 1e6:.1f} MB in total; "
         f"{synthetic.SIZES[size].nodes:,} nodes"
     )
     return Measurement(name, found["mapped"] / triples, "bytes", bound=20, note=note)

@@ -1,4 +1,4 @@
-"""Triple patterns at hubs of a large graph, against Python sets over dictionaries and pyoxigraph's SPARQL."""
+"""Triple patterns at hubs of a large graph, compared with Python dictionaries of sets and pyoxigraph's SPARQL."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from triplecheck.kg.patterns import BoundPattern, Link, Match, Query, match
 from triplecheck.kg.types import Direction
 
 _HUBS, _QUERIES = 50, 25
-_MOST_IN_SETS = 10_000_000  # triples; they take some 250 bytes each
+_MOST_IN_SETS = 10_000_000  # triples, about 250 bytes each
 _BOUNDS = {"8M": 10.0, "50M": 100.0}  # milliseconds
 
-# Patterns as (head, number of the relation, tail); capitals are hubs.
+# Patterns as (head, relation number, tail); capital letters are hubs.
 SHAPES: dict[str, tuple[tuple[str, int, str], ...]] = {
     "1 pattern": (("x", 0, "A"),),
     "2 patterns, star": (("x", 0, "A"), ("x", 1, "B")),
@@ -35,7 +35,7 @@ SHAPES: dict[str, tuple[tuple[str, int, str], ...]] = {
 
 
 def queries(graph: ColumnarGraph, shape: Sequence[tuple[str, int, str]], count: int) -> list[Query]:
-    """Queries of a shape, at hubs drawn among the nodes with most incoming edges and with relations that they have."""
+    """Queries of a shape, at hubs drawn from the nodes with the most incoming edges, with relations that they have."""
     rng = np.random.default_rng(3)
     offsets, relations, _ = graph.rows(Direction.IN)
     hubs = np.argsort(-np.diff(offsets))[:_HUBS]
@@ -51,17 +51,17 @@ def queries(graph: ColumnarGraph, shape: Sequence[tuple[str, int, str]], count: 
 
 
 class Peer(Protocol):
-    """What is compared with, on so many queries."""
+    """A peer, and the number of queries it answers."""
 
     name: str
     queries: int
 
     def count(self, query: Query) -> int:
-        """How many nodes ?x may stand for."""
+        """Number of nodes that ?x can be bound to."""
 
 
 class PythonSets:
-    """The same fixpoint over dictionaries of sets, round by round, as the published code does it."""
+    """The same fixpoint over dictionaries of sets, round by round, as in the published code."""
 
     name = "Python sets"
     queries = 5
@@ -128,14 +128,14 @@ class Sparql:
 
 @figure("patterns")
 def patterns(options: Options) -> Iterator[Measurement]:
-    """Median over queries, each the best of three runs; beside a peer both answer fewer queries."""
+    """Median over queries, each the best of three runs; comparisons with a peer use fewer queries."""
     for size in options.sizes:
         yield from _ours(size, options)
         yield from _memory(size, options)
     size = next((size for size in options.sizes if synthetic.SIZES[size].triples <= _MOST_IN_SETS), "1M")
     graph = ColumnarGraph(fixtures.graph(options, size))
     sets = PythonSets(graph)
-    gc.freeze()  # else each collection goes through all its sets
+    gc.freeze()  # so that garbage collection does not traverse all its sets
     yield from _beside(graph, size, sets)
     gc.unfreeze()
     size = "200k" if options.quick else "1M"
@@ -146,7 +146,7 @@ def patterns(options: Options) -> Iterator[Measurement]:
 def _ours(size: str, options: Options) -> Iterator[Measurement]:
     graph = ColumnarGraph(fixtures.graph(options, size))
     bound = None if options.quick else _BOUNDS.get(size)
-    match(graph, queries(graph, SHAPES["3 patterns, chain"], 1)[0])  # compiles, or loads what was compiled
+    match(graph, queries(graph, SHAPES["3 patterns, chain"], 1)[0])  # compiles, or loads the compiled code
     for name, shape in SHAPES.items():
         made = queries(graph, shape, _QUERIES)
         largest = max(map(_largest, [match(graph, query) for query in made]))
@@ -160,7 +160,7 @@ def _beside(graph: ColumnarGraph, size: str, peer: Peer) -> Iterator[Measurement
         ours_took, theirs_took = [], []
         for query in queries(graph, shape, peer.queries):
             if match(graph, query).count("x") != peer.count(query):
-                raise RuntimeError(f"{name}, {size}: {peer.name} finds something else")
+                raise RuntimeError(f"{name}, {size}: {peer.name} returns another number of nodes")
             ours_took.append(_best(lambda query: match(graph, query), query))
             theirs_took.append(_best(peer.count, query))
         medians = statistics.median(ours_took) * 1e3, statistics.median(theirs_took) * 1e3
@@ -169,7 +169,7 @@ def _beside(graph: ColumnarGraph, size: str, peer: Peer) -> Iterator[Measurement
 
 
 def _best(run: Callable[[Query], object], query: Query) -> float:
-    """Seconds of the best of three runs; of the first, where that takes longer than a second."""
+    """Seconds of the best of three runs; a run of over a second is not repeated."""
     first = timed(lambda: run(query))
     return first if first > 1 else min(first, *each(run, [query] * 2))
 
@@ -199,4 +199,4 @@ def _memory(size: str, options: Options) -> Iterator[Measurement]:
         return
     most = fresh_process(_MEMORY, fixtures.graph(options, size)) * 1024 / 1e6
     bound = 1000.0 if size == "8M" and not options.quick else None
-    yield Measurement(name, most, "MB", bound=bound, note="resident at most, mapped pages included")
+    yield Measurement(name, most, "MB", bound=bound, note="peak resident memory, including mapped pages")

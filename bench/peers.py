@@ -1,4 +1,4 @@
-"""One face for the stores that are compared: each look-up gives how many results it found."""
+"""A common interface to the compared stores: each lookup returns its number of results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ IRI = "http://example.org/"
 
 
 class Store(Protocol):
-    """A store under its own names for nodes and relations, which `keys` gives."""
+    """A store with its own keys for nodes and relations; `keys` converts an edge."""
 
     name: str
 
@@ -29,7 +29,7 @@ class Store(Protocol):
     def contains(self, head: Any, relation: Any, tail: Any) -> int: ...
 
     def two_hops(self, node: Any) -> int:
-        """Edges of all the nodes that one edge leads to."""
+        """Number of outgoing edges of all outgoing neighbours."""
 
 
 def mapped(folder: Path, name: str) -> npt.NDArray[Any]:
@@ -62,7 +62,7 @@ class Ours:
 
 
 class Numpy:
-    """The same look-ups written out on the mapped arrays, as plain as they go."""
+    """The same lookups, written directly on the mapped arrays."""
 
     name = "numpy"
 
@@ -103,7 +103,7 @@ class Numpy:
 
 
 class Oxigraph:
-    """pyoxigraph in memory, by quad patterns (its SPARQL is slower)."""
+    """pyoxigraph in memory, with quad patterns (its SPARQL is slower)."""
 
     name = "pyoxigraph"
 
@@ -163,6 +163,6 @@ class Rdflib:
 
 
 def iris(graph: ColumnarGraph, edge: tuple[int, int, int]) -> list[str]:
-    """An edge as `bench.synthetic.write_ntriples` writes it."""
+    """The IRIs of an edge in the output of `bench.synthetic.write_ntriples`."""
     head, relation, tail = edge
     return [IRI + graph.node_id(head), IRI + graph.relation(relation).id, IRI + graph.node_id(tail)]

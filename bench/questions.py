@@ -20,14 +20,14 @@ _FOLDER, _QUESTIONS, _ASKED = "fb15k237_freebaseqa", "questions_webqsp_train.jso
 
 
 def link(kb: KnowledgeBase, question: str) -> float:
-    """Mentions, their candidates, and the candidates' relations weighed by the question."""
+    """Mentions, candidates, and the scores of the candidates' relations."""
     for mention in kb.linker.mentions(question):
         kb.linker.candidates(mention, question)
     return 0.0
 
 
 def kerag(kb: KnowledgeBase, question: str) -> float:
-    """A whole answer by KERAG, played by the extractive engine."""
+    """A complete run of KERAG with the extractive engine."""
     seconds: float = KERAG(Sources.of(kb))(question=question).usage.seconds
     return seconds
 
@@ -36,14 +36,14 @@ STEPS: dict[str, tuple[Callable[[KnowledgeBase, str], float], float]] = {
     "mentions, candidates, relation grounding": (link, 30),
     "KERAG, outside the model": (kerag, 30),
 }
-"""What is timed per question, by name, with its upper bound in milliseconds.
+"""By name, the function to time on each question, and its target in milliseconds.
 
-Each returns the seconds that its models took, which do not count.
+Each function returns the seconds spent in models, which are subtracted.
 """
 
 
 def outside(step: Callable[[KnowledgeBase, str], float], kb: KnowledgeBase, question: str) -> float:
-    """Seconds that a step takes, without those of its models."""
+    """Seconds of a step without the time of its models."""
     started = time.perf_counter()
     in_models = step(kb, question)
     return time.perf_counter() - started - in_models

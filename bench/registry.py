@@ -1,4 +1,4 @@
-"""What a measurement is, how it is found by name, and where it may leave its data."""
+"""Measurements, the registry of benchmarks, and the options of a run."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ class Measurement:
     """One line of the report.
 
     Attributes:
-        figure: what was measured.
-        ours: our value, None where it could not be measured (`note` says why).
-        unit: of both values.
-        peer: what it is compared with, measured in the same run.
+        figure: name of the measurement.
+        ours: our value; None if it could not be measured (`note` says why).
+        unit: unit of both values.
+        peer: the compared library, measured in the same run.
         theirs: the peer's value.
         least_ratio: target for `ratio`.
-        bound: target for `ours`: an upper one, or a lower one where higher is better.
-        note: what the reader must know of the circumstances.
+        bound: target for `ours`: an upper bound, or a lower bound if higher is better.
+        note: conditions of the measurement.
     """
 
     figure: str
@@ -35,21 +35,21 @@ class Measurement:
 
     @property
     def ratio(self) -> float | None:
-        """How many times better than the peer; below 1, worse."""
+        """How many times better than the peer; below 1: worse."""
         if not self.ours or not self.theirs:
             return None
         return self.ours / self.theirs if self.unit in _HIGHER_IS_BETTER else self.theirs / self.ours
 
     @property
     def target(self) -> str:
-        """The targets in words."""
+        """The targets as text."""
         sign = ">=" if self.unit in _HIGHER_IS_BETTER else "<"
         parts = [] if self.bound is None else [f"{sign} {self.bound:,g} {self.unit}"]
         return ", ".join(parts if self.least_ratio is None else [*parts, f">= {self.least_ratio:.2g}x"])
 
     @property
     def met(self) -> bool | None:
-        """Whether all targets are met; None where there is none, or nothing was measured."""
+        """Whether all targets are met; None without a target or a measurement."""
         if self.ours is None or not self.target:
             return None
         if self.least_ratio is not None and (self.ratio is None or self.ratio < self.least_ratio):
@@ -61,13 +61,13 @@ class Measurement:
 
 @dataclass
 class Options:
-    """What a run was asked for.
+    """Options of a run.
 
     Attributes:
         work: an existing directory for synthetic data, removed after the run.
-        sizes: names of graph sizes (`bench.synthetic.SIZES`) for look-ups and opening.
-        quick: small sizes and few rounds, to see that everything runs.
-        made: what measurements share, by name (see `bench.fixtures`).
+        sizes: names of graph sizes (`bench.synthetic.SIZES`) for lookups and opening.
+        quick: small sizes and few rounds, to check that everything runs.
+        made: shared files by name (see `bench.fixtures`).
     """
 
     work: Path
@@ -77,7 +77,7 @@ class Options:
 
     @property
     def rounds(self) -> int:
-        """How often each contestant has its turn."""
+        """How often each contestant runs."""
         return 3 if self.quick else 7
 
 
@@ -86,7 +86,7 @@ FIGURES: dict[str, Figure] = {}
 
 
 def figure(name: str) -> Callable[[Figure], Figure]:
-    """Register a measurement under a name."""
+    """Register a benchmark under a name."""
 
     def add(function: Figure) -> Figure:
         FIGURES[name] = function

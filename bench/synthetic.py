@@ -1,4 +1,4 @@
-"""Made-up graphs and names of a realistic shape: few hubs, many leaves; homonyms; misspellings."""
+"""Synthetic graphs and names with realistic properties: few hubs and many leaves, homonyms, misspellings."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _PLACES = _words("Upper Lower New Old Saint San Port Mount Lake East West North"
 
 @dataclass(frozen=True)
 class Size:
-    """How large a synthetic graph is: `triples` are drawn, of which few repeat."""
+    """Size of a synthetic graph. `triples` is the number of drawn triples, a few of which repeat."""
 
     triples: int
     nodes: int
@@ -78,13 +78,13 @@ def edges(size: Size, seed: int = 0) -> tuple[Int, Int, Int]:
 
 
 def _skewed(rng: np.random.Generator, n: int, draws: int, exponent: float) -> Int:
-    """Numbers below n, the r-th likeliest with weight r ** -exponent; which is likely is random."""
+    """Numbers below n; the r-th most likely has weight r ** -exponent, and the order of likelihood is random."""
     ranks = (n * rng.random(draws) ** (1 / (1 - exponent))).astype(np.int32)
     return rng.permutation(n).astype(np.int32)[np.minimum(ranks, n - 1)]
 
 
 def numbered(size: Size, ids: list[str] | None = None, seed: int = 0) -> NumberedGraph:
-    """The graph as `kg.columnar_build.write_graph` takes it; an id is its own label."""
+    """The graph as input of `kg.columnar_build.write_graph`; labels equal ids."""
     heads, relations, tails = edges(size, seed)
     names = pa.array(ids if ids is not None else short_ids(size.nodes))
     return NumberedGraph(
@@ -113,14 +113,14 @@ def relation_ids(n: int) -> list[str]:
 
 
 def write_tsv(size: Size, path: Path, seed: int = 0) -> None:
-    """The graph as gzipped `head TAB relation TAB tail`, its ids names of people, films and places."""
+    """Write the graph as gzipped `head TAB relation TAB tail`; ids are names of people, films and places."""
     with gzip.open(path, "wb", compresslevel=1) as sink:
         for chunk in _lines(size, seed, b"%b\t%b\t%b\n", [n.encode() for n in distinct_names(size.nodes)]):
             sink.write(chunk)
 
 
 def write_ntriples(size: Size, path: Path, seed: int = 0) -> None:
-    """The same triples as `write_tsv` gives, as N-Triples, their ids IRIs."""
+    """Write the triples of `write_tsv` as N-Triples; ids are IRIs."""
     iris = [f"http://example.org/{i}".encode() for i in short_ids(size.nodes)]
     with path.open("wb") as sink:
         for chunk in _lines(size, seed, b"<%b> <http://example.org/%b> <%b> .\n", iris):
@@ -138,7 +138,7 @@ def _lines(size: Size, seed: int, form: bytes, ids: list[bytes]) -> Iterable[byt
 
 # --- names -------------------------------------------------------------------------------------------
 def names(n: int, seed: int = 1) -> list[str]:
-    """Names of people (60%), films (25%) and places (15%); some of them are borne by several."""
+    """Names of people (60%), films (25%) and places (15%); some names repeat."""
     rng = np.random.default_rng(seed)
     surnames = _surnames(rng, max(2000, n // 20))
     kinds = rng.random(n)
@@ -150,7 +150,7 @@ def names(n: int, seed: int = 1) -> list[str]:
 
 
 def distinct_names(n: int, seed: int = 1) -> list[str]:
-    """Names as ids: those borne by several are told apart by a number."""
+    """Names as ids: repeated names get a number."""
     seen: dict[str, int] = {}
     unique = []
     for name in names(n, seed):
@@ -197,7 +197,7 @@ def _place(surnames: list[str], a: int, b: int, c: int) -> str:
 
 
 def misspell(text: str, edits: int, rng: np.random.Generator) -> str:
-    """The text with letters dropped, doubled, replaced or swapped; its first letter and its spaces stay."""
+    """Drop, insert, replace or swap letters; the first letter and spaces do not change."""
     for _ in range(edits):
         at = int(rng.choice([i for i in range(1, len(text)) if text[i].isalpha()]))
         letter = chr(ord("a") + int(rng.integers(26)))

@@ -1,4 +1,4 @@
-"""Timing that survives a busy machine: contestants take turns, medians are compared."""
+"""Timing on a busy machine: contestants take turns, and medians are compared."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def interleaved(contestants: Mapping[str, Callable[[], object]], rounds: int, calls: int = 1) -> dict[str, float]:
-    """Median seconds per call of each contestant. Each runs once per round, after one round unmeasured.
+    """Median seconds per call of each contestant. Each runs once per round, after one warm-up round.
 
     Args:
-        contestants: functions by name; each does `calls` calls of what is timed.
+        contestants: functions by name; each makes `calls` calls of the timed code.
         rounds: measured rounds.
-        calls: what the time is divided by.
+        calls: the divisor of the time.
     """
     taken: dict[str, list[float]] = {name: [] for name in contestants}
     for turn in range(rounds + 1):
         for name, run in contestants.items():
-            gc.collect()  # nobody pays for another's garbage
+            gc.collect()  # so that no contestant collects another's garbage
             seconds = timed(run)
             if turn:
                 taken[name].append(seconds / calls)
@@ -46,15 +46,15 @@ def each(run: Callable[[Any], object], items: Sequence[Any]) -> list[float]:
 
 
 def percentile(times: Sequence[float], share: float) -> float:
-    """The time that this share of the calls stay within."""
+    """The time within which this share of the calls finish."""
     return sorted(times)[min(len(times) - 1, int(len(times) * share))]
 
 
 def fresh_process(code: str, *arguments: object) -> Any:
-    """Run code in a new interpreter; what it prints last is read as JSON.
+    """Run code in a new interpreter and parse the last line of its output as JSON.
 
     Raises:
-        RuntimeError: it failed.
+        RuntimeError: the process failed.
     """
     command = [sys.executable, "-c", code, *map(str, arguments)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -18,7 +18,7 @@ from triplecheck.evals.rows import error_row, scored_row
 from triplecheck.kg import KnowledgeBase, TriplecheckError, UnavailableError, normalize
 from triplecheck.lms import BudgetExceededError, Usage, session
 from triplecheck.programs import Program
-from triplecheck.programs.steps import Step
+from triplecheck.programs.steps import TraceEvent
 
 # A call with a time limit.
 #
@@ -114,20 +114,20 @@ class Asker:
 
     def __call__(self, question: Question, key: str) -> Finished | OutOfBudget:
         """Return the row of a question, with the error if the program failed. `key` is the row's content key."""
-        steps: list[Step] = []
-        told: dict[int, float] = {}
+        steps: list[TraceEvent] = []
+        step_times: dict[int, float] = {}
         at, began, ended = time.time(), time.perf_counter(), 0.0
 
-        def note(step: Step) -> None:
+        def note(step: TraceEvent) -> None:
             steps.append(step)
-            told[id(step)] = time.perf_counter() - began
+            step_times[id(step)] = time.perf_counter() - began
 
         with session() as ledger:
             try:
                 prediction = self._ask(question, note)
                 ended = time.perf_counter()
                 row = scored_row(self._program, question, prediction, self._names, key, ended - began, self._judge)
-                return Finished(row, at, tuple(told.get(id(step), 0.0) for step in prediction.steps))
+                return Finished(row, at, tuple(step_times.get(id(step), 0.0) for step in prediction.steps))
             except BudgetExceededError as error:
                 return OutOfBudget(str(error))
             except Exception as error:  # noqa: BLE001 - one question's crash must not lose the others' rows
@@ -135,7 +135,7 @@ class Asker:
                 so_far = list(steps)
                 row = error_row(self._program, question, error, so_far, ledger.usage(), key, seconds)
                 unavailable = str(error) if isinstance(error, UnavailableError) else None
-                return Finished(row, at, tuple(told[id(step)] for step in so_far), unavailable=unavailable)
+                return Finished(row, at, tuple(step_times[id(step)] for step in so_far), unavailable=unavailable)
 
     def _ask(self, question: Question, note: Any) -> dspy.Prediction:
         if self._timeout is None:
@@ -143,7 +143,7 @@ class Asker:
         late = QuestionTimeoutError(f"no answer within {self._timeout:g} s; allow more time per question")
         given_up = threading.Event()
 
-        def note_in_time(step: Step) -> None:
+        def note_in_time(step: TraceEvent) -> None:
             if given_up.is_set():
                 raise late
             note(step)

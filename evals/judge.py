@@ -18,7 +18,7 @@ ROLE = "judge"
 
 
 @dataclass(frozen=True)
-class Verdict:
+class JudgeVerdict:
     """The verdict of a judge.
 
     Attributes:
@@ -47,7 +47,7 @@ class Judge:
         """A hash of the judge's prompt, for the configuration: verdicts depend on it."""
         return digest(self._step.dump_state())
 
-    def __call__(self, question: str, answer: str, right: Sequence[str]) -> Verdict:
+    def __call__(self, question: str, answer: str, right: Sequence[str]) -> JudgeVerdict:
         """Judge one answer with the models of the current session.
 
         Args:
@@ -65,7 +65,7 @@ class Judge:
                 correct = self._step(question=question, right=list(right), reply=answer).correct
             except ModelReplyError:
                 correct = None
-            return Verdict(correct, roles.model(ROLE), ledger.usage())
+            return JudgeVerdict(correct, roles.model(ROLE), ledger.usage())
 
 
 def checked_judge(roles: Roles) -> Judge:

@@ -1,8 +1,6 @@
 """Measure entity linking: recall on verbatim and misspelt names, and accuracy on names that several nodes share.
 
-    python -m triplecheck.evals.linking [--data DIR] [--limit N] [--seed S] [--only NAME] [--out DIR]
-
-DIR holds folders of graphs and questions (`evals.datasets`); the bundled test questions are always included.
+`triplecheck report linking` runs it on the benchmarks of a folder and on the bundled test questions.
 The targets are the topics that a question mentions by one of their names. For `1 typo` and `2 typos` the mention is
 misspelt (`evals.variants.rewriting`); the same seed gives the same errors. Recall@k is the share of targets whose
 node is among the first k candidates, either of the mention's text or of any mention found in the whole question.
@@ -11,20 +9,19 @@ The second table covers the topics that share their name with other nodes. No la
 
 from __future__ import annotations
 
-import argparse
 import math
 import random
 import statistics
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
-from triplecheck.evals.datasets import DataFolder, bundled_case, find_cases
+from triplecheck.evals.datasets import DataFolder
 from triplecheck.evals.gold import linker_names
 from triplecheck.evals.questions import read_questions
-from triplecheck.evals.variants.rewriting import Asked, asked_topics, misspell
+from triplecheck.evals.variants.rewriting import TopicMention, misspell, topic_mentions
 from triplecheck.kg import Candidate, Graph, Linker
 from triplecheck.kg._atomic import write_text
 
@@ -52,13 +49,13 @@ class Recall:
     processor: tuple[float, float]
 
 
-def misspelt(one: Asked, edits: int, seed: int) -> Asked:
+def misspelt(one: TopicMention, edits: int, seed: int) -> TopicMention:
     """Return the mentions with this many typing errors in the topic's name."""
     rng = random.Random(f"{seed}\0{edits}\0{one.question}\0{one.start}")
     return one.rewritten(misspell(one.mention, edits, rng).text)
 
 
-def recall(asked: Sequence[Asked], linker: Linker) -> Recall:
+def recall(asked: Sequence[TopicMention], linker: Linker) -> Recall:
     """Link every mention, on its own and within its question."""
     alone, within, wall, processor = [], [], [], []
     for one in asked:
@@ -77,18 +74,18 @@ def _milliseconds(seconds: Sequence[float]) -> tuple[float, float]:
     return statistics.median(ordered), ordered[math.ceil(0.95 * len(ordered)) - 1]
 
 
-def ambiguous(asked: Sequence[Asked], graph: Graph, linker: Linker) -> list[Asked]:
+def ambiguous(asked: Sequence[TopicMention], graph: Graph, linker: Linker) -> list[TopicMention]:
     """Return the mentions whose name is also a label or alias of other nodes."""
     names = linker_names(linker)
 
-    def is_one(one: Asked) -> bool:
+    def is_one(one: TopicMention) -> bool:
         nodes = {node for node in names(one.mention) if graph.literal(node) is None}
         return not nodes.isdisjoint(one.nodes) and not nodes <= one.nodes
 
     return [one for one in asked if is_one(one)]
 
 
-def first_by_ranking(asked: Sequence[Asked], linker: Linker) -> dict[str, float]:
+def first_by_ranking(asked: Sequence[TopicMention], linker: Linker) -> dict[str, float]:
     """Return the share of mentions whose gold node ranks first, for each ranking in `RANKINGS`.
 
     If n nodes tie for first place, a gold node among them counts 1/n.
@@ -122,7 +119,7 @@ def _at(ranks: Sequence[int]) -> dict[int, float]:
 
 
 _HEAD = """\
-# Linking: recall on names in questions
+# {title}
 
 Names as the questions write them, and with one and two typing errors (neighbouring key, swapped, omitted, doubled; \
 seed {seed}), on at most {limit} questions per set. Target: recall@3 of at least 97% on verbatim names and 90% on \
@@ -135,27 +132,54 @@ the five nearest relations), and by relations alone. If n nodes tie for first pl
 """
 
 
-def _tables(cases: Sequence[DataFolder], limit: int, seed: int) -> Iterator[str]:
+TITLE = "Linking: recall on names in questions"
+LIMIT = 500
+"""Questions per data set."""
+
+
+def write_linking_report(
+    cases: Sequence[DataFolder], kbs: Path, out: Path, *, limit: int = LIMIT, seed: int = 0, command: str
+) -> Iterator[str]:
+    """Yield the report line by line as it is measured, and write it to `report.md` at the end.
+
+    Args:
+        cases: the graphs and questions.
+        kbs: directory of knowledge bases; missing ones are built.
+        out: directory of the report.
+        limit: size of a random sample of questions per data set, for the first table.
+        seed: seed of the sample and of the typing errors.
+        command: the command that reproduces the report.
+    """
+    lines = []
+    head = _HEAD.format(title=TITLE, seed=seed, limit=limit, command=command)
+    for line in chain([head], _tables(cases, kbs, limit, seed)):
+        lines.append(line)
+        yield line
+    out.mkdir(parents=True, exist_ok=True)
+    write_text(out / "report.md", "\n".join(lines) + "\n")
+
+
+def _tables(cases: Sequence[DataFolder], kbs: Path, limit: int, seed: int) -> Iterator[str]:
     """Yield both tables as markdown, line by line as they are measured."""
     ks = "/".join(map(str, _KS))
-    head = f"| questions | mention | n | recall@{ks} of its text | recall@{ks} in the question "
-    yield f"{head}| ms, median / 95% | of the processor |"
+    head = f"| questions | mention | n | recall@{ks} of the mention | recall@{ks} in the question "
+    yield f"{head}| ms, median / 95% | CPU ms, median / 95% |"
     yield "|---|---|---|---|---|---|---|"
     homonyms = [
         f"| questions | ambiguous topics | first by {' | by '.join(RANKINGS)} |",
         "|---|---|" + "---|" * len(RANKINGS),
     ]
     for case in cases:
-        base = case.knowledge_base(Path("kbs", case.folder.absolute().name))
+        base = case.knowledge_base(kbs / case.folder.absolute().name)
         graph, linker = base.graph, base.linker
         linker.candidates("warm up", "Is it warm?")
-        asked = asked_topics(case.sample(limit, seed), graph, linker)
+        asked = topic_mentions(case.sample(limit, seed), graph, linker)
         for mention, edits in (("verbatim", 0), ("1 typo", 1), ("2 typos", 2)) if asked else ():
             found = recall([misspelt(one, edits, seed) for one in asked], linker)
             times = ["{:.1f} / {:.1f}".format(*times) for times in (found.wall, found.processor)]
             cells = [_slashed(found.alone), _slashed(found.within), *times]
             yield f"| {case.name} | {mention} | {found.n} | {' | '.join(cells)} |"
-        every = ambiguous(asked_topics(read_questions(case.questions), graph, linker), graph, linker)
+        every = ambiguous(topic_mentions(read_questions(case.questions), graph, linker), graph, linker)
         if every:
             shares = " | ".join(f"{share:.3f}" for share in first_by_ranking(every, linker).values())
             homonyms.append(f"| {case.name} | {len(every)} | {shares} |")
@@ -165,29 +189,3 @@ def _tables(cases: Sequence[DataFolder], limit: int, seed: int) -> Iterator[str]
 
 def _slashed(shares: dict[int, float]) -> str:
     return " / ".join(f"{share:.3f}" for share in shares.values())
-
-
-def main() -> None:
-    """Measure and print the tables; with --out, write them to a file."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path)
-    parser.add_argument("--limit", type=int, default=500, help="questions per set for recall")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", default="", help="only sets whose name contains this")
-    parser.add_argument("--out", type=Path, help="folder to write report.md into")
-    options = parser.parse_args()
-    cases = [bundled_case(), *(find_cases(options.data) if options.data else ())]
-    chosen = [case for case in cases if case.triples and options.only in case.name]
-    command = " ".join(["python -m triplecheck.evals.linking", *sys.argv[1:]])
-    lines = [_HEAD.format(seed=options.seed, limit=options.limit, command=command)]
-    print(lines[0])
-    for line in _tables(chosen, options.limit, options.seed):
-        print(line, flush=True)
-        lines.append(line)
-    if options.out is not None:
-        options.out.mkdir(parents=True, exist_ok=True)
-        write_text(options.out / "report.md", "\n".join(lines) + "\n")
-
-
-if __name__ == "__main__":
-    main()

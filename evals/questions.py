@@ -25,11 +25,12 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import IO, Any, Literal, cast
+from typing import Any, Literal
 
 from triplecheck import kg
 from triplecheck.kg import ReadError, UserError
 from triplecheck.kg._atomic import write_bytes
+from triplecheck.kg.readers.raw import open_packed
 
 GOLD_FIELDS = ("gold_path", "gold_paths", "relations", "gold", "evidence")
 """Fields that describe the proof of the answer; kept unchanged in `Question.gold`."""
@@ -79,11 +80,6 @@ class Question:
     """Popularity of the topic: a number >= 0, or the name of its band (`evals.metrics.bands`)."""
 
     @property
-    def num_topics(self) -> int:
-        """Number of entities that the question is about, if known."""
-        return len(self.topic)
-
-    @property
     def answerable(self) -> bool:
         """Whether the question has an answer."""
         return bool(self.answers) or not self.answers_known
@@ -108,9 +104,9 @@ def read_questions(path: Path | str, limit: int | None = None, seed: int = 0) ->
     path = Path(path)
     lines: dict[str, int] = {}
     questions = []
-    for number, text in _lines(path):
+    for number, text in text_lines(path):
         try:
-            question = parse_question(_row(text))
+            question = parse_question(parse_row(text))
         except ValueError as error:
             raise ReadError(path, number, str(error)) from error
         if question.id in lines:
@@ -144,13 +140,14 @@ def _sample_key(id: str, seed: int) -> bytes:
     return hashlib.sha256(f"{seed}\0{id}".encode("utf-8", "surrogatepass")).digest()
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
+def text_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the numbers and texts of the lines of a file, plain or compressed, without blank lines."""
     number = 0
     try:
-        with _open(path) as source:
+        with open_packed(path) as source:
             for number, line in enumerate(source, 1):
-                text = line.decode("utf-8-sig" if number == 1 else "utf-8").strip()
-                if text:
+                text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+                if text.strip():
                     yield number, text
     except FileNotFoundError:
         raise ReadError(path, None, "no such file") from None
@@ -160,11 +157,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
         raise ReadError(path, None, f"cannot be read ({error})") from error
 
 
-def _open(path: Path) -> IO[bytes]:
-    return cast(IO[bytes], gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
-
-
-def _row(line: str) -> dict[str, Any]:
+def parse_row(line: str) -> dict[str, Any]:
     """Parse a line as a JSON object. A ValueError says what is wrong."""
     try:
         row = json.loads(line)

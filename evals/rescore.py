@@ -231,7 +231,7 @@ _BRACES = re.compile(r"\{(.*?)\}", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Score:
+class MeanScore:
     """The mean over the scored rows with its 95% bootstrap interval."""
 
     mean: float
@@ -263,7 +263,7 @@ class Rescored:
     lenient_on_empty: int
     without_braces: int
     unpredicted: int
-    scores: dict[str, Score]
+    scores: dict[str, MeanScore]
     unscored: tuple[Unscored, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -310,16 +310,16 @@ def rescore(
         if isinstance(right, Unscored):
             unscored.append(right)
             continue
-        said = row.prediction
+        predictions = row.prediction
         if braces:
-            found = [braced(text) for text in said]
-            without += bool(said) and all(one is None for one in found)
-            said = tuple(text if one is None else one for text, one in zip(said, found, strict=True))
-        said = tuple(text.strip() for text in said if text.strip())
-        scores = _scores(said, right, closed)
+            found = [braced(text) for text in predictions]
+            without += bool(predictions) and all(one is None for one in found)
+            predictions = tuple(text if one is None else one for text, one in zip(predictions, found, strict=True))
+        predictions = tuple(text.strip() for text in predictions if text.strip())
+        scores = _scores(predictions, right, closed)
         rows.append(scores)
-        empty += not said
-        lenient_on_empty += not said and scores[LENIENT] == 1
+        empty += not predictions
+        lenient_on_empty += not predictions and scores[LENIENT] == 1
     if not rows:
         why = "; ".join(f"{reason} ({n}x)" for reason, n in Counter(one.reason for one in unscored).most_common(3))
         raise UserError(f"{path}: no row could be scored: {why or 'the file has no rows'}")
@@ -410,9 +410,9 @@ def _names(question: Question) -> list[Sequence[str]]:
     return [[answer, *filter(None, label), *others] for answer, label, others in rows]
 
 
-def _scores(said: Sequence[str], right: _Right, closed: ClosedRule) -> dict[str, float]:
-    text = ", ".join(said)
-    predicted = [Predicted(None, frozenset([form])) for one in said if (form := comparable(one))]
+def _scores(predictions: Sequence[str], right: _Right, closed: ClosedRule) -> dict[str, float]:
+    text = ", ".join(predictions)
+    predicted = [Predicted(None, frozenset([form])) for one in predictions if (form := comparable(one))]
     return {
         "exact_match": exact_match(text, right.texts),
         "token_f1": token_f1(text, right.texts, closed=closed),
@@ -422,8 +422,8 @@ def _scores(said: Sequence[str], right: _Right, closed: ClosedRule) -> dict[str,
     }
 
 
-def _score(values: Sequence[float]) -> Score:
-    return Score(sum(values) / len(values), *bootstrap_interval(values))
+def _score(values: Sequence[float]) -> MeanScore:
+    return MeanScore(sum(values) / len(values), *bootstrap_interval(values))
 
 
 # Text report of `rescore`.

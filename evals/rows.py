@@ -25,7 +25,7 @@ import dspy
 import numpy as np
 
 from triplecheck.evals.gold import Gold, Names, resolve_gold, resolve_predicted, spellings
-from triplecheck.evals.judge import Judge, Verdict
+from triplecheck.evals.judge import Judge, JudgeVerdict
 from triplecheck.evals.metrics import (
     Outcome,
     Predicted,
@@ -50,7 +50,7 @@ from triplecheck.kg import Graph
 from triplecheck.lms import Usage
 from triplecheck.programs import Program, to_json
 from triplecheck.programs.outcome import evidence_edges
-from triplecheck.programs.steps import Linked, Step
+from triplecheck.programs.steps import Linked, TraceEvent
 
 UNREADABLE = "unreadable_reply"
 """Reason of a program that abstains because a model's replies could not be parsed."""
@@ -86,7 +86,7 @@ def scored_row(
     outcome: Outcome | None = None
     if question.answers_known:
         outcome = "missing" if unreadable else crag_outcome(predicted, gold.answers)
-    verdict: Verdict | None = None
+    verdict: JudgeVerdict | None = None
     if judge is not None and outcome == "hallucinated" and gold.answers and prediction.answer.strip():
         verdict = judge(question.question, prediction.answer, gold_names(graph, gold))
         outcome = "accurate" if verdict.correct else outcome
@@ -127,7 +127,7 @@ def error_row(
     program: Program,
     question: Question,
     error: Exception,
-    steps: Sequence[Step],
+    steps: Sequence[TraceEvent],
     usage: Usage,
     key: str,
     seconds: float,
@@ -168,7 +168,7 @@ def _times(seconds: float, usage: Usage) -> dict[str, float]:
     return {"seconds": round(seconds, 6), "seconds_outside_lm": round(max(0.0, seconds - usage.seconds), 6)}
 
 
-def _linked(graph: Graph, steps: Sequence[Step]) -> frozenset[int]:
+def _linked(graph: Graph, steps: Sequence[TraceEvent]) -> frozenset[int]:
     ids = {id for step in steps if isinstance(step, Linked) for id in step.chosen}
     return frozenset(node for id in ids if (node := graph.find(id)) is not None)
 

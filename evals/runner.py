@@ -87,10 +87,10 @@ def evaluate(
         of_configuration = configuration_digest(configuration)
         keys = {question.id: row_key(question, of_configuration) for question in asked}
         job = QuestionJob(program, knowledge_base, configuration, keys, timeout, judging)
-        with EvaluationDirectory(Path(out), configuration, keys) as directory, Trackers(trackers) as told:
-            told.begin(directory.path, configuration)
+        with EvaluationDirectory(Path(out), configuration, keys) as directory, Trackers(trackers) as active_trackers:
+            active_trackers.begin(directory.path, configuration)
             rows = {row["id"]: row for row in directory.kept.values()}
-            run = _Run(directory, rows, Tally(len(asked)), told, progress)
+            run = _Run(directory, rows, Tally(len(asked)), active_trackers, progress)
             stopped = run.through(executor or Threads(), job, [q for q in asked if q.id not in rows], workers)
             summary = summarize(
                 [rows.get(question.id) or not_run(question) for question in asked],
@@ -99,7 +99,7 @@ def evaluate(
                 wall_seconds=time.perf_counter() - began,
             )
             directory.write("summary.json", summary.to_json())
-            told.end(summary)
+            active_trackers.end(summary)
     return summary
 
 

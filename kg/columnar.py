@@ -195,11 +195,9 @@ class ColumnarGraph:
 
     @property
     def type_ids(self) -> tuple[str, ...]:
-        """All types of entities, most frequent first."""
         return tuple(self._type_ids)
 
     def nodes_of_type(self, type_id: str) -> IntArray:
-        """Entities of a type, ascending, shape (n,); empty if the type is unknown."""
         if type_id not in self._of_type:
             code = self._type_ids.index(type_id) if type_id in self._type_labels else -1
             places = np.flatnonzero(self._type_codes == code)

@@ -7,7 +7,6 @@ Robertson and Zaragoza 2009). Vectors, if built, are in a `kg.vectors.VectorInde
 from __future__ import annotations
 
 import json
-import secrets
 import shutil
 import threading
 from bisect import bisect_left, bisect_right
@@ -22,7 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from triplecheck.kg._arrays import RowArray
+from triplecheck.kg._atomic import replaced_directory, write_text
 from triplecheck.kg.errors import KnowledgeBaseError, UserError
+from triplecheck.kg.names import valid
 from triplecheck.kg.progress import ProgressCallback, no_progress
 
 if TYPE_CHECKING:
@@ -125,20 +126,8 @@ class DocumentStore:
         place = Path(out_dir)
         if place.exists() and not (place.is_dir() and ((place / MANIFEST).exists() or not any(place.iterdir()))):
             raise KnowledgeBaseError(f"{place} contains something other than documents; choose another directory")
-        place.parent.mkdir(parents=True, exist_ok=True)
-        draft = place.with_name(f".{place.name}-{secrets.token_hex(4)}")
-        try:
-            draft.mkdir()
-            write_store(records, draft, progress, language)
-            if place.exists():
-                old = place.with_name(f"{draft.name}-old")
-                place.rename(old)
-                draft.rename(place)
-                shutil.rmtree(old)
-            else:
-                draft.rename(place)
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
+        with replaced_directory(place) as new:
+            write_store(records, new, progress, language)
         return cls.open(place)
 
     @classmethod
@@ -334,7 +323,7 @@ class DocumentStore:
                 texts = [f"{row['title']}\n{row['text']}" if row["title"] else row["text"] for row in rows]
                 matrix[start : start + len(rows)] = encoder.encode(texts)
                 matrix.flush()  # type: ignore[attr-defined]
-                write_json(self.directory / _DRAFT / "done.json", {**metadata, "done": start + len(rows)})
+                write_text(self.directory / _DRAFT / "done.json", json.dumps({**metadata, "done": start + len(rows)}))
             progress("encoding documents", len(self), len(self))
             VectorIndex(matrix, metadata).save(self.directory / _VECTORS)
             self.__dict__.pop("_vectors", None)
@@ -412,7 +401,7 @@ def write_store(records: Iterable[Document], place: Path, progress: ProgressCall
     files = [path for path in sorted(place.rglob("*")) if path.is_file() and not path.name.startswith(".")]
     sizes = {path.relative_to(place).as_posix(): path.stat().st_size for path in files}
     manifest = {"format": FORMAT, "version": VERSION, "rows": len(ids), "language": language, "files": sizes}
-    write_json(place / MANIFEST, manifest)
+    write_text(place / MANIFEST, json.dumps(manifest, indent=1))
 
 
 def analyzer(language: str) -> Any:
@@ -425,15 +414,3 @@ def analyzer(language: str) -> Any:
         return builder.filter(Filter.lowercase()).filter(Filter.ascii_fold()).filter(stemmer).build()
     except ValueError as error:
         raise UserError(f"no stemmer for the language {language!r} ({error})") from error
-
-
-def valid(text: str) -> str:
-    """The text with lone surrogates replaced, which are not valid Unicode."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Write a small file atomically."""
-    draft = path.with_suffix(".tmp")
-    draft.write_text(json.dumps(value, indent=1), "utf-8")
-    draft.replace(path)

@@ -20,6 +20,7 @@ import numpy as np
 
 from triplecheck.kg._arrays import FloatArray
 from triplecheck.kg.errors import UnavailableError
+from triplecheck.kg.names import valid
 from triplecheck.kg.progress import ProgressCallback, no_progress
 
 DEFAULT_ENCODER = "all-MiniLM-L6-v2"
@@ -182,7 +183,6 @@ class TextEncoder:
         return self._compute_fingerprint()
 
     def encode(self, texts: Sequence[str], progress: ProgressCallback = no_progress) -> FloatArray:
-        """See `Encoder`."""
         if isinstance(texts, str):
             raise TypeError("encode takes a sequence of texts; wrap a single one in a list")
         vectors = np.empty((len(texts), self.dimensions), np.float32)
@@ -198,7 +198,7 @@ class TextEncoder:
                 done += len(rows)
         progress("encoding", done, len(texts))
         for batch in self._batches(list(rows_of)):
-            embedded = _normalised(self._model.embed([_encodable(text) for text in batch]))
+            embedded = _normalised(self._model.embed([valid(text) for text in batch]))
             for text, vector in zip(batch, embedded, strict=True):
                 vectors[rows_of[text]] = vector
                 done += len(rows_of[text])
@@ -245,11 +245,6 @@ class TextEncoder:
 def _estimated_tokens(text: str) -> int:
     """Approximate number of word pieces: four bytes each in English, bounded by a model's limit (256 or 512)."""
     return min(len(text) if text.isascii() else len(text.encode("utf-8", "replace")), 1024) // 4 + 2
-
-
-def _encodable(text: str) -> str:
-    """The text with lone surrogates replaced, which no tokenizer accepts."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _normalised(vectors: FloatArray) -> FloatArray:

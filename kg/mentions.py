@@ -43,7 +43,7 @@ _NAMES_OF_RUN = 128  # names compared with a run of unmatched tokens
 _LONGEST_RUN = 60  # tokens; single tokens of a longer run are not looked up
 _EDIT_COST = 4  # characters that a longer match must gain per additional edit
 # Words without a capital inside names ("Anna of Holstein", "Pirates of the Caribbean").
-_CONNECTORS = frozenset("a an and at by de del der di du for from in la le of on the to van von y".split())
+CONNECTORS = frozenset("a an and at by de del der di du for from in la le of on the to van von y".split())
 
 # After "the", these are names ("the US", "The Who").
 _PRONOUNS = frozenset("he her him i it me she them they us we who you".split())
@@ -291,7 +291,7 @@ class _Words:
 
     def _connects(self, i: int) -> bool:
         token = self._doc[i]
-        return token.lower_ in _CONNECTORS or token.text in ("-", "'s", "’s", ",", ".", "&")
+        return token.lower_ in CONNECTORS or token.text in ("-", "'s", "’s", ",", ".", "&")
 
     def unmatched_runs(self, covered: set[int], *, bridged: bool = True) -> list[tuple[int, int]]:
         """Runs of tokens that look like a name and are not completely covered by exact matches.

@@ -31,7 +31,7 @@ from triplecheck.kg.columnar import ColumnarGraph
 _DROPPED = re.compile("[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u064b-\u065f\u0670\ud800-\udfff]")
 # The vowel signs of Indian and South-East Asian scripts are part of the word, though `\w` excludes them.
 _SEPARATORS = re.compile(r"[^\w+$\u0900-\u0963\u0966-\u109f\u1780-\u17d3]+|_")
-# Longer values are not indexed: nobody writes them in a question.
+# Longer values are not indexed: questions do not contain them.
 _LONGEST_VALUE = 60
 
 SOURCES = ("label", "alias", "value")
@@ -50,6 +50,11 @@ def normalize(text: str) -> str:
         folded = unicodedata.normalize("NFC", _DROPPED.sub("", folded))
     words = _SEPARATORS.sub(" ", folded).strip()
     return " ".join(words.split()) or folded.replace("\x00", " ").strip()  # the trie cannot store NUL characters
+
+
+def valid(text: str) -> str:
+    """The text with lone surrogates replaced, which are not valid Unicode."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 @dataclass(frozen=True, slots=True)

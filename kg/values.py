@@ -90,11 +90,11 @@ def agrees(written: str, value: Literal) -> bool | None:
     if there is None:
         return None
     if there.kind == "time":
-        said, known = _date(text), _date(value.lexical.strip()[:10])
-        if said is None or known is None:
+        date, known = _date(text), _date(value.lexical.strip()[:10])
+        if date is None or known is None:
             return None
-        both = min(len(said), len(known))
-        return said[:both] == known[:both]
+        both = min(len(date), len(known))
+        return date[:both] == known[:both]
     number = _number(text)
     return None if number is None else abs(number[0] - there.size) <= number[1]
 

@@ -52,11 +52,11 @@ class AsyncEngine:
 
 
 def code_hash(module: str, beside: Sequence[str] = ("prompt.py", "values.py")) -> str:
-    """A hash of an engine's code: the modules of its package, some beside it, and the steps with their notation.
+    """A hash of an engine's code: the modules of its package, some other files, and the steps with their notation.
 
     Args:
         module: `__file__` of one of the package.
-        beside: files beside the package, by default those that read and write its texts.
+        beside: files next to the package, by default those that read and write its texts.
     """
     here = Path(module).parent
     digest = hashlib.sha256()

@@ -80,7 +80,7 @@ LIMITS = ("calls", "tokens", "seconds", "dollars")
 
 @dataclass(frozen=True)
 class Budget:
-    """Hard limits on what a session spends; None is no limit.
+    """Hard limits on the usage of a session; None means no limit.
 
     Limits are checked before each call: once a limit is used up, no further call starts. Running calls are
     finished, so tokens, seconds and dollars may exceed the limit by what those calls take; the number of calls

@@ -221,7 +221,7 @@ class RolePredict(dspy.Predict):
         return name_of(self.lm or dspy.settings.lm or BASELINE.default)
 
     def reset(self) -> None:
-        """Forget demonstrations and traces. A model from `set_lm` stays: it is no part of what is learned."""
+        """Forget demonstrations and traces. A model from `set_lm` stays: it is not learned."""
         own = vars(self).get("lm")  # DSPy resets a step while it makes it
         super().reset()
         self.lm = own

@@ -125,7 +125,7 @@ _ITEM = re.compile(r"^\[(\d+)\] (.*)$")
 
 
 class ForeignPromptError(TriplecheckError):
-    """A prompt belongs to no known step, or to one of several steps that cannot be told apart."""
+    """A prompt matches no known step, or several."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class Prompt:
         """The step that this is a prompt of.
 
         A step is recognised by its fields, even if an optimizer has rewritten its instruction. Steps that share their
-        fields are told apart by their instructions, so they are not recognised after a rewrite.
+        fields are distinguished by their instructions, so they are not recognised after a rewrite.
 
         Raises:
             ForeignPromptError: no step matches, or several match.

@@ -86,7 +86,7 @@ class Resolver:
         try:
             return MeteredLM(model, **{"timeout": TIMEOUT, "num_retries": RETRIES, **options})
         except ValueError as error:
-            raise UserError(f"{model!r} is no model string: {error}; write provider/model") from error
+            raise UserError(f"{model!r} is not a model string: {error}; write provider/model") from error
 
     def _kept(self, key: tuple[Any, ...], options: dict[str, Any], make: Callable[[], MeteredLM]) -> MeteredLM:
         full = (*key, *sorted((name, repr(value)) for name, value in options.items()))

@@ -20,7 +20,7 @@ from triplecheck.lms.metering import model_name
 from triplecheck.lms.resolve import language_model
 
 ROLES = ("answer", "extract", "link", "prune", "judge", "query", "rerank")
-"""The roles that programs use; besides them `knowledge.1`, `knowledge.2` ... (one per knowledge model)."""
+"""The roles that programs use, in addition to `knowledge.1`, `knowledge.2` ... (one per knowledge model)."""
 
 DEFAULT_MODEL = "extractive"
 """The default model: the embedded rule-based engine, not a language model."""
@@ -45,7 +45,7 @@ class Roles:
 
     Args:
         default: the model of every role that is not named.
-        by_role: role to model, for roles such as `knowledge.1` that are no Python names.
+        by_role: role to model, for roles such as `knowledge.1` that are not Python names.
         **roles: role to model.
 
     Raises:

@@ -34,7 +34,7 @@ _HEAD_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
-class Asked:
+class ChatRequest:
     """One request to the server."""
 
     body: dict[str, Any]
@@ -59,12 +59,12 @@ class Asked:
 class StandInServer:
     """The running server; see `stand_in_server`."""
 
-    def __init__(self, reply: Callable[[Asked], str], latency: float, slots: int) -> None:
+    def __init__(self, reply: Callable[[ChatRequest], str], latency: float, slots: int) -> None:
         if latency < 0 or slots < 1:
             raise ValueError(f"a server of {slots} slots and {latency} s latency cannot be")
         self.latency = latency
         self.slots = slots
-        self.asked: list[Asked] = []
+        self.asked: list[ChatRequest] = []
         """The requests in the order in which they came."""
         self.calls = 0
         """Requests that were answered."""
@@ -139,7 +139,7 @@ class StandInServer:
             writer.close()
 
     async def _answer(self, body: bytes) -> tuple[str, dict[str, Any]]:
-        asked = Asked(json.loads(body))
+        asked = ChatRequest(json.loads(body))
         self.asked.append(asked)
         self._began = self._began or time.perf_counter()
         async with self._free:
@@ -160,7 +160,7 @@ class StandInServer:
 
 @contextmanager
 def stand_in_server(
-    reply: Callable[[Asked], str] | str, latency: float = 0.0, slots: int = 16
+    reply: Callable[[ChatRequest], str] | str, latency: float = 0.0, slots: int = 16
 ) -> Iterator[StandInServer]:
     """A fake server of a hosted model, for the duration of the block.
 
@@ -191,7 +191,7 @@ async def _read(reader: asyncio.StreamReader) -> bytes | None:
     return await reader.readexactly(length)
 
 
-def _completion(asked: Asked, text: str) -> dict[str, Any]:
+def _completion(asked: ChatRequest, text: str) -> dict[str, Any]:
     """A chat completion as OpenAI writes it. Tokens are counted as words."""
     prompt = sum(len(_text(message).split()) for message in asked.messages)
     completion = len(text.split())

@@ -1,9 +1,9 @@
 """Compiling and distilling: optimizers by name, cost estimates, and bundles with compiled programs."""
 
 from triplecheck.optimize.bundle import Bundle, load_bundle, save_bundle
-from triplecheck.optimize.compile import Compiled, CompilePlan, compile_program
+from triplecheck.optimize.compile import Compiled, compile_program
 from triplecheck.optimize.examples import Split, split
-from triplecheck.optimize.preflight import Estimate
+from triplecheck.optimize.preflight import CompilePlan, Estimate
 from triplecheck.optimize.registry import optimizer_names, optimizer_specs, resolve_optimizer
 from triplecheck.optimize.spec import OptimizerSpec
 

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 from triplecheck.evals.run_directory import JsonLines, repair_lines
 from triplecheck.kg import UserError
@@ -135,10 +135,9 @@ def check_objective(name: str) -> Objective:
     Raises:
         UserError: unknown name.
     """
-    for objective in get_args(Objective):
-        if name == objective:
-            return objective  # type: ignore[no-any-return]
-    raise UserError(f"no objective {name!r}; there are: {', '.join(get_args(Objective))}")
+    if name not in get_args(Objective):
+        raise UserError(f"no objective {name!r}; there are: {', '.join(get_args(Objective))}")
+    return cast(Objective, name)
 
 
 def pareto_front(candidates: Sequence[CandidateProgram]) -> list[CandidateProgram]:

@@ -21,17 +21,17 @@ from triplecheck.evals.questions import Question
 from triplecheck.evals.run_directory import RunDirectory
 from triplecheck.kg import KnowledgeBase, TriplecheckError, UserError
 from triplecheck.kg.progress import ProgressCallback, no_progress
-from triplecheck.lms import Budget, BudgetExceededError, Roles, Usage, session
+from triplecheck.lms import BudgetExceededError, Roles, Usage, session
 from triplecheck.lms.ledger import Ledger
 from triplecheck.lms.resolve import language_model
 from triplecheck.optimize import preflight
 from triplecheck.optimize.bundle import save_bundle
-from triplecheck.optimize.candidates import CandidateProgram, Candidates, Objective, choose, pareto_front
+from triplecheck.optimize.candidates import CandidateProgram, Candidates, choose, pareto_front
 from triplecheck.optimize.dspy_patches import calls_kept_in, logged_to, patient
-from triplecheck.optimize.examples import Split, pilot, step_examples, whole_examples
+from triplecheck.optimize.examples import pilot, step_examples, whole_examples
 from triplecheck.optimize.halting import ErrorWatch, Halted, remaining
 from triplecheck.optimize.metrics import Case
-from triplecheck.optimize.preflight import Estimate
+from triplecheck.optimize.preflight import CompilePlan, Estimate
 from triplecheck.optimize.registry import resolve_optimizer
 from triplecheck.optimize.scoring import Metric, OneStep, Tagging, inputs_key
 from triplecheck.optimize.spec import OptimizerJob, OptimizerSpec, Size
@@ -42,42 +42,6 @@ from triplecheck.programs import Program
 GOLD = "gold"
 """Name of the teacher that replies with gold replies, computed from the graph (`optimize.traces.gold`)."""
 _PILOTS = 3
-
-
-@dataclass(frozen=True)
-class CompilePlan:
-    """What to compile, and how.
-
-    Attributes:
-        program: to compile; it is not changed.
-        questions: for training, validation and measuring.
-        optimizer: by name (`optimize.registry`).
-        roles: the models of the roles.
-        settings: of the optimizer, where they differ from its defaults.
-        step: compile only this step, by its own metric.
-        teacher: the model for collecting demonstrations; `gold` for gold replies, if they can be computed; None:
-            the models of the roles.
-        prompt_model: the model that writes instructions; None: the default model.
-        parts: programs to combine.
-        objective: how to choose among the candidates.
-        seed: of all random choices.
-        workers: examples to run in parallel.
-        budget: for the whole run, including cached calls.
-    """
-
-    program: Program
-    questions: Split
-    optimizer: str
-    roles: Roles = field(default_factory=Roles)
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    step: str | None = None
-    teacher: str | None = None
-    prompt_model: str | None = None
-    parts: tuple[Program, ...] = ()
-    objective: Objective = "accuracy"
-    seed: int = 0
-    workers: int = 1
-    budget: Budget = field(default_factory=Budget)
 
 
 @dataclass(frozen=True)
@@ -141,16 +105,7 @@ def compile_program(
     """
     spec = resolve_optimizer(plan.optimizer)
     settings = spec.checked(plan.settings)
-    preflight.check(
-        spec,
-        settings,
-        plan.program,
-        roles=plan.roles,
-        prompt_model=plan.prompt_model,
-        step=plan.step,
-        train=len(plan.questions.train),
-        parts=plan.parts,
-    )
+    preflight.check(spec, settings, plan)
     out, tell = Path(out), progress or no_progress
     with session(plan.roles, plan.budget) as ledger, ExitStack() as stack:
         configuration = _configuration(plan, spec, settings, knowledge_base)
@@ -213,19 +168,8 @@ class _CompileRun:
         """Estimate the cost of the optimizer from a few runs, which the optimizer then reads from the cache."""
         plan, shown = self._plan, self._train[:_PILOTS]
         took = pilot(self._student(), shown)
-        student = self._student()
-        estimate = preflight.estimate(
-            self._spec,
-            self._settings,
-            Size(len(self._train), len(self._validation), preflight.step_count(student)),
-            per_run=took,
-            pilots=len(shown),
-            roles=plan.roles,
-            prompt_model=plan.prompt_model,
-            teacher=Roles(plan.teacher) if plan.teacher else None,
-            budget=plan.budget,
-            held_out=len(plan.questions.held_out),
-        )
+        size = Size(len(self._train), len(self._validation), preflight.step_count(self._student()))
+        estimate = preflight.estimate(self._spec, self._settings, plan, size, per_run=took, pilots=len(shown))
         self._runs = estimate.runs
         return estimate
 
@@ -295,7 +239,6 @@ class _CompileRun:
             teacher=teacher,
             prompt_model=language_model(plan.prompt_model or plan.roles.default),
             log_dir=self._out / "checkpoint",
-            parts=plan.parts,
         )
 
     def _student(self) -> Any:
@@ -353,7 +296,6 @@ def _configuration(plan: CompilePlan, spec: OptimizerSpec, settings: Any, kb: Kn
         "step": plan.step,
         "teacher": plan.teacher,
         "prompt_model": plan.prompt_model,
-        "parts": [digest(state_of(part)) for part in plan.parts],
         "seed": plan.seed,
         "questions": {
             "train": digest([row_key(question, "") for question in plan.questions.train]),

@@ -3,24 +3,60 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import dspy
 
+from triplecheck.evals.configuration import plain
 from triplecheck.kg import UserError
 from triplecheck.lms import Budget, Roles, Usage
 from triplecheck.lms.metering import price_of
 from triplecheck.lms.resolve import EXTRACTIVE, language_model
+from triplecheck.optimize.candidates import Objective
 from triplecheck.optimize.distil.provider import is_trainable
-from triplecheck.optimize.registry import strategy
+from triplecheck.optimize.examples import Split
 from triplecheck.optimize.spec import OptimizerSpec, Size, Value
 from triplecheck.optimize.state import steps_of
 from triplecheck.programs import Program
 
 WRITER_TOKENS = 2_000
 """Assumed tokens (prompt and completion) of one call that writes instructions."""
+
+
+@dataclass(frozen=True)
+class CompilePlan:
+    """What to compile, and how.
+
+    Attributes:
+        program: to compile; it is not changed.
+        questions: for training, validation and measuring.
+        optimizer: by name (`optimize.registry`).
+        roles: the models of the roles.
+        settings: of the optimizer, where they differ from its defaults.
+        step: compile only this step, by its own metric.
+        teacher: the model for collecting demonstrations; `gold` for gold replies, if they can be computed; None:
+            the models of the roles.
+        prompt_model: the model that writes instructions; None: the default model.
+        objective: how to choose among the candidates.
+        seed: of all random choices.
+        workers: examples to run in parallel.
+        budget: for the whole run, including cached calls.
+    """
+
+    program: Program
+    questions: Split
+    optimizer: str
+    roles: Roles = field(default_factory=Roles)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    step: str | None = None
+    teacher: str | None = None
+    prompt_model: str | None = None
+    objective: Objective = "accuracy"
+    seed: int = 0
+    workers: int = 1
+    budget: Budget = field(default_factory=Budget)
 
 
 @dataclass(frozen=True)
@@ -38,128 +74,88 @@ class Estimate:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
-        return {
-            "runs": self.runs,
-            "calls": self.calls,
-            "tokens": self.tokens,
-            "dollars": self.dollars,
-            "notes": list(self.notes),
-        }
+        data: dict[str, Any] = plain(self)
+        return data
 
 
-def check(
-    spec: OptimizerSpec,
-    settings: Mapping[str, Value],
-    program: Program,
-    *,
-    roles: Roles,
-    prompt_model: str | None,
-    step: str | None,
-    train: int,
-    parts: Sequence[Program] = (),
-) -> None:
+def check(spec: OptimizerSpec, settings: Mapping[str, Value], plan: CompilePlan) -> None:
     """Refuse a run that cannot work.
 
     Args:
         spec: the optimizer.
         settings: checked settings.
-        program: to compile.
-        roles: the models of the roles.
-        prompt_model: the model that writes instructions; None: the default model of the roles.
-        step: the step to compile; None: the whole program.
-        train: number of training examples.
-        parts: programs to combine.
+        plan: what to compile.
 
     Raises:
         UserError: the run cannot work; the message gives the reason and an alternative.
     """
+    program, roles, step, train = plan.program, plan.roles, plan.step, len(plan.questions.train)
     steps = steps_of(program)
     if not steps:
         raise UserError(f"{program.name!r} calls no model: there is nothing to compile")
     if step is not None and step not in steps:
         raise UserError(f"{program.name!r} has no step {step!r}; there are: {', '.join(steps)}")
-    specs = [spec] + (strategy(settings) if "strategy" in settings else [])
-    needs = frozenset[str]().union(*(one.needs for one in specs))
-    if step is not None and "whole" in needs:
+    if step is not None and "whole" in spec.needs:
         raise UserError(f"{spec.name} works on whole programs: leave out --step, or use BootstrapFewShot")
-    writing = prompt_model or roles.default
-    if "prompt_model" in needs and writing == EXTRACTIVE:
+    if "prompt_model" in spec.needs and (plan.prompt_model or roles.default) == EXTRACTIVE:
         raise UserError(
             f"{spec.name} needs a model that writes instructions, and {EXTRACTIVE} writes none: name one with "
             "--prompt-model, or use an optimizer that only chooses demonstrations, such as "
             "BootstrapFewShotWithRandomSearch"
         )
-    if "optuna" in needs and importlib.util.find_spec("optuna") is None:
+    if "optuna" in spec.needs and importlib.util.find_spec("optuna") is None:
         raise UserError(f"{spec.name} needs the package optuna: pip install 'triplecheck[optimizers]'")
-    if any(one.one_model for one in specs) and len(set(roles.models())) > 1:
+    if spec.one_model and len(set(roles.models())) > 1:
         raise UserError(
             f"{spec.name} needs the same model for all roles, not {', '.join(roles.models())}: give one with --lm, "
             "compile one step with --step, or use GEPA"
         )
-    if "trainable" in needs and not is_trainable(language_model(roles.default)):
+    if "trainable" in spec.needs and not is_trainable(language_model(roles.default)):
         raise UserError(
             f"{spec.name} trains weights, but those of {roles.default} cannot be trained here: give a model with a "
             "provider that trains, or use an optimizer of prompts"
         )
-    if "parts" in needs:
-        _check_parts(spec, program, parts)
-    least = max(one.least_train(settings if one is spec else one.checked({})) for one in specs)
+    least = spec.least_train(settings)
     if train < least:
         raise UserError(f"{spec.name} needs {least} training examples and has {train}: give more questions")
-
-
-def _check_parts(spec: OptimizerSpec, program: Program, parts: Sequence[Program]) -> None:
-    if len(parts) < 2:
-        raise UserError(f"{spec.name} combines two or more bundles: name each with --member")
-    others = sorted({part.name for part in parts} - {program.name})
-    if others:
-        raise UserError(f"{spec.name} combines bundles of one program, {program.name!r}, not of {', '.join(others)}")
 
 
 def estimate(
     spec: OptimizerSpec,
     settings: Mapping[str, Value],
+    plan: CompilePlan,
     size: Size,
     *,
     per_run: Usage,
     pilots: int,
-    roles: Roles,
-    prompt_model: str | None,
-    teacher: Roles | None,
-    budget: Budget,
-    held_out: int,
 ) -> Estimate:
     """Estimate the cost of a run.
 
     Args:
         spec: the optimizer.
         settings: checked settings.
+        plan: what to compile; the notes compare the cost with its budget.
         size: numbers of examples and steps.
         per_run: total usage of the pilot runs.
         pilots: number of pilot runs.
-        roles: the models of the roles.
-        prompt_model: the model that writes instructions.
-        teacher: models of the roles while demonstrations are collected.
-        budget: limits to compare with.
-        held_out: number of questions to measure on, before and after.
     """
     runs = spec.estimate(size, settings)
     # Besides the optimizer's own runs: the program before and after, on the validation set and held-out questions.
     program = runs.program + 2 * size.validation
-    total = pilots + program + runs.teacher + 2 * held_out
+    total = pilots + program + runs.teacher + 2 * len(plan.questions.held_out)
     pilots = max(1, pilots)
     calls = round(total * per_run.calls / pilots) + runs.prompt_model
     tokens = round(total * per_run.tokens / pilots) + runs.prompt_model * WRITER_TOKENS
-    dollars = _dollars(runs.prompt_model, total / pilots, per_run, prompt_model or roles.default)
+    dollars = _dollars(runs.prompt_model, total / pilots, per_run, plan.prompt_model or plan.roles.default)
     notes = []
-    if all(model == EXTRACTIVE for model in roles.models()):
+    if all(model == EXTRACTIVE for model in plan.roles.models()):
         notes.append(
             f"{EXTRACTIVE} ignores instructions and demonstrations: the compiled program will give the same answers"
         )
-    if teacher is not None:
+    if plan.teacher:
         notes.append("the calls of the teacher are estimated like those of the program")
     for name, needed in (("calls", calls), ("tokens", tokens), ("dollars", dollars)):
-        allowed = getattr(budget, name)
+        allowed = getattr(plan.budget, name)
         if allowed is not None and needed is not None and needed > allowed:
             notes.append(f"the budget of {allowed:g} {name} may stop it early; it can be resumed")
     return Estimate(total, calls, tokens, dollars, tuple(notes))

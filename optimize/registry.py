@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import dspy
@@ -14,16 +12,12 @@ from triplecheck.lms import TolerantAdapter
 from triplecheck.optimize.distil.provider import trainable
 from triplecheck.optimize.optimizers.few_shot import (
     BOOTSTRAP_FEW_SHOT,
-    KNN_FEW_SHOT,
     LABELED_FEW_SHOT,
-    OPTUNA,
     RANDOM_SEARCH,
     right_runs,
 )
-from triplecheck.optimize.optimizers.instructions import COPRO, GEPA, INFER_RULES, MIPRO, SIMBA
-from triplecheck.optimize.optimizers.modules import Voting
-from triplecheck.optimize.spec import OptimizerJob, OptimizerSpec, Runs, Size, Value
-from triplecheck.optimize.state import steps_of
+from triplecheck.optimize.optimizers.instructions import COPRO, GEPA, MIPRO, SIMBA
+from triplecheck.optimize.spec import OptimizerJob, OptimizerSpec, Runs
 
 # The optimizer that trains weights: DSPy's `BootstrapFinetune`, on correct runs.
 
@@ -65,137 +59,22 @@ BOOTSTRAP_FINETUNE = OptimizerSpec(
 )
 
 
-# Combinations: several optimizers in sequence, and ensembles of programs.
-
-_PARTS = (
-    LABELED_FEW_SHOT,
-    BOOTSTRAP_FEW_SHOT,
-    RANDOM_SEARCH,
-    OPTUNA,
-    COPRO,
-    MIPRO,
-    INFER_RULES,
-    SIMBA,
-    GEPA,
-    BOOTSTRAP_FINETUNE,
-)
-ARROW = "->"
-
-
-def strategy(settings: Mapping[str, Value]) -> list[OptimizerSpec]:
-    """The optimizers of a strategy, in order.
-
-    Raises:
-        UserError: unknown name, or an optimizer that cannot be part of a strategy.
-    """
-    known = {name.casefold(): spec for spec in _PARTS for name in (spec.name, *spec.short)}
-    found = []
-    for part in str(settings["strategy"]).split(ARROW):
-        if part.strip().casefold() not in known:
-            names = ", ".join(spec.name for spec in _PARTS)
-            raise UserError(f"BetterTogether: no optimizer {part.strip()!r} in its strategy; there are: {names}")
-        found.append(known[part.strip().casefold()])
-    return found
-
-
-def _better_together(job: OptimizerJob) -> dspy.Module:
-    from dspy.teleprompt import BetterTogether
-    from dspy.teleprompt.teleprompt import Teleprompter
-
-    class Part(Teleprompter):  # type: ignore[misc]
-        """An optimizer of the registry, with DSPy's interface."""
-
-        def __init__(self, spec: OptimizerSpec, number: int) -> None:
-            self.spec, self.number = spec, number
-
-        def compile(self, student: Any, *, trainset: Any, teacher: Any = None, valset: Any = None) -> Any:
-            # BetterTogether sets a model on every step, but here roles choose the models.
-            bare = student.deepcopy()
-            bare.set_lm(None)
-            own = replace(
-                job,
-                student=bare,
-                train=trainset,
-                validation=valset or job.validation,
-                settings=self.spec.checked({}),
-                log_dir=job.log_dir / f"{self.number}-{self.spec.name}",
-            )
-            compiled = self.spec.run(own)
-            compiled._compiled = False
-            for step in steps_of(compiled).values():
-                step.lm = step.lm or dspy.settings.lm
-            return compiled
-
-    parts = {f"s{number}": Part(spec, number) for number, spec in enumerate(strategy(job.settings))}
-    job.student.set_lm(dspy.settings.lm)
-    optimizer = BetterTogether(metric=job.metric, **parts)
-    compiled = optimizer.compile(
-        job.student,
-        trainset=list(job.train),
-        valset=list(job.validation),
-        num_threads=job.workers,
-        seed=job.seed,
-        strategy=" -> ".join(parts),
-    )
-    if compiled.flag_compilation_error_occurred:
-        raise UserError(f"a part of the strategy {job.settings['strategy']!r} failed; optimizer.log says why")
-    for step in steps_of(compiled).values():
-        step.lm = None if step.lm is not None and step.lm.model == dspy.settings.lm.model else step.lm
-    return compiled
-
-
-def _together_runs(size: Size, settings: Mapping[str, Value]) -> Runs:
-    parts = [(spec, spec.checked({})) for spec in strategy(settings)]
-    runs = [spec.estimate(size, own) for spec, own in parts]
-    between = (len(runs) + 1) * size.validation
-    return Runs(
-        program=sum(one.program for one in runs) + between,
-        teacher=sum(one.teacher for one in runs),
-        prompt_model=sum(one.prompt_model for one in runs),
-    )
-
-
-def _ensemble(job: OptimizerJob) -> dspy.Module:
-    return Voting([part.deepcopy() for part in job.parts])
-
-
-BETTER_TOGETHER = OptimizerSpec(
-    "BetterTogether",
-    "runs several optimizers in sequence, each on the result of the one before",
-    _better_together,
-    _together_runs,
-    writes=("demonstrations", "instructions"),
-    needs=frozenset({"validation"}),
-    settings={"strategy": "BootstrapFewShotWithRandomSearch -> GEPA"},
-    one_model=True,
-)
-ENSEMBLE = OptimizerSpec(
-    "Ensemble",
-    "runs several compiled programs and returns the majority answer",
-    _ensemble,
-    lambda size, settings: Runs(),
-    writes=("several",),
-    needs=frozenset({"parts", "whole"}),
-    least_train=lambda _: 0,
-)
-
-
 _SPECS = (
     LABELED_FEW_SHOT,
     BOOTSTRAP_FEW_SHOT,
     RANDOM_SEARCH,
-    OPTUNA,
-    KNN_FEW_SHOT,
     COPRO,
     MIPRO,
-    INFER_RULES,
     SIMBA,
     GEPA,
-    BETTER_TOGETHER,
-    ENSEMBLE,
     BOOTSTRAP_FINETUNE,
 )
 _LEFT_OUT = {
+    "BootstrapFewShotWithOptuna": "is not seeded; BootstrapFewShotWithRandomSearch also searches demonstrations",
+    "KNNFewShot": "calls the teacher again for every question, and its program cannot be saved; use it from DSPy",
+    "InferRules": "changes signatures that programs share; GEPA also writes rules into instructions",
+    "BetterTogether": "sets one model on every step; use it from DSPy",
+    "Ensemble": "returns a program without a trace or a proof; use it from DSPy",
     "AvatarOptimizer": "does not run with this DSPy; GEPA also rewrites instructions from feedback",
     "SignatureOptimizer": "is deprecated; COPRO is its new name",
     "GRPO": "trains weights by reinforcement learning on a separate cluster; BootstrapFinetune trains them on traces",

@@ -21,7 +21,7 @@ from triplecheck.programs import Program
 
 
 class OneStep(dspy.Module):  # type: ignore[misc]
-    """One step of a program as a module of its own, to be compiled alone: one call per example.
+    """One step of a program as a separate module, which can be compiled alone: one call per example.
 
     Args:
         step: a `RolePredict`.
@@ -118,8 +118,8 @@ class Metric:
         """The score of the program with feedback in words, with the interface of GEPA's metrics."""
         scored = self._scored(gold, pred, note=pred_name is None)
         with self._own_errors():
-            told = feedback(self._cases[gold[CASE]], scored, pred, pred_trace or ())
-        return dspy.Prediction(score=scored.score, feedback=told)
+            text = feedback(self._cases[gold[CASE]], scored, pred, pred_trace or ())
+        return dspy.Prediction(score=scored.score, feedback=text)
 
     def _scored(self, example: dspy.Example, prediction: Any, note: bool = True) -> StepScore:
         if prediction is None:

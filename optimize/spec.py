@@ -13,12 +13,12 @@ from triplecheck.kg import UserError
 from triplecheck.lms import Roles
 from triplecheck.optimize.scoring import Metric
 
-Need = Literal["validation", "prompt_model", "optuna", "trainable", "parts", "whole"]
+Need = Literal["validation", "prompt_model", "optuna", "trainable", "whole"]
 """Requirements of an optimizer: a validation set; a model that writes instructions; the package optuna; a model
-with trainable weights; other programs to combine; the whole program, not a step."""
+with trainable weights; the whole program, not a step."""
 
-Writes = Literal["demonstrations", "instructions", "weights", "several"]
-"""What an optimizer changes; `several` combines programs."""
+Writes = Literal["demonstrations", "instructions", "weights"]
+"""What an optimizer changes."""
 
 Resumes = Literal["calls", "checkpoint"]
 """How a killed run is resumed: by replaying cached calls, or from the optimizer's own checkpoint."""
@@ -58,7 +58,6 @@ class OptimizerJob:
         teacher: models of the roles while demonstrations are collected; None: the student's models.
         prompt_model: the model that writes instructions.
         log_dir: directory for checkpoints.
-        parts: other programs, for an optimizer that combines them.
     """
 
     student: dspy.Module
@@ -71,7 +70,6 @@ class OptimizerJob:
     teacher: Roles | None
     prompt_model: Any
     log_dir: Path
-    parts: Sequence[dspy.Module] = ()
 
     @property
     def teacher_settings(self) -> dict[str, Any]:

@@ -7,7 +7,6 @@ demonstrations and settings. Its fields are saved separately, so that they can b
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,15 +16,11 @@ from triplecheck.evals.configuration import digest
 from triplecheck.kg import UserError
 from triplecheck.lms.metering import model_name
 from triplecheck.lms.resolve import language_model
-from triplecheck.optimize.optimizers.modules import Neighbours, Voting, with_neighbours
 
 State = dict[str, dict[str, Any]]
 
-NEAREST = "nearest"
-"""Key of the runs that demonstrations are chosen from, among the names of steps."""
 _LOGS = ("candidate_programs", "mb_candidate_programs", "trial_logs", "detailed_results")
 """Attributes in which optimizers attach other programs to the one that they return."""
-_MEMBER = re.compile(r"members\[(\d+)\]\.")
 
 
 def steps_of(program: dspy.Module) -> dict[str, dspy.Predict]:
@@ -40,12 +35,7 @@ def state_of(program: dspy.Module) -> State:
     Raises:
         UserError: a demonstration or a setting is not plain data.
     """
-    state = {name: _step_state(name, step) for name, step in steps_of(program).items()}
-    neighbours: Neighbours | None = getattr(program, "neighbours", None)
-    if neighbours is not None:
-        runs = [{name: [_row(call, name) for call in calls] for name, calls in run.items()} for run in neighbours.runs]
-        state[NEAREST] = {"k": neighbours.k, "questions": neighbours.questions, "runs": runs}
-    return state
+    return {name: _step_state(name, step) for name, step in steps_of(program).items()}
 
 
 def state_key(state: Mapping[str, Any]) -> str:
@@ -54,26 +44,13 @@ def state_key(state: Mapping[str, Any]) -> str:
 
 
 def with_state(program: Any, state: Mapping[str, Any]) -> Any:
-    """A copy of a program with this state, possibly an ensemble or one with demonstrations chosen per question.
+    """A copy of a program with this state.
 
     Raises:
         UserError: the program has other steps, or a step has other fields.
     """
-    plain = {name: row for name, row in state.items() if name != NEAREST}
-    members = 1 + max((int(found[1]) for name in plain if (found := _MEMBER.match(name))), default=-1)
-    other = Voting([program.deepcopy() for _ in range(members)]) if members else program.deepcopy()
-    _apply(other, plain)
-    if NEAREST not in state:
-        return other
-    row, steps = state[NEAREST], steps_of(other)
-    runs = [
-        {name: [_demo(d, steps[name].signature) for d in calls] for name, calls in run.items()} for run in row["runs"]
-    ]
-    return with_neighbours(other, Neighbours(row["questions"], runs, row["k"]))
-
-
-def _apply(program: dspy.Module, state: Mapping[str, Any]) -> None:
-    steps = steps_of(program)
+    other = program.deepcopy()
+    steps = steps_of(other)
     if steps.keys() != state.keys():
         missing, unknown = sorted(state.keys() - steps.keys()), sorted(steps.keys() - state.keys())
         raise UserError(f"the program has other steps: missing {missing}, not in the state {unknown}")
@@ -86,6 +63,7 @@ def _apply(program: dspy.Module, state: Mapping[str, Any]) -> None:
         step.demos = [_demo(demo, step.signature) for demo in row["demos"]]
         step.config = dict(row["config"])
         step.lm = language_model(row["model"]) if "model" in row else None
+    return other
 
 
 def asked_for(signature: type[dspy.Signature]) -> dict[str, str]:

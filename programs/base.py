@@ -18,7 +18,7 @@ from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.lms import ModelReplyError, session
 from triplecheck.programs.options import DEFAULT, ProgramOptions, check_options
 from triplecheck.programs.outcome import Outcome, prediction, proof_confidence
-from triplecheck.programs.steps import Answered, Step, Stopped, Trace, Wrote
+from triplecheck.programs.steps import Answered, Stopped, Trace, TraceEvent, Wrote
 
 UNSURE = "low_confidence"
 """The reason for abstaining if the confidence is below `Program.abstain_below`."""
@@ -64,7 +64,7 @@ class Sources:
 
         Raises:
             UserError: anything else.
-            ReadError: the directory holds no knowledge base.
+            ReadError: the directory has no knowledge base.
         """
         if isinstance(given, Sources):
             return given
@@ -120,7 +120,7 @@ class Program(dspy.Module):
     """The record of its options."""
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-    """Values of options by the name of the preset, beside `default`."""
+    """Values of options by the name of the preset, in addition to `default`."""
 
     renamed: ClassVar[Mapping[str, str]] = {}
     """Former names of options, each with the name of today."""
@@ -145,7 +145,7 @@ class Program(dspy.Module):
     def run(self, question: str, trace: Trace) -> Outcome:
         """The algorithm: answer one question and record each step in the trace."""
 
-    def forward(self, question: str, on_step: Callable[[Step], None] | None = None) -> dspy.Prediction:
+    def forward(self, question: str, on_step: Callable[[TraceEvent], None] | None = None) -> dspy.Prediction:
         """Answer one question.
 
         Args:

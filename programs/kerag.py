@@ -28,7 +28,7 @@ Filtering = Literal["schema", "instances", "none"]
 
 @dataclass(frozen=True)
 class KERAGLimits:
-    """How much KERAG looks at. The trace records what a limit cuts off.
+    """Limits of KERAG. The trace records what a limit cuts off.
 
     Attributes:
         candidates: nodes that one mention may mean if their names fit equally well.

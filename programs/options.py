@@ -38,7 +38,7 @@ class Optioned(typing.Protocol):
 
 
 def check_options(program: type[Optioned], options: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a preset and the options given beside it, converted to the types of `Program.Options`.
+    """The values of a preset and the explicit options, converted to the types of `Program.Options`.
 
     Args:
         program: the class of the program.

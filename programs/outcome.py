@@ -13,7 +13,7 @@ import numpy as np
 from triplecheck.kg import Graph, Triple, normalize
 from triplecheck.kg.encode import Encoder
 from triplecheck.lms import Usage
-from triplecheck.programs.steps import Expanded, Step
+from triplecheck.programs.steps import Expanded, TraceEvent
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Outcome:
             it from the evidence.
 
     Raises:
-        ValueError: the confidence lies outside of [0, 1].
+        ValueError: the confidence is outside of [0, 1].
     """
 
     answer: str = ""
@@ -46,7 +46,7 @@ class Outcome:
 
     def __post_init__(self) -> None:
         if self.confidence is not None and not 0 <= self.confidence <= 1:
-            raise ValueError(f"a confidence of {self.confidence} lies outside of [0, 1]")
+            raise ValueError(f"a confidence of {self.confidence} is outside of [0, 1]")
 
 
 def evidence_rows(graph: Graph, triples: Iterable[tuple[int, int, int]]) -> list[dict[str, str]]:
@@ -102,7 +102,7 @@ def _tail(row: dict[str, str]) -> Any:
 
 
 def prediction(
-    graph: Graph, program: str, question: str, found: Outcome, steps: list[Step], usage: Usage
+    graph: Graph, program: str, question: str, found: Outcome, steps: list[TraceEvent], usage: Usage
 ) -> dspy.Prediction:
     """The fields that every system fills, from what one of them found."""
     return dspy.Prediction(
@@ -134,7 +134,7 @@ _UNPROVED = 0.5
 
 
 def proof_confidence(
-    graph: Graph, encoder: Encoder | None, question: str, found: Outcome, steps: Sequence[Step]
+    graph: Graph, encoder: Encoder | None, question: str, found: Outcome, steps: Sequence[TraceEvent]
 ) -> float | None:
     """likeness / sqrt(paths), halved if the evidence does not prove the whole answer.
 
@@ -146,7 +146,7 @@ def proof_confidence(
 
     Args:
         graph: gives the words.
-        encoder: of sentences, where there is one.
+        encoder: sentence encoder; None if there is none.
         question: in natural language.
         found: an answer.
         steps: its trace.
@@ -169,7 +169,7 @@ def _in_words(graph: Graph, found: Outcome) -> str:
 
 def _likeness(encoder: Encoder | None, question: str, proof: str) -> float:
     if encoder is None:
-        asked, said = set(normalize(question).split()), set(normalize(proof).split())
-        return len(asked & said) / max(1, len(asked))
+        question_words, proof_words = set(normalize(question).split()), set(normalize(proof).split())
+        return len(question_words & proof_words) / max(1, len(question_words))
     first, second = encoder.encode([question, proof])
     return min(1.0, max(0.0, float(first @ second)))

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TraceEvent:
     """One event of a trace. `kind` names it in JSON."""
 
     kind: ClassVar[str] = "step"
@@ -24,7 +24,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Linked(Step):
+class Linked(TraceEvent):
     """A mention was linked to entities of the graph (an empty list: to none).
 
     `candidates` are (id, label, source, score), best first; `chosen` are the ids that were kept.
@@ -37,7 +37,7 @@ class Linked(Step):
 
 
 @dataclass(frozen=True, slots=True)
-class Pruned(Step):
+class Pruned(TraceEvent):
     """Relations (or paths of them) were offered at one hop, and some were kept.
 
     `by` says how they were chosen: by a model that saw the `schema` or `instances`, by a `model` that saw either, by
@@ -52,7 +52,7 @@ class Pruned(Step):
 
 
 @dataclass(frozen=True, slots=True)
-class Expanded(Step):
+class Expanded(TraceEvent):
     """Triples were fetched along one path. `total` counts what matched; more than `triples`: truncated."""
 
     kind: ClassVar[str] = "expanded"
@@ -63,7 +63,7 @@ class Expanded(Step):
 
 
 @dataclass(frozen=True, slots=True)
-class Truncated(Step):
+class Truncated(TraceEvent):
     """A limit cut something off."""
 
     kind: ClassVar[str] = "truncated"
@@ -73,10 +73,10 @@ class Truncated(Step):
 
 
 @dataclass(frozen=True, slots=True)
-class Matched(Step):
+class Matched(TraceEvent):
     """Triple patterns were matched against the graph.
 
-    `rounds` has the number of nodes that each variable may stand for, before propagation and after each
+    `rounds` has the number of nodes that each variable can be bound to, before propagation and after each
     of its rounds (None: any node); `emptied_by` is the pattern that left nothing; if not `exact`,
     some nodes may be in no complete solution. `any_relation`, `any_direction`: edges of any relation or direction
     were accepted, whatever the patterns say.
@@ -93,7 +93,7 @@ class Matched(Step):
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked(Step):
+class Ranked(TraceEvent):
     """A candidate got its place in a ranking, from 1.
 
     `by` says what made it a candidate: `patterns`, with the triples that support it, or `search`.
@@ -112,7 +112,7 @@ class Ranked(Step):
 
 
 @dataclass(frozen=True, slots=True)
-class Scored(Step):
+class Scored(TraceEvent):
     """Things were scored: (name, score), best first."""
 
     kind: ClassVar[str] = "scored"
@@ -121,7 +121,7 @@ class Scored(Step):
 
 
 @dataclass(frozen=True, slots=True)
-class Wrote(Step):
+class Wrote(TraceEvent):
     """A language model wrote something: the outputs of one signature."""
 
     kind: ClassVar[str] = "wrote"
@@ -132,7 +132,7 @@ class Wrote(Step):
 
 
 @dataclass(frozen=True, slots=True)
-class Checked(Step):
+class Checked(TraceEvent):
     """Something was checked against the graph or against the prompt it came from."""
 
     kind: ClassVar[str] = "checked"
@@ -142,7 +142,7 @@ class Checked(Step):
 
 
 @dataclass(frozen=True, slots=True)
-class Computed(Step):
+class Computed(TraceEvent):
     """Code computed a value over cited triples."""
 
     kind: ClassVar[str] = "computed"
@@ -152,7 +152,7 @@ class Computed(Step):
 
 
 @dataclass(frozen=True, slots=True)
-class Consulted(Step):
+class Consulted(TraceEvent):
     """A candidate reference of one turn, and its verdict.
 
     `origin` is the knowledge model's role or `corpus`, with `+ entities` if the query had related entities.
@@ -171,7 +171,7 @@ class Consulted(Step):
 
 
 @dataclass(frozen=True, slots=True)
-class Weighed(Step):
+class Weighed(TraceEvent):
     """The answer of one turn was scored against the graph.
 
     `triples` are those of the answer: `head`, `relation`, `tail` as written, `in_graph`, and `score` or
@@ -190,7 +190,7 @@ class Weighed(Step):
 
 
 @dataclass(frozen=True, slots=True)
-class Answered(Step):
+class Answered(TraceEvent):
     """The program answered."""
 
     kind: ClassVar[str] = "answered"
@@ -199,7 +199,7 @@ class Answered(Step):
 
 
 @dataclass(frozen=True, slots=True)
-class Stopped(Step):
+class Stopped(TraceEvent):
     """The program stopped without an answer, or before its end. `reason` is a short fixed word, `detail` free."""
 
     kind: ClassVar[str] = "stopped"
@@ -210,11 +210,11 @@ class Stopped(Step):
 class Trace:
     """Steps in order; a listener gets each as it happens."""
 
-    def __init__(self, listener: Callable[[Step], None] | None = None) -> None:
-        self.steps: list[Step] = []
+    def __init__(self, listener: Callable[[TraceEvent], None] | None = None) -> None:
+        self.steps: list[TraceEvent] = []
         self._listener = listener
 
-    def add(self, step: Step) -> None:
+    def add(self, step: TraceEvent) -> None:
         """Record a step and pass it to the listener."""
         self.steps.append(step)
         if self._listener is not None:

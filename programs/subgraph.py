@@ -151,12 +151,12 @@ class Subgraph:
 
 
 def render_path(name: str, hops: Sequence[Hop], relations: RelationTexts, note: str = "") -> str:
-    """A path as "Bernhard Heiden → student of → nationality", with a note on what lies at its end."""
+    """A path as "Bernhard Heiden → student of → nationality", with a note on the nodes at its end."""
     return write_path(WrittenPath(name, tuple(_written(hop, relations) for hop in hops), note))
 
 
 def render_fact(fact: Fact, names: dict[int, str], relations: RelationTexts) -> str:
-    """A fact as it is written in the prompt. `names` gives the text of each node, telling homonyms apart."""
+    """A fact as it is written in the prompt. `names` gives the text of each node, with homonyms disambiguated."""
     values = tuple(names[value] for value in fact.values)
     more = max(fact.total - len(values), 0)
     return write_fact(WrittenFact(names[fact.anchor], _written(fact.hop, relations), values, more))
@@ -201,7 +201,7 @@ def node_names(graph: Graph, nodes: Iterable[int]) -> dict[int, str]:
     names = dict(plain)
     for distinction in (_types, _description, _id, _number):
         for node in _alike(names):
-            # Literals with the same text are the same; entities are told apart.
+            # Literals with the same text are the same; entities are disambiguated.
             if graph.literal(node) is None and (what := clean(distinction(graph, node))):
                 names[node] = with_note(plain[node], what)
     return names

@@ -32,7 +32,7 @@ _ENDS = " to "
 _COLON = ": "
 
 _MARKS = re.compile(r"[\x00-\x1f\x7f-\x9f|→←]")
-# What a model that copies it would write as a header, or as a thought, which is no part of a reply.
+# Text that, if a model copies it, would be parsed as a header or as a thought instead of as part of a reply.
 _MARKUP = re.compile(r"\[(?=\[)|<(?=/?think)", re.IGNORECASE)
 _LONE_EQUALS = re.compile(r"(?:^|\s+)=(?:\s+|$)")
 _STEP = re.compile(rf" ({FORWARD}|{BACKWARD}) ")
@@ -47,18 +47,18 @@ def clean(text: str) -> str:
 
 
 def without_markup(text: str) -> str:
-    """A text that a reply may hold: nothing in it passes for a header or for the end of a thought."""
+    """A text that is safe in a reply: nothing in it can be parsed as a header or as the end of a thought."""
     return _MARKUP.sub(r"\g<0> ", text)
 
 
 # --- notes ---------------------------------------------------------------------------------------
 def with_note(text: str, note: str) -> str:
-    """A text with a note in parentheses at its end; the text alone where there is no note."""
+    """A text with a note in parentheses at its end; the text alone if the note is empty."""
     return f"{text} ({note})" if note else text
 
 
 def split_note(text: str) -> tuple[str, str]:
-    """A text and the note at its end: the shortest one whose parentheses are balanced. Empty where there is none."""
+    """A text and the note at its end: the shortest one whose parentheses are balanced. Empty if there is none."""
     return _split_note(text, re.compile(r".*", re.DOTALL))
 
 
@@ -107,7 +107,7 @@ class WrittenPath:
 
     @property
     def types_at_end(self) -> str:
-        """The types at its end, empty where the note gives none, or examples."""
+        """The types at its end; empty if the note has no types, or has examples."""
         match = _EDGES.fullmatch(self.note)
         what = match[2] or "" if match else ""
         return "" if what.startswith(_EXAMPLES) else what
@@ -119,7 +119,7 @@ def write_path(path: WrittenPath) -> str:
 
 
 def read_path(line: str) -> WrittenPath:
-    """The path on a line. A note is told from a name in parentheses by its number."""
+    """The path on a line. A note differs from a name in parentheses by its number."""
     text, note = _split_note(line, _EDGES)
     topic, *rest = _STEP.split(text)
     hops = tuple(WrittenHop(label.strip(), arrow) for arrow, label in zip(rest[::2], rest[1::2], strict=True))
@@ -132,7 +132,7 @@ def without_note(line: str) -> str:
 
 
 def write_end(edges: int, types: str = "", examples: Sequence[str] | None = None) -> str:
-    """A note on the end of a path: the number of edges, and the types or some of the entities that they lead to."""
+    """A note on the end of a path: the number of edges, and the types or some of the entities at their ends."""
     what = types if examples is None else _EXAMPLES + ", ".join(examples)
     return f"{edges}{_TIMES}{what}" if what else str(edges)
 
@@ -143,7 +143,7 @@ def write_reached(path: str, entity: str) -> str:
 
 
 def read_reached(line: str) -> tuple[str, str]:
-    """The path and the entity on a line. The last colon parts them, so a name with a colon loses its start."""
+    """The path and the entity on a line. They are split at the last colon, so a name with a colon loses its start."""
     path, _, entity = line.rpartition(_COLON)
     return path, entity
 
@@ -176,7 +176,7 @@ def write_fact(fact: WrittenFact) -> str:
 
 
 def read_fact(line: str, number: int = 0) -> WrittenFact | None:
-    """The fact on a line; None where the line is of another form."""
+    """The fact on a line; None if the line has another form."""
     parts = _STEP.split(line, maxsplit=2)
     if len(parts) != 5:
         return None
@@ -188,7 +188,7 @@ def read_fact(line: str, number: int = 0) -> WrittenFact | None:
 
 
 def read_facts(lines: Iterable[str]) -> list[WrittenFact]:
-    """The facts of a list, numbered by their place in it; lines of another form are passed over."""
+    """The facts of a list, numbered by position; lines of another form are skipped."""
     return [fact for number, line in enumerate(lines, 1) if (fact := read_fact(line, number)) is not None]
 
 
@@ -261,12 +261,12 @@ class KnownName:
 
 
 def write_topic(name: str, spelling: str = "") -> str:
-    """A topic on one line, with the spelling of the question where that differs."""
+    """A topic on one line, with the spelling of the question if it differs."""
     return f"{clean(spelling)}{_EQUALS}{clean(name)}" if spelling else clean(name)
 
 
 def read_topic(line: str) -> WrittenTopic:
-    """The topic on a line; without a spelling of its own, the name without the note that tells homonyms apart."""
+    """The topic on a line; its spelling defaults to the name without the note that disambiguates homonyms."""
     spelling, equals, name = line.partition(_EQUALS)
     return WrittenTopic(name, spelling) if equals else WrittenTopic(line, split_note(line)[0])
 
@@ -277,7 +277,7 @@ def write_known_name(name: str, spelling: str = "", types: Sequence[str] = ()) -
 
 
 def read_known_name(line: str) -> KnownName:
-    """The known name on a line. A note at its end is read as types, which a name may also hold itself."""
+    """The known name on a line. A note at its end is parsed as types, although it may be part of the name."""
     spelling, equals, rest = line.partition(_EQUALS)
     name, types = split_note(rest if equals else line)
     return KnownName(name, spelling if equals else name, tuple(types.split(", ")) if types else ())
@@ -309,7 +309,7 @@ def names_in(text: str) -> tuple[str, ...]:
 # --- relations -----------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class WrittenRelation:
-    """A relation, with the types at its ends, empty where they are not known.
+    """A relation, with the types at its ends; empty if unknown.
 
     Attributes:
         label: all of its wordings (`wordings`).
@@ -336,7 +336,7 @@ def is_relation(text: str, label: str) -> bool:
 
 
 def write_relation(relation: WrittenRelation) -> str:
-    """A relation on one line, with the types at both ends where both are known."""
+    """A relation on one line, with the types at both ends if both are known."""
     ends = f"{_COLON}{relation.head}{_ENDS}{relation.tail}" if relation.head and relation.tail else ""
     return relation.label + ends
 
@@ -349,7 +349,7 @@ def read_relation(line: str) -> WrittenRelation:
 
 
 def possible_labels(text: str) -> list[str]:
-    """What may be the label where a model copied a relation, with or without its aliases and types; likeliest first."""
+    """Possible labels of a relation that a model copied with or without aliases and types; most likely first."""
     shorter = (text, text.rpartition(_COLON)[0], text.partition(_BETWEEN_WORDINGS)[0])
     return [label for label in shorter if label]
 
@@ -357,7 +357,7 @@ def possible_labels(text: str) -> list[str]:
 # --- patterns ------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A variable of a pattern, with its type where one is given."""
+    """A variable of a pattern, with its type if given."""
 
     name: str
     type: str | None = None
@@ -365,7 +365,7 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class WrittenPattern:
-    """A triple with unknowns. `relation` is None where any relation will do."""
+    """A triple with unknowns. `relation` is None for any relation."""
 
     head: str | Unknown
     relation: str | None
@@ -386,7 +386,7 @@ def write_pattern(pattern: WrittenPattern) -> str:
 
 
 def read_pattern(line: str) -> WrittenPattern | None:
-    """The pattern that a model wrote; None where the line is none.
+    """The pattern that a model wrote; None if the line is not a pattern.
 
     Names keep their apostrophes, commas and arrows: only `|` parts a line. A line may also be a row of a table, a
     JSON object with the keys head, relation and tail, or a JSON list of the three.
@@ -402,7 +402,7 @@ def read_pattern(line: str) -> WrittenPattern | None:
 
 
 def read_unknown(text: str) -> str | None:
-    """The name of the unknown that a text begins with, whether or not it has its question mark; None for no name."""
+    """The name of the unknown at the start of a text, with or without a question mark; None if there is none."""
     match = _UNKNOWN.match(text.strip()) or _UNKNOWN.match(f"?{text.strip()}")
     return match[1] if match else None
 
@@ -450,7 +450,7 @@ def _unescaped(text: str) -> str:
 
 # --- triples -------------------------------------------------------------------------------------
 TripleTexts: TypeAlias = tuple[str, str, str]
-"""Head, relation and tail in words."""
+"""Head, relation and tail as text."""
 
 _NUMBER_MARKS = " \t[]().*•-–—\"'`"
 
@@ -477,7 +477,7 @@ def write_triple(triple: TripleTexts, number: int | None = None) -> str:
 
 
 def read_triples(lines: Iterable[str]) -> list[TripleLine]:
-    """The triples that a model wrote; one that was broken over several lines is put together again."""
+    """The triples that a model wrote; a triple that spans several lines is joined."""
     return [_read_triple(line) for line in _joined(lines)]
 
 
@@ -490,14 +490,14 @@ def _read_triple(line: str) -> TripleLine:
 
 
 def _joined(lines: Iterable[str]) -> list[str]:
-    """Lines, each with those that go on with it: one of the two has a bar where they meet."""
+    """Lines, each joined with its continuation lines: one of the two has a bar at the break."""
     joined: list[str] = []
     for line in lines:
         if joined and (joined[-1].endswith("|") or line.startswith("|")):
             joined[-1] = f"{joined[-1].rstrip('| ')}{_BETWEEN_VALUES}{line.lstrip('| ')}"
         else:
             joined.append(line)
-        # A closing bar after the last part opens nothing.
+        # A bar after the last part closes the triple; no continuation follows.
         if joined[-1].strip("| ").count("|") >= 3:
             joined[-1] = joined[-1].rstrip("| ")
     return joined

@@ -1,4 +1,4 @@
-"""What all tests share: DSPy as nobody has configured it, nothing of the caller's environment, the bundled graph."""
+"""Fixtures of all tests: DSPy without configuration, no settings from the caller's environment, the bundled graph."""
 
 from __future__ import annotations
 

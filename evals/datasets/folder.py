@@ -1,24 +1,23 @@
-"""Benchmarks in a folder: which files are a graph, which are documents, which are questions about them.
+"""Benchmarks in a folder: files of triples, documents and questions, recognised by name.
 
-By name, each also with `.gz`:
+Each file may also end in `.gz`:
 
-- `questions.jsonl`, `questions_NAME.jsonl`: questions (`evals.questions`), each file a benchmark of its own;
-- `triples.SUFFIX`, `NAME_triples.SUFFIX` (any format of `kg.readers`): triples; where there is none of
-  that name, all files of RDF;
-- `entities.SUFFIX`, `relations.SUFFIX`: what is known of them;
-- `documents.jsonl`, `corpus.jsonl`: texts.
+- `questions.jsonl`, `questions_NAME.jsonl`: questions (`evals.questions`); each file is a benchmark;
+- `triples.SUFFIX`, `NAME_triples.SUFFIX` (any format of `kg.readers`): triples; without such a file, all RDF files;
+- `entities.SUFFIX`, `relations.SUFFIX`: labels, aliases, descriptions and types;
+- `documents.jsonl`, `corpus.jsonl`: documents.
 
-What the files do not say of themselves stands in a `cases.toml`, one table per case, named by the case or
-by a pattern (`*`, `?`) of names; of several that fit the last:
+Options are in `cases.toml`. Each table is named by a case or a pattern (`*`, `?`) of cases; the last matching table
+applies:
 
     ["*/popqa*"]
     one_answer = true              # the answers of a question are spellings of one answer
 
     ["passages"]
-    where = { split = "test" }     # only questions whose field has this value
+    where = { split = "test" }     # only questions with this field value
 
     ["films/webqsp"]
-    supported_only = false         # also questions whose official path does not exist in the graph
+    supported_only = false         # also questions whose gold path is not in the graph
 """
 
 from __future__ import annotations
@@ -42,20 +41,20 @@ _DOCUMENTS = ("documents", "corpus")
 
 @dataclass(frozen=True)
 class DataFolderOptions:
-    """How the questions of a case are to be taken."""
+    """How to read the questions of a case."""
 
     one_answer: bool = False
     """Whether the answers of each question are spellings of one answer."""
     supported_only: bool = True
-    """Whether to leave out questions whose official path does not exist in the graph, where some field
-    `gold_path` of the file says that it does."""
+    """Whether to leave out questions whose gold path is not in the graph. This applies to files with a field
+    `gold_path` that is true for some question."""
     where: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """Only questions whose fields have these values."""
+    """Field values; questions with other values are left out."""
 
 
 @dataclass(frozen=True)
 class DataFolder:
-    """A benchmark: the sources of a knowledge base, and a file of questions about it."""
+    """A benchmark: the source files of a knowledge base, and a file of questions about it."""
 
     name: str
     """`FOLDER/NAME` for `questions_NAME.jsonl`, else `FOLDER`."""
@@ -69,11 +68,11 @@ class DataFolder:
     options: DataFolderOptions = DataFolderOptions()
 
     def sample(self, limit: int | None = None, seed: int = 0) -> list[Question]:
-        """Questions of the case, as its options say; see `evals.read_questions` for order and sampling.
+        """The questions of the case, filtered by its options; see `evals.read_questions` for order and sampling.
 
         Raises:
             ReadError: the file is malformed.
-            UserError: no question is left, or `limit` is below 1.
+            UserError: no question matches, or `limit` is below 1.
         """
         check_limit(limit)
         found = read_questions(self.questions)
@@ -81,12 +80,12 @@ class DataFolder:
         if self.options.supported_only and any(one.gold.get("gold_path") is True for one in found):
             found = [one for one in found if one.gold.get("gold_path") is True]
         if not found:
-            raise UserError(f"{self.questions}: no question is left by where = {dict(self.options.where)}")
+            raise UserError(f"{self.questions}: no question matches where = {dict(self.options.where)}")
         picked = found if limit is None else sampled(found, limit, seed)
         return [replace(one, one_answer=True) for one in picked] if self.options.one_answer else picked
 
     def knowledge_base(self, place: Path | str) -> KnowledgeBase:
-        """The knowledge base at a place, built there from the case's sources if it is not there yet.
+        """Open the knowledge base in a directory; build it there first if it does not exist.
 
         Raises:
             ReadError: a source is malformed.
@@ -95,14 +94,14 @@ class DataFolder:
         if (Path(place) / "manifest.json").is_file():
             return KnowledgeBase.open(place)
         if not self.triples:
-            raise UserError(f"{self.folder}: no triples.* here to build a knowledge base of")
+            raise UserError(f"{self.folder}: no triples.* to build a knowledge base from")
         documents = None if self.documents is None else read_documents(self.documents)
         raw = read_graph(self.triples, self.entities, self.relations)
         return build(raw, place, documents=documents, sources=[path.name for path in self.sources])
 
     @property
     def sources(self) -> tuple[Path, ...]:
-        """All files that the knowledge base is built of."""
+        """All files that the knowledge base is built from."""
         return (*self.triples, *(path for path in (self.entities, self.relations, self.documents) if path is not None))
 
 
@@ -117,14 +116,14 @@ def bundled_case(split: str = "test") -> DataFolder:
 
 
 def find_cases(data: Path | str, options: Mapping[str, DataFolderOptions] | None = None) -> list[DataFolder]:
-    """The cases of a folder and of each folder right below it, by name.
+    """The cases of a folder and its direct subfolders.
 
     Args:
         data: the folder.
-        options: by pattern of names (`read_options`); None: those of `cases.toml` there, if it is there.
+        options: options by name pattern (`read_options`); None: read `cases.toml` in the folder, if it exists.
 
     Raises:
-        UserError: the folder is missing, holds no case, or `cases.toml` is wrong.
+        UserError: the folder is missing or has no case, or `cases.toml` is invalid.
     """
     data = Path(data)
     if not data.is_dir():
@@ -134,16 +133,16 @@ def find_cases(data: Path | str, options: Mapping[str, DataFolderOptions] | None
     folders = [data, *sorted(path for path in data.iterdir() if path.is_dir())]
     found = [case for folder in folders for case in read_folder(folder, options)]
     if not found:
-        raise UserError(f"{data}: no questions.jsonl or questions_NAME.jsonl here or in a folder right below")
+        raise UserError(f"{data}: no questions.jsonl or questions_NAME.jsonl in the folder or a direct subfolder")
     return found
 
 
 def read_folder(folder: Path | str, options: Mapping[str, DataFolderOptions] | None = None) -> list[DataFolder]:
-    """The cases of one folder, by name; none where it holds no questions.
+    """The cases of one folder; an empty list if it has no questions.
 
     Args:
         folder: the folder.
-        options: by pattern of names; None: those of `cases.toml` there, if it is there.
+        options: options by name pattern; None: read `cases.toml` in the folder, if it exists.
     """
     folder = Path(folder)
     if options is None:
@@ -172,7 +171,7 @@ def read_folder(folder: Path | str, options: Mapping[str, DataFolderOptions] | N
 
 
 def read_options(path: Path | str) -> dict[str, DataFolderOptions]:
-    """The options in a `cases.toml`, by pattern of names.
+    """Read the options in a `cases.toml`, by name pattern.
 
     Raises:
         ReadError: the file is missing or malformed, or an option is unknown or of the wrong type.
@@ -183,7 +182,7 @@ def read_options(path: Path | str) -> dict[str, DataFolderOptions]:
     except FileNotFoundError:
         raise ReadError(path, None, "no such file") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ReadError(path, None, f"is not TOML ({error})") from error
+        raise ReadError(path, None, f"not valid TOML ({error})") from error
     return {pattern: _options(path, pattern, table) for pattern, table in tables.items()}
 
 
@@ -193,7 +192,7 @@ def _options(path: Path, pattern: str, table: Any) -> DataFolderOptions:
     kinds = {one.name: dict if one.name == "where" else bool for one in fields(DataFolderOptions)}
     for name, value in table.items():
         if name not in kinds:
-            raise ReadError(path, None, f"[{pattern}] has an unknown option {name!r}; there are: {', '.join(kinds)}")
+            raise ReadError(path, None, f"[{pattern}] has an unknown option {name!r}; known: {', '.join(kinds)}")
         if not isinstance(value, kinds[name]):
             raise ReadError(path, None, f"[{pattern}] {name} is {value!r}, not a {kinds[name].__name__}")
     return DataFolderOptions(**table)

@@ -1,4 +1,4 @@
-"""Questions of a published data set by its name."""
+"""Load the questions of a published data set by name."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from triplecheck.evals.datasets.spec import Adapter, DataSet, Hub, Record
 from triplecheck.evals.questions import Question, check_limit, sampled
 from triplecheck.kg import ReadError, UnavailableError, UserError
 
-# The published data sets that are known by name.
+# The known data sets.
 
 
 def data_sets() -> dict[str, DataSet]:
-    """All of them, by name."""
+    """All known data sets, by name."""
     found = (
         HOTPOTQA,
         TWO_WIKI,
@@ -44,37 +44,37 @@ def data_sets() -> dict[str, DataSet]:
 
 
 def data_set(name: str) -> DataSet:
-    """The data set of a name.
+    """The data set with a name.
 
     Raises:
-        UserError: there is none.
+        UserError: the name is unknown.
     """
     known = data_sets()
     if name in known:
         return known[name]
     close = get_close_matches(name.casefold(), known, 1)
     meant = f"; did you mean {close[0]}?" if close else ""
-    raise UserError(f"no data set {name!r}{meant} There are: {', '.join(known)}")
+    raise UserError(f"no data set {name!r}{meant} Known: {', '.join(known)}")
 
 
-# Rows from the Hugging Face hub, or from a copy of it on disk, through `datasets`.
+# Read rows from the Hugging Face hub, or from a local copy, with `datasets`.
 
 PATIENCE = 5.0
-"""Seconds to wait for a sign of the hub. The hub's own client tries six times, half a minute in all."""
+"""Seconds to wait for the hub to respond. Its own client retries six times, half a minute in total."""
 
 _SAVED = ("dataset_dict.json", "state.json")
 
 
 def is_copy(folder: Path) -> bool:
-    """Whether a folder holds a data set as the hub has it: saved by `datasets`, or its files."""
+    """Whether a folder has a copy of a hub data set: saved by `datasets`, or its files."""
     return any((folder / name).is_file() for name in _SAVED) or any(folder.rglob("*.parquet"))
 
 
 def copied_rows(hub: Hub, split: str, folder: Path) -> Iterator[Record]:
-    """The rows of a split in a copy on disk.
+    """The rows of a split in a local copy.
 
     Raises:
-        UserError: the split is not there.
+        UserError: the copy does not have the split.
     """
     if not any((folder / name).is_file() for name in _SAVED):
         pattern = hub.files.get(hub.splits[split])
@@ -87,7 +87,7 @@ def copied_rows(hub: Hub, split: str, folder: Path) -> Iterator[Record]:
     if isinstance(found, DatasetDict):
         name = next((name for name in (hub.splits[split], split) if name in found), None)
         if name is None:
-            raise UserError(f"{folder}: no split {hub.splits[split]!r}; there are: {', '.join(found)}")
+            raise UserError(f"{folder}: no split {hub.splits[split]!r}; available: {', '.join(found)}")
         found = found[name]
     yield from found.select_columns([name for name in found.column_names if name not in hub.unused])
 
@@ -95,12 +95,12 @@ def copied_rows(hub: Hub, split: str, folder: Path) -> Iterator[Record]:
 def hub_rows(hub: Hub, split: str) -> Iterator[Record]:
     """The rows of a split.
 
-    What has been loaded before is taken from the cache of `datasets` where the hub is out of reach.
+    If the hub is unreachable, rows come from the cache of `datasets`.
 
     Raises:
-        UnavailableError: the hub is out of reach, or has no such data set, or does not give it.
+        UnavailableError: the hub is unreachable, or the data set is missing there or cannot be accessed.
     """
-    # Read when the libraries are first imported: nobody asked for bars, or for half a minute of retries.
+    # The libraries read this variable when they are imported.
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     import datasets
     import httpx
@@ -131,7 +131,7 @@ def _index(hub: Hub, split: str) -> frozenset[str]:
 
 
 def _in_reach() -> bool:
-    """Whether the hub answers at all."""
+    """Whether the hub responds."""
     import httpx
     from huggingface_hub import constants, get_session
 
@@ -146,7 +146,7 @@ def _in_reach() -> bool:
 
 @contextlib.contextmanager
 def _offline() -> Iterator[None]:
-    """The libraries told that there is no network, so that they look into their cache and give up at once."""
+    """Set the libraries to offline mode, so that they read their cache and fail without retries."""
     import datasets
     from huggingface_hub import constants
 
@@ -174,49 +174,47 @@ def load_dataset(
     seed: int = 0,
     revision: str | None = None,
 ) -> list[Question]:
-    """The questions of a split.
+    """Load the questions of a split.
 
     Args:
-        name: of the data set (`data_sets`).
-        split: None: the one that results are usually given for.
-        path: one of its official files, or a folder that has them anywhere below; or a copy of the hub's
-            data set: what `save_to_disk` wrote, or its parquet files. None: from the hub.
-        limit: take a random sample of this many. A larger one, same seed, begins with the same questions.
-        seed: which sample.
-        revision: of the hub's data set, in place of the one that is known.
+        name: name of the data set (`data_sets`).
+        split: name of the split; None: the split that papers usually report.
+        path: an official file, or a folder with the official files at any depth; or a copy of the hub's data set:
+            the output of `save_to_disk`, or its Parquet files. None: load from the hub.
+        limit: size of a random sample; None: all questions. With the same seed a larger sample begins with the smaller.
+        seed: seed of the sample.
+        revision: revision of the hub's data set, in place of the pinned one.
 
     Returns:
-        The questions, without `limit` in the order of the data set. Where it gives an id twice, the
-        second is made different by `#2`.
+        The questions; without `limit` in the order of the data set. The second question with the same id gets the
+        suffix `#2`.
 
     Raises:
-        UserError: no such data set or split, a limit below 1, or the files are not under `path`.
+        UserError: the data set or split is unknown, `limit` is below 1, or the files are not under `path`.
         ReadError: a file is not in the data set's format.
-        UnavailableError: the hub does not have it, or is out of reach; the message says how else to get it.
+        UnavailableError: the hub is unreachable or does not have the data set; the message says how else to get it.
     """
     spec = data_set(name) if isinstance(name, str) else name
     split = split or spec.default_split
     if split not in spec.splits:
-        raise UserError(f"{spec.name} has no split {split!r}; there are: {', '.join(spec.splits)}")
+        raise UserError(f"{spec.name} has no split {split!r}; available: {', '.join(spec.splits)}")
     check_limit(limit)
     if path is not None:
         found = _from_path(spec, split, Path(path))
     elif spec.hub is None or split not in spec.hub.splits:
-        raise UnavailableError(
-            f"{spec.name} {split}: no copy on the Hugging Face hub is known. {how_to_get(spec, split)}"
-        )
+        raise UnavailableError(f"{spec.name} {split}: no known copy on the Hugging Face hub. {how_to_get(spec, split)}")
     else:
         found = _from_hub(spec, spec.hub, split, revision)
     questions = list(_distinct(found))
     if not questions:
-        raise ReadError(path or spec.name, None, f"holds no questions of the split {split}")
+        raise ReadError(path or spec.name, None, f"has no questions of the split {split}")
     return questions if limit is None else sampled(questions, limit, seed)
 
 
 def how_to_get(spec: DataSet, split: str) -> str:
-    """What to do for the official files of a split to be read."""
+    """How to get and read the official files of a split."""
     files = " and ".join(spec.splits[split])
-    return f"{spec.get} Then name the folder with {files}, or that file, with --path."
+    return f"{spec.get} Then give the folder with {files}, or the file, as --path."
 
 
 def _from_hub(spec: DataSet, hub: Hub, split: str, revision: str | None) -> Iterator[Question]:
@@ -225,8 +223,8 @@ def _from_hub(spec: DataSet, hub: Hub, split: str, revision: str | None) -> Iter
     except UnavailableError as error:
         pinned = f" --revision {hub.revision}" if hub.revision else ""
         raise UnavailableError(
-            f"{error}\n{spec.name} could not be had from https://huggingface.co/datasets/{hub.id}. "
-            f"{how_to_get(spec, split)} Or copy the hub's on a machine that reaches it, and give --path DIR here: "
+            f"{error}\n{spec.name} could not be loaded from https://huggingface.co/datasets/{hub.id}. "
+            f"{how_to_get(spec, split)} Or copy it on a machine with access to the hub, and give --path DIR here: "
             f"`hf download {hub.id} --repo-type dataset{pinned} --local-dir DIR`"
         ) from error
     yield from _adapted(spec, split, hub.adapt or spec.adapt, Path(hub.id), ((None, row) for row in rows), 0)
@@ -250,15 +248,15 @@ def _from_path(spec: DataSet, split: str, path: Path) -> Iterator[Question]:
         yield from _adapted(spec, split, spec.hub.adapt or spec.adapt, path, rows, 0)
     else:
         missing = [pattern for pattern, file in zip(spec.splits[split], files, strict=True) if file is None]
-        raise UserError(f"{path}: no {' and no '.join(missing)} here or below. {how_to_get(spec, split)}")
+        raise UserError(f"{path}: no {' and no '.join(missing)} in the folder or below. {how_to_get(spec, split)}")
 
 
 def _found(folder: Path, pattern: str) -> Path | None:
-    """The file below a folder whose path ends as the pattern says, packed or not."""
+    """The file below a folder whose path ends with the pattern, compressed or not."""
     for ending in ("", ".gz", ".bz2"):
         files = sorted(file for file in folder.rglob(pattern + ending) if file.is_file())
         if len(files) > 1:
-            raise UserError(f"{folder}: {len(files)} files could be meant ({files[0]}, {files[1]} ...); name the one")
+            raise UserError(f"{folder}: {len(files)} files match ({files[0]}, {files[1]} ...); give one of them")
         if files:
             return files[0]
     return None
@@ -281,7 +279,7 @@ def _adapted(
 
 
 def _distinct(questions: Iterable[Question]) -> Iterator[Question]:
-    """The questions, ids that stand more than once made different."""
+    """The questions, with a suffix on repeated ids."""
     seen: dict[str, int] = {}
     for question in questions:
         times = seen[question.id] = seen.get(question.id, 0) + 1

@@ -1,10 +1,8 @@
-"""What is known of a published data set: where it is, under which licence, and how its rows become questions."""
+"""Description of a published data set: files, licence, and how a row becomes a question."""
 
 from __future__ import annotations
 
-import bz2
 import csv
-import gzip
 import io
 import json
 import re
@@ -13,42 +11,43 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
-from triplecheck.evals.questions import Question, parse_question
+from triplecheck.evals.questions import Question, parse_question, parse_row, text_lines
 from triplecheck.kg import ReadError
+from triplecheck.kg.readers.raw import open_packed
 
 Record = Mapping[str, Any]
-"""A question as the data set's own file has it."""
+"""A row of a data set's file: field name to value."""
 
 Adapter = Callable[[Record, str], Question]
-"""Makes a question of a row, without looking at anything else. The text is an id for rows that have none.
+"""Turns a row into a question. The second argument is the id for rows without one.
 
-Raises ValueError, KeyError or TypeError where the row is not what the data set's format says.
+Raises ValueError, KeyError or TypeError if the row is not in the data set's format.
 """
 
 Reader = Callable[[Path, str], Iterator[tuple[int | None, Record]]]
-"""The rows of a split in a file: line number, where the format has lines, and row."""
+"""Reads the rows of a split from a file, each with its line number (None if the format has no lines)."""
 
 
 @dataclass(frozen=True)
 class Hub:
-    """Where the Hugging Face hub has a data set."""
+    """A data set's copy on the Hugging Face hub."""
 
     id: str
-    """`owner/name`; or a directory with the same files."""
+    """`owner/name`, or a local directory with the same files."""
     splits: Mapping[str, str]
-    """Its name of each split of ours."""
+    """Split name to the hub's name of the split."""
     revision: str | None = None
-    """Commit, branch or tag; None: what is newest."""
+    """Commit, branch or tag; None: the newest."""
     files: Mapping[str, str] = field(default_factory=dict)
-    """Files of each of its splits, where the hub does not tell them apart by itself."""
+    """File pattern of each hub split, if the hub does not define its splits."""
     index: Mapping[str, str] = field(default_factory=dict)
-    """Files with the `id` of each row of a split of ours, one a line, where a split is given so."""
+    """By split, a file with one row `id` per line, if the data set defines its splits by ids."""
     adapt: Adapter | None = None
-    """Where its rows are not those of the official files."""
+    """Adapter for the hub's rows, if they differ from the official files."""
     unused: tuple[str, ...] = ()
-    """Columns that hold much and are not needed."""
+    """Large columns that are not needed."""
 
 
 @dataclass(frozen=True)
@@ -58,50 +57,50 @@ class DataSet:
     name: str
     title: str
     about: str
-    """One sentence: over which graph, and what it is hard at."""
+    """One sentence: the graph, and what makes the questions hard."""
     splits: Mapping[str, tuple[str, ...]]
-    """By name of the split, the official files that make it up: patterns of names, each with one file."""
+    """Split name to its official files, as name patterns that each match one file."""
     default_split: str
-    """The one that results are usually given for."""
-    read: Reader
+    """The split that papers usually report."""
     adapt: Adapter
     get: str
-    """How to come by the official files."""
+    """How to get the official files."""
     url: str
     paper: str
     licence: str
+    read: Reader = lambda path, split: json_rows(path)
     hub: Hub | None = None
     keep: Callable[[Record, str], bool] | None = None
-    """Whether a row belongs to a split, where files hold several."""
+    """Whether a row belongs to a split, if a file has several splits."""
     sizes: Mapping[str, int] = field(default_factory=dict)
-    """Questions by split, as published."""
+    """Published number of questions by split."""
 
 
-# Small helps for adapters: real rows have blanks, repetitions, and one thing in several shapes.
+# Helpers for adapters: real rows have blanks, repetitions and fields of several types.
 
 
 def question(**fields: Any) -> Question:
-    """The question of the fields that `evals.parse_question` knows; those that are None are left out."""
+    """A question from fields of `evals.parse_question`; fields that are None are left out."""
     return parse_question({name: value for name, value in fields.items() if value is not None})
 
 
 def text(value: Any) -> str | None:
-    """A text without blanks around it, a number as text; None for nothing and for a blank."""
+    """A stripped text, or a number as text; None if empty."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = int(value) if isinstance(value, float) and value.is_integer() else value
         return str(value)
     if value is None or isinstance(value, str):
         return (value or "").strip() or None
-    raise ValueError(f"{value!r} stands where a text is expected")
+    raise ValueError(f"{value!r} is not a text")
 
 
 def texts(values: Iterable[Any] | None) -> list[str]:
-    """Texts that are not blank, each once."""
+    """The distinct texts that are not blank."""
     return list(dict.fromkeys(one for value in values or () if (one := text(value)) is not None))
 
 
 def records(value: Any) -> list[Mapping[str, Any]]:
-    """A list of objects, also where it is stored as an object of lists (`datasets` does so), or missing."""
+    """A list of objects. The value may also be an object of lists, as `datasets` stores it, or None."""
     if value is None:
         return []
     if isinstance(value, Mapping):
@@ -113,7 +112,7 @@ def records(value: Any) -> list[Mapping[str, Any]]:
 
 
 def named(pairs: Iterable[tuple[str | None, str | None]]) -> tuple[list[str], list[str | None]]:
-    """Ids and their names beside them, each id once; where there is no id, the name stands for it."""
+    """Distinct ids and their names, in parallel lists. Without an id the name serves as id."""
     found: dict[str, str | None] = {}
     for id, name in pairs:
         if (key := id or name) is not None and found.get(key) is None:
@@ -122,16 +121,16 @@ def named(pairs: Iterable[tuple[str | None, str | None]]) -> tuple[list[str], li
 
 
 def ids_in(query: str | None, pattern: str) -> list[str]:
-    """What the groups of a pattern find in a query, each once, in order."""
+    """The distinct matches of a pattern's groups in a query, in order."""
     found = re.finditer(pattern, query or "")
     return list(dict.fromkeys(group for match in found for group in match.groups() if group))
 
 
 def required(row: Record, *names: str) -> Any:
-    """The first of the fields that the row has.
+    """The value of the first of these fields that the row has.
 
     Raises:
-        ValueError: it has none of them.
+        ValueError: the row has none of them.
     """
     for name in names:
         if row.get(name) is not None:
@@ -139,20 +138,20 @@ def required(row: Record, *names: str) -> Any:
     raise ValueError(f"has no {' or '.join(names)}")
 
 
-# Readers of the file formats in which data sets are published, `.gz` and `.bz2` looked through.
+# Readers of file formats, also compressed with `.gz` or `.bz2`.
 
 _LONG_FIELD = 16 << 20
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[IO[str]]:
-    """A text file in UTF-8, a byte order mark left out.
+    """Open a UTF-8 text file; a byte order mark is skipped.
 
     Raises:
-        ReadError: it cannot be opened, or, inside the block, not be read on.
+        ReadError: the file cannot be opened, or reading inside the block fails.
     """
     try:
-        with _binary(path) as raw:
+        with open_packed(path) as raw:
             yield io.TextIOWrapper(raw, "utf-8-sig", newline="")
     except FileNotFoundError:
         raise ReadError(path, None, "no such file") from None
@@ -162,14 +161,8 @@ def opened(path: Path) -> Iterator[IO[str]]:
         raise ReadError(path, None, f"cannot be read ({error})") from error
 
 
-def _binary(path: Path) -> IO[bytes]:
-    if path.suffix == ".gz":
-        return cast(IO[bytes], gzip.open(path))
-    return cast(IO[bytes], bz2.open(path)) if path.suffix == ".bz2" else path.open("rb")
-
-
 def json_object(path: Path) -> dict[str, Any]:
-    """The object that a JSON file holds."""
+    """The object in a JSON file."""
     content = _json(path)
     if not isinstance(content, dict):
         raise ReadError(path, None, f"is a JSON {type(content).__name__}, not an object")
@@ -177,7 +170,7 @@ def json_object(path: Path) -> dict[str, Any]:
 
 
 def json_rows(path: Path, *keys: str) -> Iterator[tuple[None, Record]]:
-    """The objects of a JSON list, or of the list that stands under the first of the keys that is there."""
+    """The objects of a JSON list, or of the list under the first of the keys that exists."""
     content = _json(path)
     if isinstance(content, dict):
         content = next((content[key] for key in keys if key in content), None)
@@ -192,38 +185,27 @@ def _json(path: Path) -> Any:
         try:
             return json.load(source)
         except (json.JSONDecodeError, RecursionError) as error:
-            raise ReadError(path, getattr(error, "lineno", None), f"is not JSON ({error})") from error
+            raise ReadError(path, getattr(error, "lineno", None), f"not valid JSON ({error})") from error
 
 
 def json_line_rows(path: Path) -> Iterator[tuple[int, Record]]:
-    """The objects of JSON lines."""
+    """The objects of a JSON Lines file."""
     for number, line in text_lines(path):
         try:
-            row = json.loads(line)
-        except (json.JSONDecodeError, RecursionError) as error:
-            raise ReadError(path, number, f"is not JSON ({error})") from error
-        if not isinstance(row, dict):
-            raise ReadError(path, number, f"is a JSON {type(row).__name__}, not an object")
-        yield number, row
+            yield number, parse_row(line)
+        except ValueError as error:
+            raise ReadError(path, number, str(error)) from error
 
 
 def table_rows(path: Path, delimiter: str) -> Iterator[tuple[int, Record]]:
-    """The rows of a table whose first line names the columns; fields may be quoted, and then hold line ends."""
+    """The rows of a table with a header line; quoted fields may contain line breaks."""
     csv.field_size_limit(_LONG_FIELD)
     with opened(path) as source:
         rows = csv.DictReader(source, delimiter=delimiter, strict=True)
         try:
             for row in rows:
                 if None in row or None in row.values():
-                    raise ReadError(path, rows.line_num, "has another number of fields than the header")
+                    raise ReadError(path, rows.line_num, "does not have as many fields as the header")
                 yield rows.line_num, row
         except csv.Error as error:
-            raise ReadError(path, rows.line_num, f"is no such table ({error})") from error
-
-
-def text_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Lines that are not blank, without their ends."""
-    with opened(path) as source:
-        for number, line in enumerate(source, 1):
-            if line.strip():
-                yield number, line.rstrip("\r\n")
+            raise ReadError(path, rows.line_num, f"not a valid table ({error})") from error

@@ -1,4 +1,4 @@
-"""Where the runner asks: threads of this process, or processes that Ray runs here or on a cluster."""
+"""How the runner asks questions: in threads of this process, or in Ray processes on this machine or a cluster."""
 
 from triplecheck.evals.executors.ray_processes import RayProcesses, WorkerLostError
 from triplecheck.evals.executors.threads import Executor, QuestionJob, Result, Threads

@@ -1,9 +1,9 @@
-"""Questions over processes that Ray runs, on this machine or on a cluster.
+"""Ask questions in Ray processes, on this machine or a cluster.
 
-For programs that work more than they wait: threads of one process share one core. Each process opens the program
-itself (`blueprint`) and keeps several questions under way. A process that dies takes nothing with it but the
-questions that it was at: those are asked again, each now alone in its process, so that the one that kills is told
-from those that were beside it. After `LOST_TWICE_MORE` further deaths a question's row is an error.
+This is for programs that compute more than they wait, because threads of one process share one core. Each process opens
+the program from a `Blueprint` and asks several questions in parallel. If a process dies, only its current questions are
+affected. They are asked again, each alone in a process, which shows which question crashes it. After `RETRIES` retries
+the question's row is an error.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from triplecheck.kg import KnowledgeBase, TriplecheckError, UserError
 from triplecheck.lms import Budget, BudgetExceededError, Ledger, Roles, Usage, session
 from triplecheck.programs import Program, Sources
 
-# What another process needs to open the same program: names and paths, and no part of the program itself.
+# What another process needs to open the same program: names and paths, no part of the program itself.
 
 
 @dataclass(frozen=True)
 class Blueprint:
-    """How to open a program over a knowledge base that lies on a path which all processes see.
+    """How to open a program on a knowledge base whose path all processes can read.
 
-    The knowledge base is mapped there, once per process, and not sent. Keys and addresses of models come from
-    that process's environment.
+    Each process maps the knowledge base into memory; it is not sent. Keys and addresses of models come from the
+    process's environment.
     """
 
     module: str
@@ -50,20 +50,20 @@ class Blueprint:
     arguments: dict[str, Any]
     """Constructor arguments, apart from the sources."""
     state: dict[str, Any]
-    """Instructions and demonstrations, as an optimizer may have left them: `dspy.Module.dump_state`."""
+    """Instructions and demonstrations from `dspy.Module.dump_state`; an optimizer may have changed them."""
     folder: str
     """The knowledge base."""
     kinds: tuple[bool, bool]
-    """Whether the sources hold the vectors of relations, and the knowledge base itself."""
+    """Whether the sources have relation vectors, and whether they have the knowledge base."""
     configuration: dict[str, Any]
-    """What the rows depend on: the opened program must describe itself in the same way."""
+    """Everything the rows depend on; the opened program must have the same description."""
     names_in_base: bool
     """Whether gold names are looked up in the knowledge base's index."""
     timeout: float | None
     judged: bool
-    """Whether a model judges answers that are not right by exact comparison."""
+    """Whether a model judges answers that do not match exactly."""
     search_path: tuple[str, ...]
-    """Where Python looks for modules."""
+    """Python's module search path."""
     abstain_below: float | None = None
     """See `Program.abstain_below`."""
 
@@ -72,7 +72,7 @@ class Blueprint:
         """Describe the program of a job.
 
         Raises:
-            UserError: it cannot be opened from a description; the message says why.
+            UserError: the program cannot be opened from a description; the message says why.
         """
         program = job.program
         kind, sources = type(program), program.sources
@@ -80,7 +80,7 @@ class Blueprint:
             raise _cannot(program, f"its class {kind.__qualname__} cannot be imported from a module")
         base = job.knowledge_base or sources.knowledge_base
         if base is None or sources.graph is not base.graph or sources.linker is not base.linker:
-            raise _cannot(program, "its graph and linker are not those of a knowledge base in a directory")
+            raise _cannot(program, "its graph and linker do not come from a knowledge base in a directory")
         return cls(
             module=kind.__module__,
             name=kind.__name__,
@@ -98,16 +98,16 @@ class Blueprint:
 
     @property
     def roles(self) -> Roles:
-        """Which models play which roles."""
+        """The model of each role."""
         by_role = dict(self.configuration["roles"])
         return Roles(by_role.pop("default"), by_role)
 
     def open(self) -> Asker:
-        """Open the program here.
+        """Open the program in this process.
 
         Raises:
-            UserError: what opened is not what was described.
-            TriplecheckError: it cannot be opened here.
+            UserError: the opened program differs from the description.
+            TriplecheckError: the program cannot be opened.
         """
         sys.path += [place for place in self.search_path if place not in sys.path]
         base = KnowledgeBase.open(self.folder)
@@ -123,13 +123,13 @@ class Blueprint:
         here |= {} if judge is None else {"judge": judge.prompts}
         differ = differences(self.configuration, plain(here))
         if differ:
-            raise UserError(f"a worker process opened another program than was described: {'; '.join(differ)}")
-        base.linker.mentions("warm up")  # what it loads at its first question is not on that question's time
+            raise UserError(f"a worker process opened a program that differs from the description: {'; '.join(differ)}")
+        base.linker.mentions("warm up")  # so that loading is not part of the first question's time
         return Asker(program, names, self.timeout, judge)
 
 
 def _arguments(program: Program) -> dict[str, Any]:
-    """The options that the program was made with."""
+    """The constructor options of the program."""
     takes = list(inspect.signature(type(program).__init__).parameters.values())[1:]
     others = [argument.name for argument in takes if argument.name not in ("sources", "preset", "options")]
     if others:
@@ -143,28 +143,27 @@ def _cannot(program: Program, reason: str) -> UserError:
     )
 
 
-# One budget over many processes: an account that every call to a model asks first.
+# One budget for many processes.
 #
-# A process that counted for itself could only be given a share of what is left, and would stop with money unspent
-# or go on with money that is gone. So the ledgers live in one actor, and each call costs a message to it (below a
-# millisecond). The number of calls is thereby as exact as in one process; tokens, seconds and dollars may end above
-# their limit by what the calls take that are under way at that moment, one per question under way and step beside
-# it, as `lms.Budget` says. Where there is no budget there is no account.
+# If each process had its own share of the budget, one could stop while others still had money. Therefore one actor
+# holds the ledgers, and every model call first sends it a message (under a millisecond). The number of calls is as
+# exact as in one process. Tokens, seconds and dollars may exceed their limit by the usage of the calls in progress, as
+# described in `lms.Budget`. Without a budget there is no account.
 
 
 class Account:
-    """The actor: ledgers with the budgets of the run, and what was spent of each before."""
+    """Ray actor with the ledgers of the run: each budget with its usage so far."""
 
     def __init__(self, limits: list[tuple[Budget, Usage]]) -> None:
         ledger: Ledger | None = None
         for budget, spent in reversed(limits):
             ledger = Ledger(budget, parent=ledger)
-            # Its own spending alone: `take` would count it in those around it, which have it in theirs.
+            # `take` would also add the usage to the outer ledgers, which already include it.
             ledger._add("before", "before", spent)
         self._ledger = ledger or Ledger()
 
     def begin(self, role: str, model: str) -> dict[str, Any] | None:
-        """Count a call; where a budget forbids it, what `BudgetExceededError` is made of."""
+        """Count a call; if a budget forbids it, return the arguments of `BudgetExceededError`."""
         try:
             self._ledger.begin(role, model)
         except BudgetExceededError as error:
@@ -172,16 +171,16 @@ class Account:
         return None
 
     def take(self, role: str, model: str, usage: Usage) -> None:
-        """Add what a call took that was counted."""
+        """Add the usage of a counted call."""
         self._ledger.take(role, model, usage)
 
 
 class SharedLedger(Ledger):
-    """A process's outermost ledger: the account is asked before a call, and told after it.
+    """The outermost ledger of a process. It asks the account before each call and reports usage afterwards.
 
     Args:
         account: handle of the actor.
-        limits: the budgets that the account keeps.
+        limits: the budgets in the account.
     """
 
     def __init__(self, account: Any, limits: list[tuple[Budget, Usage]]) -> None:
@@ -198,20 +197,20 @@ class SharedLedger(Ledger):
             raise BudgetExceededError(message, **refused)
 
     def _add(self, role: str, model: str, more: Usage) -> None:
-        if not more.calls:  # the call itself is counted by `begin`
+        if not more.calls:  # `begin` has counted the call
             self._account.take.remote(role, model, more)
 
 
-# The process that asks: opens the program once, then gives a row for each question.
+# The worker process: opens the program once, then returns a row for each question.
 
 
 class Worker:
-    """The actor. `ask` is called from several threads at once.
+    """Ray actor that asks questions. Several threads may call `ask` at once.
 
     Args:
-        blueprint: what to open.
-        account: handle of the account, where there is a budget.
-        limits: the budgets that it keeps.
+        blueprint: how to open the program.
+        account: handle of the account; None without a budget.
+        limits: the budgets in the account.
     """
 
     def __init__(self, blueprint: Blueprint, account: Any, limits: list[tuple[Budget, Usage]]) -> None:
@@ -226,11 +225,11 @@ class Worker:
             self._failed = str(error)
 
     def opened(self) -> str:
-        """Why the program could not be opened; empty where it was."""
+        """Why the program could not be opened; empty if it was opened."""
         return self._failed
 
     def ask(self, question: Question, key: str) -> Finished | OutOfBudget:
-        """The row of a question, of content key `key`."""
+        """Ask a question with content key `key`; return its row."""
         assert self._asker is not None, self._failed
         with (
             dspy.context(ledger=self._ledger, trace=None, disable_history=True),
@@ -240,27 +239,26 @@ class Worker:
         return replace(result, usage=ledger.rows()) if isinstance(result, Finished) else result
 
 
-LOST_TWICE_MORE = 2
-"""How often a question is asked again whose process died."""
+RETRIES = 2
+"""How often a question is asked again after its process died."""
 
 
 class WorkerLostError(TriplecheckError):
-    """The process that asked a question died, again and again."""
+    """The process that asked a question died repeatedly."""
 
 
 @dataclass(frozen=True)
 class RayProcesses:
-    """Asks from processes of a Ray cluster.
+    """Asks questions in the processes of a Ray cluster.
 
-    Raises where it is run:
-        UserError: Ray is not installed or not reached, or the program cannot be opened by another process.
+    `run` raises:
+        UserError: Ray is not installed or cannot be reached, or another process cannot open the program.
     """
 
     address: str | None = None
-    """`auto` (the cluster that this machine belongs to), `ray://host:port`, or None: a cluster of this machine's
-    own, for as long as the run lasts."""
+    """`auto` (the cluster of this machine), `ray://host:port`, or None: a local cluster for the duration of the run."""
     processes: int | None = None
-    """None: as many as the cluster has cores. Never more than questions under way."""
+    """Number of processes; None: one per core of the cluster. At most the number of questions asked in parallel."""
 
     name = "ray"
 
@@ -274,7 +272,7 @@ class RayProcesses:
         with _ray(self.address, self.processes) as ray:
             cores = int(ray.cluster_resources().get("CPU", 1))
             processes = min(self.processes or cores, workers, len(questions))
-            run = _Run(ray, job, blueprint, processes, workers, stop)
+            run = _RayRun(ray, job, blueprint, processes, workers, stop)
             try:
                 yield from run.results(questions)
             finally:
@@ -285,20 +283,20 @@ class RayProcesses:
 class _Process:
     actor: Any
     threads: int
-    aboard: int = 0
+    active: int = 0
     alone: bool = False
-    """Whether it is at a question that was aboard of a process that died."""
+    """Whether the process retries a question whose process died, and takes no others."""
 
 
 @dataclass(eq=False)
-class _Item:
+class _QueuedQuestion:
     question: Question
-    lost: int = 0
+    deaths: int = 0
     began: float = 0.0
 
 
-class _Run:
-    """The state of a run: which process is at which question."""
+class _RayRun:
+    """The state of a run: which process asks which question."""
 
     def __init__(
         self, ray: Any, job: QuestionJob, blueprint: Blueprint, processes: int, workers: int, stop: threading.Event
@@ -313,30 +311,30 @@ class _Run:
         self._processes = [
             self._start(workers // processes + (number < workers % processes)) for number in range(processes)
         ]
-        self._under_way: dict[Any, tuple[_Process, _Item]] = {}
+        self._pending: dict[Any, tuple[_Process, _QueuedQuestion]] = {}
         for failed in self._opened():
             if failed:
                 self.close()
                 raise UserError(failed)
 
     def results(self, questions: Sequence[Question]) -> Iterator[Result]:
-        """Ask; results as they come."""
-        waiting = deque(map(_Item, questions))
+        """Ask the questions; yield results as they finish."""
+        waiting = deque(map(_QueuedQuestion, questions))
         while True:
             while waiting and not self._stop.is_set() and (process := self._place(waiting[0])) is not None:
                 self._begin(process, waiting.popleft())
-            if not self._under_way:
+            if not self._pending:
                 return
-            (ref,), _ = self._ray.wait(list(self._under_way), num_returns=1)
-            process, item = self._under_way.pop(ref)
-            process.aboard -= 1
+            (ref,), _ = self._ray.wait(list(self._pending), num_returns=1)
+            process, item = self._pending.pop(ref)
+            process.active -= 1
             process.alone = False
             try:
                 result: Result = self._ray.get(ref)
             except self._ray.exceptions.RayActorError:
                 self._replace(process)
-                item.lost += 1
-                if item.lost <= LOST_TWICE_MORE:
+                item.deaths += 1
+                if item.deaths <= RETRIES:
                     waiting.appendleft(item)
                     continue
                 result = self._given_up(item)
@@ -346,7 +344,7 @@ class _Run:
             yield result
 
     def close(self) -> None:
-        """End the processes, whatever they are at."""
+        """Kill the processes."""
         for process in self._processes:
             self._ray.kill(process.actor)
         if self._account is not None:
@@ -357,33 +355,33 @@ class _Run:
             found: list[str] = self._ray.get([process.actor.opened.remote() for process in self._processes])
         except self._ray.exceptions.RayError as error:
             self.close()
-            raise UserError(f"a worker process did not come up: {error}") from error
+            raise UserError(f"a worker process did not start: {error}") from error
         return found
 
     def _start(self, threads: int) -> _Process:
         actor = self._ray.remote(Worker).options(num_cpus=1, max_concurrency=threads + 1)
         return _Process(actor.remote(*self._arguments), threads)
 
-    def _place(self, item: _Item) -> _Process | None:
-        """A process that may have this question now; the one with the fewest."""
-        free = [p for p in self._processes if not p.alone and p.aboard < (1 if item.lost else p.threads)]
-        return min(free, key=lambda process: process.aboard, default=None)
+    def _place(self, item: _QueuedQuestion) -> _Process | None:
+        """The free process with the fewest questions; None if all are busy."""
+        free = [p for p in self._processes if not p.alone and p.active < (1 if item.deaths else p.threads)]
+        return min(free, key=lambda process: process.active, default=None)
 
-    def _begin(self, process: _Process, item: _Item) -> None:
-        process.aboard += 1
-        process.alone = item.lost > 0
+    def _begin(self, process: _Process, item: _QueuedQuestion) -> None:
+        process.active += 1
+        process.alone = item.deaths > 0
         item.began = time.time()
         ref = process.actor.ask.remote(item.question, self._job.keys[item.question.id])
-        self._under_way[ref] = (process, item)
+        self._pending[ref] = (process, item)
 
     def _replace(self, process: _Process) -> None:
-        """Start another in the place of one that died; several of its questions tell of one death."""
+        """Start a process in place of a dead one, once, although each of its questions reports the death."""
         if process in self._processes:
             self._processes[self._processes.index(process)] = self._start(process.threads)
 
-    def _given_up(self, item: _Item) -> Finished:
+    def _given_up(self, item: _QueuedQuestion) -> Finished:
         error = WorkerLostError(
-            f"the process that asked this question died {item.lost} times; it may have run out of memory"
+            f"the process that asked this question died {item.deaths} times; it may have run out of memory"
         )
         key = self._job.keys[item.question.id]
         seconds = time.time() - item.began
@@ -392,7 +390,7 @@ class _Run:
 
 @contextmanager
 def _ray(address: str | None, processes: int | None) -> Iterator[Any]:
-    """Ray, connected: to what the caller is connected to, or for as long as the block lasts."""
+    """Connect to Ray for the duration of the block; an existing connection is used."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         import ray

@@ -1,7 +1,7 @@
-"""Questions over threads of this process: the executor for models that are somewhere else.
+"""Ask questions in threads of this process: the executor for remote models.
 
-`dspy.Parallel` hands settings on in the same way, but loses everything at its tenth error and submits slow
-items twice.
+`dspy.Parallel` passes on settings in the same way, but it loses all results at its tenth error and submits slow items
+twice.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from triplecheck.evals.questions import Question
 from triplecheck.kg import KnowledgeBase
 from triplecheck.programs import Program
 
-# What an executor is given, and what it gives back.
+# The input and output of an executor.
 
 
 Result: TypeAlias = Finished | OutOfBudget
@@ -27,11 +27,11 @@ Result: TypeAlias = Finished | OutOfBudget
 
 @dataclass(frozen=True)
 class QuestionJob:
-    """What all questions of a run have in common. The models are those of the session around the run."""
+    """What all questions of a run share. The models come from the enclosing session."""
 
     program: Program
     knowledge_base: KnowledgeBase | None
-    """What was given to `evaluate`."""
+    """The argument of `evaluate`."""
     configuration: Mapping[str, Any]
     """`evals.configuration.describe` of the program, the models and the knowledge base."""
     keys: Mapping[str, str]
@@ -39,27 +39,27 @@ class QuestionJob:
     timeout: float | None
     """Seconds for one question."""
     judge: Judge | None = None
-    """Asked about answers that are not right by exact comparison."""
+    """Judges answers that do not match exactly; None: no judge."""
 
 
 class Executor(Protocol):
-    """Where questions are asked. Nothing is written there: the caller alone appends rows."""
+    """Asks questions in parallel. Only the caller writes rows."""
 
     @property
     def name(self) -> str:
-        """What it is called on the command line."""
+        """The name on the command line."""
         ...
 
     def run(
         self, job: QuestionJob, questions: Sequence[Question], workers: int, stop: threading.Event
     ) -> Iterator[Result]:
-        """Results as they are finished, one per question that was begun.
+        """Yield results as they finish, one per started question.
 
         Args:
-            job: what the questions have in common.
-            questions: to be asked.
-            workers: most questions under way at once.
-            stop: once it is set no further question is begun; those under way are waited for.
+            job: what all questions share.
+            questions: the questions.
+            workers: maximum number of questions asked in parallel.
+            stop: once set, no further question is started; started ones are awaited.
         """
         ...
 
@@ -69,7 +69,7 @@ Value = TypeVar("Value")
 
 
 class Threads:
-    """Asks from threads that see the settings of the thread that asked for the run."""
+    """Asks questions in threads that have the settings of the calling thread."""
 
     name = "threads"
 
@@ -84,16 +84,16 @@ class Threads:
 def spread(
     work: Callable[[Item], Value], items: Sequence[Item], workers: int, stop: threading.Event
 ) -> Iterator[Value]:
-    """Results of `work` on each item, as they are finished.
+    """Yield the results of `work` on each item as they finish.
 
-    Each call runs in a copy of the caller's context. Once `stop` is set no further item is begun; those
-    under way are waited for. An exception out of `work` ends the run and is raised here.
+    Each call runs in a copy of the caller's context. Once `stop` is set, no further item is started; started ones are
+    awaited. An exception in `work` ends the run and is raised here.
     """
     context = contextvars.copy_context()
     waiting: queue.SimpleQueue[Item] = queue.SimpleQueue()
     for item in items:
         waiting.put(item)
-    # A result comes in a tuple, so that it is told from an error and from the end of a thread.
+    # A result is wrapped in a tuple, to distinguish it from an error and from the end of a thread (None).
     finished: queue.SimpleQueue[tuple[Value] | BaseException | None] = queue.SimpleQueue()
 
     def serve() -> None:
@@ -102,7 +102,7 @@ def spread(
                 finished.put((context.copy().run(work, waiting.get_nowait()),))
         except queue.Empty:
             pass
-        except BaseException as error:  # noqa: BLE001 - it belongs to the thread that waits for the results
+        except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits for the results
             finished.put(error)
         finally:
             finished.put(None)
@@ -112,12 +112,12 @@ def spread(
         threading.Thread(target=serve, name=f"evaluation-{number}", daemon=True).start()
     try:
         while count:
-            came = finished.get()
-            if came is None:
+            result = finished.get()
+            if result is None:
                 count -= 1
-            elif isinstance(came, BaseException):
-                raise came
+            elif isinstance(result, BaseException):
+                raise result
             else:
-                yield came[0]
+                yield result[0]
     finally:
         stop.set()

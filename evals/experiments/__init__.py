@@ -1,4 +1,4 @@
-"""Experiments as data: run, tabulated and drawn by one command."""
+"""Experiments as configuration files: one command runs them and writes tables and figures."""
 
 from triplecheck.evals.experiments.config import Experiment, experiment_names, read_experiment
 from triplecheck.evals.experiments.report import write_report

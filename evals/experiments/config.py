@@ -1,7 +1,7 @@
-"""An experiment as data: which programs on which questions with which models, and how its tables look.
+"""The configuration of an experiment: its programs, questions, models and tables.
 
-One TOML file per published experiment, in `evals/configs/`. It pins everything that the figures depend
-on: seed, sample size, switches, models; and the published figures to print beside them.
+There is one TOML file per experiment, in `evals/configs/`. It fixes everything that the figures depend on (seed, sample
+size, program options, models) and holds the published figures to print beside them.
 """
 
 from __future__ import annotations
@@ -28,62 +28,62 @@ Layout = Literal["metrics", "matrix", "drop", "turns", "sources", "misled"]
 class DataSpec:
     """A knowledge base and questions about it.
 
-    Exactly one of `bundled`, `case` and `kb` says where they are from.
+    Exactly one of `bundled`, `case` and `kb` is set.
     """
 
     title: str = ""
-    """How it is called in tables; its name where empty."""
+    """Heading in tables; the name of the data set if empty."""
     bundled: str | None = None
     """A split of the bundled questions: `train`, `dev` or `test`."""
     case: str | None = None
-    """A benchmark in the data directory, by its name (`evals.datasets.folder`)."""
+    """The name of a benchmark in the data directory (`evals.datasets.folder`)."""
     kb: Path | None = None
-    """A knowledge base that exists already, with `questions`."""
+    """An existing knowledge base; needs `questions`."""
     questions: Path | None = None
-    """A file of questions; of a case another one than its own."""
+    """A file of questions; with `case` it replaces the case's own file."""
     where: Mapping[str, Any] = field(default_factory=dict)
-    """Only questions with these values of fields."""
+    """Field values; other questions are left out."""
     one_answer: bool = False
-    """Whether answers are spellings of one answer."""
+    """Whether the answers of a question are spellings of one answer."""
     part: Part | None = None
-    """Which half of the questions, by a hash of their ids (`evals.questions.part_of`); None: all."""
+    """One half of the questions, chosen by a hash of the id (`evals.questions.part_of`); None: all."""
     variant: str | None = None
-    """How the questions or the graph are made harder (`evals.variants`)."""
+    """A harder variant of the questions or the graph (`evals.variants`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RowSpec:
-    """A program with its switches: one row of a table."""
+    """A program with its options: one row of a table."""
 
     label: str
     program: str
     options: Mapping[str, Any] = field(default_factory=dict)
     x: float | None = None
-    """Where the row stands in a line figure."""
+    """The row's x value in a line figure."""
     withheld: bool = False
-    """Ask with the facts withheld: what is right then was known to the model, or leaked."""
+    """Withhold the facts: a correct answer is then the model's own knowledge, or a leak."""
     bundle: Path | None = None
-    """The program as compiled in this bundle, with the models of the table. Left out where it is not there."""
+    """A bundle with the compiled program, run with the models of the table. The row is left out if it is missing."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSpec:
-    """Which models play, and on how many questions."""
+    """The models, and the number of questions."""
 
     lm: str = "extractive"
     roles: Mapping[str, str] = field(default_factory=dict)
     limit: int | None = None
-    """Sample size with these models; None: the experiment's."""
+    """Sample size for these models; None: that of the experiment."""
 
     @property
     def title(self) -> str:
-        """Which models play, as tables show it."""
+        """The models, as tables show them."""
         return ", ".join([self.lm, *(f"{role} {lm}" for role, lm in self.roles.items())])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Published:
-    """A row of the paper's own table."""
+    """A row of the paper's table."""
 
     label: str
     values: Mapping[str, float | str]
@@ -100,9 +100,9 @@ class TableSpec:
     metrics: tuple[str, ...] = ("hits_at_1", "f1", "accuracy", "hallucination", "missing", "calls", "tokens", "seconds")
     layout: Layout = "metrics"
     """`metrics`: a block per data set, a column per metric. `matrix`: a column per data set, of the first metric.
-    `drop`: the accuracy on each data set, and how far it is from that on the first, over the questions of both.
-    `turns`, `sources`: no scores, but what the traces tell (`evals.metrics.trace`). `misled`: every row against the
-    first, which is the search alone: what patterns helped and hurt, and those at fault (`evals.prefilter`)."""
+    `drop`: the accuracy on each data set, and its difference from the first data set on the questions of both.
+    `turns`, `sources`: figures computed from the traces (`evals.metrics.trace`). `misled`: each row compared with the
+    first row, which is plain search: how often patterns helped and hurt, and which ones (`evals.prefilter`)."""
     models: tuple[ModelSpec, ...] = (ModelSpec(),)
     published: tuple[Published, ...] = ()
     note: str = ""
@@ -110,9 +110,9 @@ class TableSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class FigureSpec:
-    """A picture of one metric of a table: bars by row, or lines over `x`, one for each data set.
+    """A figure of one metric of a table: bars by row, or lines over `x`, for each data set.
 
-    Of a table of what the traces tell: bars by group, of one of its measures.
+    For the layouts `turns` and `sources`: bars by group, of one measure.
     """
 
     name: str
@@ -121,22 +121,22 @@ class FigureSpec:
     metric: str
     kind: Literal["bars", "lines"] = "bars"
     above: str | None = None
-    """Of bars: a second metric, stacked upon the first in a lighter shade."""
+    """Bars only: a second metric, stacked on the first in a lighter shade."""
     x_label: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """Everything that one report is made of."""
+    """Everything that one report needs."""
 
     name: str
     title: str
     data: Mapping[str, DataSpec]
     tables: tuple[TableSpec, ...]
     paper: str = ""
-    """Where the published figures are from."""
+    """The source of the published figures."""
     differs: str = ""
-    """What is not as in the paper."""
+    """How the setup differs from the paper's."""
     seed: int = 0
     limit: int = 200
     timeout: float | None = None
@@ -144,23 +144,23 @@ class Experiment:
 
 
 def experiment_names() -> list[str]:
-    """The experiments that come with Triplecheck."""
+    """Names of the experiments in Triplecheck."""
     return sorted(path.stem for path in FOLDER.glob("*.toml") if not path.stem.startswith("_"))
 
 
 def read_experiment(name: str | Path) -> Experiment:
-    """Read an experiment: one that comes with Triplecheck, by its name, or a TOML file.
+    """Read an experiment, given the name of one in Triplecheck or a TOML file.
 
-    Data sets that several experiments share stand in `_data.toml` beside it.
+    `_data.toml` in the same directory holds data sets that several experiments share.
 
     Raises:
-        UserError: there is no such experiment, or it does not say what it should; the message says where.
+        UserError: the experiment is unknown, or its configuration is invalid; the message names the field.
     """
     path = Path(name)
     if path.suffix != ".toml":
         path = FOLDER / f"{name}.toml"
     if not path.is_file():
-        raise UserError(f"no experiment {str(name)!r}; there are: {', '.join(experiment_names())}, or name a TOML file")
+        raise UserError(f"no experiment {str(name)!r}; known: {', '.join(experiment_names())}; or give a TOML file")
     shared = path.with_name("_data.toml")
     content = _toml(path)
     data = (_toml(shared).get("data", {}) if shared.is_file() else {}) | content.pop("data", {})
@@ -179,7 +179,7 @@ def _toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: is not TOML ({error})") from error
+        raise UserError(f"{path}: not valid TOML ({error})") from error
 
 
 def _check(path: Path, experiment: Experiment) -> None:
@@ -187,10 +187,10 @@ def _check(path: Path, experiment: Experiment) -> None:
         if sum(where is not None for where in (spec.bundled, spec.case, spec.kb)) != 1:
             raise UserError(f"{path}: data {name!r}: give one of bundled, case and kb")
         if spec.kb is not None and spec.questions is None:
-            raise UserError(f"{path}: data {name!r}: questions is missing")
+            raise UserError(f"{path}: data {name!r}: `kb` needs `questions`")
     tables = {table.name: table for table in experiment.tables}
     if len(tables) < len(experiment.tables):
-        raise UserError(f"{path}: two tables have one name")
+        raise UserError(f"{path}: two tables have the same name")
     for table in experiment.tables:
         unknown = [name for name in table.data if name not in experiment.data]
         if unknown:
@@ -207,4 +207,4 @@ def _check(path: Path, experiment: Experiment) -> None:
 def _check_metrics(path: Path, place: str, metrics: Sequence[str], known: Sequence[str]) -> None:
     for metric in metrics:
         if metric not in known:
-            raise UserError(f"{path}: {place!r}: no metric {metric!r}; there are: {', '.join(known)}")
+            raise UserError(f"{path}: {place!r}: no metric {metric!r}; known: {', '.join(known)}")

@@ -1,4 +1,4 @@
-"""The report of an experiment: tables beside the published figures, pictures, and where answers were lost."""
+"""The report of an experiment: tables with the published figures, charts, and an error analysis."""
 
 from __future__ import annotations
 
@@ -19,36 +19,33 @@ from triplecheck.evals.summary import Scores
 from triplecheck.kg._atomic import write_text
 from triplecheck.lms import Roles
 
-# Error analysis: at which stage the wrong answers of an evaluation were lost, with examples of each.
-
-
-# Error analysis: at which stage the wrong answers of an evaluation were lost, with examples of each.
+# Error analysis: the stage at which each wrong answer was lost, with examples.
 
 LOST_EXAMPLES = 2
 _GOLD_SHOWN = 3
 
 MEANING = {
     "linking": "no gold topic was linked",
-    "retrieval": "no gold answer lies within reach of the topics",
-    "filtering": "a gold answer lies within reach, but the way to it was not kept or was cut off",
-    "summarization": "a gold answer was retrieved, another one was given",
-    "abstained": "nothing was answered although a gold answer was, or may have been, retrieved",
-    "answered_unanswerable": "there was nothing to answer",
-    "unreadable_reply": "a model's replies could not be read",
-    "unplaced": "it cannot be told, because the answer is no node or nothing says what was retrieved",
+    "retrieval": "no gold answer is within the hops explored from the topics",
+    "filtering": "a gold answer was reachable, but its path was not kept or was cut off",
+    "summarization": "a gold answer was retrieved, but another answer was given",
+    "abstained": "the program abstained although a gold answer was, or may have been, retrieved",
+    "answered_unanswerable": "the program answered a question that has no answer",
+    "unreadable_reply": "a model's replies could not be parsed",
+    "unplaced": "unknown, because the answer is not a node or the trace does not show what was retrieved",
 }
-"""What it means that a question was lost at a stage (`evals.rows`)."""
+"""What each stage of loss means (`evals.rows`)."""
 
 
 def error_analysis(run: Path, examples: int = LOST_EXAMPLES) -> str:
-    """Markdown: how many questions were lost at each stage, and the first examples by id.
+    """Markdown with the number of questions lost at each stage, and the first examples by id.
 
     Args:
         run: directory of an evaluation.
-        examples: how many of each stage.
+        examples: number of examples per stage.
 
     Raises:
-        ReadError: it holds no rows.
+        ReadError: the directory has no rows.
     """
     stages: dict[str, list[Mapping[str, Any]]] = {}
     count = right = 0
@@ -58,9 +55,9 @@ def error_analysis(run: Path, examples: int = LOST_EXAMPLES) -> str:
         stage = "error" if row["status"] == "error" else row.get("lost")
         if stage:
             stages.setdefault(stage, []).append(row)
-    lines = [f"{right} of {count} right.\n"]
+    lines = [f"{right} of {count} correct.\n"]
     for stage, rows in sorted(stages.items(), key=lambda item: -len(item[1])):
-        meaning = MEANING.get(stage, "the program did not come to its end")
+        meaning = MEANING.get(stage, "the program did not finish")
         lines.append(f"**{stage}** {len(rows)} ({len(rows) / count:.0%}): {meaning}\n")
         lines += [_lost_example(row) for row in sorted(rows, key=lambda row: str(row["id"]))[:examples]]
         lines.append("")
@@ -70,30 +67,30 @@ def error_analysis(run: Path, examples: int = LOST_EXAMPLES) -> str:
 def _lost_example(row: Mapping[str, Any]) -> str:
     gold = ", ".join(map(str, row["gold"][:_GOLD_SHOWN])) + (" ..." if len(row["gold"]) > _GOLD_SHOWN else "")
     if row["status"] == "error":
-        came = f"{row['error']['kind']}: {row['error']['message']}"
+        outcome = f"{row['error']['kind']}: {row['error']['message']}"
     else:
-        came = row["answer"] or f"abstained ({row['reason']})"
-    return f"- `{row['id']}` {escaped(row['question'])} Gold: {escaped(gold) or 'none'}. Came: {escaped(came)}"
+        outcome = row["answer"] or f"abstained ({row['reason']})"
+    return f"- `{row['id']}` {escaped(row['question'])} Gold: {escaped(gold) or 'none'}. Answer: {escaped(outcome)}"
 
 
 def escaped(text: str) -> str:
-    """A text that cannot be taken for markdown or another line."""
+    """Escape a text for one line of Markdown."""
     return " ".join(text.split()).replace("`", "'").replace("[", "\\[").replace("<", "&lt;").replace("*", "\\*")
 
 
-# The report of an experiment: tables beside the paper's, figures, and what was lost where.
+# Breakdowns computed from traces, and names of cells.
 
 _KNOWLEDGE = "knowledge."
 
 
 def breakdown(layout: str, cell: Cell) -> Breakdown:
-    """What the traces of a cell tell; a knowledge model is named with the model that played it."""
+    """A breakdown computed from the traces of a cell. The name of a knowledge role includes its model."""
     found = BREAKDOWNS[layout].of(cell.rows())
-    return {_played(group, cell.model): measures for group, measures in found.items()}
+    return {_with_model(group, cell.model): measures for group, measures in found.items()}
 
 
 def names(experiment: Experiment, cells: Sequence[Cell]) -> list[str]:
-    """What tells cells apart: the data set, and program and models where there are several."""
+    """Distinct names of cells: the data set, with the program and models if there are several."""
     several_programs = len({cell.row.label for cell in cells}) > 1
     several_models = len({cell.model.title for cell in cells}) > 1
     return [
@@ -106,7 +103,7 @@ def names(experiment: Experiment, cells: Sequence[Cell]) -> list[str]:
     ]
 
 
-def _played(group: str, model: ModelSpec) -> str:
+def _with_model(group: str, model: ModelSpec) -> str:
     """A role with its model: "knowledge.1 (extractive) + entities"."""
     role, plus, more = group.partition(" + ")
     if not role.startswith(_KNOWLEDGE):
@@ -114,22 +111,22 @@ def _played(group: str, model: ModelSpec) -> str:
     return f"{role} ({Roles(model.lm, model.roles).model(role)}){plus}{more}"
 
 
-# The table of where triplets mislead: each program with patterns against the search alone (`evals.prefilter`).
+# The table of misleading triplets: each program with patterns compared with plain search (`evals.prefilter`).
 
 EXAMPLES = 3
-_MISLED_HEADER = ("n", "helped", "same", "hurt", "patterns led to nodes", "of these none right")
+_MISLED_HEADER = ("n", "helped", "same", "hurt", "patterns matched nodes", "of these none correct")
 _LISTED = 3
 _RELATIONS = 5
 
 
 def _misled_pairs(cells: Sequence[Cell]) -> list[tuple[Cell, list[Prefiltered]]]:
-    """Every cell but the first, which is the search alone, against it; cells of one data set and choice of models."""
+    """Compare each cell with the first one, which is plain search. All cells have the same data set and models."""
     alone, *others = cells
     return [(cell, prefiltered(alone.rows(), cell.rows(), cell.knowledge_base)) for cell in others]
 
 
 def _misled_figures(found: Sequence[Prefiltered]) -> list[str]:
-    """One row of the table, as `HEADER` has it."""
+    """One row of the table, in the order of `_MISLED_HEADER`."""
     effects = [one.effect for one in found]
     led = [one for one in found if one.left is not None]
     shares = [_share(effects.count(effect), len(found)) for effect in ("helped", "same", "hurt")]
@@ -137,7 +134,7 @@ def _misled_figures(found: Sequence[Prefiltered]) -> list[str]:
 
 
 def _misled_examples(found: Sequence[Prefiltered]) -> str:
-    """Which relations are at fault how often, and the first questions that they hurt; empty where none are."""
+    """The relations at fault with counts, and the first questions that they hurt; empty if there are none."""
     misled = [one for one in found if one.misled]
     if not misled:
         return ""
@@ -150,14 +147,14 @@ def _misled_examples(found: Sequence[Prefiltered]) -> str:
 
 def _example(one: Prefiltered) -> str:
     right = ", ".join(map(plain, one.right[:_LISTED])) + (" ..." if len(one.right) > _LISTED else "")
-    faults = " and ".join(f"`{text.replace('`', chr(39))}`" for text in one.at_fault)
-    places = f"{_written(one.alone)} by the search alone, {_written(one.place)} with the patterns"
-    found = f"At fault: {faults}; satisfying all: {one.left:,}."
-    return f"- `{one.id}` {escaped(one.question)} Right: {right}; {places}. {found}"
+    patterns = " and ".join(f"`{text.replace('`', chr(39))}`" for text in one.at_fault)
+    ranks = f"{_written(one.alone)} by plain search, {_written(one.place)} with patterns"
+    found = f"At fault: {patterns}; nodes that satisfy all patterns: {one.left:,}."
+    return f"- `{one.id}` {escaped(one.question)} Correct: {right}; {ranks}. {found}"
 
 
 def _written(place: int | None) -> str:
-    return "not found" if place is None else f"place {place}"
+    return "not found" if place is None else f"rank {place}"
 
 
 def _share(count: int, total: int) -> str:
@@ -177,7 +174,7 @@ TITLES = {
     "retrieval_recall": "retrieval recall",
     "link_recall": "link recall",
     "hits_at_1_grounded": "Hits@1 where grounded",
-    "hits_at_1_ungrounded": "Hits@1 where not",
+    "hits_at_1_ungrounded": "Hits@1 where ungrounded",
     "lenient_match": "lenient",
     "hit_at_1_ranked": "Hit@1",
     "hit_at_5": "Hit@5",
@@ -188,7 +185,7 @@ TITLES = {
     "seconds": "s",
     "seconds_outside_lm": "s outside LM",
 }
-"""How a metric is headed, where not by its name."""
+"""Headings of metrics; other metrics have their name as heading."""
 
 _DIGITS = {"calls": 1, "tokens": 0, "n": 0, "seconds": 3}
 _KEYS = ("table", "label", "program", "options", "withheld", "model", "roles", "data")
@@ -205,17 +202,17 @@ def data_title(name: str, spec: DataSpec) -> str:
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table in GitHub's markdown, the first column to the left and the others to the right."""
+    """A GitHub Markdown table; the first column is left-aligned, the others right-aligned."""
     lines = [_line(header), _line(["---", *["---:"] * (len(header) - 1)]), *map(_line, rows)]
     return "\n".join(lines) + "\n"
 
 
 def markdown(experiment: Experiment, table: TableSpec, cells: Sequence[Cell]) -> str:
-    """A table with what the paper published, as far as there are cells of it."""
+    """A table with its published figures, for the cells that were run."""
     own = [cell for cell in cells if cell.table == table.name]
     parts = [f"## {table.title}\n"]
     if not own:
-        parts.append("None of its cells was run.\n")
+        parts.append("Not run.\n")
     elif table.layout == "matrix":
         parts.append(_matrix(experiment, table, own))
     elif table.layout == "drop":
@@ -234,7 +231,7 @@ def markdown(experiment: Experiment, table: TableSpec, cells: Sequence[Cell]) ->
 
 
 def to_csv(experiment: Experiment, cells: Sequence[Cell]) -> str:
-    """One line a cell, with every number of its summary."""
+    """One line per cell, with every number of its summary."""
     metrics = [name for name in Scores.__dataclass_fields__ if _is_number(name, cells)]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -248,14 +245,14 @@ def to_csv(experiment: Experiment, cells: Sequence[Cell]) -> str:
 
 
 def number(value: float | None, metric: str) -> str:
-    """A figure as it stands in a table; what could not be told is a dash."""
+    """Format a figure for a table; None is a dash."""
     return "-" if value is None else f"{value:,.{_DIGITS.get(metric, 3)}f}"
 
 
 def _blocks(experiment: Experiment, table: TableSpec, cells: Sequence[Cell]) -> list[str]:
-    """A table per data set and choice of models, a row per program.
+    """A table per data set and choice of models, with a row per program.
 
-    Of one program alone a row per data set, or, where there are several, per choice of models.
+    With a single program: a row per choice of models if there are several, else a row per data set.
     """
     alone, several_models = len(table.rows) == 1, len(table.models) > 1
     groups: dict[str, list[tuple[str, Cell]]] = {}
@@ -282,7 +279,7 @@ def _figures(cell: Cell, metrics: Sequence[str]) -> list[str]:
 
 
 def _matrix(experiment: Experiment, table: TableSpec, cells: Sequence[Cell]) -> str:
-    """One table: a row per program and choice of models, a column per data set with its sample size."""
+    """One table with a row per program and choice of models, and a column per data set with its sample size."""
     metric = table.metrics[0]
     columns = [name for name in table.data if any(cell.data == name for cell in cells)]
     models = list(dict.fromkeys(cell.model.lm for cell in cells))
@@ -303,7 +300,7 @@ def _with_size(cell: Cell, metric: str) -> str:
 
 
 def _drops(experiment: Experiment, table: TableSpec, cells: Sequence[Cell]) -> str:
-    """A row per program and choice of models, a column per variant: accuracy, and what it lost, item by item."""
+    """A row per program and choice of models, a column per variant: accuracy, and its change on the same questions."""
     columns = [name for name in table.data if any(cell.data == name for cell in cells)]
     rows = []
     for label, lm in dict.fromkeys((cell.row.label, cell.model.lm) for cell in cells):
@@ -315,7 +312,7 @@ def _drops(experiment: Experiment, table: TableSpec, cells: Sequence[Cell]) -> s
 
 
 def _accurate(cell: Cell) -> dict[str, bool]:
-    """By question id, whether the answer was right."""
+    """Whether the answer was correct, by question id."""
     return {row["id"]: row["crag"] == "accurate" for row in cell.rows() if row.get("crag") is not None}
 
 
@@ -330,7 +327,7 @@ def _drop(own: Mapping[str, bool], first: Mapping[str, bool], is_first: bool) ->
 
 
 def _breakdowns(experiment: Experiment, layout: str, cells: Sequence[Cell]) -> list[str]:
-    """Of one measure a table with a column per cell; of several a table per cell with a column per measure."""
+    """With one measure a table with a column per cell; else a table per cell with a column per measure."""
     kind = BREAKDOWNS[layout]
     sizes = [cell.summary.scores.n for cell in cells]
     found = dict(zip(names(experiment, cells), (breakdown(layout, cell) for cell in cells), strict=True))
@@ -338,7 +335,7 @@ def _breakdowns(experiment: Experiment, layout: str, cells: Sequence[Cell]) -> l
         (measure,) = kind.measures
         groups = max((list(groups) for groups in found.values()), key=len)
         heads = [f"{name} ({size})" for name, size in zip(found, sizes, strict=True)]
-        # What one cell never came to, another may have.
+        # A group that is missing in one cell may be in another.
         shares = [{g: of[g][measure] if g in of else 0.0 if of else None for g in groups} for of in found.values()]
         rows = [[group, *(number(share[group], measure) for share in shares)] for group in groups]
         return [markdown_table([kind.groups, *heads], rows)]
@@ -352,7 +349,7 @@ def _breakdowns(experiment: Experiment, layout: str, cells: Sequence[Cell]) -> l
 
 
 def _misled(experiment: Experiment, table: TableSpec, cells: Sequence[Cell]) -> list[str]:
-    """A table per data set and choice of models: each row against the first; then what is at fault in the last."""
+    """A table per data set and choice of models: each row compared with the first; then the faults of the last row."""
     parts = []
     for data, lm in dict.fromkeys((cell.data, cell.model.lm) for cell in cells):
         group = [cell for cell in cells if (cell.data, cell.model.lm) == (data, lm)]
@@ -384,7 +381,7 @@ def _line(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
 
 
-# Pictures of an experiment, as PNG.
+# Charts of an experiment, as PNG.
 
 _INCHES = (7.0, 4.0)
 _DOTS_PER_INCH = 150
@@ -392,7 +389,7 @@ _LIGHTER = 0.4
 
 
 def draw(experiment: Experiment, figure: FigureSpec, cells: Sequence[Cell], path: Path) -> bool:
-    """Draw a figure; False where none of its cells was run."""
+    """Draw a figure; False if none of its cells was run."""
     own = [cell for cell in cells if cell.table == figure.table]
     layout = next(table.layout for table in experiment.tables if table.name == figure.table)
     if layout not in BREAKDOWNS:
@@ -420,7 +417,7 @@ def draw(experiment: Experiment, figure: FigureSpec, cells: Sequence[Cell], path
 
 
 def _series(cells: Sequence[Cell]) -> list[tuple[str, str]]:
-    """What is told apart by colour: the data set, and the models where there are several."""
+    """The data sets and models, each drawn in its own colour."""
     return list(dict.fromkeys((cell.data, cell.model.title) for cell in cells))
 
 
@@ -455,7 +452,7 @@ def _bars(experiment: Experiment, figure: FigureSpec, cells: Sequence[Cell], axe
             more = [getattr(own[label], figure.above) or 0.0 for label in named]
             colour = bars.patches[0].get_facecolor()
             axes.bar(places, more, width, bottom=heights, color=colour, alpha=_LIGHTER)
-    if figure.above is not None:  # where nothing is stacked upon the highest bar, the picture must not end there
+    if figure.above is not None:  # without this the plot ends at the top of the highest bar if nothing is stacked on it
         axes.use_sticky_edges = False
         axes.set_ylim(bottom=0)
     axes.set_xticks(range(len(labels)), labels, rotation=20, ha="right")
@@ -463,7 +460,7 @@ def _bars(experiment: Experiment, figure: FigureSpec, cells: Sequence[Cell], axe
 
 
 def _groups(experiment: Experiment, figure: FigureSpec, layout: str, cells: Sequence[Cell], axes: Any) -> None:
-    """Bars by group of a breakdown, one of each cell."""
+    """Bars by group of a breakdown, one bar per cell."""
     found = [breakdown(layout, cell) for cell in cells]
     groups = list(dict.fromkeys(group for of in found for group in of))
     width = 0.8 / len(cells)
@@ -475,17 +472,17 @@ def _groups(experiment: Experiment, figure: FigureSpec, layout: str, cells: Sequ
     axes.set_xlabel(figure.x_label)
 
 
-# The report of an experiment: tables beside the paper's, figures, and what was lost where.
+# The whole report.
 
 
 def write_report(experiment: Experiment, cells: Sequence[Cell], out: Path, *, command: str = "") -> Path:
-    """Write `report.md`, `cells.csv`, `errors.md` and the figures; the path of the report.
+    """Write `report.md`, `cells.csv`, `errors.md` and the charts; return the path of the report.
 
     Args:
-        experiment: what was run.
+        experiment: the experiment.
         cells: the results; a table without results says so.
-        out: directory, made if it is not there.
-        command: with which it was run, to be run again.
+        out: directory; created if it does not exist.
+        command: the command that reproduces the report.
     """
     out.mkdir(parents=True, exist_ok=True)
     parts = [f"# {experiment.title}\n"]
@@ -494,8 +491,8 @@ def write_report(experiment: Experiment, cells: Sequence[Cell], out: Path, *, co
     if experiment.differs:
         parts.append(f"What differs: {' '.join(experiment.differs.split())}\n")
     parts.append(
-        f"Seed {experiment.seed}, at most {experiment.limit} questions a set unless a column `n` says otherwise. "
-        "Scores are strict (normalised exact match); 95% intervals and every other figure stand in `cells.csv`."
+        f"Seed {experiment.seed}, at most {experiment.limit} questions per data set unless column `n` differs. "
+        "Scores are strict (normalised exact match); 95% intervals and all other figures are in `cells.csv`."
         + (f" Made by `{command}`." if command else "")
         + "\n"
     )
@@ -505,15 +502,15 @@ def write_report(experiment: Experiment, cells: Sequence[Cell], out: Path, *, co
             parts.append(f"![{figure.title}]({figure.name}.png)\n")
     write_text(out / "cells.csv", to_csv(experiment, cells))
     write_text(out / "errors.md", _errors(experiment, cells))
-    parts.append("What was lost where, with examples: [errors.md](errors.md).\n")
+    parts.append("Error analysis with examples: [errors.md](errors.md).\n")
     report = out / "report.md"
     write_text(report, "\n".join(parts))
     return report
 
 
 def _errors(experiment: Experiment, cells: Sequence[Cell]) -> str:
-    """The error analysis of every evaluation with facts and with questions as they are, each once."""
-    parts = [f"# {experiment.title}: what was lost where\n"]
+    """The error analysis of each evaluation with facts and unchanged questions."""
+    parts = [f"# {experiment.title}: error analysis\n"]
     plain = [cell for cell in cells if not cell.row.withheld and experiment.data[cell.data].variant is None]
     for cell in {cell.out: cell for cell in plain}.values():
         data = data_title(cell.data, experiment.data[cell.data])

@@ -1,4 +1,4 @@
-"""Running an experiment: every cell of every table once, each in its own directory, resumable."""
+"""Run an experiment: each cell of each table once, in its own directory. An interrupted run can be resumed."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from triplecheck.lms import ModelUnavailableError, Roles
 from triplecheck.programs import Program, Sources, resolve_program
 from triplecheck.programs.options import check_options
 
-# From a data set's place in a configuration to its knowledge base and a sample of its questions.
+# Open a data set of a configuration: its knowledge base and a sample of its questions.
 
 
 @dataclass(frozen=True)
 class OpenedSet:
-    """A knowledge base and the questions that are asked about it."""
+    """A knowledge base and questions about it."""
 
     knowledge_base: KnowledgeBase
     questions: Sequence[Question]
@@ -39,9 +39,9 @@ class SetOpener:
     """Opens data sets, each once.
 
     Args:
-        data: folder of benchmarks (`evals.datasets.folder`); None where there is none.
-        kbs: where knowledge bases are built.
-        missing: told once of each data set, model and bundle that is not available; None: that is an error.
+        data: folder of benchmarks (`evals.datasets.folder`); None: no folder.
+        kbs: directory in which knowledge bases are built.
+        missing: called once for each data set, model and bundle that is not available; None: raise UserError.
     """
 
     def __init__(self, data: Path | None, kbs: Path, missing: Callable[[str], None] | None = None) -> None:
@@ -53,13 +53,13 @@ class SetOpener:
         self._opened: dict[tuple[str, int, int], OpenedSet] = {}
 
     def open(self, name: str, spec: DataSpec, limit: int, seed: int) -> OpenedSet | None:
-        """A data set with a sample of its questions, the same for the same seed; a larger one begins with a smaller.
+        """Open a data set and sample its questions. With the same seed a larger sample begins with the smaller one.
 
         Returns:
-            None if it is not available and `missing` is given.
+            None if the data set is not available and `missing` is given.
 
         Raises:
-            UserError: it is not available, or holds no such questions.
+            UserError: the data set is not available, or has no matching questions.
             ReadError: one of its files is malformed.
         """
         if spec.case is not None and spec.case not in self._cases:
@@ -69,7 +69,7 @@ class SetOpener:
             self.leave_out(name, f"no knowledge base {spec.kb}")
             return None
         if spec.kb is not None and spec.questions is not None and not spec.questions.is_file():
-            self.leave_out(name, f"no questions {spec.questions}; `triplecheck data generate {spec.kb}` makes some")
+            self.leave_out(name, f"no questions {spec.questions}; run `triplecheck data generate {spec.kb}`")
             return None
         if (name, limit, seed) not in self._opened:
             self._opened[name, limit, seed] = self._read(spec, limit, seed)
@@ -81,7 +81,7 @@ class SetOpener:
         questions = [q for q in case.sample(None) if spec.part is None or part_of(q.id) == spec.part]
         questions = sampled(questions, limit, seed)
         if spec.variant is not None:
-            # After sampling, so that the drop is told on the same questions.
+            # After sampling, so that both versions have the same questions.
             questions, base = make_variant(spec.variant, questions, base, self._kbs / "variants", seed)
         return OpenedSet(base, questions)
 
@@ -106,10 +106,10 @@ class SetOpener:
         return self._bases[place]
 
     def leave_out(self, name: str, why: str) -> None:
-        """CellProgress, once, what cannot be run here and why.
+        """Report once that something is not available, and why.
 
         Raises:
-            UserError: nobody is told.
+            UserError: no `missing` was given.
         """
         if self._missing is None:
             raise UserError(f"{name}: {why}")
@@ -122,10 +122,10 @@ CellProgress = Callable[[str, Progress], None]
 
 
 class CompiledProgram(Protocol):
-    """A compiled program, not yet on a graph."""
+    """A compiled program without a graph."""
 
     def program(self, sources: Sources, options: Mapping[str, Any] | None = None) -> Program:
-        """The program, over some graph."""
+        """Return the program on a graph."""
 
 
 @dataclass(frozen=True)
@@ -137,27 +137,27 @@ class Cell:
     data: str
     model: ModelSpec
     out: Path
-    """Its evaluation directory, which may hold rows of a larger sample."""
+    """The evaluation directory; it may hold rows of a larger sample."""
     summary: Summary
     knowledge_base: KnowledgeBase
-    """What was asked."""
+    """The knowledge base of the questions."""
     asked: frozenset[str] = frozenset()
-    """Ids of its questions."""
+    """The ids of the questions."""
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """The rows of its questions, with their traces."""
+        """The rows of the questions, with traces."""
         return (row for row in read_rows(self.out) if row["id"] in self.asked)
 
 
 @dataclass(frozen=True)
 class Selection:
-    """What of an experiment is run, where not all of it.
+    """The part of an experiment to run.
 
     Attributes:
-        only: parts of names; a cell is run if each stands in "table/data/label/model".
-        limit: a smaller sample.
-        model: another model in place of those of the tables.
-        workers: questions under way at once.
+        only: substrings; a cell is run if its name "table/data/label/model" contains all of them.
+        limit: sample size, in place of the configured one.
+        model: model string, in place of the models of the tables.
+        workers: questions asked in parallel.
     """
 
     only: Sequence[str] = ()
@@ -174,18 +174,18 @@ def run_experiment(
     tell: CellProgress | None = None,
     bundles: Callable[[Path], CompiledProgram] | None = None,
 ) -> list[Cell]:
-    """Evaluate every cell; those that stand in several tables once.
+    """Evaluate every cell. A cell that is in several tables is evaluated once.
 
     Args:
-        experiment: what to run.
-        opener: finds knowledge bases and questions.
-        runs: where the evaluation directories go; finished ones there are not run again.
-        selection: which part of it.
-        tell: told of progress, with the name of the cell.
-        bundles: reads a bundle of a row.
+        experiment: the experiment.
+        opener: opens knowledge bases and questions.
+        runs: directory of the evaluation directories; finished evaluations there are reused.
+        selection: the part to run; None: all.
+        tell: called with the name of the cell and its progress.
+        bundles: reads the bundle of a row.
 
     Raises:
-        UserError: a program, an option or a data set is not as it should be.
+        UserError: a program, an option or a data set is invalid.
     """
     chosen = selection or Selection()
     _check(experiment)
@@ -227,20 +227,20 @@ def _planned(experiment: Experiment, chosen: Selection) -> Iterator[tuple[TableS
 
 
 def _check(experiment: Experiment) -> None:
-    """Refuse a misspelt program or option before hours are spent on the rows above it."""
+    """Reject an unknown program or option before any row is run."""
     for table in experiment.tables:
         for row in table.rows:
             check_options(resolve_program(row.program), row.options)
 
 
 def _forget(base: KnowledgeBase) -> None:
-    """Where seconds are compared, no row is to find the texts encoded that another row paid for."""
+    """Clear the cache of text vectors, so that no row is faster because an earlier one encoded its texts."""
     if isinstance(base.encoder, TextEncoder):
         base.encoder.forget()
 
 
 def _slug(experiment: Experiment, row: RowSpec, data: str, model: ModelSpec) -> str:
-    """A directory name: one for one choice of program, switches, data and models, whatever the row is called."""
+    """A directory name that depends on program, options, data and models, not on the row's label."""
     what = [row.program, plain(dict(row.options)), row.withheld, model.lm, plain(dict(model.roles))]
     what += [] if row.bundle is None else [str(row.bundle)]
     content = digest([*what, plain(experiment.data[data]), experiment.seed])

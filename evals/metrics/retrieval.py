@@ -114,32 +114,13 @@ def citation_precision(
     """
     if not cited:
         return None
-    group = _Groups()
-    for edge in cited:
-        if edge is not None:
-            group.join(edge[0], edge[2])
-    begun = {group.of(node) for node in topics}
-    proven = begun & {group.of(node) for node in answers} if answers is not None else begun
-    return sum(edge is not None and group.of(edge[0]) in proven for edge in cited) / len(cited)
-
-
-class _Groups:
-    """Connected components of nodes (union-find)."""
-
-    def __init__(self) -> None:
-        self._parents: dict[int, int] = {}
-
-    def of(self, node: int) -> int:
-        """Return the representative of a node's component."""
-        parents = self._parents
-        while (parent := parents.get(node, node)) != node:
-            parents[node] = parents.get(parent, parent)
-            node = parent
-        return node
-
-    def join(self, a: int, b: int) -> None:
-        """Merge the components of two nodes."""
-        self._parents[self.of(a)] = self.of(b)
+    groups: list[set[int]] = []
+    for head, _, tail in filter(None, cited):
+        joined = [group for group in groups if head in group or tail in group]
+        groups = [group for group in groups if group not in joined] + [{head, tail}.union(*joined)]
+    ends = (topics,) if answers is None else (topics, answers)
+    proven = set[int]().union(*(group for group in groups if not any(map(group.isdisjoint, ends))))
+    return sum(edge is not None and edge[0] in proven for edge in cited) / len(cited)
 
 
 # Head, torso and tail: questions by the popularity of their topic.

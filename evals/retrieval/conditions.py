@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from triplecheck.evals.questions import Question
+from triplecheck.evals.questions import Question, parse_row, text_lines
 from triplecheck.kg import KnowledgeBase, Pattern, ReadError, UserError, Variable
 from triplecheck.kg.patterns import bind, match
 from triplecheck.kg.patterns.bind import Constants
@@ -188,15 +187,9 @@ def read_written(path: Path | str) -> list[Written]:
     """
     path = Path(path)
     found: dict[str, Written] = {}
-    try:
-        lines = path.read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ReadError(path, None, str(error)) from error
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
+    for number, line in text_lines(path):
         try:
-            row = json.loads(line)
+            row = parse_row(line)
             one = Written(
                 str(row["id"]),
                 str(row["question"]),

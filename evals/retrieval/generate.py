@@ -57,9 +57,9 @@ def keywords(documents: NodeDocuments, row: int, used: str, rng: random.Random) 
     title, _, text = documents.text(row).partition("\n")
     taken = {word.lower() for word in re.findall(r"[^\W\d_]+", f"{used} {title}")}
     name = "".join(character for character in title.lower() if character.isalnum())
-    said = [word for run in _runs(text) for word in run]
+    all_words = [word for run in _runs(text) for word in run]
     first = {word for run in _runs(_SENTENCE.split(text.strip(), maxsplit=1)[0]) for word in run}
-    telling = {word for word in said if word in first or said.count(word) > 1}
+    telling = {word for word in all_words if word in first or all_words.count(word) > 1}
 
     def free(word: str) -> bool:
         return word.replace("-", "") not in name and all(not _alike(word, other) for other in taken)

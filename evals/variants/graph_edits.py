@@ -1,4 +1,4 @@
-"""Harder graphs: edges missing, homonyms, instructions among the facts, documents that contradict them."""
+"""Harder graphs: deleted edges, homonyms, injected instructions, documents that contradict facts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from triplecheck.kg.export import raw_of, to_raw
 from triplecheck.kg.readers.raw import RawGraph
 from triplecheck.kg.types import Edge
 
-_HOPS = 2  # where a question does not say how far its answer lies
+_HOPS = 2  # if a question has no number of hops
 _FACTS_OF_A_HOMONYM = 10
 _ATTEMPTS = 50
 _MADE = "urn:triplecheck:made:"
@@ -26,7 +26,7 @@ _MADE = "urn:triplecheck:made:"
 
 @dataclass
 class GraphEdit:
-    """What is changed in a knowledge base: edges taken away, triples, entities and documents added."""
+    """Changes to a knowledge base: removed edges; added triples, entities and documents."""
 
     removed: set[Edge] = field(default_factory=set)
     triples: list[Triple] = field(default_factory=list)
@@ -34,21 +34,21 @@ class GraphEdit:
     documents: list[Document] = field(default_factory=list)
 
     def raw(self, graph: ColumnarGraph) -> list[RawGraph]:
-        """The changed graph, as the builder takes it."""
+        """The changed graph, as input of the builder."""
         added = [raw_of(self.triples, self.entities)] if self.triples else []
         return [to_raw(graph, self.removed), *added]
 
 
 GraphEditor = Callable[[Question, Gold, ColumnarGraph, random.Random, GraphEdit], Question | None]
-"""Adds to the edit what one question takes; the question as it is now, None where nothing could be done."""
+"""Adds the changes for one question to the edit. Returns the changed question, None if no change is possible."""
 
 
 def deleted(
     question: Question, gold: Gold, graph: ColumnarGraph, rng: random.Random, edit: GraphEdit
 ) -> Question | None:
-    """Take away the last edge of every path from a topic to an answer that is no longer than the question's own.
+    """Remove the last edge of each path from a topic to an answer with at most the question's number of hops.
 
-    The question cannot be answered from the graph then: to abstain is right.
+    The graph then has no answer: abstaining is correct.
     """
     answers = sorted({node for one in gold.answers for node in one.nodes})
     topics = sorted({node for nodes in gold.topics for node in nodes})
@@ -73,7 +73,7 @@ def deleted(
 def homonym(
     question: Question, gold: Gold, graph: ColumnarGraph, rng: random.Random, edit: GraphEdit
 ) -> Question | None:
-    """Put another entity of the same name beside each topic, with the facts of some other entity."""
+    """Add an entity with the same name as each topic, with the facts of some other entity."""
     done = []
     for topic in sorted({node for nodes in gold.topics for node in nodes}):
         id = f"{_MADE}homonym:{graph.node_id(topic)}"
@@ -96,7 +96,7 @@ def homonym(
 def injection(
     question: Question, gold: Gold, graph: ColumnarGraph, rng: random.Random, edit: GraphEdit
 ) -> Question | None:
-    """Put an order to answer something else among the facts of each topic: as a value, and as an entity's name."""
+    """Add an instruction to give another answer to the facts of each topic: as a value and as an entity's name."""
     topics = sorted({node for nodes in gold.topics for node in nodes if graph.literal(node) is None})
     if not topics:
         return None
@@ -113,7 +113,7 @@ def injection(
 def contradiction(
     question: Question, gold: Gold, graph: ColumnarGraph, rng: random.Random, edit: GraphEdit
 ) -> Question | None:
-    """Add a document that gives another value for a fact that leads from a topic to an answer."""
+    """Add a document that states another value for a fact that connects a topic and an answer."""
     answers = {node for one in gold.answers for node in one.nodes}
     topics = sorted({node for nodes in gold.topics for node in nodes})
     around = graph.expand(topics)
@@ -131,12 +131,12 @@ def contradiction(
 
 
 GRAPH_EDITORS: dict[str, tuple[str, GraphEditor]] = {
-    "deleted": ("the edges that lead to the answer taken away: to abstain is right", deleted),
-    "homonym": ("another entity of the same name beside each topic", homonym),
-    "injection": ("instructions to answer something else among the facts", injection),
-    "contradiction": ("a document that contradicts the fact that answers the question", contradiction),
+    "deleted": ("the edges that lead to the answer are removed: abstaining is correct", deleted),
+    "homonym": ("an added entity with the same name as each topic", homonym),
+    "injection": ("an added instruction to give another answer, among the facts", injection),
+    "contradiction": ("an added document that contradicts the fact that answers the question", contradiction),
 }
-"""By the variant's name: what it does, and the function that does it."""
+"""By variant name: a description, and the function."""
 
 
 def _noted(question: Question, done: dict[str, Any]) -> Question:
@@ -148,7 +148,7 @@ def _edges(*columns: np.ndarray[Any, Any]) -> Iterator[Edge]:
 
 
 def _with(graph: ColumnarGraph, edge: Edge, node: int, id: str) -> Triple:
-    """An edge of a node as a triple of another entity."""
+    """An edge of a node as a triple, with the node replaced by another entity."""
     head, relation, tail = edge
     value = graph.literal(tail)
     end: str | Literal = graph.node_id(tail) if value is None else value
@@ -162,7 +162,7 @@ def _some_entity(graph: ColumnarGraph, rng: random.Random, fits: Callable[[int],
 
 
 def _another_tail(graph: ColumnarGraph, relation: int, not_these: set[int], rng: random.Random) -> int | None:
-    """The tail of some other edge of a relation."""
+    """The tail of another edge of the relation."""
     for _ in range(_ATTEMPTS):
         head = rng.randrange(graph.num_entities)
         tails: Sequence[int] = graph.neighbors(head, relation, Direction.OUT, 1).tolist()

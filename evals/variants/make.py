@@ -1,7 +1,7 @@
-"""Harder versions of any question set: seeded, and every question says what was done to it (`extra["variant"]`).
+"""Harder variants of any question set. They are seeded, and `extra["variant"]` of a question records the change.
 
-The questions keep their ids, so that the answers to both versions can be compared one by one. A question
-to which nothing could be done (no name to misspell, no edge to take away) is left out.
+Questions keep their ids, so that answers to both versions can be compared. A question that cannot be changed (no name
+to misspell, no edge to remove) is left out.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from triplecheck.evals.configuration import digest, plain
 from triplecheck.evals.gold import linker_names, resolve_gold
 from triplecheck.evals.questions import Question, bundled_questions, read_questions, sampled
 from triplecheck.evals.variants.graph_edits import GRAPH_EDITORS, GraphEdit
-from triplecheck.evals.variants.rewriting import REWRITERS, asked_topics
+from triplecheck.evals.variants.rewriting import REWRITERS, topic_mentions
 from triplecheck.kg import KnowledgeBase, UserError, build
 
 FOREIGN = "foreign"
 OPEN_WORLD = "open-world"
-_ABOUT_FOREIGN = "questions about another graph, whose topics and answers this one does not know: to abstain is right"
-_ABOUT_OPEN_WORLD = "a typing error in the name of a topic, and a tenth as many questions about another graph"
+_ABOUT_FOREIGN = "questions about another graph; this graph has none of their topics or answers: abstaining is correct"
+_ABOUT_OPEN_WORLD = "one typing error in the name of a topic, plus 10% questions about another graph"
 _UNANSWERABLE_SHARE = 0.1
 
 
 def variants() -> dict[str, str]:
-    """What there is: by the variant's name, what it does."""
+    """Descriptions of the variants, by name."""
     about = {name: what for name, (what, _) in (*REWRITERS.items(), *GRAPH_EDITORS.items())}
     return about | {FOREIGN: _ABOUT_FOREIGN, OPEN_WORLD: _ABOUT_OPEN_WORLD}
 
@@ -35,20 +35,20 @@ def variants() -> dict[str, str]:
 def make_variant(
     name: str, questions: Sequence[Question], base: KnowledgeBase, place: Path, seed: int = 0
 ) -> tuple[list[Question], KnowledgeBase]:
-    """Make questions, or the graph that they are about, harder.
+    """Make a harder variant of questions, or of their graph.
 
     Args:
         name: one of `variants`.
-        questions: those to change.
-        base: the knowledge base that they are about.
-        place: folder in which changed knowledge bases are built, each for one choice of questions and seed.
-        seed: what is drawn at random depends on it and on each question, not on the others.
+        questions: the questions to change.
+        base: their knowledge base.
+        place: folder in which changed knowledge bases are built, one for each choice of questions and seed.
+        seed: random choices depend on the seed and the question, not on other questions.
 
     Returns:
         The changed questions, and the knowledge base to ask.
 
     Raises:
-        UserError: there is no such variant, or nothing could be done to any question.
+        UserError: the variant is unknown, or no question can be changed.
     """
     if name in REWRITERS:
         changed = _rewritten(name, questions, base, seed)
@@ -60,9 +60,9 @@ def make_variant(
         changed = _rewritten("typo1", questions, base, seed)
         changed += sampled(_foreign(base), round(_UNANSWERABLE_SHARE * len(changed)), seed)
     else:
-        raise UserError(f"no variant {name!r}; there are: {', '.join(variants())}")
+        raise UserError(f"no variant {name!r}; known: {', '.join(variants())}")
     if not changed:
-        raise UserError(f"variant {name!r}: nothing could be done to any of {len(questions)} questions")
+        raise UserError(f"variant {name!r}: none of {len(questions)} questions can be changed")
     return changed, base
 
 
@@ -75,7 +75,7 @@ def _rewritten(name: str, questions: Iterable[Question], base: KnowledgeBase, se
     changed = []
     for question in questions:
         rng = _dice(seed, name, question)
-        for asked in asked_topics([question], base.graph, base.linker):
+        for asked in topic_mentions([question], base.graph, base.linker):
             made = rewrite(asked, base.graph, rng)
             if made is not None:
                 text, done = made
@@ -103,7 +103,7 @@ def _edited(
 
 
 def _changed_base(name: str, edit: GraphEdit, base: KnowledgeBase, place: Path) -> KnowledgeBase:
-    """The knowledge base with an edit made, built once."""
+    """The edited knowledge base; built once."""
     content = digest([base.manifest.content_hash, sorted(edit.removed), plain(edit.triples), plain(edit.documents)])
     out = place / f"{base.path.name}-{name}-{content[:8]}"
     if (out / "manifest.json").is_file():
@@ -118,7 +118,7 @@ def _changed_base(name: str, edit: GraphEdit, base: KnowledgeBase, place: Path) 
 
 
 def _foreign(base: KnowledgeBase) -> list[Question]:
-    """The bundled test questions, as far as this graph knows neither a topic nor an answer by name."""
+    """The bundled test questions whose topics and answers are not in this graph by name."""
     names = linker_names(base.linker)
 
     def known(texts: Iterable[str]) -> bool:

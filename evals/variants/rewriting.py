@@ -1,4 +1,4 @@
-"""Harder wordings: the name of a topic misspelt, replaced, shortened or turned round. The graph stays as it is."""
+"""Harder wordings: the name of a topic is misspelt, replaced, shortened or reordered. The graph does not change."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from triplecheck.evals.gold import linker_names, resolve_gold
 from triplecheck.evals.questions import Question
 from triplecheck.kg import Graph, Linker, normalize
 
-# Where a question writes its topic: the part of it that is one of the topic's names.
+# Find the topic in a question: the part that is one of the topic's names.
 
 
 _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A question, one of its topics, and where the question writes it.
+class TopicMention:
+    """The name of a topic in a question.
 
     Attributes:
-        question: as asked.
-        start, end: the characters of the topic's name, [start, end).
-        nodes: the nodes that the data set means by it.
+        question: text of the question.
+        start, end: character offsets of the name, [start, end).
+        nodes: the topic's nodes, according to the data set.
     """
 
     question: str
@@ -36,17 +36,17 @@ class Asked:
 
     @property
     def mention(self) -> str:
-        """The name as the question writes it."""
+        """The name as written in the question."""
         return self.question[self.start : self.end]
 
-    def rewritten(self, name: str) -> Asked:
-        """The same with the topic's name written so."""
+    def rewritten(self, name: str) -> TopicMention:
+        """The question with another name in its place."""
         question = self.question[: self.start] + name + self.question[self.end :]
-        return Asked(question, self.start, self.start + len(name), self.nodes)
+        return TopicMention(question, self.start, self.start + len(name), self.nodes)
 
 
-def asked_topics(questions: Sequence[Question], graph: Graph, linker: Linker) -> list[Asked]:
-    """The topics that the questions write by one of their names, but for case, accents and punctuation."""
+def topic_mentions(questions: Sequence[Question], graph: Graph, linker: Linker) -> list[TopicMention]:
+    """The topics whose name occurs in their question, ignoring case, accents and punctuation."""
     names = linker_names(linker)
     found = []
     for question in questions:
@@ -55,12 +55,12 @@ def asked_topics(questions: Sequence[Question], graph: Graph, linker: Linker) ->
             forms = {normalize(name) for entity in entities for name in (entity.label, *entity.aliases)}
             span = _written(question.question, forms)
             if span is not None:
-                found.append(Asked(question.question, *span, nodes))
+                found.append(TopicMention(question.question, *span, nodes))
     return found
 
 
 def _written(question: str, forms: set[str]) -> tuple[int, int] | None:
-    """The longest part of a question that is one of some normalised names."""
+    """The span of the longest part of a question that is one of the normalised names."""
     words = [match.span() for match in _WORD.finditer(question)]
     spans = [
         (start, end)
@@ -71,12 +71,11 @@ def _written(question: str, forms: set[str]) -> tuple[int, int] | None:
     return max(spans, key=lambda span: span[1] - span[0], default=None)
 
 
-# Typing errors: a letter hit beside its key, left out, typed twice, or two in the wrong order.
+# Typing errors: a neighbouring key, a missing letter, a doubled letter, or two swapped letters.
 #
-# Every error is an `Edit`, so that it is known what was done to a text and it can be undone. Letters of
-# any place may be hit, the first of a word too; digits and signs are left alone, since another year or
-# number is not a misspelt one but another. Capitals stay where they were: whoever drops the first letter
-# of a name still begins it with a capital.
+# Every error is an `Edit` that records the change. Any letter may be affected, including the first of a word. Digits
+# and punctuation are not changed, because a changed year or number is a different one, not a misspelt one.
+# Capitalisation keeps its position: if the first letter of a name is dropped, the next one becomes a capital.
 
 Kind = Literal["keyboard", "swap", "drop", "double"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -99,9 +98,9 @@ class Misspelt:
     """A text with typing errors.
 
     Attributes:
-        text: what it reads now.
-        original: what it read.
-        edits: the errors, in the order of their places in the original; none of them touch.
+        text: the misspelt text.
+        original: the original text.
+        edits: the errors by position in the original; they do not overlap or touch.
     """
 
     text: str
@@ -110,11 +109,10 @@ class Misspelt:
 
 
 def misspell(text: str, edits: int, rng: random.Random, kinds: Sequence[Kind] = KINDS) -> Misspelt:
-    """A text with this many typing errors, each of a kind drawn evenly from those that are possible in it.
+    """Add typing errors to a text. The kind of each is drawn uniformly from the kinds possible in the text.
 
-    The same state of `rng` gives the same errors. A text too short for so many (or without any letter)
-    gets as many as it has room for: `edits` of the result tells. Every error changes what the text reads
-    as after `kg.normalize`.
+    The same state of `rng` gives the same errors. A short text may get fewer errors; see `edits` of the result. Every
+    error also changes the text after `kg.normalize`.
     """
     possible = [edit for kind in kinds for edit in edits_of(text, kind)]
     chosen: list[Edit] = []
@@ -128,7 +126,7 @@ def misspell(text: str, edits: int, rng: random.Random, kinds: Sequence[Kind] = 
 
 
 def edits_of(text: str, kind: Kind) -> list[Edit]:
-    """All the errors of one kind that are possible in a text, by place."""
+    """All possible errors of one kind in a text, by position."""
     make = {"keyboard": _keyboard, "swap": _swap, "drop": _drop, "double": _double}[kind]
     whole = normalize(text)
     found = [edit for at, letter in enumerate(text) if letter.isalpha() for edit in make(text, at)]
@@ -136,7 +134,7 @@ def edits_of(text: str, kind: Kind) -> list[Edit]:
 
 
 def apply(text: str, edits: Sequence[Edit]) -> str:
-    """The text with errors made that do not touch each other, given by places in it."""
+    """Apply errors that do not touch each other to a text."""
     for edit in sorted(edits, key=lambda edit: -edit.at):
         text = text[: edit.at] + edit.after + text[edit.at + len(edit.before) :]
     return text
@@ -162,7 +160,7 @@ def _drop(text: str, at: int) -> list[Edit]:
     following = text[at + 1 : at + 2]
     inside = at > 0 and text[at - 1].isalpha()
     if not inside and not following.isalpha():
-        return []  # a word of one letter would be gone
+        return []  # would delete a word of one letter
     if inside or not text[at].isupper():
         return [Edit("drop", at, text[at], "")]
     return [Edit("drop", at, text[at] + following, _cased(following, text[at]))]
@@ -177,7 +175,7 @@ def _cased(letter: str, like: str) -> str:
 
 
 def key_neighbours(letter: str) -> str:
-    """The letters beside a letter on a QWERTY keyboard, whose rows are set off by half a key; "" for others.
+    """The neighbours of a letter on a QWERTY keyboard, whose rows are shifted by half a key; "" for other characters.
 
     >>> key_neighbours("s")
     'adwezx'
@@ -197,15 +195,15 @@ def _neighbours() -> dict[str, str]:
 
 
 Rewrite = tuple[str, dict[str, Any]]
-"""How the name reads now, and what was done to it."""
-Rewriter = Callable[[Asked, Graph, random.Random], Rewrite | None]
-"""None where there is nothing to be done to a name."""
+"""The new name, and a record of the change."""
+Rewriter = Callable[[TopicMention, Graph, random.Random], Rewrite | None]
+"""Returns None if it cannot change the name."""
 
 
 def typos(count: int) -> Rewriter:
-    """A rewriter that makes this many typing errors; none where a name has no room for so many."""
+    """A rewriter that makes this many typing errors; it returns None if the name is too short."""
 
-    def rewrite(asked: Asked, graph: Graph, rng: random.Random) -> Rewrite | None:
+    def rewrite(asked: TopicMention, graph: Graph, rng: random.Random) -> Rewrite | None:
         made = misspell(asked.mention, count, rng)
         if len(made.edits) < count:
             return None
@@ -214,8 +212,8 @@ def typos(count: int) -> Rewriter:
     return rewrite
 
 
-def alias(asked: Asked, graph: Graph, rng: random.Random) -> Rewrite | None:
-    """Another name that the graph knows the topic by."""
+def alias(asked: TopicMention, graph: Graph, rng: random.Random) -> Rewrite | None:
+    """Another name of the topic in the graph."""
     written = normalize(asked.mention)
     entities = [graph.entity(node) for node in sorted(asked.nodes)]
     names = {name for entity in entities for name in (entity.label, *entity.aliases)}
@@ -223,8 +221,8 @@ def alias(asked: Asked, graph: Graph, rng: random.Random) -> Rewrite | None:
     return (rng.choice(others), {"instead of": asked.mention}) if others else None
 
 
-def partial(asked: Asked, graph: Graph, rng: random.Random) -> Rewrite | None:
-    """A name of several words without its first or last."""
+def partial(asked: TopicMention, graph: Graph, rng: random.Random) -> Rewrite | None:
+    """A name of several words without its first or last word."""
     words = asked.mention.split()
     if len(words) < 2:
         return None
@@ -232,7 +230,7 @@ def partial(asked: Asked, graph: Graph, rng: random.Random) -> Rewrite | None:
     return " ".join(word for at, word in enumerate(words) if at != dropped), {"left out": words[dropped]}
 
 
-def word_order(asked: Asked, graph: Graph, rng: random.Random) -> Rewrite | None:
+def word_order(asked: TopicMention, graph: Graph, rng: random.Random) -> Rewrite | None:
     """A name of several words in another order."""
     words = asked.mention.split()
     if len({normalize(word) for word in words}) < 2:
@@ -246,8 +244,8 @@ def word_order(asked: Asked, graph: Graph, rng: random.Random) -> Rewrite | None
 REWRITERS: dict[str, tuple[str, Rewriter]] = {
     "typo1": ("one typing error in the name of a topic", typos(1)),
     "typo2": ("two typing errors in the name of a topic", typos(2)),
-    "alias": ("a topic by another of its names", alias),
+    "alias": ("another name of a topic", alias),
     "partial": ("a topic's name without its first or last word", partial),
     "word-order": ("the words of a topic's name in another order", word_order),
 }
-"""By the variant's name: what it does, and the function that does it."""
+"""By variant name: a description, and the function."""

@@ -197,24 +197,19 @@ class TorchScorer:
 
     @property
     def num_entities(self) -> int:
-        """See `kg.embedding.scoring.Scorer`."""
         return int(self._model.num_entities)
 
     @property
     def num_relations(self) -> int:
-        """See `kg.embedding.scoring.Scorer`."""
         return int(self._model.num_relations) // 2
 
     def score(self, heads: IntArray, relations: IntArray, tails: IntArray) -> FloatArray:
-        """See `kg.embedding.scoring.Scorer`."""
         return self._run(self._model.predict_hrt, np.stack([heads, relations, tails], axis=1))[:, 0]
 
     def all_tails(self, heads: IntArray, relations: IntArray) -> FloatArray:
-        """See `kg.embedding.scoring.Scorer`."""
         return self._run(self._model.predict_t, np.stack([heads, relations], axis=1))
 
     def all_heads(self, relations: IntArray, tails: IntArray) -> FloatArray:
-        """See `kg.embedding.scoring.Scorer`."""
         return self._run(self._model.predict_h, np.stack([relations, tails], axis=1))
 
     def _run(self, predict: Any, rows: IntArray) -> FloatArray:

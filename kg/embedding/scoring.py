@@ -45,19 +45,13 @@ class InnerProduct:
     DistMult (Yang et al. 2015): <h, r, t>.
     """
 
-    of_head: QueryFunction
-
-    def query(self, heads: FloatArray, relations: FloatArray) -> FloatArray:
-        """See `Interaction`."""
-        return self.of_head(heads, relations)
+    query: QueryFunction
 
     def score(self, queries: FloatArray, tails: FloatArray) -> FloatArray:
-        """See `Interaction`."""
         scores: FloatArray = np.einsum("nd,nd->n", queries, tails)
         return scores
 
     def score_all(self, queries: FloatArray, tails: FloatArray) -> FloatArray:
-        """See `Interaction`."""
         scores: FloatArray = queries @ tails.T
         return scores
 
@@ -70,20 +64,14 @@ class Distance:
     RotatE (Sun et al. 2019): -|h * r - t|, the 2-norm, for complex vectors that of the pairs of reals.
     """
 
-    of_head: QueryFunction
+    query: QueryFunction
     norm: int
 
-    def query(self, heads: FloatArray, relations: FloatArray) -> FloatArray:
-        """See `Interaction`."""
-        return self.of_head(heads, relations)
-
     def score(self, queries: FloatArray, tails: FloatArray) -> FloatArray:
-        """See `Interaction`."""
         lengths: FloatArray = np.linalg.norm(queries - tails, self.norm, axis=1)
         return -lengths
 
     def score_all(self, queries: FloatArray, tails: FloatArray) -> FloatArray:
-        """See `Interaction`."""
         from scipy.spatial.distance import cdist
 
         distances = cdist(queries, tails, "cityblock" if self.norm == 1 else "euclidean")
@@ -164,25 +152,20 @@ class ArrayScorer:
 
     @property
     def num_entities(self) -> int:
-        """See `Scorer`."""
         return len(self._entities)
 
     @property
     def num_relations(self) -> int:
-        """See `Scorer`."""
         return len(self._relations) // 2
 
     def score(self, heads: IntArray, relations: IntArray, tails: IntArray) -> FloatArray:
-        """See `Scorer`."""
         queries = self._queries(heads, 2 * np.asarray(relations))
         return self._interaction.score(queries, as_float32(self._entities[np.asarray(tails)]))
 
     def all_tails(self, heads: IntArray, relations: IntArray) -> FloatArray:
-        """See `Scorer`."""
         return self._all(self._queries(heads, 2 * np.asarray(relations)))
 
     def all_heads(self, relations: IntArray, tails: IntArray) -> FloatArray:
-        """See `Scorer`."""
         return self._all(self._queries(tails, 2 * np.asarray(relations) + 1))
 
     def _queries(self, heads: IntArray, rows: IntArray) -> FloatArray:

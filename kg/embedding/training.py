@@ -255,12 +255,12 @@ def save_checkpoint(
     tensors |= {f"best/{name}": tensor for name, tensor in (course.best or {}).items()}
     for number, slots in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer/{number}/{name}": tensor for name, tensor in slots.items()}
-    told = {
+    state = {
         "key": _options_key(options, split),
         "course": {name: value for name, value in vars(course).items() if name != "best"},
     }
     arrays = {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
-    _files.save(path, arrays, {"training": json.dumps(told)})
+    _files.save(path, arrays, {"training": json.dumps(state)})
 
 
 def resume_checkpoint(
@@ -279,10 +279,10 @@ def resume_checkpoint(
 
     arrays, metadata = _files.open_mapped(path)
     try:
-        told = json.loads(metadata["training"])
-        if told["key"] != _options_key(options, split):
+        state = json.loads(metadata["training"])
+        if state["key"] != _options_key(options, split):
             return None
-        course = Course(**told["course"])
+        course = Course(**state["course"])
         course.looks = [(int(epoch), float(mrr)) for epoch, mrr in course.looks]
         parts: dict[str, State] = {"model": {}, "best": {}, "optimizer": {}}
         for name, array in arrays.items():

@@ -57,13 +57,11 @@ class GraphAdjacency:
         self._types: dict[int, tuple[str, ...]] = {}
 
     def start(self, type_id: str | None) -> Domain:
-        """See `Adjacency`."""
         if not isinstance(self._graph, ColumnarGraph):
             return None
-        return None if type_id is None else self._graph.nodes_of_type(type_id).astype(np.int64)
+        return None if type_id is None else self._graph.nodes_of_type(type_id).astype(np.int64, copy=False)
 
     def of_type(self, nodes: IntArray, type_id: str) -> IntArray:
-        """See `Adjacency`."""
         if isinstance(self._graph, ColumnarGraph):
             return np.intersect1d(nodes, self._graph.nodes_of_type(type_id), assume_unique=True)
         kept = [node for node in nodes.tolist() if type_id in self._types_of(node)]
@@ -75,7 +73,6 @@ class GraphAdjacency:
         return self._types[node]
 
     def join(self, near: Domain, link: Link, far: Domain) -> tuple[IntArray, IntArray]:
-        """See `Adjacency`."""
         if near is None and far is None:
             if not isinstance(self._graph, ColumnarGraph):
                 raise UnboundedError
@@ -94,7 +91,6 @@ class GraphAdjacency:
         return distinct(starts), distinct(ends)
 
     def supported(self, nodes: IntArray, link: Link, by: IntArray) -> IntArray:
-        """See `Adjacency`."""
         return self.join(nodes, link, by)[0]
 
 
@@ -132,34 +128,26 @@ Flags = npt.NDArray[np.bool_]
 _COST_OF_LOOK_UP = 8.0
 
 
-class CompiledAdjacency:
+class CompiledAdjacency(GraphAdjacency):
     """Implements `Adjacency` for a columnar graph by compiled loops.
 
     Args:
         graph: the graph. Its arrays are not copied; each step allocates flags of one byte per node.
     """
 
+    _graph: ColumnarGraph
+
     def __init__(self, graph: ColumnarGraph) -> None:
-        self._graph = graph
+        super().__init__(graph)
         self._rows = {direction: graph.rows(direction) for direction in Direction}
 
-    def start(self, type_id: str | None) -> Domain:
-        """See `Adjacency`."""
-        return None if type_id is None else self._graph.nodes_of_type(type_id)
-
-    def of_type(self, nodes: IntArray, type_id: str) -> IntArray:
-        """See `Adjacency`."""
-        return np.intersect1d(nodes, self._graph.nodes_of_type(type_id), assume_unique=True)
-
     def join(self, near: Domain, link: Link, far: Domain) -> tuple[IntArray, IntArray]:
-        """See `Adjacency`."""
         if self._edges(near, link) <= self._edges(far, link.reverse):
             return self._walk(near, link, far)
         ends, starts = self._walk(far, link.reverse, near)
         return starts, ends
 
     def supported(self, nodes: IntArray, link: Link, by: IntArray) -> IntArray:
-        """See `Adjacency`."""
         if self._edges(by, link.reverse) < _COST_OF_LOOK_UP * len(nodes):
             return self._walk(by, link.reverse, nodes)[1]
         from triplecheck.kg.patterns._kernels import keep_linked

@@ -16,7 +16,7 @@ from triplecheck.kg.graph import Graph
 from triplecheck.kg.linking import Linker
 from triplecheck.kg.names import normalize
 from triplecheck.kg.relation_vectors import RelationVectors, relation_texts
-from triplecheck.kg.types import Direction
+from triplecheck.kg.types import Direction, Edge
 
 
 class Skip(StrEnum):
@@ -25,7 +25,7 @@ class Skip(StrEnum):
     UNKNOWN_HEAD = "the graph does not know the head"
     UNKNOWN_RELATION = "the graph knows no such relation"
     UNKNOWN_TAIL = "the graph does not know the tail"
-    DENIAL = "it is a denial, and the graph says only what is so"
+    DENIAL = "it is a negative statement, and the graph has only positive ones"
     HEAD_WITHOUT_VECTOR = "the head has no embedding"
     TAIL_WITHOUT_VECTOR = "the tail has no embedding"
     NO_REFERENCE = "the graph has no other triple to compare it with"
@@ -56,6 +56,12 @@ class Grounded:
     swapped: bool = False
     similarity: float = 0.0
     reason: Skip | None = None
+
+    @property
+    def edge(self) -> Edge | None:
+        """The triple if all its parts are known; the graph need not have it."""
+        head, relation, tail = self.triple
+        return None if head is None or relation is None or tail is None else (head, relation, tail)
 
 
 class Grounder:

@@ -40,7 +40,7 @@ class Described:
 
 
 def describe(
-    said: Descriptions,
+    literals: Descriptions,
     heads: pa.DictionaryArray,
     relations: pa.DictionaryArray,
     tails: pa.DictionaryArray,
@@ -48,14 +48,14 @@ def describe(
     words: Vocabulary,
 ) -> Described:
     """Merge the statements about each subject, and separate entities, relations and classes."""
-    gathered = _Gathered(said, words)
-    ids = said.subjects.dictionary
+    gathered = _Gathered(literals, words)
+    ids = literals.subjects.dictionary
     types = gathered.rows(words.types, texts=False)
-    named = _filter(said.objects.dictionary, types.objects)
+    named = _filter(literals.objects.dictionary, types.objects)
 
     entity_tails = pc.unique(tails.indices.filter(pc.is_null(datatypes)))
     has_edges = _member(ids, heads.dictionary) | _member(ids, tails.dictionary.take(entity_tails))
-    used = pa.concat_arrays([relations.dictionary, said.predicates.dictionary])
+    used = pa.concat_arrays([relations.dictionary, literals.predicates.dictionary])
     is_relation = _member(ids, used) | gathered.typed(types, words.properties)
     is_class = _member(ids, named) | gathered.typed(types, words.classes)
     labels, aliases = gathered.names()
@@ -92,14 +92,14 @@ class _Grouped:
 class _Gathered:
     """The statements as codes, with methods to group them by subject."""
 
-    def __init__(self, said: Descriptions, words: Vocabulary) -> None:
+    def __init__(self, literals: Descriptions, words: Vocabulary) -> None:
         self._words = words
-        self._size = len(said.subjects.dictionary)
-        self._texts = said.objects.dictionary
-        self._subjects, self._objects = _codes(said.subjects), _codes(said.objects)
-        self._predicates, self._languages = _codes(said.predicates), _codes(said.languages)
-        self._predicate_ids: list[str] = said.predicates.dictionary.to_pylist()
-        languages: list[str] = said.languages.dictionary.to_pylist()
+        self._size = len(literals.subjects.dictionary)
+        self._texts = literals.objects.dictionary
+        self._subjects, self._objects = _codes(literals.subjects), _codes(literals.objects)
+        self._predicates, self._languages = _codes(literals.predicates), _codes(literals.languages)
+        self._predicate_ids: list[str] = literals.predicates.dictionary.to_pylist()
+        languages: list[str] = literals.languages.dictionary.to_pylist()
         # Best language first, then by tag; -1 (an entity) never occurs together with languages.
         order = sorted(range(len(languages)), key=lambda i: (words.language_rank(languages[i]), languages[i]))
         self._language_rank = np.array([words.language_rank(tag) for tag in languages] + [0], np.int64)

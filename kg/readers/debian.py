@@ -11,8 +11,6 @@ apt on this machine.
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import lzma
 import re
 import shutil
@@ -21,13 +19,12 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, cast
 
 import pyarrow as pa
 
 from triplecheck.kg.documents import Document
 from triplecheck.kg.errors import ReadError, UnavailableError, UserError
-from triplecheck.kg.readers.raw import ENTITY_SCHEMA, RELATION_SCHEMA, RawGraph
+from triplecheck.kg.readers.raw import ENTITY_SCHEMA, RELATION_SCHEMA, RawGraph, open_packed
 from triplecheck.kg.types import XSD
 
 Stanza = dict[str, str]
@@ -41,7 +38,7 @@ def read_stanzas(path: Path) -> Iterator[Stanza]:
         ReadError: on iteration, if the file cannot be read or a line is not of a control file.
     """
     try:
-        with _opened(path) as source:
+        with open_packed(path) as source:
             yield from parse_stanzas(source, path)
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise ReadError(path, None, getattr(error, "strerror", None) or str(error)) from error
@@ -73,18 +70,6 @@ def parse_stanzas(lines: Iterable[bytes], path: Path | str) -> Iterator[Stanza]:
             stanza[name] = value.strip()
     if stanza:
         yield stanza
-
-
-def _opened(path: Path) -> IO[bytes]:
-    match path.suffix:
-        case ".gz":
-            return cast(IO[bytes], gzip.open(path))
-        case ".xz":
-            return lzma.open(path)
-        case ".bz2":
-            return bz2.open(path)
-        case _:
-            return path.open("rb")
 
 
 # --- apt -----------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import zlib
 from collections.abc import Iterator, Mapping
@@ -10,7 +9,7 @@ from pathlib import Path
 
 from triplecheck.kg.documents import Document
 from triplecheck.kg.errors import ReadError
-from triplecheck.kg.readers.raw import BadLine
+from triplecheck.kg.readers.raw import BadLine, open_packed
 
 
 class DocumentFile:
@@ -30,7 +29,7 @@ class DocumentFile:
         self.skipped.clear()
         number = 0
         try:
-            with gzip.open(self.path) if self.path.suffix == ".gz" else self.path.open("rb") as lines:
+            with open_packed(self.path) as lines:
                 for number, line in enumerate(lines, start=1):
                     if not line.strip():
                         continue

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, cast
 
 import pyarrow as pa
 
@@ -25,6 +30,12 @@ RELATION_SCHEMA = pa.schema(
         ("range", pa.string()),
     ]
 )
+
+
+def open_packed(path: Path) -> IO[bytes]:
+    """Open a file for reading, plain or compressed (.gz, .bz2, .xz)."""
+    openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+    return cast(IO[bytes], openers.get(path.suffix.lower(), open)(path, "rb"))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ columns batch by batch, so memory holds each distinct string once and one intege
 from __future__ import annotations
 
 import codecs
-import gzip
 import json
 import re
 import zlib
@@ -24,7 +23,7 @@ import pyoxigraph as ox
 from triplecheck.kg.errors import ReadError
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.readers._rdf_describe import Descriptions, describe
-from triplecheck.kg.readers.raw import BadLine, RawGraph
+from triplecheck.kg.readers.raw import BadLine, RawGraph, open_packed
 from triplecheck.kg.types import XSD
 from triplecheck.kg.vocabulary import Vocabulary
 
@@ -58,7 +57,7 @@ def read_rdf(
     """
     files = [Path(paths)] if isinstance(paths, Path | str) else [Path(p) for p in paths]
     words = vocabulary or Vocabulary()
-    edges, said = _Columns(4), _Columns(4)
+    edges, literals = _Columns(4), _Columns(4)
     blanks: dict[tuple[int, str], str] = {}
     skipped: list[BadLine] = []
     done = 0
@@ -68,11 +67,11 @@ def read_rdf(
             return blanks.setdefault((number, label), f"_:b{len(blanks)}")
 
         for batch in statements(path, blank, skipped if skip_bad else None):
-            _encode(batch, words, edges, said)
+            _encode(batch, words, edges, literals)
             done += len(batch)
             progress(f"reading {path.name}", done, None)
     heads, relations, tails, datatypes = edges.arrays()
-    found = describe(Descriptions(*said.arrays()), heads, relations, tails, datatypes, words)
+    found = describe(Descriptions(*literals.arrays()), heads, relations, tails, datatypes, words)
     return RawGraph(
         heads=heads,
         relations=relations,
@@ -106,10 +105,10 @@ class _Columns:
         ]
 
 
-def _encode(batch: list[Statement], words: Vocabulary, edges: _Columns, said: _Columns) -> None:
+def _encode(batch: list[Statement], words: Vocabulary, edges: _Columns, literals: _Columns) -> None:
     not_edges = frozenset(words.not_edges)
     edges.add([s[:4] for s in batch if s[1] not in not_edges])
-    said.add([_description(s) for s in batch if s[1] in not_edges])
+    literals.add([_description(s) for s in batch if s[1] in not_edges])
 
 
 def _description(statement: Statement) -> tuple[str | None, ...]:
@@ -173,8 +172,7 @@ def statements(path: Path, blank: Blank, skipped: list[BadLine] | None) -> Itera
 
 
 def _open(path: Path) -> IO[bytes]:
-    opened = gzip.open if path.suffix.lower() == ".gz" else open
-    file: Any = opened(path, "rb")
+    file: Any = open_packed(path)
     if file.peek(3).startswith(codecs.BOM_UTF8):
         file.read(3)
     return file  # type: ignore[no-any-return]

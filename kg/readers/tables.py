@@ -7,7 +7,6 @@ reason. TSV fields are read verbatim, CSV fields may be quoted.
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import re
 import zlib
@@ -23,7 +22,7 @@ import pyarrow.parquet as pq
 
 from triplecheck.kg.errors import ReadError, UserError
 from triplecheck.kg.progress import ProgressCallback, no_progress
-from triplecheck.kg.readers.raw import ENTITY_SCHEMA, RELATION_SCHEMA, BadLine, RawGraph
+from triplecheck.kg.readers.raw import ENTITY_SCHEMA, RELATION_SCHEMA, BadLine, RawGraph, open_packed
 
 TRIPLE_COLUMNS = ("head", "relation", "tail")
 TABLE_SUFFIXES = (".tsv", ".txt", ".csv", ".parquet")
@@ -163,15 +162,11 @@ def _positions(path: Path, header: Sequence[str], wanted: Mapping[str, str]) -> 
     return {name: list(header).index(column) for name, column in wanted.items()}
 
 
-def _open(path: Path) -> IO[bytes]:
-    return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb")  # type: ignore[return-value]
-
-
 def _first_fields(path: Path) -> list[str]:
     """Fields of the first line, [] for an empty file."""
     delimiter, quoted = _dialect(path)
     try:
-        with _open(path) as source:
+        with open_packed(path) as source:
             line = source.readline().decode("utf-8-sig").rstrip("\r\n")
     except (UnicodeDecodeError, *_DAMAGED) as error:
         raise ReadError(path, 1, f"not readable as text: {error}") from error
@@ -263,7 +258,7 @@ def _runs_on(table: pa.Table) -> bool:
 
 def _scan(path: Path, layout: _Layout) -> Iterator[tuple[int, bytes, str | None]]:
     """Each record with its first line number and its fault (None if it is valid)."""
-    with _open(path) as source:
+    with open_packed(path) as source:
         records = _quoted_records(source) if layout.quoted else enumerate(source, 1)
         for number, line in records:
             if number == 1 and layout.header:

@@ -197,11 +197,9 @@ class BM25Search:
 
     @property
     def nodes(self) -> npt.NDArray[np.int64]:
-        """See `NodeSearch`."""
         return self._documents.nodes
 
     def rank(self, query: str, candidates: IntArray | Sequence[int] | None = None, limit: int = 20) -> Ranking:
-        """See `NodeSearch`."""
         nodes, rows = _looked_at(self._documents, candidates)
         known = rows[rows >= 0]
         scores = np.where(rows >= 0, np.float32(0), np.float32(-np.inf))
@@ -232,7 +230,6 @@ class VectorSearch:
 
     @property
     def nodes(self) -> npt.NDArray[np.int64]:
-        """See `NodeSearch`."""
         return self._documents.nodes
 
     @property
@@ -249,7 +246,6 @@ class VectorSearch:
             field.fill(np.arange(len(self._documents)), progress)
 
     def rank(self, query: str, candidates: IntArray | Sequence[int] | None = None, limit: int = 20) -> Ranking:
-        """See `NodeSearch`."""
         nodes, rows = _looked_at(self._documents, candidates)
         known = rows[rows >= 0]
         if len(known) > self._at_once and not self.complete:

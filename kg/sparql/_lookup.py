@@ -143,37 +143,26 @@ class Lookup:
                 found.update((place, r, far) for r, far in self._edges_of_blank(node, relation, direction))
         return sorted(found)
 
-    def some_edges(self, groups: Sequence[tuple[int, int, int]], direction: Direction, limit: int) -> list[Found]:
-        """At most `limit` edges for each (place, node, relation)."""
+    def edges_of_groups(
+        self, groups: Sequence[tuple[int, int, int]], direction: Direction, limit: int | None = None
+    ) -> list[Found]:
+        """All edges of each (place, node, relation), or at most `limit` of them."""
         found: set[Found] = set()
-        for part in chunks([g for g in groups if not self.is_blank(g[1])], _GROUPS_PER_QUERY):
-            relation_at = {place_in_part: (place, r) for place_in_part, (place, _, r) in enumerate(part)}
+        size = NODES_PER_QUERY if limit is None else _GROUPS_PER_QUERY
+        for part in chunks([g for g in groups if not self.is_blank(g[1])], size):
             texts = [(self.written(node), self.relations.key(r), i) for i, (_, node, r) in enumerate(part)]
-            for row in self.client.select(self.queries.some_edges(texts, direction, limit)):
-                place, relation = relation_at[int(row["i"].value)]
+            if limit is None:
+                pairs = [(text, iri(relation), i) for written, relation, i in texts for text in written]
+                query = self.queries.edges_of_pairs(pairs, direction)
+            else:
+                query = self.queries.some_edges(texts, direction, limit)
+            for row in self.client.select(query):
+                place, _, relation = part[int(row["i"].value)]
                 found.update((place, relation, far) for _, _, far in self._far(row, relation))
         for place, node, relation in groups:
             if self.is_blank(node):
                 edges = sorted(self._edges_of_blank(node, relation, direction))[:limit]
                 found.update((place, r, far) for r, far in edges)
-        return sorted(found)
-
-    def edges_of_groups(self, groups: Sequence[tuple[int, int, int]], direction: Direction) -> list[Found]:
-        """All edges of each (place, node, relation)."""
-        found: set[Found] = set()
-        for part in chunks([g for g in groups if not self.is_blank(g[1])], NODES_PER_QUERY):
-            at = {i: (place, relation) for i, (place, _, relation) in enumerate(part)}
-            pairs = [
-                (text, iri(self.relations.key(r)), i)
-                for i, (_, node, r) in enumerate(part)
-                for text in self.written(node)
-            ]
-            for row in self.client.select(self.queries.edges_of_pairs(pairs, direction)):
-                place, relation = at[int(row["i"].value)]
-                found.update((place, relation, far) for _, _, far in self._far(row, relation))
-        for place, node, relation in groups:
-            if self.is_blank(node):
-                found.update((place, r, far) for r, far in self._edges_of_blank(node, relation, direction))
         return sorted(found)
 
     def counts(self, nodes: Sequence[int], relation: int | None, direction: Direction) -> list[Found]:
@@ -257,7 +246,7 @@ class Lookup:
 
 
 # --- descriptions --------------------------------------------------------------------------------
-Said = dict[str, list[Term]]
+Properties = dict[str, list[Term]]
 """Objects by predicate."""
 
 
@@ -277,8 +266,8 @@ class Describer:
         # First a label in the preferred language: some entities have labels in 300 languages.
         for language in (self._words.language, ""):
             missing = [node for node in missing if node not in self._labels]
-            for node, said in zip(missing, self._said(missing, self._words.labels, language), strict=True):
-                if found := self._texts(said, self._words.labels):
+            for node, properties in zip(missing, self._properties(missing, self._words.labels, language), strict=True):
+                if found := self._texts(properties, self._words.labels):
                     self._labels[node] = found[0]
         return [
             term.value if term.kind is TermKind.LITERAL else self._labels.setdefault(node, entity_label(self.id(node)))
@@ -295,15 +284,15 @@ class Describer:
         id, words = self.id(node), self._words
         if self._look.nodes.key(node).kind is TermKind.LITERAL:
             return Entity(id, id)
-        said = self._said([node], words.described)[0]
-        label, aliases = self._names(said)
-        descriptions = self._texts(said, words.descriptions)
+        properties = self._properties([node], words.described)[0]
+        label, aliases = self._names(properties)
+        descriptions = self._texts(properties, words.descriptions)
         return Entity(
             id=id,
             label=label or entity_label(id),
             aliases=aliases,
             description=descriptions[0] if descriptions else "",
-            types=tuple(_ids(said, words.types)),
+            types=tuple(_ids(properties, words.types)),
         )
 
     def types(self, node: int) -> tuple[str, ...]:
@@ -311,12 +300,12 @@ class Describer:
         term = self._look.nodes.key(node)
         if term.kind is TermKind.LITERAL:
             return (term.datatype,)
-        return tuple(_ids(self._said([node], self._words.types)[0], self._words.types))
+        return tuple(_ids(self._properties([node], self._words.types)[0], self._words.types))
 
     def type_label(self, id: str) -> str:
         """Label of a type or datatype; cached."""
         if id not in self._type_labels:
-            label, _ = self._names(self._said_of(id, self._words.labels))
+            label, _ = self._names(self._properties_of(id, self._words.labels))
             self._type_labels[id] = label or entity_label(id)
         return self._type_labels[id]
 
@@ -324,24 +313,26 @@ class Describer:
         """Query and cache the labels of many types at once, for `type_label`."""
         look, words = self._look, self._words
         for part in chunks([id for id in ids if is_iri(id)] if words.labels else [], NODES_PER_QUERY):
-            found: list[Said] = [defaultdict(list) for _ in part]
+            found: list[Properties] = [defaultdict(list) for _ in part]
             for row in look.client.select(
                 look.queries.described([(iri(id), i) for i, id in enumerate(part)], words.labels)
             ):
                 if "v" in row:
                     found[int(row["i"].value)][row["p"].value].append(row["v"])
-            for id, said in zip(part, found, strict=True):
-                self._type_labels[id] = self._names(said)[0] or entity_label(id)
+            for id, properties in zip(part, found, strict=True):
+                self._type_labels[id] = self._names(properties)[0] or entity_label(id)
 
     def relation(self, relation: int) -> Relation:
         """The description of a relation; cached."""
         if relation not in self._relations:
             id, words = self._look.relations.key(relation), self._words
-            said = self._said_of(id, words.labels + words.aliases + words.descriptions + words.domains + words.ranges)
-            label, aliases = self._names(said)
+            properties = self._properties_of(
+                id, words.labels + words.aliases + words.descriptions + words.domains + words.ranges
+            )
+            label, aliases = self._names(properties)
             path = None if label else relation_alias(id)
-            descriptions = self._texts(said, words.descriptions)
-            domains, ranges = _ids(said, words.domains), _ids(said, words.ranges)
+            descriptions = self._texts(properties, words.descriptions)
+            domains, ranges = _ids(properties, words.domains), _ids(properties, words.ranges)
             self._relations[relation] = Relation(
                 id=id,
                 label=label or relation_label(id),
@@ -353,7 +344,7 @@ class Describer:
         return self._relations[relation]
 
     # --- parts -----------------------------------------------------------------------------------
-    def _said(self, nodes: Sequence[int], predicates: Iterable[str], language: str = "") -> list[Said]:
+    def _properties(self, nodes: Sequence[int], predicates: Iterable[str], language: str = "") -> list[Properties]:
         """Objects of the predicates for each node."""
         look, predicates = self._look, tuple(predicates)
         rows: list[tuple[int, Binding]] = []
@@ -368,42 +359,42 @@ class Describer:
             if look.is_blank(node) and look.client.keeps_blank_nodes:
                 found = look.client.select(look.queries.described_bound(predicates), {"x": look.nodes.key(node)})
                 rows += [(place, row) for row in found]
-        said: list[Said] = [defaultdict(list) for _ in nodes]
+        properties: list[Properties] = [defaultdict(list) for _ in nodes]
         for place, row in rows:
             if "v" in row:
-                said[place][row["p"].value].append(row["v"])
-        return said
+                properties[place][row["p"].value].append(row["v"])
+        return properties
 
-    def _said_of(self, id: str, predicates: Sequence[str]) -> Said:
+    def _properties_of(self, id: str, predicates: Sequence[str]) -> Properties:
         """The same for an IRI that is not a node."""
-        found: Said = defaultdict(list)
+        found: Properties = defaultdict(list)
         if predicates and is_iri(id):
             for row in self._look.client.select(self._look.queries.described([(iri(id), 0)], predicates)):
                 if "v" in row:
                     found[row["p"].value].append(row["v"])
         return found
 
-    def _texts(self, said: Said, predicates: Sequence[str]) -> list[str]:
+    def _texts(self, properties: Properties, predicates: Sequence[str]) -> list[str]:
         return self._words.best_first(
             (place, term.language, term.value)
             for place, predicate in enumerate(predicates)
-            for term in said.get(predicate, ())
+            for term in properties.get(predicate, ())
             if term.kind is TermKind.LITERAL
         )
 
-    def _names(self, said: Said) -> tuple[str | None, tuple[str, ...]]:
-        labels = self._texts(said, self._words.labels)
-        others = dict.fromkeys(labels[1:] + self._texts(said, self._words.aliases))
+    def _names(self, properties: Properties) -> tuple[str | None, tuple[str, ...]]:
+        labels = self._texts(properties, self._words.labels)
+        others = dict.fromkeys(labels[1:] + self._texts(properties, self._words.aliases))
         label = labels[0] if labels else None
         return label, tuple(text for text in others if text != label)
 
 
-def _ids(said: Said, predicates: Sequence[str]) -> list[str]:
+def _ids(properties: Properties, predicates: Sequence[str]) -> list[str]:
     """Objects that are IRIs, those of earlier predicates first."""
     return list(
         dict.fromkeys(
             id
             for predicate in predicates
-            for id in sorted(term.value for term in said.get(predicate, ()) if term.kind is TermKind.IRI)
+            for id in sorted(term.value for term in properties.get(predicate, ()) if term.kind is TermKind.IRI)
         )
     )

@@ -139,7 +139,6 @@ class HttpClient:
         return self._address
 
     def select(self, query: str, bindings: Mapping[str, Term] | None = None) -> list[Binding]:
-        """See `SparqlClient.select`."""
         if bindings:
             raise ValueError("a remote endpoint takes no bindings")
         meter = Meter(self.name, self._limits)
@@ -277,7 +276,6 @@ class OxigraphClient:
         self._store, self._limits = store, limits or QueryLimits()
 
     def select(self, query: str, bindings: Mapping[str, Term] | None = None) -> list[Binding]:
-        """See `SparqlClient.select`."""
         import pyoxigraph as ox
 
         meter = Meter(self.name, self._limits)
@@ -341,7 +339,6 @@ class RdflibClient:
         self._lock = threading.Lock()
 
     def select(self, query: str, bindings: Mapping[str, Term] | None = None) -> list[Binding]:
-        """See `SparqlClient.select`."""
         from pyparsing.exceptions import ParseBaseException
 
         given = {name: _to_rdflib(term) for name, term in (bindings or {}).items()}

@@ -60,12 +60,10 @@ class SparqlGraph:
     # --- sizes: one query over the whole store each, cached --------------------------------------
     @cached_property
     def num_nodes(self) -> int:
-        """Number of entities and values."""
         return self._count(self._queries.count_entities()) + self._count(self._queries.count_values())
 
     @cached_property
     def num_relations(self) -> int:
-        """Number of relations with edges."""
         return len({self._look.relations.number(r["p"].value) for r in self._client.select(self._queries.relations())})
 
     @cached_property
@@ -75,7 +73,6 @@ class SparqlGraph:
 
     @cached_property
     def has_types(self) -> bool:
-        """Whether any entity has a type."""
         return bool(self._client.select(self._queries.typed()))
 
     @cached_property
@@ -196,16 +193,13 @@ class SparqlGraph:
         return self._describe.labels(_ints(nodes))
 
     def entity(self, node: int) -> Entity:
-        """Label, aliases, description and types."""
         return self._describe.entity(node)
 
     def literal(self, node: int) -> Literal | None:
-        """The value of a literal node, None for an entity."""
         term = self._look.nodes.key(node)
         return Literal(term.value, term.datatype) if term.kind is TermKind.LITERAL else None
 
     def types(self, node: int) -> tuple[str, ...]:
-        """Type ids of an entity, the datatype of a literal."""
         return self._describe.types(node)
 
     def type_label(self, type_id: str) -> str:
@@ -213,16 +207,13 @@ class SparqlGraph:
         return self._describe.type_label(type_id)
 
     def relation(self, relation: int) -> Relation:
-        """Label, aliases, description, declared domain and range."""
         return self._describe.relation(relation)
 
     # --- look-ups --------------------------------------------------------------------------------
     def degree(self, node: int) -> int:
-        """Number of edges in both directions."""
         return sum(count.edges for count in self.relations_of(node))
 
     def relations_of(self, node: int) -> list[RelationCount]:
-        """Relations at one node, outgoing first, then incoming, each by relation number."""
         return [
             RelationCount(relation, direction, edges, 1)
             for direction in Direction
@@ -236,11 +227,10 @@ class SparqlGraph:
         if limit is None:
             found = self._look.edges([node], relation, direction)
         else:
-            found = self._look.some_edges([(0, node, relation)], direction, limit)
+            found = self._look.edges_of_groups([(0, node, relation)], direction, limit)
         return np.array([far for _, _, far in found], np.int64)
 
     def contains(self, head: int, relation: int, tail: int) -> bool:
-        """Whether the edge is in the graph."""
         return bool(self._look.contained([(head, relation, tail)]))
 
     # --- batched ---------------------------------------------------------------------------------
@@ -283,11 +273,10 @@ class SparqlGraph:
         counts = self._look.counts(nodes, relation, way)
         small = [(place, nodes[place], r) for place, r, edges in counts if edges <= limit]
         large = [(place, nodes[place], r) for place, r, edges in counts if edges > limit]
-        found = self._look.edges_of_groups(small, way) + self._look.some_edges(large, way, limit)
+        found = self._look.edges_of_groups(small, way) + self._look.edges_of_groups(large, way, limit)
         return sorted(found), sum(edges for _, _, edges in counts)
 
     def contains_many(self, heads: IntArray, relations: IntArray, tails: IntArray) -> npt.NDArray[np.bool_]:
-        """Whether each edge is in the graph, shape (n,)."""
         triples = list(zip(_ints(heads), _ints(relations), _ints(tails), strict=True))
         found = np.zeros(len(triples), bool)
         found[list(self._look.contained(triples))] = True
@@ -317,7 +306,6 @@ class SparqlGraph:
         return sorted(counts, key=lambda pair: (-pair[1], pair[0]))
 
     def close(self) -> None:
-        """Close the client."""
         self._client.close()
 
 

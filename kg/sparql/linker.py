@@ -8,9 +8,10 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from triplecheck.kg.linking import Candidate
-from triplecheck.kg.mentions import Mention, MentionDetector
+from triplecheck.kg.mentions import CONNECTORS, Mention, MentionDetector
 from triplecheck.kg.names import normalize
 from triplecheck.kg.sparql._lookup import chunks
 from triplecheck.kg.sparql.client import SparqlClient
@@ -23,7 +24,6 @@ _MOST_WORDS = 80  # of a question; later words are not searched
 _TEXTS_PER_QUERY = 100
 _REMEMBERED = 4096  # names
 _WORD = re.compile(r"\w+")
-_CONNECTORS = frozenset("a an and at by de del der di du for from in la le of on the to van von y".split())
 _WEIGHT = {"label": 1.0, "alias": 0.97}
 
 
@@ -68,13 +68,7 @@ class SparqlLinker:
         return [mention for mention in detected if mention.forms]  # for the others, parts would not be found either
 
     def candidates(
-        self,
-        text: str | Mention,
-        question: str | None = None,
-        limit: int = 10,
-        *,
-        top_k: int | None = None,
-        union: bool = False,
+        self, text: str | Mention, question: str | None = None, limit: int = 10, **_: Any
     ) -> list[Candidate]:
         """Nodes of that name, best first; the other settings have no effect."""
         written = text.text if isinstance(text, Mention) else text
@@ -126,6 +120,6 @@ class SparqlLinker:
 def _variants(text: str) -> list[str]:
     """Spellings of a name in the graph: as given, first letter capital, words capitalised."""
     words = text.split(" ")
-    title = [w if at and w in _CONNECTORS else w[:1].upper() + w[1:] for at, w in enumerate(words)]
+    title = [w if at and w in CONNECTORS else w[:1].upper() + w[1:] for at, w in enumerate(words)]
     variants = (text, text[:1].upper() + text[1:], " ".join(title))
     return [v for v in dict.fromkeys(variants) if not any("\ud800" <= c <= "\udfff" for c in v)]

@@ -85,8 +85,10 @@ class Queries:
         node = iri(id)
         visible = " FILTER(!isBlank(?y))" if self._no_blank else ""
         edges = [_PATTERN[way].format(x=node, p="?p") + self._not_edge + visible for way in Direction]
-        said = _values("?p", [(iri(p),) for p in self._words.described])
-        union = " UNION ".join(f"{{ {part} }}" for part in (*edges, f"{said} {node} ?p ?y{self._not_schema(node)}"))
+        predicates = _values("?p", [(iri(p),) for p in self._words.described])
+        union = " UNION ".join(
+            f"{{ {part} }}" for part in (*edges, f"{predicates} {node} ?p ?y{self._not_schema(node)}")
+        )
         return f"SELECT (1 AS ?found) WHERE {{ {union} }} LIMIT 1"
 
     def find_values(self, terms: Iterable[str]) -> str:
@@ -159,8 +161,10 @@ class Queries:
 
     def count_entities(self) -> str:
         """One row (?count)."""
-        said = _values("?p", [(iri(p),) for p in self._words.described])
-        described = f"{said} ?n ?p ?o{self._not_schema('?n')}" + (" FILTER(!isBlank(?n))" if self._no_blank else "")
+        predicates = _values("?p", [(iri(p),) for p in self._words.described])
+        described = f"{predicates} ?n ?p ?o{self._not_schema('?n')}" + (
+            " FILTER(!isBlank(?n))" if self._no_blank else ""
+        )
         out = f"?x ?p ?y{self._edge} BIND(?x AS ?n)"
         into = f"?x ?p ?y{self._edge} FILTER(!isLiteral(?y)) BIND(?y AS ?n)"
         return (

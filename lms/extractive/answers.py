@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from triplecheck.lms.extractive.facts import NOTHING_TOLD, FactPath, Hops, each, follow, is_quantity, told
+from triplecheck.lms.extractive.facts import NOTHING_FOUND, FactPath, Hops, each, explain, follow, is_quantity
 from triplecheck.lms.extractive.question import ParsedQuestion, plain, read_question, spelling
 from triplecheck.lms.extractive.relevance import LEAST_SUPPORT, Encode, PathRelevance, phrases
 from triplecheck.lms.prompt import Prompt
@@ -31,7 +31,7 @@ class _Scored:
 class Conclusion:
     """The answer, in the fields of the signature."""
 
-    reasoning: str = NOTHING_TOLD
+    reasoning: str = NOTHING_FOUND
     cited: tuple[int, ...] = ()
     operation: str = "none"
     answers: tuple[str, ...] = ()
@@ -100,14 +100,14 @@ class _Reader:
             twin = (best.path.hops[:-1], best.path.hops[-1].label)
             ways = [s.path for s in self._ranked if (s.path.hops[:-1], s.path.hops[-1].label) == twin]
             path = max(ways, key=lambda p: len(p.ends))
-            return Conclusion(told(path, then="count"), tuple(f.number for f in path.facts), "count")
+            return Conclusion(explain(path, then="count"), tuple(f.number for f in path.facts), "count")
         return self._plain(best.path)
 
     def _plain(self, path: FactPath) -> Conclusion:
         ends = path.ends
         if set(self._question.words) & _SELF and len(ends) > 1:
             ends = [end for end in ends if end != path.topic]
-        return Conclusion(told(path), tuple(path.numbers()), "none", tuple(ends))
+        return Conclusion(explain(path), tuple(path.numbers()), "none", tuple(ends))
 
     # --- two topics ----------------------------------------------------------------------------
     def _subject(self, scored: _Scored) -> str:
@@ -136,7 +136,7 @@ class _Reader:
         if found is None or self._relevance.support(found[0][0].hops) < LEAST_SUPPORT:
             return None
         cited = tuple(f.number for path in found[0] for f in path.facts)
-        return Conclusion(told(*found[0], then="compare"), cited, "same")
+        return Conclusion(explain(*found[0], then="compare"), cited, "same")
 
     def _common(self) -> Conclusion | None:
         """Two paths with common ends: one condition from each topic."""
@@ -162,8 +162,8 @@ class _Reader:
         )
         if self._question.counts:
             shared = [end for end in one.ends if end in set(other.ends)]
-            return Conclusion(told(one, other, then="count what they share"), cited, "none", (str(len(shared)),))
-        return Conclusion(told(one, other, then="take what they share"), cited, "common")
+            return Conclusion(explain(one, other, then="count what they share"), cited, "none", (str(len(shared)),))
+        return Conclusion(explain(one, other, then="take what they share"), cited, "common")
 
     def _support(self, path: FactPath) -> float:
         return self._relevance.support(path.hops)
@@ -184,7 +184,7 @@ class _Reader:
         ]
         if options:
             _, path = max(options, key=lambda o: o[0])
-            return Conclusion(told(path, then="compare"), tuple(f.number for f in path.facts), operation)
+            return Conclusion(explain(path, then="compare"), tuple(f.number for f in path.facts), operation)
         return None
 
     def _compared(self, paths: Sequence[FactPath], operation: str, cited: tuple[int, ...]) -> Conclusion | None:
@@ -206,10 +206,10 @@ class _Reader:
             others = {t for t, spelt in self._spelling.items() if spelt != self._subject(scored)}
             hit = others & set(scored.path.ends)
             if hit and self._support(scored.path) >= LEAST_SUPPORT:
-                return Conclusion(told(scored.path, then="yes"), tuple(scored.path.numbers(hit)), "none", ("yes",))
+                return Conclusion(explain(scored.path, then="yes"), tuple(scored.path.numbers(hit)), "none", ("yes",))
         best = self._ranked[0]
         if len(set(self._spelling.values())) > 1 and self._support(best.path) >= LEAST_SUPPORT:
-            return Conclusion(told(best.path, then="no"), tuple(best.path.numbers()), "none", ("no",))
+            return Conclusion(explain(best.path, then="no"), tuple(best.path.numbers()), "none", ("no",))
         return None
 
 

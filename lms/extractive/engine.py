@@ -9,67 +9,14 @@ from typing import Any
 
 from dspy.lm15 import InvalidRequestError, Request, Response
 
+from triplecheck import signatures as steps
 from triplecheck.kg.encode import Encoder, load_encoder
 from triplecheck.lms.engines import code_hash, messages_of, reply
-from triplecheck.lms.extractive.answers import answer_from_facts
-from triplecheck.lms.extractive.exploration import (
-    extract_keywords,
-    filter_triples,
-    judge_and_go_on,
-    judge_sufficiency,
-    name_sub_goals,
-    reflect,
-    score_entities,
-    score_relations,
-    update_memory,
-)
-from triplecheck.lms.extractive.patterns import revise_triplets, score_candidate, score_candidates, write_triplets
-from triplecheck.lms.extractive.planning import name_topics, select_paths
-from triplecheck.lms.extractive.references import (
-    answer_from_references,
-    answer_with_references,
-    check_passages,
-    judge_passage,
-    next_question,
-    select_passages,
-)
+from triplecheck.lms.extractive import answers, exploration, patterns, planning, references, sentences
 from triplecheck.lms.extractive.relevance import Encode
-from triplecheck.lms.extractive.sentences import extract_triples
 from triplecheck.lms.prompt import COMPLETED, HEADER, ForeignPromptError, Prompt, read_request
 from triplecheck.lms.values import render
-from triplecheck.signatures import (
-    AnswerDirectly,
-    AnswerFromFacts,
-    AnswerFromMemory,
-    AnswerFromReferences,
-    AnswerWithReferences,
-    AnswerWithTriples,
-    CheckPassages,
-    ExtractKeywords,
-    ExtractTriples,
-    FilterTriples,
-    JudgeAndGoOn,
-    JudgeKnowledge,
-    JudgePassage,
-    JudgeSufficiency,
-    NameSubGoals,
-    NameTopics,
-    NextQuestion,
-    ParaphraseQuestion,
-    Reflect,
-    ReviseTriplets,
-    ScoreCandidate,
-    ScoreCandidates,
-    ScoreEntities,
-    ScoreRelations,
-    SelectPassages,
-    SelectPaths,
-    Step,
-    TripletsFromQuery,
-    UpdateMemory,
-    WritePassage,
-    WritePassages,
-)
+from triplecheck.signatures import Step
 from triplecheck.signatures.notation import without_markup
 
 _CHARACTERS_PER_TOKEN = 4
@@ -83,38 +30,40 @@ def _always(**outputs: object) -> Solver:
 
 
 _SOLVERS: dict[type[Step], Solver] = {
-    NameTopics: lambda prompt, _: name_topics(prompt),
-    SelectPaths: select_paths,
-    AnswerFromFacts: answer_from_facts,
-    ExtractKeywords: lambda prompt, _: extract_keywords(prompt),
-    ScoreRelations: score_relations,
-    ScoreEntities: score_entities,
-    FilterTriples: filter_triples,
-    JudgeSufficiency: judge_sufficiency,
-    JudgeAndGoOn: judge_and_go_on,
-    NameSubGoals: lambda prompt, _: name_sub_goals(prompt),
-    UpdateMemory: update_memory,
-    Reflect: reflect,
-    TripletsFromQuery: write_triplets,
-    ReviseTriplets: (lambda prompt, _: revise_triplets(prompt)),
-    ScoreCandidates: lambda prompt, _: score_candidates(prompt),
-    ScoreCandidate: lambda prompt, _: score_candidate(prompt),
-    AnswerDirectly: _always(answers=[]),
-    AnswerFromMemory: _always(reasoning="Without a language model nothing is known beyond the graph.", answers=[]),
-    AnswerWithReferences: answer_with_references,
-    AnswerFromReferences: answer_from_references,
-    AnswerWithTriples: _always(
+    steps.NameTopics: lambda prompt, _: planning.name_topics(prompt),
+    steps.SelectPaths: planning.select_paths,
+    steps.AnswerFromFacts: answers.answer_from_facts,
+    steps.ExtractKeywords: lambda prompt, _: exploration.extract_keywords(prompt),
+    steps.ScoreRelations: exploration.score_relations,
+    steps.ScoreEntities: exploration.score_entities,
+    steps.FilterTriples: exploration.filter_triples,
+    steps.JudgeSufficiency: exploration.judge_sufficiency,
+    steps.JudgeAndGoOn: exploration.judge_and_go_on,
+    steps.NameSubGoals: lambda prompt, _: exploration.name_sub_goals(prompt),
+    steps.UpdateMemory: exploration.update_memory,
+    steps.Reflect: exploration.reflect,
+    steps.TripletsFromQuery: patterns.write_triplets,
+    steps.ReviseTriplets: lambda prompt, _: patterns.revise_triplets(prompt),
+    steps.ScoreCandidates: lambda prompt, _: patterns.score_candidates(prompt),
+    steps.ScoreCandidate: lambda prompt, _: patterns.score_candidate(prompt),
+    steps.AnswerDirectly: _always(answers=[]),
+    steps.AnswerFromMemory: _always(
+        reasoning="Without a language model nothing is known beyond the graph.", answers=[]
+    ),
+    steps.AnswerWithReferences: references.answer_with_references,
+    steps.AnswerFromReferences: references.answer_from_references,
+    steps.AnswerWithTriples: _always(
         evidence=[], explanation="Without a language model nothing is known beyond the prompt.", answer="none"
     ),
-    WritePassage: _always(passage="none"),
-    WritePassages: _always(passage="none", passage_with_entities="none"),
-    NextQuestion: next_question,
-    ExtractTriples: lambda prompt, _: extract_triples(prompt),
-    SelectPassages: select_passages,
-    CheckPassages: check_passages,
-    JudgePassage: judge_passage,
-    JudgeKnowledge: _always(known=False),
-    ParaphraseQuestion: _always(paraphrases=[]),
+    steps.WritePassage: _always(passage="none"),
+    steps.WritePassages: _always(passage="none", passage_with_entities="none"),
+    steps.NextQuestion: references.next_question,
+    steps.ExtractTriples: lambda prompt, _: sentences.extract_triples(prompt),
+    steps.SelectPassages: references.select_passages,
+    steps.CheckPassages: references.check_passages,
+    steps.JudgePassage: references.judge_passage,
+    steps.JudgeKnowledge: _always(known=False),
+    steps.ParaphraseQuestion: _always(paraphrases=[]),
 }
 
 

@@ -10,7 +10,7 @@ from triplecheck.signatures.notation import WrittenFact, WrittenHop, WrittenPath
 
 Hops = tuple[WrittenHop, ...]
 
-NOTHING_TOLD = "The facts do not tell it."
+NOTHING_FOUND = "The facts do not tell it."
 _NUMBER = re.compile(r"^[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?$")
 _DATE = re.compile(r"^-?\d{3,4}-\d{2}(?:-\d{2})?$")
 _MOST_HOPS = 3
@@ -99,7 +99,7 @@ def _turns_back(before: FactPath, fact: WrittenFact) -> bool:
     return set(fact.values) <= sources
 
 
-def told(*paths: FactPath, then: str = "") -> str:
+def explain(*paths: FactPath, then: str = "") -> str:
     """A reasoning: the path that the facts show, and the operation on it.
 
     All these sentences have the same start, so a student decides at one word whether there is an answer.

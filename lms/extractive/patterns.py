@@ -86,10 +86,10 @@ def read_clauses(
         relations: each "label" or "label / alias"; the first part names it in a pattern.
         types: of the graph.
     """
-    return _Reader(_items(question, names, relations, types)).read()
+    return _ClauseParser(_items(question, names, relations, types)).read()
 
 
-class _Reader:
+class _ClauseParser:
     """Parses a question in one pass, from left to right.
 
     Attributes:

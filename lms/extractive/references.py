@@ -1,6 +1,6 @@
 """References: extracts answers from passages, and judges their relevance.
 
-There is no language model. Sentences are ranked by cosine and shared words; spans (names, dates, numbers, phrases) by
+No language model is used. Sentences are ranked by cosine and shared words; spans (names, dates, numbers, phrases) by
 the kind that the question word asks for, by similarity to the noun that is asked for, and by distance to the
 question's own words. One sentence is read at a time: nothing is combined across sentences.
 """
@@ -187,8 +187,8 @@ class Reader:
         best = [self._best_of(name) for name in self._names] or [self.read[0]]
         asked = self._encode([self._question.bare or self._text])[0]
         cosines = [0.0 if read is None else float(self._encode([read.sentence.text])[0] @ asked) for read in best]
-        told = " ".join(read.text for read in best if read is not None)
-        return told or self.read[0].text, "yes" if min(cosines) >= 0.25 else "no"
+        evidence = " ".join(read.text for read in best if read is not None)
+        return evidence or self.read[0].text, "yes" if min(cosines) >= 0.25 else "no"
 
     def _choice(self) -> tuple[str, str] | None:
         """For "A or B": the one whose number or date fits the comparison, else the one more similar to the question."""
@@ -205,8 +205,8 @@ class Reader:
         if self._question.compares is not None and None not in sizes:
             pick = np.argmin if self._question.compares[0] == "min" else np.argmax
             at = int(pick(np.array(sizes, float)))
-        told = " ".join(read.text for _, read in found if read is not None)
-        return told or self.read[0].text, found[at][0]
+        evidence = " ".join(read.text for _, read in found if read is not None)
+        return evidence or self.read[0].text, found[at][0]
 
     def _best_of(self, name: str) -> Read | None:
         wanted = name.casefold()

@@ -56,7 +56,7 @@ TAIL = 24
 
 
 @dataclass(frozen=True)
-class Prompt:
+class GenerationRequest:
     """One request to a backend."""
 
     messages: tuple[tuple[str, str], ...]
@@ -90,7 +90,7 @@ class Generated:
 class Backend(Protocol):
     """A loaded model. Called from one thread at a time."""
 
-    def generate(self, prompts: Sequence[Prompt]) -> list[Generated | Exception]:
+    def generate(self, prompts: Sequence[GenerationRequest]) -> list[Generated | Exception]:
         """Complete a batch of prompts; one result each, in order.
 
         A failing prompt gets its own error (`dspy.lm15.ContextLengthError` if too long); the others are not affected.

@@ -15,16 +15,16 @@ from dataclasses import dataclass, field
 from dspy.lm15 import Request, Response
 
 from triplecheck.lms.engines import code_hash, messages_of, reply
-from triplecheck.lms.local.backend import Backend, Generated, LocalConfig, Prompt
+from triplecheck.lms.local.backend import Backend, Generated, GenerationRequest, LocalConfig
 from triplecheck.lms.local.form import as_numbers, fields_of, shown
 from triplecheck.lms.local.weights import Weights, find_weights
 
-Generate = Callable[[Sequence[Prompt]], "list[Generated | Exception]"]
+Generate = Callable[[Sequence[GenerationRequest]], "list[Generated | Exception]"]
 
 
 @dataclass
 class _Job:
-    prompt: Prompt
+    prompt: GenerationRequest
     future: Future[Generated] = field(default_factory=Future)
 
 
@@ -43,7 +43,7 @@ class MicroBatcher:
         self._worker: threading.Thread | None = None
         self._lock = threading.Lock()
 
-    def submit(self, prompt: Prompt) -> Future[Generated]:
+    def submit(self, prompt: GenerationRequest) -> Future[Generated]:
         """Queue a prompt; the future holds the completion or the error."""
         with self._lock:
             if self._worker is None or not self._worker.is_alive():
@@ -153,10 +153,10 @@ class LocalEngine:
                 self._loaded[model_id] = _Loaded(backend, batcher)
             return self._loaded[model_id]
 
-    def _prompt(self, request: Request) -> Prompt:
+    def _prompt(self, request: Request) -> GenerationRequest:
         settings = request.config
         messages = tuple((message["role"], message["content"]) for message in messages_of(request))
-        return Prompt(
+        return GenerationRequest(
             messages=shown(messages) if self.config.guided else messages,
             max_new_tokens=settings.max_tokens or self.config.max_new_tokens,
             temperature=settings.temperature or 0.0,

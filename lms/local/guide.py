@@ -20,7 +20,7 @@ _RESERVED = 8
 """Tokens reserved for the value of each remaining field."""
 
 
-class Vocabulary(Protocol):
+class GuideVocabulary(Protocol):
     """What a guide needs of a tokenizer. Sets hold token ids."""
 
     @property
@@ -67,7 +67,7 @@ class Guide:
         longest: maximum tokens of one field.
     """
 
-    def __init__(self, fields: Sequence[Field], vocabulary: Vocabulary, limit: int, longest: int) -> None:
+    def __init__(self, fields: Sequence[Field], vocabulary: GuideVocabulary, limit: int, longest: int) -> None:
         self._fields = list(fields)
         self._vocabulary = vocabulary
         self._left = limit
@@ -264,7 +264,7 @@ def _going_on(options: Sequence[list[int]], start: list[int]) -> list[list[int]]
 
 
 def dictated(
-    fields: Sequence[Field], values: Sequence[str], vocabulary: Vocabulary, limit: int, longest: int
+    fields: Sequence[Field], values: Sequence[str], vocabulary: GuideVocabulary, limit: int, longest: int
 ) -> list[int] | None:
     """The tokens of a guided reply with these values; None if the guide does not allow them.
 
@@ -298,7 +298,7 @@ def dictated(
     return tokens
 
 
-def _written(field: Field, value: str, vocabulary: Vocabulary) -> list[int] | None:
+def _written(field: Field, value: str, vocabulary: GuideVocabulary) -> list[int] | None:
     if field.kind not in ("items", "copies"):
         return vocabulary.encode(value)
     items = as_items(field, value) if field.kind == "items" else value.split("\n")
@@ -309,7 +309,7 @@ def _written(field: Field, value: str, vocabulary: Vocabulary) -> list[int] | No
 
 
 class TokenVocabulary(ABC):
-    """The tokens of a model as `lms.local.guide.Vocabulary`; classified at first use.
+    """The tokens of a model as `lms.local.guide.GuideVocabulary`; classified at first use.
 
     Args:
         ends: tokens that end a message.

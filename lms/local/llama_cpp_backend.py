@@ -15,7 +15,7 @@ import numpy as np
 from dspy.lm15 import ContextLengthError
 
 from triplecheck.lms.errors import ModelUnavailableError
-from triplecheck.lms.local.backend import TAIL, Generated, LocalConfig, Prompt, room_for_reply, until_stop
+from triplecheck.lms.local.backend import TAIL, Generated, GenerationRequest, LocalConfig, room_for_reply, until_stop
 from triplecheck.lms.local.gguf_lora import write_gguf_lora
 from triplecheck.lms.local.guide import Guide, LlamaVocabulary, likeliest
 from triplecheck.lms.local.weights import Weights
@@ -63,7 +63,7 @@ class LlamaCppBackend:
             )
         self._vocabulary = LlamaVocabulary(self._model, _END)
 
-    def generate(self, prompts: Sequence[Prompt]) -> list[Generated | Exception]:
+    def generate(self, prompts: Sequence[GenerationRequest]) -> list[Generated | Exception]:
         """See `Backend.generate`."""
         results: list[Generated | Exception] = []
         for prompt in prompts:
@@ -73,7 +73,7 @@ class LlamaCppBackend:
                 results.append(error)
         return results
 
-    def _write(self, prompt: Prompt) -> Generated:
+    def _write(self, prompt: GenerationRequest) -> Generated:
         text = "".join(f"<|im_start|>{role}\n{content}{_END}\n" for role, content in prompt.messages)
         tokens = self._model.tokenize(f"{text}<|im_start|>assistant\n".encode(), add_bos=False, special=True)
         limit = room_for_reply(len(tokens), prompt.max_new_tokens, self._config.context_length)
@@ -82,7 +82,7 @@ class LlamaCppBackend:
         whole = stopped or written[-1] in self._vocabulary.ends
         return Generated(reply, len(tokens), len(written), "stop" if whole else "length")
 
-    def _tokens(self, prompt: Prompt, read: Sequence[int], limit: int) -> list[int]:
+    def _tokens(self, prompt: GenerationRequest, read: Sequence[int], limit: int) -> list[int]:
         """Generate a reply; forced tokens are evaluated at once, without sampling."""
         guide = Guide(prompt.fields, self._vocabulary, limit, self._config.longest_field)
         processor = _Processor(guide)

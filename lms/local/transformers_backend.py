@@ -11,7 +11,7 @@ from typing import Any
 from dspy.lm15 import ContextLengthError
 
 from triplecheck.lms.errors import ModelUnavailableError
-from triplecheck.lms.local.backend import TAIL, Generated, LocalConfig, Prompt, room_for_reply, until_stop
+from triplecheck.lms.local.backend import TAIL, Generated, GenerationRequest, LocalConfig, room_for_reply, until_stop
 from triplecheck.lms.local.guide import Guide, TokenizerVocabulary, likeliest
 from triplecheck.lms.local.weights import Weights
 
@@ -40,7 +40,7 @@ class TransformersBackend:
         self._vocabulary = TokenizerVocabulary(self._tokenizer, self._model.generation_config.eos_token_id)
         self._context = min(config.context_length, int(model.config.max_position_embeddings))
 
-    def generate(self, prompts: Sequence[Prompt]) -> list[Generated | Exception]:
+    def generate(self, prompts: Sequence[GenerationRequest]) -> list[Generated | Exception]:
         """See `Backend.generate`."""
         results: list[Generated | Exception | None] = [None] * len(prompts)
         fitting, lengths, limits = [], [], []
@@ -59,7 +59,7 @@ class TransformersBackend:
                 results[index] = result
         return [result for result in results if result is not None]
 
-    def _write(self, prompts: list[Prompt], tokens: list[list[int]], limits: list[int]) -> list[Generated]:
+    def _write(self, prompts: list[GenerationRequest], tokens: list[list[int]], limits: list[int]) -> list[Generated]:
         torch, first = self._torch, prompts[0]
         batch = self._tokenizer.pad({"input_ids": tokens}, return_tensors="pt").to(self._device)
         width = batch["input_ids"].shape[1]
@@ -85,7 +85,7 @@ class TransformersBackend:
             for prompt, ids, row, limit in zip(prompts, tokens, output, limits, strict=True)
         ]
 
-    def _guide(self, prompts: Sequence[Prompt], width: int, limits: Sequence[int]) -> Any:
+    def _guide(self, prompts: Sequence[GenerationRequest], width: int, limits: Sequence[int]) -> Any:
         """Masks the scores of tokens that the guides do not allow."""
         longest = self._config.longest_field
         guides = [
@@ -123,7 +123,7 @@ class TransformersBackend:
 
         return stopped
 
-    def _generated(self, prompt: Prompt, prompt_tokens: int, ids: list[int], limit: int) -> Generated:
+    def _generated(self, prompt: GenerationRequest, prompt_tokens: int, ids: list[int], limit: int) -> Generated:
         ends = self._model.generation_config.eos_token_id
         ends = {*(ends if isinstance(ends, list) else [ends]), self._tokenizer.eos_token_id}
         ends.add(self._tokenizer.pad_token_id)
@@ -230,7 +230,7 @@ def _quietly(transformers: Any) -> Iterator[None]:
 
 
 @contextmanager
-def _seeded(torch: Any, prompt: Prompt) -> Iterator[None]:
+def _seeded(torch: Any, prompt: GenerationRequest) -> Iterator[None]:
     if prompt.temperature == 0 or prompt.seed is None:
         yield
         return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -19,7 +18,7 @@ from triplecheck.lms.local.guide import TokenizerVocabulary, dictated
 from triplecheck.lms.local.transformers_backend import prompt_tokens
 from triplecheck.lms.prompt import split_fields
 from triplecheck.optimize.traces import SOURCES, TraceRow, read_traces
-from triplecheck.optimize.traces.records import counts, hashed_split
+from triplecheck.optimize.traces.records import counts, hashed_split, messages_key
 
 Schedule = Literal["cosine", "constant"]
 Precision = Literal["auto", "float32", "bfloat16"]
@@ -317,7 +316,5 @@ def _split(rows: Sequence[TraceRow], options: DistilOptions) -> list[TraceRow]:
 
 def chat_row(messages: Sequence[Mapping[str, str]], step: str = "chat") -> TraceRow:
     """A row from a chat, as DSPy gives them to a provider."""
-    text = json.dumps([dict(message) for message in messages], sort_keys=True, default=str)
-    key = hashlib.sha256(text.encode()).hexdigest()[:24]
-    prompt = hashlib.sha256(json.dumps([dict(m) for m in messages[:-1]], sort_keys=True, default=str).encode())
-    return TraceRow(key, prompt.hexdigest()[:24], key, "", step, "", "verified", "", tuple(messages))
+    key, prompt = messages_key(messages), messages_key(messages[:-1])
+    return TraceRow(key, prompt, key, "", step, "", "verified", "", tuple(messages))

@@ -140,7 +140,7 @@ def distil(
         base: `local/smollm2`, or a directory with a transformers model.
         options: of the training.
         steps: names of signatures to train on; empty: all.
-        name: a name for the model in `out`, besides its hash.
+        name: a name for the model in `out`, in addition to its hash.
         device: `cpu`, `cuda` ...; `auto` uses a GPU if there is one.
         progress: called with the progress.
 

@@ -91,7 +91,7 @@ def minutes(seconds: float) -> str:
 # A callback: progress, elapsed time, and when to save a checkpoint.
 
 SAVE_EVERY = 300.0
-"""Seconds between checkpoints, besides those after each evaluation."""
+"""Seconds between checkpoints, in addition to those after each evaluation."""
 _FILE = "spent.json"
 
 
@@ -230,7 +230,7 @@ class PackTrainer(SFTTrainer):  # type: ignore[misc]
         return EvalLoopOutput(predictions=None, label_ids=None, metrics=metrics, num_samples=rows.total())
 
     def create_model_card(self, *_: Any, **__: Any) -> None:
-        """Write no model card beside checkpoints."""
+        """Do not write a model card for checkpoints."""
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Any:
         return self._order

@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -36,15 +36,8 @@ from triplecheck.optimize.fit.risk_control import (
     point_at,
 )
 from triplecheck.optimize.fit.search import Asking, Observed, Option, Search, Searched, nested, observe, sample
-from triplecheck.optimize.optimizers.modules import Voting
 from triplecheck.programs import Know3RAG, Program, Sources
 from triplecheck.programs.base import make_program
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from triplecheck.optimize.fit.search import Observed
-
 
 CALIBRATION = "calibration"
 """Name of the half that the threshold is chosen on."""
@@ -116,17 +109,102 @@ class Fitted:
 
     @property
     def sentence(self) -> str:
-        """The guarantee in words, or that no threshold meets it."""
-        return sentence(self)
+        """The guarantee in words; if no threshold meets it, the best guarantee that can be met."""
+        plan, choice = self.plan, self.choice
+        point = choice.point
+        share, alpha, sure = _percent(1 - plan.alpha), _percent(plan.alpha), _percent(1 - plan.delta)
+        drawn = f"the draw of the {point.asked} calibration questions, for questions drawn like them"
+        if plan.guarantee == "answered":
+            guarantee = f"Of the questions that it answers, it answers at least {share} correctly"
+            how = f"with a probability of at least {sure} over {drawn} (Learn then Test, arXiv 2110.01052)"
+            best = (
+                f"answering only with a confidence of at least {point.threshold:.3g}, at least "
+                f"{_percent(1 - point.most_wrong)} of its answers are correct"
+            )
+        else:
+            guarantee = f"It answers at most {alpha} of all questions incorrectly"
+            how = f"on average over {drawn} (Conformal Risk Control, arXiv 2208.02814)"
+            best = (
+                f"answering only with a confidence of at least {point.threshold:.3g}, it answers at most "
+                f"{_percent((point.wrong + 1) / (point.asked + 1))} of all questions incorrectly"
+            )
+        if choice.kept:
+            return f"{guarantee}, {how}. It answers {_counts(point)}."
+        return (
+            f'No threshold meets this guarantee: "{guarantee}", {how}. So the bundle abstains from every question. '
+            f"The best guarantee that can be met: {best} ({_counts(point)}). Use a larger alpha, or give "
+            "more questions."
+        )
 
     @property
     def notes(self) -> list[str]:
-        """Limitations of the fit."""
-        return notes(self)
+        """Limitations of a fit."""
+        plan, observed = self.plan, (*self.searched.chosen.observed, *self.calibration)
+        answers = [one for one in observed if one.answered]
+        known = {one.confidence for one in answers} - {None}
+        found = []
+        if len(known) == 1:
+            found.append("all answers have the same confidence: a threshold keeps all of them or none")
+        unknown = sum(one.confidence is None for one in answers)
+        if unknown:
+            found.append(
+                f"{unknown} of {len(answers)} answers cite nothing and have no confidence: they pass no threshold"
+            )
+        failed = sum(one.failed for one in observed)
+        if failed:
+            found.append(f"{failed} of {len(observed)} questions ended in an error and count as unanswered")
+        needed = fewest_needed(plan.guarantee, plan.alpha, plan.delta)
+        if len(self.calibration) < needed:
+            found.append(
+                f"{len(self.calibration)} calibration questions are too few for this guarantee; "
+                f"it takes {needed} or more"
+            )
+        program = plan.make({})
+        if isinstance(program, Know3RAG) and not program.supervisor.scores:
+            found.append("the knowledge base has no embeddings, so theta_0 has no effect")
+        if self.searched.left_out:
+            found.append(f"{len(self.searched.left_out)} settings were skipped for lack of budget: see not_evaluated")
+        return found
 
     def to_json(self) -> dict[str, Any]:
         """Contents of `fit.json`."""
-        return plain_report(self)
+        plan, choice, searched = self.plan, self.choice, self.searched
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "program": plan.kind.name,
+            "models": plan.roles.to_json(),
+            "guarantee": {
+                "of": plan.guarantee,
+                "alpha": plan.alpha,
+                "delta": plan.delta if plan.guarantee == "answered" else None,
+                "kept": choice.kept,
+                "sentence": self.sentence,
+            },
+            "options": plain(dict(searched.chosen.setting)),
+            "abstain_below": choice.abstain_below,
+            "calibration": _point(choice.point) | _quality(self.calibration),
+            "notes": self.notes,
+            "objective": plan.objective,
+            "candidates": [
+                {
+                    "setting": plain(dict(one.setting)),
+                    "questions": one.scored.scored,
+                    "right": round(one.scored.score, 6),
+                    "calls": round(one.scored.calls, 3),
+                    "replayed": one.replayed,
+                    "chosen": one is searched.chosen,
+                }
+                for one in searched.tried
+            ],
+            "not_evaluated": dict(searched.left_out),
+            "tested": [_point(point) for point in choice.tested],
+            "curve": [_point(point) for point in self.curve],
+            "reliability": [plain(one) for one in reliability(self.calibration)],
+            "usage": self.usage.to_json(),
+            "bundle": str(self.bundle),
+            "picture": str(self.picture),
+        }
 
 
 def fit_program(
@@ -155,8 +233,6 @@ def fit_program(
     out = Path(out)
     check_guarantee(plan.guarantee, plan.alpha, plan.delta)
     fitting, calibrating = halves(plan.questions)
-    if isinstance(plan.make({}), Voting):
-        raise UserError("an ensemble has no confidence: fit one of its members")
     if plan.arguments({}).get("abstain_below") is not None:
         raise UserError("the program already has a fitted threshold: fit the program that it was made from")
     if out.exists() and any(out.iterdir()) and not (out / "fitting").is_dir():
@@ -184,7 +260,7 @@ def fit_program(
     program, bare = plan.make(arguments), make_program(plan.kind, plan.sources, arguments)
     about = {"fitted": {name: report[name] for name in ("guarantee", "calibration", "notes")}}
     save_bundle(program, fitted.bundle, plan.roles, bare, about)
-    write_report(report, out / "fit.json")
+    write_text(out / "fit.json", json.dumps(report, indent=1, ensure_ascii=False) + "\n")
     return fitted
 
 
@@ -238,34 +314,6 @@ def reliability(observed: Sequence[Observed], bins: int = _BINS) -> list[Bin]:
     return [Bin(float(sure[group].mean()), float(right[group].mean()), int(group.sum())) for group in groups]
 
 
-def sentence(fitted: Fitted) -> str:
-    """The guarantee in words; if no threshold meets it, the best guarantee that can be met."""
-    plan, choice = fitted.plan, fitted.choice
-    point = choice.point
-    share, alpha, sure = _percent(1 - plan.alpha), _percent(plan.alpha), _percent(1 - plan.delta)
-    drawn = f"the draw of the {point.asked} calibration questions, for questions drawn like them"
-    if plan.guarantee == "answered":
-        guarantee = f"Of the questions that it answers, it answers at least {share} correctly"
-        how = f"with a probability of at least {sure} over {drawn} (Learn then Test, arXiv 2110.01052)"
-        best = (
-            f"answering from a confidence of {point.threshold:.3g} on, it is right in at least "
-            f"{_percent(1 - point.most_wrong)} of its answers"
-        )
-    else:
-        guarantee = f"Of all questions that it is asked, it answers at most {alpha} wrongly"
-        how = f"on average over {drawn} (Conformal Risk Control, arXiv 2208.02814)"
-        best = (
-            f"answering from a confidence of {point.threshold:.3g} on, it answers at most "
-            f"{_percent((point.wrong + 1) / (point.asked + 1))} of all questions wrongly"
-        )
-    if choice.kept:
-        return f"{guarantee}, {how}. It answers {_counts(point)}."
-    return (
-        f'No threshold meets this guarantee: "{guarantee}", {how}. So the bundle abstains from every question. '
-        f"The best guarantee that can be met: {best} ({_counts(point)}). Use a larger alpha, or give more questions."
-    )
-
-
 def _percent(share: float) -> str:
     return f"{100 * share:.3g}%"
 
@@ -273,79 +321,6 @@ def _percent(share: float) -> str:
 def _counts(point: Point) -> str:
     correct = "" if point.right is None else f", {point.answered - point.wrong} of them ({point.right:.0%}) correctly"
     return f"{point.answered} of these {point.asked} questions ({point.coverage:.0%}){correct}"
-
-
-def notes(fitted: Fitted) -> list[str]:
-    """Limitations of a fit."""
-    plan, observed = fitted.plan, (*fitted.searched.chosen.observed, *fitted.calibration)
-    answers = [one for one in observed if one.answered]
-    known = {one.confidence for one in answers} - {None}
-    found = []
-    if len(known) == 1:
-        found.append("all answers have the same confidence: a threshold keeps all of them or none")
-    unknown = sum(one.confidence is None for one in answers)
-    if unknown:
-        found.append(f"{unknown} of {len(answers)} answers cite nothing and have no confidence: they pass no threshold")
-    failed = sum(one.failed for one in observed)
-    if failed:
-        found.append(f"{failed} of {len(observed)} questions ended in an error and count as unanswered")
-    needed = fewest_needed(plan.guarantee, plan.alpha, plan.delta)
-    if len(fitted.calibration) < needed:
-        found.append(
-            f"{len(fitted.calibration)} calibration questions are too few for this guarantee; it takes {needed} or more"
-        )
-    program = plan.make({})
-    if isinstance(program, Know3RAG) and not program.supervisor.scores:
-        found.append("the knowledge base has no embeddings, so theta_0 has no effect")
-    if fitted.searched.left_out:
-        found.append(f"{len(fitted.searched.left_out)} settings were skipped for lack of budget: see not_evaluated")
-    return found
-
-
-def plain_report(fitted: Fitted) -> dict[str, Any]:
-    """Contents of `fit.json`."""
-    plan, choice, searched = fitted.plan, fitted.choice, fitted.searched
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "program": plan.kind.name,
-        "models": plan.roles.to_json(),
-        "guarantee": {
-            "of": plan.guarantee,
-            "alpha": plan.alpha,
-            "delta": plan.delta if plan.guarantee == "answered" else None,
-            "kept": choice.kept,
-            "sentence": sentence(fitted),
-        },
-        "options": plain(dict(searched.chosen.setting)),
-        "abstain_below": choice.abstain_below,
-        "calibration": _point(choice.point) | _quality(fitted.calibration),
-        "notes": notes(fitted),
-        "objective": plan.objective,
-        "candidates": [
-            {
-                "setting": plain(dict(one.setting)),
-                "questions": one.scored.scored,
-                "right": round(one.scored.score, 6),
-                "calls": round(one.scored.calls, 3),
-                "replayed": one.replayed,
-                "chosen": one is searched.chosen,
-            }
-            for one in searched.tried
-        ],
-        "not_evaluated": dict(searched.left_out),
-        "tested": [_point(point) for point in choice.tested],
-        "curve": [_point(point) for point in fitted.curve],
-        "reliability": [plain(one) for one in reliability(fitted.calibration)],
-        "usage": fitted.usage.to_json(),
-        "bundle": str(fitted.bundle),
-        "picture": str(fitted.picture),
-    }
-
-
-def write_report(report: dict[str, Any], path: Path) -> None:
-    """Write `fit.json` atomically."""
-    write_text(path, json.dumps(report, indent=1, ensure_ascii=False) + "\n")
 
 
 def _point(point: Point) -> dict[str, Any]:

@@ -18,7 +18,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -56,7 +56,7 @@ class Sample:
     def thresholds(self) -> tuple[float, ...]:
         """Thresholds that separate these answers, descending, at even steps of coverage; the last one is 0.
 
-        Each lies midway between two confidences, so that rounding on another machine does not change the answers
+        Each is midway between two confidences, so that rounding on another machine does not change the answers
         above it.
         """
         values, counts = np.unique(self.confidences, return_counts=True)
@@ -126,10 +126,9 @@ def check_guarantee(name: str, alpha: float, delta: float) -> Guarantee:
     for share, value in (("alpha", alpha), ("delta", delta)):
         if not 0 < value < 1:
             raise UserError(f"{share} must lie between 0 and 1, not at {value:g}")
-    for guarantee in get_args(Guarantee):
-        if name == guarantee:
-            return guarantee  # type: ignore[no-any-return]
-    raise UserError(f"no guarantee {name!r}; there are: {', '.join(get_args(Guarantee))}")
+    if name not in get_args(Guarantee):
+        raise UserError(f"no guarantee {name!r}; there are: {', '.join(get_args(Guarantee))}")
+    return cast(Guarantee, name)
 
 
 def choose_threshold(proposing: Sample, deciding: Sample, guarantee: Guarantee, alpha: float, delta: float) -> Choice:

@@ -45,7 +45,7 @@ class Option:
 
     Attributes:
         name: as on the command line; a dot separates a table and its key (`matching.cutoff`).
-        values: values to try besides the current one.
+        values: values to try in addition to the current one.
     """
 
     name: str
@@ -170,13 +170,6 @@ def sample(observed: Sequence[Observed]) -> Sample:
     return sample_of([one.confidence for one in answers], [not one.right for one in answers], len(observed))
 
 
-def candidate(key: str, observed: Sequence[Observed]) -> CandidateProgram:
-    """Accuracy and mean calls, to compare with other candidates (`optimize.candidates`)."""
-    count = max(1, len(observed))
-    accuracy, calls = sum(one.right for one in observed) / count, sum(one.calls for one in observed) / count
-    return CandidateProgram(key, len(observed), accuracy, calls, size=0)
-
-
 # Running a program on one half of the questions with given options, under one budget, with results kept on disk.
 
 Make = Callable[[Mapping[str, Any]], Program]
@@ -189,7 +182,7 @@ class UnaffordableError(BudgetExceededError):
 
 @dataclass
 class Asking:
-    """Evaluates candidates, each in a run directory of its own (`evals.evaluate`), so that nothing is asked twice.
+    """Evaluates candidates, each in its own run directory (`evals.evaluate`), so that no question is asked twice.
 
     Attributes:
         make: makes the program.
@@ -292,7 +285,10 @@ class Tried:
     @property
     def scored(self) -> CandidateProgram:
         """Accuracy and mean calls."""
-        return candidate(label(self.setting), self.observed)
+        count = max(1, len(self.observed))
+        accuracy = sum(one.right for one in self.observed) / count
+        calls = sum(one.calls for one in self.observed) / count
+        return CandidateProgram(label(self.setting), len(self.observed), accuracy, calls, size=0)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from triplecheck.programs import replay
 from triplecheck.signatures.notation import read_facts
 
 _UNPROVED = 0.5
-"""Factor for a right answer that no cited fact contains."""
+"""Factor for a correct answer that no cited fact contains."""
 
 
 def answers_in(output: str) -> StepMetric:
@@ -27,7 +27,7 @@ def answers_in(output: str) -> StepMetric:
 
 
 def answers_from_facts(call: StepCall, case: Case) -> StepScore | None:
-    """F1 of the answers, halved if no cited fact contains one. If no fact contains an answer, no answer is right.
+    """F1 of the answers, halved if no cited fact contains one. If no fact contains an answer, the list must be empty.
 
     If an operation computes the answer, the cited facts must contain it, or their count must equal it.
     """
@@ -41,13 +41,13 @@ def answers_from_facts(call: StepCall, case: Case) -> StepScore | None:
         return judged(case, answers)
     holding = [fact for fact in facts if case.names_answer(fact)]
     if not holding:
-        told = "No fact holds the answer: leaving it empty is right. "
-        return StepScore(float(not answers), told if not answers else f"{told}{', '.join(answers)} is wrong. ")
+        feedback = "No fact contains the answer, so the list of answers must be empty. "
+        return StepScore(float(not answers), feedback + (f"{', '.join(answers)} is wrong. " if answers else ""))
     found = judged(case, answers)
     if found is None:
         return None
     proved = any(case.names_answer(fact) for fact in cited)
-    missing = "" if proved else listed("No cited fact holds the answer; these do", holding)
+    missing = "" if proved else listed("No cited fact contains the answer; these do", holding)
     return StepScore(found.score * (1.0 if proved else _UNPROVED), found.feedback + missing)
 
 
@@ -57,12 +57,12 @@ def judged(case: Case, answers: Sequence[str]) -> StepScore | None:
         return None
     given = [text for text in answers if text.strip() and text.strip().casefold() != "none"]
     if not case.gold.answers:
-        return StepScore(float(not given), "There is no answer to find. ")
+        return StepScore(float(not given), "The question has no answer. ")
     right = set_scores([Predicted(None, frozenset([comparable(text)])) for text in given], case.gold.answers)
     wanted = sorted(set(case.gold.texts))
     if right.f1 == 1:
-        return StepScore(1.0, "The answer is right. ")
-    return StepScore(right.f1, listed("The right answer is", wanted) + listed("Answered instead", given))
+        return StepScore(1.0, "The answer is correct. ")
+    return StepScore(right.f1, listed("The correct answer is", wanted) + listed("The reply was", given))
 
 
 def _computed(case: Case, operation: str, cited: Sequence[str]) -> StepScore:
@@ -72,24 +72,26 @@ def _computed(case: Case, operation: str, cited: Sequence[str]) -> StepScore:
     if case.question.computed:
         return StepScore(float(bool(cited)), "" if cited else "No facts were cited to compute the answer from. ")
     held = any(case.names_answer(fact) for fact in cited)
-    return StepScore(float(held), "" if held else "The facts cited for the operation do not hold the answer. ")
+    return StepScore(float(held), "" if held else "The facts cited for the operation do not contain the answer. ")
 
 
 def whole(case: Case, prediction: dspy.Prediction) -> StepScore:
-    """F1 of a program's answers against the right ones; 1 for an abstention if there is no answer."""
+    """F1 of a program's answers against the gold answers; 1 for an abstention if there is no answer."""
     if not case.gold.answers:
-        told = "There is no answer in the graph: abstaining is right. "
-        return StepScore(float(prediction.abstained), told if prediction.abstained else f"{told}It answered. ")
+        feedback = "The graph has no answer, so abstaining is correct. "
+        if not prediction.abstained:
+            feedback += "The program gave an answer. "
+        return StepScore(float(prediction.abstained), feedback)
     given = resolve_predicted(prediction, case.graph)
     f1 = set_scores(given, case.gold.answers).f1
     if f1 == 1:
-        return StepScore(1.0, "The question was answered rightly. ")
+        return StepScore(1.0, "The answer is correct. ")
     right = [case.graph.label(node) for node in sorted(case.answers)] or list(case.gold.texts)
     if not given:
-        return StepScore(f1, f"No answer was given ({prediction.reason}). " + listed("The right answer is", right))
-    return StepScore(f1, f"The answer given was {prediction.answer!r}. " + listed("The right answer is", right))
+        return StepScore(f1, f"No answer was given ({prediction.reason}). " + listed("The correct answer is", right))
+    return StepScore(f1, f"The answer given was {prediction.answer!r}. " + listed("The correct answer is", right))
 
 
 def proved(case: Case, prediction: dspy.Prediction) -> bool:
-    """Whether an answer is right and all of its evidence is in the graph, so the run can be a demonstration."""
+    """Whether an answer is correct and all of its evidence is in the graph, so the run can be a demonstration."""
     return whole(case, prediction).score == 1 and not replay(case.graph, prediction.evidence)

@@ -1,4 +1,4 @@
-"""The metric of each step, and feedback in words for optimizers that rewrite instructions."""
+"""The metric of each step, and textual feedback for optimizers that rewrite instructions."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def score_call(row: TracedCall, case: Case) -> StepScore | None:
     """The score of one call by its step's metric; None if it cannot be scored."""
     predictor, inputs, outputs = row
     if not isinstance(outputs, dspy.Prediction):
-        return StepScore(0.0, "The reply could not be read. ")
+        return StepScore(0.0, "The reply could not be parsed. ")
     metric = step_metric(predictor.signature)
     return None if metric is None else metric(StepCall(inputs, dict(outputs.items())), case)
 
@@ -98,23 +98,23 @@ FeedbackMetric = Callable[..., Any]
 
 
 def feedback_metric(knowledge_base: KnowledgeBase, questions: Iterable[Question | Mapping[str, Any]]) -> FeedbackMetric:
-    """A strict metric for any DSPy optimizer, with feedback in words for those that read it.
+    """A strict metric for any DSPy optimizer, with textual feedback for optimizers that use it.
 
     `BootstrapFewShot`, `MIPROv2`, `SIMBA` and `dspy.Evaluate` get a score from 0 to 1: the F1 of the answers. While
-    demonstrations are collected (`trace` is given) they get True for an answer that is right and proved by the
-    graph. `GEPA`, which passes `pred_name` by position or by name, gets `dspy.Prediction(score, feedback)`. The
-    feedback tells what the answer lacks and, for the step in view, what that step did wrong.
+    demonstrations are collected (`trace` is given) they get True for a correct answer whose evidence is in the graph.
+    `GEPA`, which passes `pred_name` by position or by name, gets `dspy.Prediction(score, feedback)`. The feedback
+    describes the errors of the answer and of the step `pred_name`.
 
     Args:
         knowledge_base: the graph that answers are checked against.
-        questions: with their answers: `Question`s, or mappings with `question`, `answers` and, where there is one,
-            `id`. An example is recognised by the text of its field `question`.
+        questions: questions with answers: `Question`s, or mappings with `question`, `answers` and optionally `id`. An
+            example is matched by the text of its field `question`.
 
     Returns:
-        The metric. It raises `UserError` for an example whose question it was not given.
+        The metric. It raises `UserError` for an example whose question is not among them.
 
     Raises:
-        UserError: a mapping is no question.
+        UserError: a mapping is not a valid question.
     """
     sources = Sources.of(knowledge_base)
     cases = {question.question: Case(question, sources) for question in map(_as_question, questions)}
@@ -131,8 +131,8 @@ def feedback_metric(knowledge_base: KnowledgeBase, questions: Iterable[Question 
             raise UserError(f"the metric was not given the question {example['question']!r}; pass it with its answers")
         scored = StepScore(0.0, "The program failed. ") if prediction is None else whole(case, prediction)
         if pred_name is not None or pred_trace is not None:
-            told = feedback(case, scored, prediction, pred_trace or ())
-            return dspy.Prediction(score=scored.score, feedback=told)
+            text = feedback(case, scored, prediction, pred_trace or ())
+            return dspy.Prediction(score=scored.score, feedback=text)
         if trace is not None:
             return prediction is not None and proved(case, prediction)
         return scored.score

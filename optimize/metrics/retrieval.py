@@ -39,12 +39,12 @@ def names_topics(output: str) -> StepMetric:
         return StepScore(
             f1,
             listed(
-                "The question is about these, and they were not named",
+                "Missing topics of the question",
                 [_topic_labels(case, topic) for topic in missing],
             )
-            + listed("Named, but not what the question starts from", wrong)
-            + listed("Named, but nothing in the graph is called so", unlinked)
-            or "The topics were named rightly. ",
+            + listed("Named, but not a topic of the question", wrong)
+            + listed("Named, but no entity of the graph has this name", unlinked)
+            or "The topics are correct. ",
         )
 
     return score
@@ -55,7 +55,7 @@ def _topic_labels(case: Case, topic: frozenset[int]) -> str:
 
 
 _BETA = 2.0
-"""Recall weighs more: a dropped path is lost, a needless one only costs tokens."""
+"""Recall has more weight: a dropped path is lost, an unnecessary one only costs tokens."""
 
 
 def keeps_paths(output: str, offered: str = "paths") -> StepMetric:
@@ -69,7 +69,7 @@ def keeps_paths(output: str, offered: str = "paths") -> StepMetric:
 
 
 def keeps_facts(output: str, offered: str = "facts") -> StepMetric:
-    """F2 of the numbers in a field against the facts whose relation lies on a gold path."""
+    """F2 of the numbers in a field against the facts whose relation is on a gold path."""
 
     def is_right(case: Case, line: str) -> bool:
         fact = read_fact(line)
@@ -83,7 +83,7 @@ def _keeps(output: str, offered: str, is_right: Callable[[Case, str], bool], wha
         lines = [str(line) for line in call.inputs.get(offered) or ()]
         wanted = {number for number, line in enumerate(lines, 1) if is_right(case, line)}
         if not wanted:
-            return None  # no right item was offered, or it is unknown: not the fault of this step
+            return None  # no correct item was offered, or it is unknown: not an error of this step
         kept = {int(number) for number in call.outputs.get(output) or ()}
         dropped = [lines[number - 1] for number in sorted(wanted - kept)]
         needless = [lines[number - 1] for number in sorted(kept - wanted) if 0 < number <= len(lines)]
@@ -91,16 +91,16 @@ def _keeps(output: str, offered: str, is_right: Callable[[Case, str], bool], wha
         return StepScore(
             overlap(kept, wanted, _BETA),
             listed(f"Dropped a {what} that leads to the answer", dropped)
-            + listed(f"Kept a {what} that does not lead there", needless)
-            + listed("Kept numbers that were not on offer", invented)
-            or "Exactly what leads to the answer was kept. ",
+            + listed(f"Kept a {what} that does not lead to the answer", needless)
+            + listed("Kept numbers that are not in the list", invented)
+            or f"Kept exactly each {what} that leads to the answer. ",
         )
 
     return score
 
 
 _LEAST_SCORE = 0.5
-"""Least score of a candidate that counts as an answer."""
+"""Minimum score of a candidate that counts as an answer."""
 
 
 def helps(case: Case, passage: str) -> bool:
@@ -123,21 +123,23 @@ def selects_passages(output: str, offered: str = "passages") -> StepMetric:
         chosen = {int(number) for number in call.outputs.get(output) or ()}
         return StepScore(
             overlap(chosen, wanted),
-            listed("Left out, though it helps", [passages[number - 1][:200] for number in sorted(wanted - chosen)])
-            + listed("Taken, though it does not help", [str(number) for number in sorted(chosen - wanted)])
-            or "The right passages were selected. ",
+            listed(
+                "Not selected, although it helps", [passages[number - 1][:200] for number in sorted(wanted - chosen)]
+            )
+            + listed("Selected, although it does not help", [str(number) for number in sorted(chosen - wanted)])
+            or "The selected passages are correct. ",
         )
 
     return score
 
 
 def judges_passage(call: StepCall, case: Case) -> StepScore | None:
-    """1 if the judgement of one passage is right."""
+    """1 if the judgement of one passage is correct."""
     if not case.gold.answers:
         return None
     right = helps(case, str(call.inputs.get("passage", "")))
-    said = bool(call.outputs.get("helps"))
-    return StepScore(float(said is right), f"The passage {'helps' if right else 'does not help'}. ")
+    reply = bool(call.outputs.get("helps"))
+    return StepScore(float(reply is right), f"The passage {'helps' if right else 'does not help'}. ")
 
 
 def judges_sufficiency(call: StepCall, case: Case) -> StepScore | None:
@@ -145,21 +147,21 @@ def judges_sufficiency(call: StepCall, case: Case) -> StepScore | None:
     if not case.gold.answers or case.question.computed:
         return None
     right = any(case.names_answer(str(fact)) for fact in call.inputs.get("facts") or ())
-    said = bool(call.outputs.get("sufficient"))
-    return StepScore(float(said is right), f"The facts {'hold' if right else 'do not hold'} the answer. ")
+    reply = bool(call.outputs.get("sufficient"))
+    return StepScore(float(reply is right), f"The facts {'contain' if right else 'do not contain'} the answer. ")
 
 
 def scores_candidate(call: StepCall, case: Case) -> StepScore | None:
-    """1 minus the distance of a candidate's score from 1 for a right answer, or from 0 for another."""
+    """1 minus the distance of a candidate's score from 1 for a correct answer, or from 0 for another."""
     if not case.gold.answers:
         return None
     right = case.names_answer(_first_line(str(call.inputs.get("candidate") or "")))
     given = min(1.0, max(0.0, float(call.outputs.get("score") or 0.0)))
-    return StepScore(1 - abs(float(right) - given), f"The candidate is {'' if right else 'not '}a right answer. ")
+    return StepScore(1 - abs(float(right) - given), f"The candidate is {'' if right else 'not '}a correct answer. ")
 
 
 def scores_candidates(call: StepCall, case: Case) -> StepScore | None:
-    """F1 of the candidates with a score of at least 0.5 against the right answers."""
+    """F1 of the candidates with a score of at least 0.5 against the gold answers."""
     candidates = [str(text) for text in call.inputs.get("candidates") or ()]
     wanted = {n for n, text in enumerate(candidates, 1) if case.names_answer(_first_line(text))}
     if not wanted:
@@ -168,9 +170,11 @@ def scores_candidates(call: StepCall, case: Case) -> StepScore | None:
     chosen = {number for number, score in verdicts.items() if score.value is not None and score.value >= _LEAST_SCORE}
     return StepScore(
         overlap(chosen, wanted),
-        listed("A right answer was scored low", [_first_line(candidates[n - 1]) for n in sorted(wanted - chosen)])
-        + listed("A wrong one was scored high", [_first_line(candidates[n - 1]) for n in sorted(chosen - wanted)])
-        or "The candidates were told apart. ",
+        listed("A correct answer has a low score", [_first_line(candidates[n - 1]) for n in sorted(wanted - chosen)])
+        + listed(
+            "A wrong candidate has a high score", [_first_line(candidates[n - 1]) for n in sorted(chosen - wanted)]
+        )
+        or "Correct answers have high scores and wrong candidates low ones. ",
     )
 
 
@@ -180,16 +184,16 @@ def _first_line(candidate: str) -> str:
 
 
 def asks_further(output: str) -> StepMetric:
-    """1 if a search for the text of a field finds a right answer (`Case.found_by`)."""
+    """1 if a search for the text of a field finds a correct answer (`Case.found_by`)."""
 
     def score(call: StepCall, case: Case) -> StepScore | None:
         if not case.gold.answers or case.question.computed:
             return None
         query = str(call.outputs.get(output) or "").strip()
         if not query:
-            return StepScore(0.0, "Nothing was asked. ")
+            return StepScore(0.0, "The query is empty. ")
         if case.found_by(query):
-            return StepScore(1.0, "What was asked for leads to the answer. ")
-        return StepScore(0.0, f"Looking up {query!r} does not find the answer. ")
+            return StepScore(1.0, "The query finds the answer. ")
+        return StepScore(0.0, f"The query {query!r} does not find the answer. ")
 
     return score

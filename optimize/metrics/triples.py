@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from triplecheck.kg import Direction, Variable
-from triplecheck.kg.plausibility import Grounded
 from triplecheck.kg.types import Edge
 from triplecheck.optimize.metrics.case import Case, StepCall, StepMetric, StepScore, listed, overlap
 from triplecheck.programs.triple_lines import read_triples
@@ -31,17 +30,17 @@ def extracts_triples(output: str, texts: str) -> StepMetric:
         linked = _linked(case, sources)
         read, refused = read_triples([str(line) for line in call.outputs.get(output) or ()], sources)
         grounded = [one for found in read for one in case.grounder.ground(found, case.question.question)]
-        placed = {edge for one in grounded if (edge := _edge(one)) is not None}
+        placed = {one.edge for one in grounded if one.edge is not None}
         if not linked and not placed:
             return None
         right = {edge for edge in placed if case.graph.contains(*edge)}
         unplaced = [f"{' | '.join(one.text)} ({one.reason})" for one in grounded if one.reason is not None]
         return StepScore(
             overlap(placed, linked | right),
-            listed("A triple that the text states and the graph has is missing", _lines(case, linked - placed))
-            + listed("Extracted, and not so in the graph", _lines(case, placed - right))
+            listed("Missing triples that the text states and the graph contains", _lines(case, linked - placed))
+            + listed("Extracted, but not in the graph", _lines(case, placed - right))
             + listed("Could not be linked", unplaced)
-            + listed("Not of the form of a triple", refused)
+            + listed("Not in the form of a triple", refused)
             or "All triples were found and linked. ",
         )
 
@@ -65,13 +64,13 @@ def writes_patterns(output: str) -> StepMetric:
         label = [case.graph.relation(number).label for number in sorted(wanted - relations)]
         return StepScore(
             (overlap(relations, wanted) + float(bool(meant & case.topics))) / 2,
-            listed("These relations lead to the answer and are in no pattern", label)
+            listed("Relations that lead to the answer but are in no pattern", label)
             + listed(
-                "No pattern names",
+                "Topics that no pattern names",
                 [case.graph.label(n) for n in sorted(case.topics)] if not meant & case.topics else [],
             )
-            + listed("Could not be read", [f"{one.pattern}: {one.reason}" for one in triplets.dropped])
-            or "The patterns hold the right relations and names. ",
+            + listed("Could not be parsed", [f"{one.pattern}: {one.reason}" for one in triplets.dropped])
+            or "The patterns have the correct relations and names. ",
         )
 
     return score
@@ -79,11 +78,6 @@ def writes_patterns(output: str) -> StepMetric:
 
 def _nodes(case: Case, name: str) -> list[int]:
     return [candidate.node for candidate in case.sources.linker.candidates(name, None, 1)]
-
-
-def _edge(one: Grounded) -> Edge | None:
-    head, relation, tail = one.triple
-    return None if head is None or relation is None or tail is None else (head, relation, tail)
 
 
 def _linked(case: Case, texts: Sequence[str]) -> set[Edge]:

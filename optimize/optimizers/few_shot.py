@@ -14,7 +14,6 @@ from typing import Any
 import dspy
 
 from triplecheck.kg import TriplecheckError
-from triplecheck.optimize.optimizers.modules import nearest
 from triplecheck.optimize.spec import OptimizerJob, OptimizerSpec, Runs, Size, Value
 from triplecheck.optimize.state import steps_of
 
@@ -105,59 +104,6 @@ def _random_search(job: OptimizerJob) -> dspy.Module:
     )
 
 
-def _optuna(job: OptimizerJob) -> dspy.Module:
-    return _seeded_optuna(job).compile(
-        job.student, max_demos=int(job.settings["demos"]), trainset=list(job.train), valset=list(job.validation)
-    )
-
-
-def _seeded_optuna(job: OptimizerJob) -> Any:
-    """DSPy's optimizer with a seed, and with support for steps that were never called."""
-    from dspy.evaluate import Evaluate
-    from dspy.teleprompt import BootstrapFewShot, BootstrapFewShotWithOptuna
-
-    class Seeded(BootstrapFewShotWithOptuna):  # type: ignore[misc]
-        def objective(self, trial: Any) -> float:
-            program = self.student.reset_copy()
-            compiled = dict(self.compiled_teleprompter.named_predictors())
-            for name, step in program.named_predictors():
-                demos = compiled[name].demos
-                if demos:
-                    step.demos = [demos[trial.suggest_int(f"demo of {name}", 0, len(demos) - 1)]]
-            trial.set_user_attr("program", program)
-            evaluate = Evaluate(devset=self.valset, metric=self.metric, num_threads=self.num_threads)
-            return float(evaluate(program).score)
-
-        def compile(self, student: Any, *, max_demos: int, trainset: Any, valset: Any) -> Any:
-            import optuna
-
-            optuna.logging.set_verbosity(optuna.logging.WARNING)
-            self.student, self.valset = student.reset_copy(), valset
-            bootstrap = BootstrapFewShot(
-                metric=self.metric,
-                max_bootstrapped_demos=max_demos,
-                max_labeled_demos=0,
-                teacher_settings=self.teacher_settings,
-            )
-            self.compiled_teleprompter = bootstrap.compile(self.student.deepcopy(), trainset=trainset)
-            study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=job.seed))
-            study.optimize(self.objective, n_trials=self.num_candidate_sets)
-            return study.best_trial.user_attrs["program"]
-
-    return Seeded(
-        metric=job.metric,
-        teacher_settings=job.teacher_settings,
-        max_labeled_demos=0,
-        num_candidate_programs=int(job.settings["candidates"]),
-        num_threads=job.workers,
-    )
-
-
-def _knn(job: OptimizerJob) -> dspy.Module:
-    """`KNNFewShot`, but bootstrapped once instead of for every question."""
-    return nearest(job.student, list(right_runs(job)), int(job.settings["demos"]))
-
-
 def _train_once(size: Size, settings: Mapping[str, Value]) -> Runs:
     return Runs(teacher=size.train)
 
@@ -192,24 +138,4 @@ RANDOM_SEARCH = OptimizerSpec(
     needs=frozenset({"validation"}),
     settings={"demos": 4, "candidates": 8},
     short=("RandomSearch",),
-)
-OPTUNA = OptimizerSpec(
-    "BootstrapFewShotWithOptuna",
-    "searches for the best combination of one demonstration per step",
-    _optuna,
-    lambda size, settings: Runs(program=int(settings["candidates"]) * size.validation, teacher=size.train),
-    writes=("demonstrations",),
-    needs=frozenset({"validation", "optuna"}),
-    settings={"demos": 8, "candidates": 8},
-    short=("Optuna",),
-)
-KNN_FEW_SHOT = OptimizerSpec(
-    "KNNFewShot",
-    "gives each step demonstrations from the training questions nearest to the question",
-    _knn,
-    _train_once,
-    writes=("demonstrations",),
-    needs=frozenset({"whole"}),
-    settings={"demos": 3},
-    short=("KNN",),
 )

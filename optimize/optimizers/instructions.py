@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping
-from typing import Any
 
 import dspy
 
@@ -70,41 +68,6 @@ def _mipro_runs(size: Size, settings: Mapping[str, Value]) -> Runs:
     )
 
 
-def _infer_rules(job: OptimizerJob) -> dspy.Module:
-    from dspy.teleprompt import InferRules
-
-    class Rules(InferRules):  # type: ignore[misc]
-        """DSPy's optimizer, fixed: it changes signature classes that programs share, and ignores a step's own demos."""
-
-        def get_predictor_demos(self, trainset: Any, predictor: Any) -> list[dict[str, Any]]:
-            fields = predictor.signature.fields
-            return [{name: demo[name] for name in fields if name in demo} for demo in predictor.demos]
-
-        def induce_natural_language_rules(self, predictor: Any, trainset: Any) -> str:
-            if not predictor.demos:
-                return ""  # without demonstrations there is nothing to infer rules from
-            return str(super().induce_natural_language_rules(predictor, trainset))
-
-        def update_program_instructions(self, predictor: Any, natural_language_rules: str) -> None:
-            if natural_language_rules:
-                predictor.signature = predictor.signature.with_instructions(predictor.signature.instructions)
-                super().update_program_instructions(predictor, natural_language_rules)
-
-    train = list(job.train)
-    random.Random(job.seed).shuffle(train)
-    optimizer = Rules(
-        num_candidates=int(job.settings["candidates"]),
-        num_rules=int(job.settings["rules"]),
-        num_threads=job.workers,
-        teacher_settings=job.teacher_settings,
-        metric=job.metric,
-        max_bootstrapped_demos=int(job.settings["demos"]),
-        max_labeled_demos=0,
-    )
-    optimizer.rules_induction_program.teacher_settings = {"lm": job.prompt_model}
-    return optimizer.compile(job.student, trainset=train, valset=list(job.validation))
-
-
 COPRO = OptimizerSpec(
     "COPRO",
     "writes instructions and improves them by their scores, one step after the other",
@@ -125,21 +88,6 @@ MIPRO = OptimizerSpec(
     settings={"demos": 3, "candidates": 4, "trials": 10, "temperature": 1.0},
     short=("MIPRO",),
 )
-INFER_RULES = OptimizerSpec(
-    "InferRules",
-    "infers rules from correct runs, and adds the best ones to the instructions",
-    _infer_rules,
-    lambda size, settings: Runs(
-        program=int(settings["candidates"]) * size.validation,
-        teacher=size.train,
-        prompt_model=int(settings["candidates"]) * size.steps,
-    ),
-    writes=("instructions", "demonstrations"),
-    needs=frozenset({"validation", "prompt_model"}),
-    settings={"demos": 4, "candidates": 4, "rules": 8},
-)
-
-
 # Optimizers that rewrite instructions after comparing good and bad runs.
 
 

@@ -385,14 +385,16 @@ def noun_phrase(wording: Wording, direction: Direction, name: str, end: End, *, 
         return None
     noun = plural(noun) if many else noun
     if direction is Direction.OUT:
-        said = relative(wording, name)
-        return None if said is None else f"the {noun} that {said}"
+        clause = relative(wording, name)
+        return None if clause is None else f"the {noun} that {clause}"
     if wording.kind is WordingKind.NOUN:
         return f"the {noun} whose {wording.text} is {name}"
-    said = predicate(wording, direction, name, many=many)
-    if said is None:
+    clause = predicate(wording, direction, name, many=many)
+    if clause is None:
         return None
-    return f"the {noun} {said.split(' ', 1)[1]}" if wording.kind is WordingKind.PASSIVE else f"the {noun} that {said}"
+    return (
+        f"the {noun} {clause.split(' ', 1)[1]}" if wording.kind is WordingKind.PASSIVE else f"the {noun} that {clause}"
+    )
 
 
 def relative(wording: Wording, name: str) -> str | None:
@@ -462,7 +464,7 @@ def _for_noun(wording: Wording, name: str, end: End, many: bool) -> list[str]:
 
 def _for_tail(wording: Wording, name: str, end: End) -> list[str]:
     """The head is named, and the wording is not a noun: "Where was X born?"."""
-    said, words, preposition = relative(wording, name), wording.words, wording.preposition
+    clause, words, preposition = relative(wording, name), wording.words, wording.preposition
     bare = " ".join(words[:-1]) if preposition else wording.text
     whats = ["Who"] if end.kind is EndKind.PERSON else [f"Which {end.noun}"] if end.noun else ["What"]
     if end.kind in (EndKind.DATE, EndKind.YEAR):
@@ -485,7 +487,7 @@ def _for_tail(wording: Wording, name: str, end: End) -> list[str]:
         case WordingKind.PAST:
             if timed:
                 return [f"When was it that {name} {bare}?"]
-            found += [f"{what} is it that {said}?" for what in whats if what != "When"]
+            found += [f"{what} is it that {clause}?" for what in whats if what != "When"]
             found += [f"Where was it that {name} {bare}?"] if placed else []
         case WordingKind.ROLE_OF if not name.startswith("the "):
             role = article(wording.text)

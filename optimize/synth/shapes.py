@@ -166,22 +166,8 @@ class Drawing:
     most_answers: int
 
 
-def one(at: Drawing) -> Draft | None:
-    """One relation."""
-    return _chain(at, 1)
-
-
-def two(at: Drawing) -> Draft | None:
-    """Two relations in sequence."""
-    return _chain(at, 2)
-
-
-def three(at: Drawing) -> Draft | None:
-    """Three relations in sequence."""
-    return _chain(at, 3)
-
-
 def _chain(at: Drawing, length: int) -> Draft | None:
+    """One, two or three relations in sequence."""
     around = at.around
     topic = around.entity()
     if topic is None:
@@ -283,9 +269,9 @@ def count(at: Drawing) -> Draft | None:
     for wording in around.wordings(hop.relation):
         if hop.direction is Direction.OUT and wording.kind is WordingKind.NOUN:
             texts.append(f"How many {plural(wording.text)} does {name} have?")
-        said = predicate(wording, hop.direction, name, many=True)
-        if hop.direction is Direction.IN and said and (end.noun or end.kind is EndKind.PERSON):
-            texts.append(f"How many {plural(end.noun or 'person')} {said}?")
+        clause = predicate(wording, hop.direction, name, many=True)
+        if hop.direction is Direction.IN and clause and (end.noun or end.kind is EndKind.PERSON):
+            texts.append(f"How many {plural(end.noun or 'person')} {clause}?")
     return _draft(at, "count", tuple(texts), (GoldPath(topic, (hop,)),), ends, computed=str(len(ends)))
 
 
@@ -417,9 +403,9 @@ def _draft(
 
 
 SHAPES: dict[str, Callable[[Drawing], Draft | None]] = {
-    "one": one,
-    "two": two,
-    "three": three,
+    "one": functools.partial(_chain, length=1),
+    "two": functools.partial(_chain, length=2),
+    "three": functools.partial(_chain, length=3),
     "conjunction": conjunction,
     "count": count,
     "comparison": comparison,

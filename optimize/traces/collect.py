@@ -9,6 +9,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeGuard
 
@@ -19,14 +20,15 @@ from triplecheck.evals.asking import Asker, Finished, OutOfBudget
 from triplecheck.evals.executors import QuestionJob, Result
 from triplecheck.evals.executors.threads import spread
 from triplecheck.evals.questions import Question
+from triplecheck.evals.run_directory import JsonLines
 from triplecheck.kg import Graph, KnowledgeBase, UserError, normalize
 from triplecheck.lms import Budget, Roles
 from triplecheck.optimize.traces.gold import NAME, GoldEngine, check_computable, gold_engine, uncomputable
 from triplecheck.optimize.traces.records import (
+    FILE,
     MANIFEST,
     Record,
     Recorder,
-    Records,
     Source,
     StepRecord,
     TraceManifest,
@@ -37,7 +39,7 @@ from triplecheck.optimize.traces.records import (
 )
 from triplecheck.programs import Program
 from triplecheck.programs.outcome import evidence_edges
-from triplecheck.programs.steps import Consulted, Step
+from triplecheck.programs.steps import Consulted, TraceEvent
 from triplecheck.signatures import AnswerFromFacts, step_of
 
 # Strict verification of answers (KERAG): only steps of verified questions are kept.
@@ -113,7 +115,7 @@ def _citations(graph: Graph, prediction: dspy.Prediction) -> Rejection | None:
     return None if found else "cited_not_retrieved"
 
 
-def _was_read(step: Step) -> TypeGuard[Consulted]:
+def _was_read(step: TraceEvent) -> TypeGuard[Consulted]:
     return isinstance(step, Consulted) and step.verdict == "kept"
 
 
@@ -190,7 +192,7 @@ def collect(
             is_gold = name == GOLD
             # Gold replies depend on the questions: another set of questions has another directory.
             folders[name] = out / (gold_name if is_gold else name)
-            with Records(folders[name]) as records:
+            with JsonLines(folders[name] / FILE) as records:
                 summary = evaluate(
                     program,
                     asked,
@@ -200,16 +202,12 @@ def collect(
                     workers=workers,
                     timeout=timeout,
                     budget=None if is_gold else budget,
-                    progress=None if progress is None else _told(progress, name),
+                    progress=None if progress is None else partial(progress, name),
                     executor=_Recording(records, _Collector(program, GOLD if is_gold else VERIFIED, engine)),
                 )
             if summary.stopped is not None:
                 stopped[name] = summary.stopped
     return assemble(out, program.name, asked, folders, cap=cap, dev_share=dev_share, stopped=stopped)
-
-
-def _told(progress: Callable[[str, Progress], None], name: str) -> Callable[[Progress], None]:
-    return lambda so_far: progress(name, so_far)
 
 
 def _check_place(out: Path) -> None:
@@ -236,7 +234,7 @@ def _check(passes: Sequence[str], cap: int, dev_share: float, distractors: int) 
 class _Recording:
     """An executor on threads of this process that writes the record of a question before its row."""
 
-    records: Records
+    records: JsonLines
     collector: _Collector
     name: str = "threads"
 
@@ -252,7 +250,7 @@ class _Recording:
 
         for question, result, recorder in spread(ask, questions, workers, stop):
             if isinstance(result, Finished):
-                self.records.append(self.collector.record(question, result.row, recorder))
+                self.records.append(self.collector.record(question, result.row, recorder).to_json())
             yield result
 
 

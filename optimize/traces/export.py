@@ -37,14 +37,6 @@ def export(rows: Sequence[TraceRow], form: str, out: Path) -> list[Path]:
     return FORMS[form](rows, out)
 
 
-def _chat(rows: Sequence[TraceRow], out: Path) -> list[Path]:
-    return _lines(rows, out, lambda row: {"messages": _plain(row.messages)})
-
-
-def _trl(rows: Sequence[TraceRow], out: Path) -> list[Path]:
-    return _lines(rows, out, _halves)
-
-
 def _datasets(rows: Sequence[TraceRow], out: Path) -> list[Path]:
     from datasets import Dataset, DatasetDict
     from datasets.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
@@ -65,8 +57,8 @@ def _datasets(rows: Sequence[TraceRow], out: Path) -> list[Path]:
 
 
 FORMS: dict[str, Callable[[Sequence[TraceRow], Path], list[Path]]] = {
-    "chat": _chat,
-    "trl": _trl,
+    "chat": lambda rows, out: _lines(rows, out, lambda row: {"messages": _plain(row.messages)}),
+    "trl": lambda rows, out: _lines(rows, out, _halves),
     "datasets": _datasets,
 }
 

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import dspy
 from dspy.utils.callback import BaseCallback, callback_context
 
 from triplecheck.evals.questions import Question
-from triplecheck.evals.run_directory import JsonLines, complete_lines
+from triplecheck.evals.run_directory import complete_lines
 from triplecheck.kg import ReadError, UserError
 from triplecheck.kg._atomic import write_bytes, write_text
 from triplecheck.lms import RolePredict, TolerantAdapter
@@ -176,8 +176,8 @@ def trace_row(call: StepRecord, question: Question, program: str, source: Source
     data = TolerantAdapter().format_finetune_data(call.signature, [], call.inputs, call.outputs)
     messages = tuple({"role": str(m["role"]), "content": str(m["content"])} for m in data["messages"])
     return TraceRow(
-        _hash(messages),
-        _hash(messages[:-1]),
+        messages_key(messages),
+        messages_key(messages[:-1]),
         question.id,
         program,
         call.signature.__name__,
@@ -203,8 +203,9 @@ def hashed_split(key: str, dev_share: float) -> SplitName:
     return "dev" if int.from_bytes(value[:8]) < dev_share * 2**64 else "train"
 
 
-def _hash(messages: tuple[Message, ...]) -> str:
-    text = json.dumps([dict(message) for message in messages], sort_keys=True)
+def messages_key(messages: Sequence[Message]) -> str:
+    """A hash of messages."""
+    text = json.dumps([dict(message) for message in messages], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
@@ -238,28 +239,6 @@ class Record:
             "left_out": dict(self.left_out),
             "rows": [row.to_json() for row in self.rows],
         }
-
-
-class Records:
-    """Appends records, each before its row of the evaluation, so that every question with a row has a record.
-
-    Args:
-        folder: directory of the pass; created if missing.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._lines = JsonLines(folder / FILE)
-
-    def append(self, record: Record) -> None:
-        """Append a record."""
-        self._lines.append(record.to_json())
-
-    def __enter__(self) -> Self:
-        self._lines.__enter__()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._lines.__exit__()
 
 
 def read_records(folder: Path, ids: Sequence[str]) -> list[Record]:

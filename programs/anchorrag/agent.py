@@ -76,9 +76,9 @@ class Retriever:
     """One agent.
 
     Args:
-        graph: what it explores.
+        graph: the graph that it explores.
         anchor: where it starts.
-        briefing: what all agents know.
+        briefing: information shared by all agents.
         options: of the program.
         calls: which calls to the model it makes.
         steps: the steps that make them.

@@ -7,7 +7,7 @@ The paper asks for the relations of each entity, for the entities of each relati
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -17,8 +17,24 @@ from triplecheck.programs.anchorrag.options import AnchorRAGOptions
 from triplecheck.programs.steps import Trace
 from triplecheck.programs.subgraph import Fact, Path, PathKey
 
-Found = Sequence[tuple[Retriever, list[Fact]]]
-"""The agents that explored at one hop, each with its new facts."""
+
+@dataclass(frozen=True)
+class Explored:
+    """The agents after one hop.
+
+    Attributes:
+        briefing: of the question.
+        agents: all agents.
+        found: those that explored at this hop, each with its new facts.
+        hop: from 1.
+        trace: of the question.
+    """
+
+    briefing: Briefing
+    agents: Sequence[Retriever]
+    found: Sequence[tuple[Retriever, list[Fact]]]
+    hop: int
+    trace: Trace
 
 
 class Supervisor(Protocol):
@@ -26,27 +42,17 @@ class Supervisor(Protocol):
 
     options: AnchorRAGOptions
 
-    def judge_kept(self, briefing: Briefing, agents: Sequence[Retriever], hop: int, trace: Trace) -> bool:
+    def judge_kept(self, at: Explored) -> bool:
         """Whether the facts that the agents kept suffice."""
 
-    def judge_and_direct(
-        self, briefing: Briefing, agents: Sequence[Retriever], found: Found, hop: int, trace: Trace
-    ) -> bool:
+    def judge_and_direct(self, at: Explored) -> bool:
         """Filter the new facts of all agents, judge them, and say which paths to follow, in one call."""
 
 
 class Calls(AgentCalls, Protocol):
     """Which calls to a model the agents and their supervisor make at one hop."""
 
-    def suffices(
-        self,
-        supervisor: Supervisor,
-        briefing: Briefing,
-        agents: Sequence[Retriever],
-        found: Found,
-        hop: int,
-        trace: Trace,
-    ) -> bool:
+    def suffices(self, supervisor: Supervisor, at: Explored) -> bool:
         """Have the agents keep the relevant new facts; whether all kept facts suffice to answer (section 3.5)."""
 
 
@@ -71,19 +77,11 @@ class CallPerItem:
         left = [fact for fact in pruned if fact.values]
         return agent.filter_triples(left, trace) if agent.options.filter_triples and left else left
 
-    def suffices(
-        self,
-        supervisor: Supervisor,
-        briefing: Briefing,
-        agents: Sequence[Retriever],
-        found: Found,
-        hop: int,
-        trace: Trace,
-    ) -> bool:
+    def suffices(self, supervisor: Supervisor, at: Explored) -> bool:
         """The supervisor judges what the agents kept."""
-        for agent, facts in found:
-            agent.keep(facts, hop, trace)
-        return any(facts for _, facts in found) and supervisor.judge_kept(briefing, agents, hop, trace)
+        for agent, facts in at.found:
+            agent.keep(facts, at.hop, at.trace)
+        return any(facts for _, facts in at.found) and supervisor.judge_kept(at)
 
 
 class CallPerAgent:
@@ -111,18 +109,10 @@ class CallPerAgent:
         """All of them: the supervisor filters the facts of all agents in one call."""
         return facts
 
-    def suffices(
-        self,
-        supervisor: Supervisor,
-        briefing: Briefing,
-        agents: Sequence[Retriever],
-        found: Found,
-        hop: int,
-        trace: Trace,
-    ) -> bool:
+    def suffices(self, supervisor: Supervisor, at: Explored) -> bool:
         """One call filters, judges and says where to go on. After the last hop the answer itself decides."""
-        if hop < supervisor.options.depth and any(facts for _, facts in found):
-            return supervisor.judge_and_direct(briefing, agents, found, hop, trace)
-        for agent, facts in found:
-            agent.keep(facts, hop, trace)
+        if at.hop < supervisor.options.depth and any(facts for _, facts in at.found):
+            return supervisor.judge_and_direct(at)
+        for agent, facts in at.found:
+            agent.keep(facts, at.hop, at.trace)
         return False

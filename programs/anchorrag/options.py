@@ -14,7 +14,7 @@ AnchorRanking = Literal["names", "relations"]
 
 @dataclass(frozen=True)
 class AnchorRAGLimits:
-    """How much AnchorRAG looks at. The trace records what a limit cuts off.
+    """Limits of AnchorRAG. The trace records what a limit cuts off.
 
     Attributes:
         offered: paths shown to the model at one hop, the most similar to the question first.
@@ -38,11 +38,11 @@ class AnchorRAGOptions(ProgramOptions):
     """Options of `AnchorRAG`.
 
     Attributes:
-        grounding: score candidates by their relations (Eq. 2), beside their names.
+        grounding: score candidates by their relations (Eq. 2), in addition to their names.
         anchor_ranking: `names`: by how well the name fits, relations decide among names that fit about equally;
             `relations`: by Eq. 2 alone, as in the paper.
         top_k: k of the paper, relations averaged by Eq. 2.
-        union: take misspelt, partial and dense candidates beside exact ones, as in the paper; off: only if nothing
+        union: add misspelt, partial and dense candidates to exact ones, as in the paper; off: only if nothing
             fits more exactly.
         agents: m of the paper, anchors with an agent each; 1 is the paper's "without parallel retrieval".
         anchor_margin: how much worse (0 to 1) than the best of its keyword the name of an anchor may fit.
@@ -80,7 +80,7 @@ class AnchorRAGOptions(ProgramOptions):
 PAPER: Mapping[str, Any] = {
     "grounding": True,  # section 3.3, relation-aware entity grounding
     "anchor_ranking": "relations",  # Eq. 2 alone ranks the candidates
-    "union": True,  # section 3.3: the candidate set holds numerous entities with similar names
+    "union": True,  # section 3.3: the candidate set contains numerous entities with similar names
     "top_k": 5,  # section 4.2, k
     "agents": 3,  # section 4.2, m
     "depth": 3,  # section 4.2, L

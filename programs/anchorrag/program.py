@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 from triplecheck.kg import TriplecheckError, UserError
 from triplecheck.lms import BudgetExceededError, RolePredict
 from triplecheck.programs.anchorrag.agent import AgentSteps, Briefing, Retriever
-from triplecheck.programs.anchorrag.calls import CallPerAgent, CallPerItem, Calls, Found
+from triplecheck.programs.anchorrag.calls import CallPerAgent, CallPerItem, Calls, Explored
 from triplecheck.programs.anchorrag.options import PAPER, AnchorRAGOptions
 from triplecheck.programs.anchorrag.predictor import (
     Anchor,
@@ -62,7 +62,7 @@ from triplecheck.signatures import (
 Owned = tuple[Retriever, Path, int]
 """An agent, a path that it may follow, and the number of edges there."""
 
-_VALUES_SHOWN = 8  # of a fact in a prompt that filters, beside those that other facts are about
+_VALUES_SHOWN = 8  # of a fact in a prompt that filters, in addition to those that other facts are about
 
 
 class AnchorRAG(Program):
@@ -149,7 +149,7 @@ class AnchorRAG(Program):
         facts_read = 0
         for hop in range(1, self.options.depth + 1):
             found = self._explore(agents, hop, trace)
-            if self._calls.suffices(self, briefing, agents, found, hop, trace):
+            if self._calls.suffices(self, Explored(briefing, agents, found, hop, trace)):
                 outcome, facts_read = self._answer(briefing, agents, trace), _kept(agents)
                 if outcome.abstained is None:
                     return outcome
@@ -187,24 +187,19 @@ class AnchorRAG(Program):
             raise error
         return found
 
-    def judge_kept(self, briefing: Briefing, agents: Sequence[Retriever], hop: int, trace: Trace) -> bool:
+    def judge_kept(self, at: Explored) -> bool:
         """One call: whether all facts that the agents kept suffice to answer."""
-        _, lines = self._lines(briefing, [agent.facts.facts for agent in agents], trace)
+        briefing = at.briefing
+        _, lines = self._lines(briefing, [agent.facts.facts for agent in at.agents], at.trace)
         verdict = self.judge(question=briefing.question, topics=briefing.shown, facts=lines)
-        self.wrote(trace, self.judge, verdict)
-        return _verdict(verdict.sufficient, agents, hop, trace)
+        self.wrote(at.trace, self.judge, verdict)
+        return _verdict(verdict.sufficient, at)
 
-    def judge_and_direct(
-        self,
-        briefing: Briefing,
-        agents: Sequence[Retriever],
-        found: Found,
-        hop: int,
-        trace: Trace,
-    ) -> bool:
+    def judge_and_direct(self, at: Explored) -> bool:
         """One call for all agents: which facts are relevant, whether they suffice, which paths to follow if not."""
+        briefing, found, hop, trace = at.briefing, at.found, at.hop, at.trace
         new = dict(found)
-        groups = [[*agent.facts.facts, *new.get(agent, ())] for agent in agents]
+        groups = [[*agent.facts.facts, *new.get(agent, ())] for agent in at.agents]
         shown, lines = self._lines(briefing, groups, trace)
         offers = {agent: agent.ahead(facts, trace) for agent, facts in found}
         paths = self._nearest(briefing, [(agent, *offer) for agent, ahead in offers.items() for offer in ahead], trace)
@@ -223,7 +218,7 @@ class AnchorRAG(Program):
         for agent, facts in found:
             kept = relevant_facts(facts, relevant, shown, ways) if self.options.filter_triples else facts
             agent.keep(kept, hop, trace)
-        sufficient = _verdict(reply.sufficient, agents, hop, trace)
+        sufficient = _verdict(reply.sufficient, at)
         for agent, ahead in offers.items() if not sufficient else ():
             agent.follow([path for owner, path, _ in follow if owner is agent], ahead, hop, trace)
         return sufficient
@@ -317,10 +312,11 @@ def _kept(agents: Sequence[Retriever]) -> int:
     return sum(len(agent.facts) for agent in agents)
 
 
-def _verdict(sufficient: bool, agents: Sequence[Retriever], hop: int, trace: Trace) -> bool:
+def _verdict(sufficient: bool, at: Explored) -> bool:
     """Note the verdict in the trace. No facts are never sufficient."""
-    passed = sufficient and _kept(agents) > 0
-    trace.add(Checked("sufficiency", passed, f"{_kept(agents)} facts kept after hop {hop}"))
+    kept = _kept(at.agents)
+    passed = sufficient and kept > 0
+    at.trace.add(Checked("sufficiency", passed, f"{kept} facts kept after hop {at.hop}"))
     return passed
 
 

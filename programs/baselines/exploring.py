@@ -44,7 +44,7 @@ from triplecheck.signatures.notation import write_reached
 
 @dataclass(frozen=True)
 class ExploringLimits:
-    """How much ToG and PoG look at. The trace records what a limit cuts off.
+    """Limits of ToG and PoG. The trace records what a limit cuts off.
 
     Attributes:
         offered: relations of one entity that are shown, the most similar to the question first.

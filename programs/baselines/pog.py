@@ -36,7 +36,7 @@ _UNKNOWN = "unknown"
 
 @dataclass
 class Memory:
-    """PoG's memory of a question, beside the facts.
+    """PoG's memory of a question, in addition to the facts.
 
     Attributes:
         goals: what to find out, in order.

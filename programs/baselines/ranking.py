@@ -155,8 +155,8 @@ class VSSRerankerOptions(RankingOptions):
         k_max: nodes that are reranked.
         rerank: `listwise`: many in one prompt; `each`: a call per node; `none`: the order of VSS.
         batches: prompts that a listwise ranking takes at most.
-        rank_weight: weight of the place in VSS beside the score (STaRK: 0.1).
-        characters: of a document that stand in a prompt.
+        rank_weight: weight of the rank in VSS, added to the score (STaRK: 0.1).
+        characters: maximum number of characters of a document in a prompt.
     """
 
     k_max: int = 20

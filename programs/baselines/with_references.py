@@ -19,8 +19,8 @@ from triplecheck.programs.know3rag.generation import (
     Corpus,
     CorpusSearch,
     KnowledgeModels,
-    Query,
     Reference,
+    ReferenceQuery,
     clean_answer,
     described,
     linked_entities,
@@ -195,7 +195,7 @@ class KnowledgeCard(WithReferences):
 
     def recall(self, question: str, trace: Trace) -> Outcome:
         """Generate passages, keep the relevant ones, and answer by chain of thought."""
-        written = [r for r in self.knowledge(Query(question), trace, self.wrote) if r.text]
+        written = [r for r in self.knowledge(ReferenceQuery(question), trace, self.wrote) if r.text]
         kept = _helpful(self, question, list({r.key: r for r in written}.values()), trace)
         return self.reason(question, kept, trace)
 

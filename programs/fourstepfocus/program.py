@@ -18,7 +18,7 @@ from triplecheck.kg.skb import NodeSearch, NodeSearches, described
 from triplecheck.kg.types import Edge
 from triplecheck.lms import RolePredict
 from triplecheck.programs.base import AnySources, Program
-from triplecheck.programs.fourstepfocus.rerank import Reranker, Reranking, Score
+from triplecheck.programs.fourstepfocus.rerank import CandidateScore, Reranker, Reranking
 from triplecheck.programs.fourstepfocus.substitution import Matching, Substituted, recognised, substitute, supporting
 from triplecheck.programs.options import ProgramOptions
 from triplecheck.programs.outcome import Outcome
@@ -72,7 +72,7 @@ class FourStepFocusOptions(ProgramOptions):
             `auto`: dense if all nodes are encoded (`triplecheck kb encode`), else bm25. `dense` and `multi` encode
             nodes that are not encoded yet when they need them.
         rerank: `listwise`, `each` candidate in a call of its own as in the paper, or `none`.
-        rank_weight: weight of the place in the search beside the rerank score (STaRK: 0.1).
+        rank_weight: weight of the rank in the search, added to the rerank score (STaRK: 0.1).
         share: nodes that satisfy the patterns are answers if their rerank score is at least this share of the best.
         least: rerank score that a node needs to be an answer without satisfying the patterns.
         limits: how much to show to the model.
@@ -96,7 +96,7 @@ PAPER: Mapping[str, Any] = {
         "enforce_relation": False,  # section 4: the edge type is ignored, because restricting it is error-prone
         "enforce_direction": True,  # Algorithm 2, lines 4 and 7: neighbors(v, e, +) and neighbors(v, e, -)
         "exact": False,  # Algorithm 2: propagation to a fixpoint, no join
-        "relax": False,  # Algorithm 2 returns what is left, even if that is nothing
+        "relax": False,  # Algorithm 2 returns the remaining nodes, even if there are none
         "by_vector": False,  # Algorithm 3, lines 8 and 12: a constant (almost) matches an alias
     },
     "critic": False,  # not in the paper
@@ -122,7 +122,7 @@ class RankedNode:
     vector_score: float | None
     triples: tuple[Edge, ...] = ()
     satisfies: bool = False
-    score: Score = field(default_factory=Score)
+    score: CandidateScore = field(default_factory=CandidateScore)
 
 
 class FourStepFocus(Program):
@@ -172,7 +172,7 @@ class FourStepFocus(Program):
         if not candidates:
             trace.add(Stopped("no_candidates", "neither patterns nor search led to a node"))
             return Outcome(abstained="no_candidates")
-        # An unreadable reply is asked for again: with two or three prompts before, a question takes at most 6 calls.
+        # An unreadable reply is requested again: with two or three prompts before, a question takes at most 6 calls.
         ranked = self.rerank(question, candidates, trace, prompts=1 if revises else 2)
         return self.conclude(found, ranked, trace)
 
@@ -186,7 +186,7 @@ class FourStepFocus(Program):
     def revise(
         self, inputs: Mapping[str, Any], triplets: Triplets, found: Substituted, linker: TopicLinker, trace: Trace
     ) -> Substituted:
-        """Not in the paper: the model sees what is wrong with its patterns and writes others; the better are used."""
+        """Not in the paper: the model sees the faults of its patterns and rewrites them; the better ones are used."""
         failed = [write_triplet(p) for p in triplets.patterns] + [dropped.pattern for dropped in triplets.dropped]
         reply = self.revise_triplets(**inputs, failed=failed, reasons=list(found.faults))
         self.wrote(trace, self.revise_triplets, reply)

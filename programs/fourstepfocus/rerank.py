@@ -28,7 +28,7 @@ _SCORE = re.compile("^" + _NUMBER)
 
 
 @dataclass(frozen=True)
-class Score:
+class CandidateScore:
     """A model's score of a candidate.
 
     Attributes:
@@ -55,7 +55,7 @@ class Reranker(dspy.Module):
 
     def forward(
         self, question: str, candidates: Sequence[str], trace: Trace, wrote: Note, batches: int = 2
-    ) -> list[Score]:
+    ) -> list[CandidateScore]:
         """A score for each candidate, in order.
 
         Args:
@@ -69,38 +69,38 @@ class Reranker(dspy.Module):
             TriplecheckError: a budget is spent or a model is not available.
         """
         if self.mode == "none" or not candidates:
-            return [Score()] * len(candidates)
+            return [CandidateScore()] * len(candidates)
         size = 1 if self.mode == "each" else -(-len(candidates) // max(batches, 1))
         parts = [candidates[at : at + size] for at in range(0, len(candidates), size)]
 
-        def ask(part: Sequence[str]) -> Callable[[Trace], list[Score]]:
+        def ask(part: Sequence[str]) -> Callable[[Trace], list[CandidateScore]]:
             if self.mode == "each":
                 return lambda own: [self._one(question, part[0], own, wrote)]
             return lambda own: self._list(question, part, own, wrote)
 
-        scores: list[Score] = []
+        scores: list[CandidateScore] = []
         for part, result in zip(parts, concurrently([ask(part) for part in parts], trace), strict=True):
             if isinstance(result, TriplecheckError):
                 if not isinstance(result, ModelReplyError | PromptTooLongError):
                     raise result
                 trace.add(Checked(f"scores of {len(part)} candidates", False, str(result)))
-                result = [Score()] * len(part)
+                result = [CandidateScore()] * len(part)
             scores += result
         return scores
 
-    def _list(self, question: str, candidates: Sequence[str], trace: Trace, wrote: Note) -> list[Score]:
+    def _list(self, question: str, candidates: Sequence[str], trace: Trace, wrote: Note) -> list[CandidateScore]:
         reply = self.score_candidates(question=question, candidates=list(candidates))
         wrote(trace, self.score_candidates, reply)
         read = read_verdicts(reply.verdicts, len(candidates))
         return [_checked(read.get(number), number, trace) for number in range(1, len(candidates) + 1)]
 
-    def _one(self, question: str, candidate: str, trace: Trace, wrote: Note) -> Score:
+    def _one(self, question: str, candidate: str, trace: Trace, wrote: Note) -> CandidateScore:
         reply = self.score_candidate(question=question, candidate=candidate)
         wrote(trace, self.score_candidate, reply)
-        return _checked(Score(float(reply.score), reply.reason), None, trace)
+        return _checked(CandidateScore(float(reply.score), reply.reason), None, trace)
 
 
-def read_verdicts(lines: Sequence[str], count: int) -> dict[int, Score]:
+def read_verdicts(lines: Sequence[str], count: int) -> dict[int, CandidateScore]:
     """The scores of a list, by number of the candidate from 1; of repeated numbers the first counts.
 
     Lines without numbers are taken in order if there is exactly one per candidate.
@@ -108,10 +108,10 @@ def read_verdicts(lines: Sequence[str], count: int) -> dict[int, Score]:
     numbered = [match for line in lines if (match := _VERDICT.match(line.strip()))]
     if not numbered and len(lines) == count:
         plain = {at: match for at, line in enumerate(lines, 1) if (match := _SCORE.match(line.strip()))}
-        return {at: Score(float(match["score"]), _reason(match)) for at, match in plain.items()}
-    found: dict[int, Score] = {}
+        return {at: CandidateScore(float(match["score"]), _reason(match)) for at, match in plain.items()}
+    found: dict[int, CandidateScore] = {}
     for match in numbered:
-        found.setdefault(int(match["number"]), Score(float(match["score"]), _reason(match)))
+        found.setdefault(int(match["number"]), CandidateScore(float(match["score"]), _reason(match)))
     return found
 
 
@@ -119,13 +119,13 @@ def _reason(match: re.Match[Any]) -> str:
     return str(match["reason"]).strip(" ,;:|-–—().")
 
 
-def _checked(score: Score | None, number: int | None, trace: Trace) -> Score:
+def _checked(score: CandidateScore | None, number: int | None, trace: Trace) -> CandidateScore:
     """The score if it is one from 0 to 1."""
     what = "score" if number is None else f"score of candidate {number}"
     if score is None:
         trace.add(Checked(what, False, "the model gave none"))
-        return Score()
+        return CandidateScore()
     if score.value is None or not 0 <= score.value <= 1:
         trace.add(Checked(what, False, f"{score.value} is not from 0 to 1"))
-        return Score(None, score.reason)
+        return CandidateScore(None, score.reason)
     return score

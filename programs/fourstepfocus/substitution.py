@@ -1,4 +1,4 @@
-"""Substitution: the nodes that may stand for what a question asks for (4StepFocus, Algorithms 2 and 3)."""
+"""Substitution: the nodes that the variable of a question can be bound to (4StepFocus, Algorithms 2 and 3)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Substituted:
     """The nodes that the patterns leave for the target.
 
     Attributes:
-        nodes: those that may stand for it, ascending; None: the patterns say nothing of it.
+        nodes: the nodes that it can be bound to, ascending; None: the patterns do not constrain it.
         match: of the patterns that were used.
         target: its variable.
         faults: patterns that could not be used or satisfied, each with the reason.

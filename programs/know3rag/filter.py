@@ -29,7 +29,7 @@ _AT_ONCE = 64
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ReferenceVerdict:
     """The result of the checks of one reference.
 
     Attributes:
@@ -41,7 +41,7 @@ class Verdict:
     score: float = math.inf
 
 
-def choose(verdicts: Sequence[Verdict], top_k: int) -> list[int]:
+def choose(verdicts: Sequence[ReferenceVerdict], top_k: int) -> list[int]:
     """Places of the references to keep: no irrelevant ones; ascending score, ties by order, unscored last."""
     relevant = [at for at, verdict in enumerate(verdicts) if verdict.relevant is not False]
     return sorted(relevant, key=lambda at: verdicts[at].score)[:top_k]
@@ -70,7 +70,7 @@ class ReferenceFilter(dspy.Module):
 
     def forward(
         self, question: str, entities: Sequence[str], references: Sequence[Reference], trace: Trace, wrote: Note
-    ) -> list[Verdict]:
+    ) -> list[ReferenceVerdict]:
         """A verdict on each reference, in order. An unreadable reply counts as not relevant.
 
         Args:
@@ -92,7 +92,7 @@ class ReferenceFilter(dspy.Module):
             else:
                 raise result
         return [
-            Verdict(
+            ReferenceVerdict(
                 found.helps.get(at, False) if self.relevance else None,
                 self.supervisor.rate(found.triples.get(at, []), question).score,
             )

@@ -32,7 +32,7 @@ _LONGEST_DESCRIPTION = 120  # characters
 
 @dataclass(frozen=True)
 class Know3RAGLimits:
-    """How many related entities a query gets (Algorithm 1). The trace records what a limit cuts off.
+    """Limits of related entities per query (Algorithm 1). The trace records what a limit cuts off.
 
     Attributes:
         linked: entities that the query names.
@@ -177,12 +177,12 @@ class Reference:
 
     @property
     def key(self) -> str:
-        """What tells passages apart."""
+        """The key by which duplicate passages are found."""
         return normalize(self.text)
 
 
 @dataclass(frozen=True)
-class Query:
+class ReferenceQuery:
     """A query for passages.
 
     Attributes:
@@ -227,7 +227,7 @@ class Corpus:
     def _documents(self) -> DocumentStore | None:
         return None if self._search == "none" else self._sources.documents
 
-    def find(self, query: Query) -> list[Reference]:
+    def find(self, query: ReferenceQuery) -> list[Reference]:
         """Documents for the query, then those for the query with its entities; none without documents."""
         found = self.search(query.text, "corpus") if query.alone else []
         if query.entities:
@@ -259,7 +259,7 @@ class KnowledgeModels(dspy.Module):
         self.write_one = [RolePredict(WritePassage, role=role) for role in roles]
         self.write_both = [RolePredict(WritePassages, role=role) for role in roles]
 
-    def forward(self, query: Query, trace: Trace, wrote: Note) -> list[Reference]:
+    def forward(self, query: ReferenceQuery, trace: Trace, wrote: Note) -> list[Reference]:
         """Their passages, those that are empty included, model by model. What fails loses its own passages only.
 
         Raises:
@@ -280,7 +280,7 @@ class KnowledgeModels(dspy.Module):
                 written += result
         return written
 
-    def _calls(self, number: int, query: Query, wrote: Note) -> list[Callable[[Trace], list[Reference]]]:
+    def _calls(self, number: int, query: ReferenceQuery, wrote: Note) -> list[Callable[[Trace], list[Reference]]]:
         if self.one_call and query.alone and query.entities:
             return [partial(self._both, number, query, wrote)]
         kinds = ([()] if query.alone else []) + ([query.entities] if query.entities else [])
@@ -292,7 +292,7 @@ class KnowledgeModels(dspy.Module):
         wrote(trace, step, reply)
         return [Reference(clean_answer(reply.passage), step.role + (WITH_ENTITIES if entities else ""))]
 
-    def _both(self, number: int, query: Query, wrote: Note, trace: Trace) -> list[Reference]:
+    def _both(self, number: int, query: ReferenceQuery, wrote: Note, trace: Trace) -> list[Reference]:
         step = self.write_both[number]
         reply = step(question=query.text, entities=list(query.entities))
         wrote(trace, step, reply)

@@ -20,8 +20,8 @@ from triplecheck.programs.know3rag.generation import (
     CorpusSearch,
     Know3RAGLimits,
     KnowledgeModels,
-    Query,
     Reference,
+    ReferenceQuery,
     clean_answer,
     described,
     linked_entities,
@@ -116,7 +116,7 @@ class Turn:
 
     Attributes:
         answer: the short answer; empty if there is none.
-        reliability: of the text that it stands in.
+        reliability: the reliability of its text.
     """
 
     answer: str
@@ -238,8 +238,8 @@ class Know3RAG(Program):
         return answer, f"{reply.reasoning}\nThe answer is {answer}."
 
     # --- 4.3 knowledge-enhanced reference generation ---------------------------------------------
-    def query(self, question: str, references: list[Reference], answered: Turn, t: int, trace: Trace) -> Query:
-        """q_t (Eq. 3) with its related entities E_t: the question at first, then what is most missing."""
+    def query(self, question: str, references: list[Reference], answered: Turn, t: int, trace: Trace) -> ReferenceQuery:
+        """q_t (Eq. 3) with its related entities E_t. q_1 is the question; later queries ask for missing facts."""
         text = question
         if t > 1:
             try:
@@ -254,12 +254,12 @@ class Know3RAG(Program):
                 self.wrote(trace, self.next_question, asked)
                 text = clean_answer(asked.next_question) or question
         if not self.options.kg_query:
-            return Query(text)
+            return ReferenceQuery(text)
         nodes = related_entities(self.sources, text, self.options.limits, trace).nodes
         described_nodes = tuple(described(self.graph, nodes))
-        return Query(text, described_nodes, tuple(self.graph.labels(nodes)), self.options.raw_query)
+        return ReferenceQuery(text, described_nodes, tuple(self.graph.labels(nodes)), self.options.raw_query)
 
-    def generate(self, query: Query, trace: Trace) -> list[Reference]:
+    def generate(self, query: ReferenceQuery, trace: Trace) -> list[Reference]:
         """D_m (Eq. 4 and 5): what the knowledge models write, then what the corpus has."""
         return [*self.knowledge(query, trace, self.wrote), *self.passages.find(query)]
 

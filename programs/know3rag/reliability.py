@@ -45,12 +45,9 @@ class Rated:
     skipped: str
 
     @property
-    def edge(self) -> tuple[int, int, int] | None:
+    def edge(self) -> Edge | None:
         """Its edge in the graph; None if the graph does not have it."""
-        head, relation, tail = self.grounded.triple
-        if not self.in_graph or head is None or relation is None or tail is None:
-            return None
-        return head, relation, tail
+        return self.grounded.edge if self.in_graph else None
 
     def to_json(self) -> dict[str, Any]:
         """Its plain form in a trace."""
@@ -117,7 +114,8 @@ class Supervisor:
             question: tells homonyms apart.
         """
         grounded = self._grounder.ground(triples, question)
-        there = [self._contains(one) for one in grounded]
+        edges = [one.edge for one in grounded]
+        there = [edge is not None and self._sources.graph.contains(*edge) for edge in edges]
         if self._plausibility is None:
             rated = [Rated(g, found, None, g.reason or NO_EMBEDDINGS) for g, found in zip(grounded, there, strict=True)]
             return Reliability(tuple(rated), math.inf, NO_EMBEDDINGS if triples else "there are no triples")
@@ -137,12 +135,6 @@ class Supervisor:
             return None
         score = reliability.score
         return 1 / (1 + score) if self._scoring not in _SIGNED else (1 - math.tanh(score / 2)) / 2
-
-    def _contains(self, grounded: Grounded) -> bool:
-        head, relation, tail = grounded.triple
-        if head is None or relation is None or tail is None:
-            return False
-        return self._sources.graph.contains(head, relation, tail)
 
     def __copy__(self) -> Self:
         return self
@@ -166,16 +158,10 @@ class NameLinker:
         return self._linker.mentions(question)
 
     def candidates(
-        self,
-        text: str | Mention,
-        question: str | None = None,
-        limit: int = 10,
-        *,
-        top_k: int | None = None,
-        union: bool = False,
+        self, text: str | Mention, question: str | None = None, limit: int = 10, **how: Any
     ) -> list[Candidate]:
         """See `kg.Linker`; names that fit exactly or but for their spelling."""
-        found = self._linker.candidates(text, question, limit, top_k=top_k, union=union)
+        found = self._linker.candidates(text, question, limit, **how)
         return [candidate for candidate in found if candidate.source not in _LOOSE]
 
 

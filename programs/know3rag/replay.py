@@ -71,7 +71,7 @@ def replay_turns(program: Know3RAG, recorded: Recorded) -> dspy.Prediction:
         recorded: `read_turns` of a program with the same options, except `REPLAYED` and `adaptive`.
 
     Returns:
-        The prediction. Its trace holds only the decisions.
+        The prediction. Its trace contains only the decisions.
 
     Raises:
         ValueError: the trace ends before the program would.

@@ -1,4 +1,4 @@
-"""A small graph, a question about it, and the replies of a model that reads it as told."""
+"""A small graph, a question about it, and scripted replies of a model."""
 
 from __future__ import annotations
 

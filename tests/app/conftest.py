@@ -1,4 +1,4 @@
-"""What the tests of `app` share: a small knowledge base, a runner, and a model that reads it as told."""
+"""Fixtures of the tests of `app`: a small knowledge base, a runner, and a model with scripted replies."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> P
 
 @pytest.fixture
 def fresh_dspy(tmp_path: Path) -> Iterator[None]:
-    """DSPy as nobody has configured it, with a cache of the test's own."""
+    """DSPy without configuration, with a separate cache."""
     import dspy
     from dspy.dsp.utils.settings import DEFAULT_CONFIG, main_thread_config
 

@@ -78,4 +78,4 @@ def test_a_bundle_of_another_program_is_refused(run: Run, elsewhere: Path, fresh
     assert run("compile", "kerag", *FEW, "--out", "run").exit_code == 0
     result = run("eval", "anchorrag", "--bundle", "run/bundle", "--limit", 1)
     assert result.exit_code == 2
-    assert "holds 'kerag', not 'anchorrag'" in result.stderr
+    assert "contains 'kerag', not 'anchorrag'" in result.stderr

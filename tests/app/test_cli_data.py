@@ -30,7 +30,7 @@ def test_data_sets_are_listed_and_shown(run: Run) -> None:
     assert json.loads(run("data", "show", "popqa", "--json").stdout)["hub"]["id"] == "akariasai/PopQA"
 
 
-def test_an_unknown_name_is_a_mistake_in_the_request(run: Run) -> None:
+def test_an_unknown_name_is_an_invalid_request(run: Run) -> None:
     result = run("data", "show", "popqa2")
     assert result.exit_code == 2
     assert "did you mean popqa" in result.stderr

@@ -36,7 +36,7 @@ def test_embeddings_are_trained_measured_and_shown(run: Run, nations: str, elsew
     assert "14 entities" in report and "`triplecheck kb plausibility nations --out curves`" in report
 
 
-def test_json_holds_the_same_figures(run: Run, nations: str) -> None:
+def test_json_has_the_same_figures(run: Run, nations: str) -> None:
     trained = json.loads(run("kb", "embed", nations, *QUICK, "--json").stdout)
     assert trained["loop"] == "sampled"
     about = json.loads(run("kb", "info", nations, "--json").stdout)

@@ -16,7 +16,7 @@ def test_a_program_is_fitted_asked_and_evaluated(run: Run, elsewhere: Path, fres
     made = run("fit", "kerag", *FEW, "--try", "limits.candidates=1,3", "--out", "run")
     assert made.exit_code == 0, made.output
     assert "(chosen)" in made.stdout and "abstains below a confidence of" in made.stdout
-    assert "Of all questions that it is asked, it answers at most 40% wrongly, on average" in made.stdout
+    assert "It answers at most 40% of all questions incorrectly, on average" in made.stdout
     assert Path("run/calibration.png").is_file()
     again = json.loads(run("fit", "kerag", *FEW, "--try", "limits.candidates=1,3", "--out", "run", "--json").stdout)
     assert again == json.loads(Path("run/fit.json").read_text("utf-8"))

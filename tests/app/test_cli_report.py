@@ -36,9 +36,22 @@ def test_without_a_name_the_experiments_are_listed(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("fresh_dspy")
-def test_a_report_of_nothing_is_a_mistake(run: Run, kbs: Path) -> None:
+def test_a_report_without_a_cell_is_an_error(run: Run, kbs: Path) -> None:
     result = run("report", "kerag", "--only", "no such cell", "--kbs", str(kbs))
     assert result.exit_code == 2 and "nothing was run" in result.stderr
+
+
+def test_the_linking_report_is_written_and_printed(run: Run, kbs: Path, tmp_path: Path) -> None:
+    place = ["--only", "bundled", "--kbs", str(kbs), "--out", str(tmp_path / "report")]
+    result = run("report", "linking", "--limit", "10", *place)
+
+    assert result.exit_code == 0, result.stderr
+    report = (tmp_path / "report" / "report.md").read_text("utf-8")
+    assert report.strip() == result.stdout.strip()
+    assert "Command: `triplecheck report linking --only bundled --limit 10`." in report
+    mentions = [line.split(" | ")[1] for line in report.splitlines() if line.startswith("| bundled")]
+    assert mentions[:3] == ["verbatim", "1 typo", "2 typos"] and len(mentions) == 4
+    assert run("report", "linking", "--lm", "extractive", *place).exit_code == 2
 
 
 def test_questions_are_made_harder(run: Run, kbs: Path, tmp_path: Path) -> None:
@@ -54,7 +67,7 @@ def test_questions_are_made_harder(run: Run, kbs: Path, tmp_path: Path) -> None:
     assert changed["variant"]["from"] == row["question"]
 
 
-def test_an_unknown_variant_is_a_mistake(run: Run, kbs: Path, tmp_path: Path) -> None:
+def test_an_unknown_variant_is_an_error(run: Run, kbs: Path, tmp_path: Path) -> None:
     questions = tmp_path / "questions.jsonl"
     questions.write_text('{"id": "1", "question": "Who?", "answers": ["x"]}\n', "utf-8")
     result = run(

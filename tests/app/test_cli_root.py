@@ -56,7 +56,7 @@ def test_the_former_name_of_a_command_works_and_is_hidden(run: Run, former: str,
 
 def test_former_names_of_flags_work_and_are_hidden(run: Run) -> None:
     assert "--writer" not in run("compile", "--help").stdout
-    result = run("compile", "kerag", "--optimizer", "none", "--writer", "openai/x", "--part", "nowhere")
+    result = run("compile", "kerag", "--optimizer", "none", "--writer", "openai/x")
     assert result.exit_code == 2 and "no optimizer 'none'" in result.stderr
 
 

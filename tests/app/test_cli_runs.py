@@ -75,7 +75,7 @@ def test_a_folder_that_is_not_a_run_is_refused(run: Run, elsewhere: Path) -> Non
         assert "holds no evaluation" in result.stderr
 
 
-def test_a_judge_that_is_no_language_model_is_refused(run: Run, kb: Path, fresh_dspy: None) -> None:
+def test_a_judge_that_is_not_a_language_model_is_rejected(run: Run, kb: Path, fresh_dspy: None) -> None:
     Path("questions.jsonl").write_text(json.dumps(QUESTIONS[0]), "utf-8")
     result = run("eval", "kerag", "--kb", kb, "--questions", "questions.jsonl", "--judge", "--out", "out")
     assert result.exit_code == 2

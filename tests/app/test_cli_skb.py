@@ -39,7 +39,7 @@ def test_without_long_descriptions_it_says_so(run: Run, elsewhere: Path) -> None
     assert "no long descriptions" in result.output
 
 
-def test_a_file_that_is_no_index_is_refused(run: Run, elsewhere: Path) -> None:
+def test_a_file_that_is_not_an_index_is_rejected(run: Run, elsewhere: Path) -> None:
     (elsewhere / "Packages").write_text("not a control file\n", "utf-8")
     result = run("kb", "build-debian", "out", "--packages", "Packages")
     assert result.exit_code == 2

@@ -29,5 +29,5 @@ def test_a_text_without_statements_says_so(run: Run, kb: Path) -> None:
     assert (result.exit_code, "no statement" in result.output) == (0, True)
 
 
-def test_an_empty_text_is_a_mistake(run: Run, kb: Path) -> None:
+def test_an_empty_text_is_an_error(run: Run, kb: Path) -> None:
     assert run("verify", " ", "--kb", kb).exit_code == 2

@@ -24,7 +24,7 @@ def wrong(question: Question) -> Question:
 
 @pytest.fixture
 def runs(knowledge_base: KnowledgeBase, tmp_path: Path) -> tuple[Path, Path]:
-    """Run A: 8 of 16 right; run B: the same, with 6 more right. The questions are asked alike, the replies differ."""
+    """Run A has 8 of 16 correct answers; run B has the same and 6 more. Only the replies differ."""
     a, b = tmp_path / "a", tmp_path / "b"
     extra = [Question("only a", "capital of Q142", ("Q90",)), Question("crashed", "crash capital of Q142", ("Q90",))]
     run(knowledge_base, [*EASY, *HARD, *extra], a)

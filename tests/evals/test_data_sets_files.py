@@ -1,4 +1,4 @@
-"""Data sets from their official files: what stands in a row and what the question says."""
+"""Data sets from their official files: rows and the questions made from them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_hotpotqa(tmp_path: Path) -> None:
     assert (found["h2"].answers, found["h2"].answerable, found["h2"].answers_known) == ((), True, False)
 
 
-def test_two_wiki_has_triples_and_the_aliases_that_lie_beside(tmp_path: Path) -> None:
+def test_two_wiki_has_triples_and_aliases_from_a_second_file(tmp_path: Path) -> None:
     found = _by_id("2wikimultihopqa", tmp_path)
     assert found["w0"].triples == (("Nightfall", "director", "Bo Vey"), ("Bo Vey", "mother", "Ana Vey"))
     assert found["w0"].answer_aliases == (("A. Vey",),)
@@ -132,7 +132,7 @@ def test_head_to_tail_has_bands(tmp_path: Path) -> None:
     assert (tail.topic, tail.triples) == (("http://x/A",), (("http://x/A", "http://x/r", "http://x/B"),))
 
 
-def test_metaqa_topics_lose_their_brackets_and_kinds_come_from_beside(tmp_path: Path) -> None:
+def test_metaqa_topics_lose_their_brackets_and_kinds_come_from_the_qtype_file(tmp_path: Path) -> None:
     found = _by_id("metaqa", tmp_path)
     first = found["metaqa-1hop-dev-0"]
     assert (first.question, first.topic) == ("what did Ana Vey direct", ("Ana Vey",))
@@ -188,25 +188,25 @@ def test_a_larger_sample_begins_with_the_smaller_one(tmp_path: Path) -> None:
     assert [one.id for one in load_dataset("metaqa", "dev", path=file, limit=5, seed=1)] != small
 
 
-def test_an_id_that_stands_twice_is_told_apart(tmp_path: Path) -> None:
+def test_a_repeated_id_gets_a_suffix(tmp_path: Path) -> None:
     row = {"id": "m", "question": "Who?", "answer": {"answer": ["x"]}}
     (tmp_path / "mintaka_dev.json").write_text(json.dumps([row, row]), "utf-8")
     assert [one.id for one in load_dataset("mintaka", "dev", path=tmp_path)] == ["m", "m#2"]
 
 
-def test_what_cannot_be_asked_for_is_refused(tmp_path: Path) -> None:
+def test_invalid_requests_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="did you mean popqa"):
         data_set("PopQA!")
     with pytest.raises(UserError, match="train, dev, test"):
         load_dataset("mintaka", "validation")
     with pytest.raises(UserError, match="limit is 0"):
         load_dataset("mintaka", "dev", path=tmp_path, limit=0)
-    with pytest.raises(UserError, match=r"no mintaka_dev\.json here or below.*github\.com/amazon"):
+    with pytest.raises(UserError, match=r"no mintaka_dev\.json in the folder or below.*github\.com/amazon"):
         load_dataset("mintaka", "dev", path=tmp_path)
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "mintaka_dev.json").write_text("[]", "utf-8")
-    with pytest.raises(UserError, match="2 files could be meant"):
+    with pytest.raises(UserError, match="2 files match"):
         load_dataset("mintaka", "dev", path=tmp_path)
 
 

@@ -33,7 +33,7 @@ def films(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_folder_tells_its_files_apart_by_their_names(films: Path, tmp_path: Path) -> None:
+def test_files_of_a_folder_are_recognised_by_name(films: Path, tmp_path: Path) -> None:
     every, dev = find_cases(tmp_path)
     assert (every.name, dev.name) == ("films", "films/dev")
     assert [path.name for path in dev.sources] == ["triples.tsv", "entities.tsv", "corpus.jsonl"]
@@ -43,14 +43,14 @@ def test_a_folder_tells_its_files_apart_by_their_names(films: Path, tmp_path: Pa
     assert base.documents is not None and len(base.documents) == 1
 
 
-def test_questions_without_a_path_in_the_graph_are_left_out_where_the_file_says_so(films: Path) -> None:
+def test_questions_without_a_gold_path_in_the_graph_are_left_out(films: Path) -> None:
     every, _ = read_folder(films)
     assert [one.id for one in every.sample()] == ["q0", "q2"]
     assert len(every.sample(1)) == 1
     assert every.sample(1) == every.sample(2)[:1]
 
 
-def test_options_stand_in_a_file_beside(films: Path, tmp_path: Path) -> None:
+def test_options_come_from_the_cases_file(films: Path, tmp_path: Path) -> None:
     (tmp_path / "cases.toml").write_text(
         '["films*"]\none_answer = true\n["films"]\nsupported_only = false\nwhere = { split = "a" }\n', "utf-8"
     )
@@ -65,7 +65,7 @@ def test_options_stand_in_a_file_beside(films: Path, tmp_path: Path) -> None:
         ("[films]\none_answr = true\n", "unknown option 'one_answr'"),
         ('[films]\none_answer = "yes"\n', "not a bool"),
         ("films = 1\n", "write a table"),
-        ("[films\n", "not TOML"),
+        ("[films\n", "not valid TOML"),
     ],
 )
 def test_a_wrong_option_is_named(films: Path, text: str, said: str) -> None:

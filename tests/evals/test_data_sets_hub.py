@@ -147,7 +147,7 @@ def test_grail_qa_answers_stored_by_column(tmp_path: Path) -> None:
     assert (found.id, found.answers, found.computed, found.topic) == ("grailqa-31", ("3",), True, ("m.0aa",))
 
 
-def test_mintaka_answers_beside_their_text(tmp_path: Path) -> None:
+def test_mintaka_answers_on_the_hub_have_a_separate_text(tmp_path: Path) -> None:
     _parquet(MINTAKA_ROWS, tmp_path / "en" / "test" / "0000.parquet")
     found = _load("mintaka", "test", tmp_path)
     assert (found["m0"].answers, found["m0"].answer_labels) == (("Q6",), ("Ebb",))

@@ -46,7 +46,7 @@ def test_an_id_means_one_entity_and_a_name_all_of_that_name(knowledge_base: Know
     assert _scores(knowledge_base, _asks("Paris"), other_paris) == (1, 1)
 
 
-def test_a_text_answer_matches_labels_and_aliases_as_a_whole(knowledge_base: KnowledgeBase) -> None:
+def test_a_text_answer_matches_whole_labels_and_aliases(knowledge_base: KnowledgeBase) -> None:
     assert _scores(knowledge_base, _asks("Q183"), _answered("deutschland")) == (1, 1)
     assert _scores(knowledge_base, _asks("Q183"), _answered("Germany, I think")) == (0, 0)
     assert _scores(knowledge_base, _asks("Q183"), _answered("")) == (0, 0)

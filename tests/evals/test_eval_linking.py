@@ -8,7 +8,7 @@ import pytest
 
 from triplecheck.evals.linking import RANKINGS, ambiguous, first_by_ranking, misspelt, recall
 from triplecheck.evals.questions import Question
-from triplecheck.evals.variants.rewriting import Asked, asked_topics
+from triplecheck.evals.variants.rewriting import TopicMention, topic_mentions
 from triplecheck.kg import KnowledgeBase, build
 from triplecheck.kg.readers import read_graph
 
@@ -35,15 +35,15 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
 
 
 @pytest.fixture
-def asked(base: KnowledgeBase) -> list[Asked]:
-    return asked_topics(QUESTIONS, base.graph, base.linker)
+def asked(base: KnowledgeBase) -> list[TopicMention]:
+    return topic_mentions(QUESTIONS, base.graph, base.linker)
 
 
-def test_topics_are_asked_where_the_question_writes_them(asked: list[Asked]) -> None:
+def test_topics_are_found_in_the_question(asked: list[TopicMention]) -> None:
     assert [one.mention for one in asked] == ["Bernhard Heiden", "Michael Jordan"]
 
 
-def test_only_the_mention_is_misspelt_and_every_time_alike(asked: list[Asked]) -> None:
+def test_only_the_mention_is_misspelt_and_deterministically(asked: list[TopicMention]) -> None:
     one = misspelt(asked[0], 1, seed=3)
     assert one == misspelt(asked[0], 1, seed=3)
     assert one.mention != "Bernhard Heiden"
@@ -51,19 +51,19 @@ def test_only_the_mention_is_misspelt_and_every_time_alike(asked: list[Asked]) -
     assert misspelt(asked[0], 0, seed=3) == asked[0]
 
 
-def test_recall_of_names_as_written_is_whole(asked: list[Asked], base: KnowledgeBase) -> None:
+def test_recall_of_verbatim_names_is_1(asked: list[TopicMention], base: KnowledgeBase) -> None:
     found = recall(asked, base.linker)
     assert (found.n, found.alone[3], found.within[3]) == (2, 1.0, 1.0)
     assert 0 < found.wall[0] <= found.wall[1]
 
 
-def test_recall_of_a_name_that_is_not_there_is_none(asked: list[Asked], base: KnowledgeBase) -> None:
+def test_recall_of_a_missing_name_is_0(asked: list[TopicMention], base: KnowledgeBase) -> None:
     nowhere = [one.rewritten("Wolfgang Mozart") for one in asked]
     found = recall(nowhere, base.linker)
     assert (set(found.alone.values()), set(found.within.values())) == ({0.0}, {0.0})
 
 
-def test_relations_tell_homonyms_apart_that_names_do_not(asked: list[Asked], base: KnowledgeBase) -> None:
+def test_relations_distinguish_homonyms(asked: list[TopicMention], base: KnowledgeBase) -> None:
     homonyms = ambiguous(asked, base.graph, base.linker)
     assert [one.mention for one in homonyms] == ["Michael Jordan"]
     first = first_by_ranking(homonyms, base.linker)

@@ -81,7 +81,7 @@ def test_each_question_gets_its_row(knowledge_base: KnowledgeBase, tmp_path: Pat
     assert rows["capital"]["retrieval_recall"] == 1
 
 
-def test_the_summary_keeps_coverage_and_score_apart(knowledge_base: KnowledgeBase, tmp_path: Path) -> None:
+def test_the_summary_separates_coverage_and_score(knowledge_base: KnowledgeBase, tmp_path: Path) -> None:
     summary = run(knowledge_base, ASKED, tmp_path / "out")
     scores = summary.scores
     assert scores.n == 12
@@ -148,7 +148,7 @@ def test_progress_tells_score_and_time_to_go(knowledge_base: KnowledgeBase, tmp_
 
 
 # --- resume ----------------------------------------------------------------------------------------
-def test_a_killed_run_is_taken_up_where_it_was(knowledge_base: KnowledgeBase, tmp_path: Path) -> None:
+def test_a_killed_run_is_resumed(knowledge_base: KnowledgeBase, tmp_path: Path) -> None:
     questions, out = tmp_path / "questions.jsonl", tmp_path / "out"
     questions.write_text(
         "".join(json.dumps({"id": q.id, "question": q.question, "answers": q.answers}) + "\n" for q in RIGHT)
@@ -309,7 +309,7 @@ def test_a_run_stops_when_everything_is_out_of_reach(knowledge_base: KnowledgeBa
     assert 10 <= summary.scores.status["error"] < 100
 
 
-def test_a_model_that_cannot_be_had_is_refused_before_anything_is_written(
+def test_an_unavailable_model_is_rejected_before_anything_is_written(
     knowledge_base: KnowledgeBase, tmp_path: Path
 ) -> None:
     with pytest.raises((ModelUnavailableError, UserError)):

@@ -1,4 +1,4 @@
-"""Experiments: read from TOML, run cell by cell, taken up again, tabulated with the paper's figures beside."""
+"""Experiments: read from TOML, run cell by cell, resumed, and reported with the published figures."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_an_experiment_is_run_and_reported(small: Path, opener: SetOpener, tmp_p
     assert [row["label"] for row in rows] == [cell.row.label for cell in cells]
     assert float(rows[0]["hits_at_1"]) == pytest.approx(cells[0].summary.scores.hits_at_1)
     errors = (tmp_path / "report" / "errors.md").read_text("utf-8")
-    assert "## one hop, films, extractive" in errors and " of 6 right." in errors
+    assert "## one hop, films, extractive" in errors and " of 6 correct." in errors
     assert "withheld" not in errors and "misspelt" not in errors
 
 
@@ -189,7 +189,7 @@ def test_what_the_traces_tell_is_tabulated_and_drawn(opener: SetOpener, tmp_path
     report = write_report(experiment, cells, tmp_path / "report").read_text("utf-8")
     assert "| answer output at | films, default (3) | films, T = 1 (3) |" in report
     assert "| t = 1 | 0.000 | 1.000 |" in report and "| t = 2 | 1.000 | 0.000 |" in report
-    # The engine that is no model has nothing to tell by heart.
+    # The rule-based baseline has no knowledge of its own.
     assert "| films (4) | asked | declined | repeated | relevant | kept |" in report
     assert "| knowledge.1 (extractive) | 1.000 | 1.000 | - | - | - |" in report
     for name in ("asked", "turns"):
@@ -227,7 +227,7 @@ def test_a_finished_cell_is_not_run_again(small: Path, opener: SetOpener, tmp_pa
         ('metric = "hits_at_1" -> metric = "luck"', "luck"),
     ],
 )
-def test_a_mistake_in_an_experiment_is_told_before_anything_is_run(
+def test_an_invalid_experiment_is_rejected_before_anything_is_run(
     small: Path, opener: SetOpener, tmp_path: Path, change: str, complaint: str
 ) -> None:
     before, after = change.split(" -> ")
@@ -254,7 +254,7 @@ def test_a_compiled_program_is_run_with_what_it_was_compiled_with(
     assert by_label == {"two hops": 2, "one hop": 1, "compiled": 1, "withheld": 2}
 
 
-def test_models_and_bundles_that_are_not_at_hand_are_left_out_and_told(
+def test_unavailable_models_and_bundles_are_left_out_and_reported(
     small: Path, tmp_path: Path, bundled: KnowledgeBase
 ) -> None:
     shutil.copytree(bundled.path, tmp_path / "kbs" / "bundled")
@@ -276,12 +276,12 @@ def test_models_and_bundles_that_are_not_at_hand_are_left_out_and_told(
     assert "| extractive | 6 |" in report, "a row for each choice of models"
 
 
-def test_an_unknown_experiment_is_told_from_those_there_are() -> None:
+def test_an_unknown_experiment_is_rejected_with_the_known_ones() -> None:
     with pytest.raises(UserError, match="kerag"):
         read_experiment("no-such-one")
 
 
-def test_data_that_is_not_at_hand_is_an_error_where_nobody_is_told(small: Path, tmp_path: Path) -> None:
+def test_missing_data_is_an_error_without_a_callback(small: Path, tmp_path: Path) -> None:
     experiment = read_experiment(small)
     with pytest.raises(UserError, match="somewhere/else"):
         SetOpener(None, tmp_path).open("elsewhere", experiment.data["elsewhere"], 5, 0)

@@ -122,7 +122,7 @@ class TestCitations:
 
 
 class TestBands:
-    def test_each_band_holds_a_third_of_all_popularity(self) -> None:
+    def test_each_band_has_a_third_of_all_popularity(self) -> None:
         # 90 in all: 40 begins before 30; 25 and 20 begin at 40 and 65 (before and after 60); the rest is tail.
         assert bands([5, 40, 25, 20]) == ["tail", "head", "torso", "tail"]
         assert bands([1, 1, 1]) == ["head", "head", "head"], "nothing tells them apart"

@@ -95,7 +95,7 @@ def test_mcnemar_by_hand() -> None:
 
 
 @given(scores)
-def test_an_interval_holds_the_mean_and_lies_within_the_values(values: list[float]) -> None:
+def test_an_interval_contains_the_mean_and_is_within_the_range_of_the_values(values: list[float]) -> None:
     low, high = bootstrap_interval(values, samples=500)
     assert min(values) <= low + 1e-9
     assert low - 1e-9 <= np.mean(values) <= high + 1e-9

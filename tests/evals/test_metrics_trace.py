@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from triplecheck.evals.metrics.trace import reference_sources, stopped_at
-from triplecheck.programs.steps import Consulted, Step, Weighed
+from triplecheck.programs.steps import Consulted, TraceEvent, Weighed
 
 
-def row(*steps: Step) -> dict[str, Any]:
+def row(*steps: TraceEvent) -> dict[str, Any]:
     return {"steps": [step.to_json() for step in steps]}
 
 
@@ -37,7 +37,7 @@ def test_without_a_loop_there_are_no_turns() -> None:
     assert stopped_at([row()]) == {} == reference_sources([row()])
 
 
-def test_declined_and_repeated_passages_are_counted_apart_from_what_was_used() -> None:
+def test_declined_and_repeated_passages_are_counted_separately_from_used_ones() -> None:
     rows = [
         row(
             consulted("corpus", "kept", True),

@@ -86,7 +86,7 @@ def test_where_patterns_are_no_filter_none_is_at_fault(found: dict[str, Prefilte
         (None, None, "same"),
     ],
 )
-def test_a_question_is_helped_where_its_first_right_answer_stands_higher(
+def test_a_question_is_helped_if_its_first_correct_answer_ranks_higher(
     alone: int | None, place: int | None, effect: str
 ) -> None:
     assert Prefiltered("id", "question", (), alone, place, None).effect == effect

@@ -122,7 +122,7 @@ def test_a_budget_of_calls_is_exact_over_all_processes(
     assert ledger.usage().by_model[STAND_IN].completion_tokens == 11 * 6
 
 
-def test_a_program_that_no_other_process_can_open_is_refused(knowledge_base: KnowledgeBase, tmp_path: Path) -> None:
+def test_a_program_that_other_processes_cannot_open_is_rejected(knowledge_base: KnowledgeBase, tmp_path: Path) -> None:
     class Local(OneHop):
         name = "local"
 
@@ -131,6 +131,6 @@ def test_a_program_that_no_other_process_can_open_is_refused(knowledge_base: Kno
     several = Voting([OneHop(sources(knowledge_base))] * 2)
     with pytest.raises(UserError, match="takes 'members', which is not a field of its Options"):
         evaluate(several, ASKED[:1], tmp_path / "b", knowledge_base=knowledge_base, executor=RayProcesses())
-    with pytest.raises(UserError, match="not those of a knowledge base"):
+    with pytest.raises(UserError, match="do not come from a knowledge base"):
         elsewhere = OneHop(sources(KnowledgeBase.open(knowledge_base.path)))
         evaluate(elsewhere, ASKED[:1], tmp_path / "c", knowledge_base=knowledge_base, executor=RayProcesses())

@@ -1,4 +1,4 @@
-"""Released predictions of any form are scored alike; what cannot be scored is told with the reason."""
+"""Released predictions of any format are scored alike; rows that cannot be scored are reported with the reason."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class TestGold:
         assert (found.scored, found.unpredicted) == (3, 4)
         assert found.scores["hits_at_1"].mean == found.scores["f1"].mean == found.scores["exact_match"].mean == 1
 
-    def test_what_does_not_join_is_told(self, tmp_path: Path) -> None:
+    def test_rows_without_a_matching_gold_question_are_reported(self, tmp_path: Path) -> None:
         rows = [
             {"id": "a", "prediction": "Paris"},
             {"id": "a", "prediction": "Paris"},
@@ -154,7 +154,7 @@ class TestGold:
 
 
 class TestBraces:
-    def test_the_answer_is_what_stands_in_them(self) -> None:
+    def test_the_answer_is_the_text_in_the_braces(self) -> None:
         assert braced("The answer is {Paris}, not {Rome}.") == "Paris"
         assert braced("{Yes}. The answer is {\nParis }.") == "Paris"
         assert braced("{yes}") == "yes"

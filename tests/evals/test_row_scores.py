@@ -54,14 +54,16 @@ def rows_of(out: Path) -> dict[str, dict[str, Any]]:
     return {row["id"]: row for row in map(json.loads, (out / "rows.jsonl").read_text("utf-8").splitlines())}
 
 
-def told(knowledge_base: KnowledgeBase, out: Path, *questions: Question) -> tuple[dict[str, dict[str, Any]], Scores]:
+def run_and_read(
+    knowledge_base: KnowledgeBase, out: Path, *questions: Question
+) -> tuple[dict[str, dict[str, Any]], Scores]:
     summary = run(knowledge_base, list(questions), out, Telling(sources(knowledge_base)))
     return rows_of(out), summary.scores
 
 
 class TestRanking:
     def test_a_ranking_is_kept_and_scored(self, knowledge_base: KnowledgeBase, tmp_path: Path) -> None:
-        rows, scores = told(
+        rows, scores = run_and_read(
             knowledge_base,
             tmp_path,
             Question("second", "rank=Q64,Q90,Q39 capital of Q142", ("Q90",)),
@@ -77,7 +79,7 @@ class TestRanking:
         assert [getattr(scores, name) for name in fields] == [0.5, 1, 0.75, 0.75]
 
     def test_where_nothing_ranks_there_are_no_such_scores(self, knowledge_base: KnowledgeBase, tmp_path: Path) -> None:
-        _, scores = told(knowledge_base, tmp_path, Question("a", "capital of Q142", ("Q90",)))
+        _, scores = run_and_read(knowledge_base, tmp_path, Question("a", "capital of Q142", ("Q90",)))
         assert scores.mrr is scores.hit_at_5 is None
 
 
@@ -85,7 +87,7 @@ class TestOrigin:
     def test_what_the_graph_and_what_the_model_got_right_are_told_apart(
         self, knowledge_base: KnowledgeBase, tmp_path: Path
     ) -> None:
-        _, scores = told(
+        _, scores = run_and_read(
             knowledge_base,
             tmp_path,
             Question("graph", "capital of Q142", ("Q90",)),
@@ -102,10 +104,10 @@ class TestOrigin:
 
 
 class TestCitations:
-    def test_a_triple_beside_the_proof_lowers_the_precision(
+    def test_a_triple_outside_the_proof_lowers_the_precision(
         self, knowledge_base: KnowledgeBase, tmp_path: Path
     ) -> None:
-        rows, scores = told(
+        rows, scores = run_and_read(
             knowledge_base,
             tmp_path,
             Question("proof", "capital of Q142", ("Q90",), ("Q142",)),
@@ -136,7 +138,7 @@ class TestCitations:
 
 class TestConfidence:
     def test_it_is_in_the_row_and_in_the_summary(self, knowledge_base: KnowledgeBase, tmp_path: Path) -> None:
-        rows, scores = told(
+        rows, scores = run_and_read(
             knowledge_base,
             tmp_path,
             Question("right", "sure=0.9 capital of Q142", ("Q90",)),
@@ -148,13 +150,15 @@ class TestConfidence:
         assert scores.aurc == pytest.approx((0 + 0.5) / 2)
 
     def test_one_that_is_none_is_an_error_of_the_program(self, knowledge_base: KnowledgeBase, tmp_path: Path) -> None:
-        rows, _ = told(knowledge_base, tmp_path, Question("a", "sure=1.5 capital of Q142", ("Q90",)))
+        rows, _ = run_and_read(knowledge_base, tmp_path, Question("a", "sure=1.5 capital of Q142", ("Q90",)))
         assert rows["a"]["error"]["kind"] == "ValueError"
 
 
 class TestLenient:
-    def test_it_stands_beside_and_knows_names_not_ids(self, knowledge_base: KnowledgeBase, tmp_path: Path) -> None:
-        rows, scores = told(
+    def test_the_lenient_score_counts_an_empty_answer_as_correct(
+        self, knowledge_base: KnowledgeBase, tmp_path: Path
+    ) -> None:
+        rows, scores = run_and_read(
             knowledge_base,
             tmp_path,
             Question("none", "abstain capital of Q142", ("Q90",)),
@@ -191,7 +195,7 @@ class TestGroups:
         assert summarize([]).scores.intervals == {}
 
     def test_a_hidden_answer_is_in_no_score(self, knowledge_base: KnowledgeBase, tmp_path: Path) -> None:
-        rows, scores = told(
+        rows, scores = run_and_read(
             knowledge_base,
             tmp_path,
             Question("hidden", "capital of Q142", answers_known=False),
@@ -269,7 +273,7 @@ class TestJudge:
         assert summary.scores.status == {"not_run": 1, "ok": 1}
         assert summary.stopped is not None
 
-    def test_an_engine_that_is_no_language_model_is_refused_at_once(
+    def test_an_engine_that_is_not_a_language_model_is_rejected_at_once(
         self, knowledge_base: KnowledgeBase, tmp_path: Path
     ) -> None:
         program = OneHop(sources(knowledge_base))

@@ -44,7 +44,7 @@ def test_what_must_not_hold_is_taken_away(kb: KnowledgeBase) -> None:
     assert right(kb, patterns=ADMIN, without=[[["?x", "depends", "python3"]]]) == {"tmux", "screen"}
 
 
-def test_a_group_that_must_not_hold_has_to_hold_as_a_whole(kb: KnowledgeBase) -> None:
+def test_an_excluded_group_excludes_only_if_all_its_patterns_match(kb: KnowledgeBase) -> None:
     group = [["?x", "depends", "?y"], ["?y", "source", "source:glibc"]]
     assert right(kb, patterns=ADMIN, without=[group]) == {"byobu"}
 
@@ -138,7 +138,7 @@ def test_made_questions_are_read_back_as_they_were(kb: KnowledgeBase, tmp_path: 
     ]
 
 
-def test_no_question_is_made_twice_and_more_than_there_are_is_an_error(tmp_path: Path) -> None:
+def test_questions_are_distinct_and_too_high_a_number_is_an_error(tmp_path: Path) -> None:
     small = built(tmp_path, "a\tknows\tb\n", "id\ttype\na\tPerson\nb\tPerson\n")
     with pytest.raises(UserError, match="only 2 of 3 questions"):
         generate(small, 3, shapes=("one",))

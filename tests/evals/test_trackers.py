@@ -1,4 +1,4 @@
-"""Who else is told of a run: MLflow over a local file store, and a tracker that breaks."""
+"""Trackers of a run: MLflow on a local file store, and a tracker that fails."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_an_mlflow_server_that_is_not_there_loses_nothing(knowledge_base: Knowle
     assert summary.scores.status == {"error": 1, "ok": 2}
 
 
-def test_steps_keep_the_time_at_which_they_were_told(knowledge_base: KnowledgeBase, tmp_path: Path) -> None:
+def test_events_keep_their_time(knowledge_base: KnowledgeBase, tmp_path: Path) -> None:
     results: list[Finished] = []
     keeping = Broken()
     keeping.row = lambda result, progress: results.append(result)  # type: ignore[method-assign]

@@ -24,7 +24,7 @@ def undone(text: str, edits: tuple[Edit, ...]) -> str:
 
 
 def _shifts(edits: tuple[Edit, ...]) -> list[int]:
-    """How far what stands before each error has moved it, the last error first."""
+    """The offset of each error caused by the errors before it, last error first."""
     grown = [len(edit.after) - len(edit.before) for edit in edits]
     return [sum(grown[:i]) for i in reversed(range(len(edits)))]
 
@@ -44,7 +44,7 @@ def test_an_error_of_each_kind(kind: Kind, edit: Edit, text: str) -> None:
     assert apply("Oslo", [edit]) == text
 
 
-def test_keys_lie_beside_each_other_both_ways() -> None:
+def test_neighbouring_keys_are_symmetric() -> None:
     assert sorted(key_neighbours("s")) == sorted("adwezx")
     for letter in "abcdefghijklmnopqrstuvwxyz":
         assert all(letter in key_neighbours(other) for other in key_neighbours(letter))

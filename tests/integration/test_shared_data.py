@@ -1,4 +1,4 @@
-"""KERAG on real graphs, if they are beside the checkout. Minimum scores are well below the measured ones."""
+"""KERAG on real graphs, if the shared data are available. Minimum scores are well below the measured ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real benchmarks, if they are beside the checkout: all questions are read, as many as published."""
+"""Real benchmarks, if the shared data are available: all questions are read, as many as published."""
 
 from __future__ import annotations
 

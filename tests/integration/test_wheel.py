@@ -36,7 +36,7 @@ def run(*command: object, cwd: Path) -> str:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built from a copy of the sources because a build leaves files beside them."""
+    """The wheel, built from a copy of the sources because a build writes files into the source directory."""
     copy = tmp_path_factory.mktemp("source")
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy)

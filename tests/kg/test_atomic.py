@@ -16,7 +16,7 @@ def replace(target: Path, content: str) -> None:
             (folder / name).write_text(content)
 
 
-def test_a_directory_appears_whole(tmp_path: Path) -> None:
+def test_a_directory_appears_only_when_complete(tmp_path: Path) -> None:
     target = tmp_path / "deep" / "kb"
     with replaced_directory(target) as folder:
         (folder / "a").write_text("new")
@@ -52,7 +52,7 @@ def test_the_old_one_stays_if_the_new_one_disappears(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_of_many_at_once_one_stays_whole(tmp_path: Path) -> None:
+def test_of_concurrent_writes_one_remains_complete(tmp_path: Path) -> None:
     target = tmp_path / "kb"
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda i: replace(target, str(i)), range(200)))
@@ -60,7 +60,7 @@ def test_of_many_at_once_one_stays_whole(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_a_text_is_replaced_whole(tmp_path: Path) -> None:
+def test_a_text_is_replaced_completely(tmp_path: Path) -> None:
     write_text(tmp_path / "a", "one")
     write_text(tmp_path / "a", "two")
     assert (tmp_path / "a").read_text() == "two"

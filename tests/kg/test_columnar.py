@@ -135,7 +135,7 @@ def test_an_entity_without_edges_is_there(tmp_path: Path) -> None:
     assert (graph.degree(node), graph.relations_of(node), len(graph.expand([node]))) == (0, [], 0)
 
 
-def test_a_hub_is_looked_up_in_part_and_whole(tmp_path: Path) -> None:
+def test_a_hub_is_looked_up_partially_and_completely(tmp_path: Path) -> None:
     size = 200_000
     graph = graph_of([*((f"p{i}", "lives_in", "town") for i in range(size)), ("town", "mayor", "p7")])
     town, lives_in = graph.find("town"), graph.find_relation("lives_in")

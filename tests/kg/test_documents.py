@@ -239,7 +239,7 @@ def test_interrupted_encoding_is_resumed(tmp_path: Path, monkeypatch: pytest.Mon
     assert again.texts == []
 
 
-def test_another_encoder_starts_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_encoder_restarts_encoding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("triplecheck.kg.documents._CHUNK", 2)
     store = DocumentStore.build(DOCUMENTS, tmp_path / "s")
     with pytest.raises(KeyboardInterrupt):

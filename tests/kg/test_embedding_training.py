@@ -143,7 +143,7 @@ def test_embeddings_become_part_of_the_knowledge_base(mine: KnowledgeBase) -> No
     np.testing.assert_array_equal(found.score(heads, relations, tails), trained.scorer.score(heads, relations, tails))
 
 
-def test_a_model_that_is_no_arrays_is_stored_whole(mine: KnowledgeBase) -> None:
+def test_a_model_without_array_form_is_stored_as_a_model(mine: KnowledgeBase) -> None:
     trained = train_into(mine.graph, mine.path, replace(QUICK, model="SimplE", loop="pykeen", epochs=2))
     found = KnowledgeBase.open(mine.path).embeddings
     assert found is not None and found.about.scored_on == "model"
@@ -151,7 +151,7 @@ def test_a_model_that_is_no_arrays_is_stored_whole(mine: KnowledgeBase) -> None:
     np.testing.assert_allclose(found.score(heads, relations, tails), trained.scorer.score(heads, relations, tails))
 
 
-def test_training_anew_replaces_what_was_there(mine: KnowledgeBase) -> None:
+def test_a_new_training_replaces_the_previous_result(mine: KnowledgeBase) -> None:
     train_into(mine.graph, mine.path, QUICK)
     train_into(KnowledgeBase.open(mine.path).graph, mine.path, replace(QUICK, dimensions=4, half=True))
     opened = KnowledgeBase.open(mine.path)

@@ -80,7 +80,7 @@ def test_text_beyond_the_models_limit_is_ignored(encoder: Encoder) -> None:
     np.testing.assert_allclose(*encoder.encode([long, long + "and a different end"]), atol=1e-6)
 
 
-def test_text_that_is_no_valid_unicode_is_encoded_all_the_same(encoder: Encoder) -> None:
+def test_invalid_unicode_is_encoded_too(encoder: Encoder) -> None:
     assert np.isfinite(encoder.encode(["half a character: \ud83d"])).all()
 
 

@@ -159,7 +159,7 @@ class TestFailedBuild:
         KnowledgeBase.open(folder).verify()
 
     @pytest.mark.parametrize("content", ["file", "folder"])
-    def test_what_is_no_knowledge_base_is_not_replaced(self, tmp_path: Path, content: str) -> None:
+    def test_a_directory_that_is_not_a_knowledge_base_is_not_replaced(self, tmp_path: Path, content: str) -> None:
         target = tmp_path / "mine"
         if content == "file":
             target.write_text("precious")
@@ -184,7 +184,7 @@ def run(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 class Running(subprocess.Popen[str]):
-    """A Python process with the tests' helpers at hand."""
+    """Run code in a Python process that can import the tests' helpers."""
 
     def wait_for_it(self) -> subprocess.CompletedProcess[str]:
         out, err = self.communicate(timeout=60)
@@ -198,7 +198,7 @@ def start(code: str, *arguments: object) -> Running:
     return Running(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def test_two_processes_that_build_the_same_target_leave_one_whole(tmp_path: Path) -> None:
+def test_two_processes_that_build_the_same_target_leave_one_complete_directory(tmp_path: Path) -> None:
     code = (
         "import sys, time\n"
         "from pathlib import Path\n"

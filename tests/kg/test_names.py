@@ -85,7 +85,7 @@ class TestIndex:
         assert found(people, "北京") == [("beijing", "label")]
 
     @pytest.mark.parametrize("text", ["", " ", "nobody", "\x00", "\ud83d", "x" * 100_000])
-    def test_what_is_no_name_is_not_found(self, people: KnowledgeBase, text: str) -> None:
+    def test_a_text_that_is_not_a_name_is_not_found(self, people: KnowledgeBase, text: str) -> None:
         assert found(people, text) == []
 
     def test_labels_come_before_aliases_before_values(self, tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def holds(graph: Graph, pattern: BoundPattern, head: int, tail: int) -> bool:
 
 
 def brute_force(graph: Graph, query: Query) -> dict[str, set[int]]:
-    """What each variable stands for in some whole solution, by trying all assignments."""
+    """The values of each variable over all solutions, by trying all assignments."""
     found: dict[str, set[int]] = {name: set() for name in query.names}
     choices = [query.given.get(name, range(graph.num_nodes)) for name in query.names]
     for nodes in itertools.product(*([int(n) for n in choice] for choice in choices)):

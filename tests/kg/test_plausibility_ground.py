@@ -110,6 +110,6 @@ def test_each_distinct_predicate_is_compared_once(people: KnowledgeBase) -> None
 
 
 @pytest.mark.parametrize("predicate", ["was not born in", "wasn't born in", "never born in"])
-def test_a_denial_is_no_relation_however_near_it_is_to_one(grounder: Grounder, predicate: str) -> None:
+def test_a_negated_relation_is_not_linked_to_a_similar_relation(grounder: Grounder, predicate: str) -> None:
     (found,) = grounder.ground([("Bernhard Heiden", predicate, "Frankfurt")])
     assert (found.triple[1], found.reason) == (None, Skip.DENIAL)

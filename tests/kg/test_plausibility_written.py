@@ -1,4 +1,4 @@
-"""Values as texts write them, beside literals of a graph."""
+"""Values in texts compared with literals of a graph."""
 
 from __future__ import annotations
 

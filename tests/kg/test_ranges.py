@@ -45,7 +45,7 @@ def test_used_codes_are_flagged(codes: list[int]) -> None:
 
 
 @given(st.lists(st.integers(1, 4)))
-def test_positions_begin_anew_in_each_run(lengths: list[int]) -> None:
+def test_positions_restart_in_each_run(lengths: list[int]) -> None:
     keys = np.repeat(np.arange(len(lengths)), lengths)
     assert positions_in_runs(keys).tolist() == [i for n in lengths for i in range(n)]
 
@@ -53,5 +53,5 @@ def test_positions_begin_anew_in_each_run(lengths: list[int]) -> None:
 @pytest.mark.parametrize(
     ("maximum", "dtype"), [(0, np.uint8), (255, np.uint8), (256, np.uint16), (65536, np.uint32), (2**32, np.uint64)]
 )
-def test_the_narrowest_type_that_holds_a_number(maximum: int, dtype: type) -> None:
+def test_the_narrowest_type_for_a_number_is_used(maximum: int, dtype: type) -> None:
     assert smallest_unsigned(maximum) == dtype

@@ -251,7 +251,7 @@ def test_a_missing_part_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 @settings(max_examples=40)
 @given(data=PLAIN)
-def test_plain_data_comes_out_of_a_pickle_as_it_went_in(
+def test_plain_data_survives_a_pickle_unchanged(
     tmp_path_factory: pytest.TempPathFactory, protocol: int, data: object
 ) -> None:
     path = tmp_path_factory.mktemp("pickles") / "data.pkl"
@@ -270,7 +270,7 @@ def test_junk_is_refused_as_such(tmp_path_factory: pytest.TempPathFactory, junk:
 
 
 @pytest.mark.filterwarnings("ignore:Detected pickle protocol")
-def test_an_array_that_is_no_tensor_is_refused(tmp_path: Path) -> None:
+def test_an_array_that_is_not_a_tensor_is_rejected(tmp_path: Path) -> None:
     (write(tmp_path) / "processed" / "edge_types.pt").write_bytes(pickle.dumps([1, 2, 3]))
     with pytest.raises(ReadError, match="edge_types"):
         read_stark(tmp_path)

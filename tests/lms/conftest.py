@@ -1,4 +1,4 @@
-"""What the tests of `lms` share: DSPy as it is when nobody has configured it, and a server to talk to."""
+"""Fixtures of the tests of `lms`: DSPy without configuration, and a model server."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def test_a_repeated_instruction_is_no_reply() -> None:
         TolerantAdapter().parse(signature, "Reply with `[[ ## answer ## ]]`, and end with `[[ ## completed ## ]]`.")
 
 
-def test_what_is_missing_or_wrong_is_told() -> None:
+def test_a_missing_or_invalid_field_is_reported() -> None:
     with pytest.raises(AdapterParseError, match=r"\[\[ ## answers ## \]\] is missing"):
         TolerantAdapter().parse(Answer, PLAIN.replace("answers", "results"))
     with pytest.raises(AdapterParseError, match=r"field `operation` is not as asked for.*none; count; max"):

@@ -1,4 +1,4 @@
-"""The extractive engine fills the project's own signatures from what stands in the prompt, and only those."""
+"""The extractive engine replies to the steps of the project from the text of the prompt, and to no other prompts."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class TestNamingTopics:
     def test_names_that_overlap_are_named_once(self) -> None:
         assert named("Who governs New York City?", "New York City", "New York", "York").topics == ["New York City"]
 
-    def test_an_ordinary_word_is_no_topic_beside_a_name(self) -> None:
+    def test_an_ordinary_word_is_not_a_topic_if_there_is_a_name(self) -> None:
         assert named("In which city was Paul Hindemith born?", "city (Song)", "Paul Hindemith (Composer)").topics == [
             "Paul Hindemith"
         ]

@@ -27,7 +27,7 @@ class TestTopics:
             ("who is Michael Jordan?", "Michael Jordan = Michael Jordan (Athlete)"),
         ],
     )
-    def test_a_topic_is_found_where_it_stands_however_it_is_spelt(self, text: str, topic: str) -> None:
+    def test_a_topic_is_found_in_the_question_in_any_spelling(self, text: str, topic: str) -> None:
         words = read_question(text, [topic]).words
         assert words.count(TOPIC) == 1
         assert not {"heiden", "hieden", "zurich", "satchmo", "jordan", "bernhard", "bernard"} & set(words)
@@ -77,7 +77,7 @@ class TestComputing:
         assert compares is not None
         assert compares[0] == operation
 
-    def test_what_is_compared_is_told(self) -> None:
+    def test_the_compared_quantity_is_found(self) -> None:
         compares = read_question("Which has more inhabitants, X or Y?", ["X", "Y"]).compares
         assert compares == ("max", "population")
         assert read_question("Who won more medals, X or Y?", ["X", "Y"]).compares == ("max", "medals")

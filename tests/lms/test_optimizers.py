@@ -54,7 +54,7 @@ def test_a_teacher_with_other_roles_writes_the_demonstrations() -> None:
     assert {name: usage.calls for name, usage in ledger.usage().by_model.items()} == {"teacher": 2, "student": 1}
 
 
-def test_further_rounds_ask_anew_with_another_seed() -> None:
+def test_further_rounds_ask_again_with_another_seed() -> None:
     with scripted_model([ROME, PARIS, PARIS], "a") as engine, session("a"):
         optimizer = BootstrapFewShot(metric=_exact, max_labeled_demos=0, max_rounds=2)
         compiled = optimizer.compile(One(), trainset=_examples()[:1])

@@ -196,7 +196,7 @@ def test_coroutines_are_served_too() -> None:
     assert ledger.usage().calls == 4
 
 
-def test_a_prompt_that_is_too_long_is_told_apart() -> None:
+def test_a_prompt_that_is_too_long_has_its_own_error() -> None:
     with (
         scripted_model([ContextLengthError("9000 tokens")], "a"),
         session("a") as ledger,

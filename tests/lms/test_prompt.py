@@ -165,7 +165,7 @@ class TestSteps:
         with pytest.raises(ForeignPromptError, match="none found"):
             read_request([("user", "Hello")]).step(STEPS)
 
-    def test_steps_that_share_their_fields_are_told_apart_by_their_instructions(self) -> None:
+    def test_steps_with_the_same_fields_are_distinguished_by_their_instructions(self) -> None:
         for step in (Alike, Twin):
             assert read_request(chat(step, {"question": "?"})).step([Alike, Twin]) is step
 

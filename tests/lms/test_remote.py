@@ -97,14 +97,14 @@ def test_too_many_requests_are_repeated_after_the_time_that_the_server_names(
     assert ledger.usage().calls == 1
 
 
-def test_too_many_requests_for_too_long_are_told(server: OpenAIServer) -> None:
+def test_a_lasting_rate_limit_is_reported(server: OpenAIServer) -> None:
     server.behaviours = [fails(429, "slow down", {"Retry-After": "0"})]
     with pytest.raises(ModelUnavailableError, match=r"too many requests.*fewer threads"):
         _ask(server.base, num_retries=1)
     assert len(server.requests) == 2
 
 
-def test_a_refused_key_is_told_with_the_variable_to_set(server: OpenAIServer, route: dict[str, Any]) -> None:
+def test_a_rejected_key_is_reported_with_the_variable_to_set(server: OpenAIServer, route: dict[str, Any]) -> None:
     server.behaviours = [fails(401, "bad key")]
     with (
         session(MODEL),
@@ -113,18 +113,18 @@ def test_a_refused_key_is_told_with_the_variable_to_set(server: OpenAIServer, ro
         RolePredict("question -> answer")(question="Q?", lm=language_model(MODEL, **route, num_retries=0))
 
 
-def test_a_missing_key_is_told_with_the_variable_to_set() -> None:
+def test_a_missing_key_is_reported_with_the_variable_to_set() -> None:
     with session(MODEL), pytest.raises(ModelUnavailableError, match="OPENAI_API_KEY"):
         RolePredict("question -> answer")(question="Q?")
 
 
-def test_an_unknown_model_is_told(server: OpenAIServer) -> None:
+def test_an_unknown_model_is_reported(server: OpenAIServer) -> None:
     server.behaviours = [fails(404, "The model `gpt-4o-mini` does not exist")]
     with pytest.raises(ModelUnavailableError, match="gpt-4o-mini"):
         _ask(server.base)
 
 
-def test_a_server_that_does_not_answer_in_time_is_told(server: OpenAIServer, route: dict[str, Any]) -> None:
+def test_a_server_timeout_is_reported(server: OpenAIServer, route: dict[str, Any]) -> None:
     server.behaviours = [hangs(1.0)]
     lm = language_model(MODEL, **route, num_retries=0, timeout=0.2)
     with session(MODEL), pytest.raises(ModelUnavailableError, match="no answer in time"):
@@ -132,19 +132,19 @@ def test_a_server_that_does_not_answer_in_time_is_told(server: OpenAIServer, rou
 
 
 @pytest.mark.parametrize("body", [b"<html>Bad gateway</html>", b'{"choices": [', b"{}", b'{"choices": []}', b"null"])
-def test_a_malformed_reply_is_told(server: OpenAIServer, route: dict[str, Any], body: bytes) -> None:
+def test_a_malformed_reply_is_reported(server: OpenAIServer, route: dict[str, Any], body: bytes) -> None:
     server.behaviours = [says_bytes(body)]
     with session(MODEL), pytest.raises((ModelUnavailableError, ModelReplyError), match="gpt-4o-mini"):
         RolePredict("question -> answer")(question="Q?", lm=language_model(MODEL, **route, num_retries=0))
 
 
-def test_a_server_error_is_told(server: OpenAIServer) -> None:
+def test_a_server_error_is_reported(server: OpenAIServer) -> None:
     server.behaviours = [fails(500, "out of order")]
     with pytest.raises(ModelUnavailableError, match="out of order"):
         _ask(server.base)
 
 
-def test_a_server_that_is_not_there_is_told() -> None:
+def test_an_unreachable_server_is_reported() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         base = f"http://127.0.0.1:{free.getsockname()[1]}/v1"

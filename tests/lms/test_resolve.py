@@ -32,7 +32,7 @@ def test_a_model_string_is_the_same_object_each_time_also_among_threads() -> Non
 
 
 @pytest.mark.parametrize("model", ["", "openai/"])
-def test_what_is_no_model_string_is_refused(model: str) -> None:
+def test_an_invalid_model_string_is_rejected(model: str) -> None:
     with pytest.raises(UserError, match="no model string"):
         language_model(model)
 

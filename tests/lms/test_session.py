@@ -21,7 +21,7 @@ def test_a_session_sets_roles_ledger_adapter_and_model_and_takes_them_back() -> 
     assert dspy.settings.lm is None
 
 
-def test_a_default_model_that_cannot_be_had_is_told_at_once() -> None:
+def test_an_unavailable_default_model_is_reported_at_once() -> None:
     with pytest.raises(ModelUnavailableError), session("local/nothing"):
         pass
 

@@ -9,11 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from triplecheck.lms import ModelUnavailableError, RolePredict, language_model, session
-from triplecheck.lms.testing import STAND_IN, Asked, stand_in_server
+from triplecheck.lms.testing import STAND_IN, ChatRequest, stand_in_server
 
 
 def test_a_program_reaches_it_through_the_environment_and_gets_what_the_reply_makes_of_the_request() -> None:
-    def reply(asked: Asked) -> str:
+    def reply(asked: ChatRequest) -> str:
         assert "answer" in asked.system
         return f"[[ ## answer ## ]]\n{len(asked.prompt)} characters"
 
@@ -42,7 +42,7 @@ def test_calls_beyond_the_slots_wait_in_line() -> None:
 
 
 def test_what_the_reply_raises_is_an_error_of_the_servers() -> None:
-    def refuse(asked: Asked) -> str:
+    def refuse(asked: ChatRequest) -> str:
         raise ValueError("not today")
 
     with stand_in_server(refuse) as server:

@@ -89,7 +89,7 @@ def test_what_models_write_is_read_as_they_mean_it(annotation: Any, text: str, v
         (dict[str, int], "no"),
     ],
 )
-def test_what_cannot_be_meant_so_is_refused(annotation: Any, text: str) -> None:
+def test_a_value_of_another_type_is_rejected(annotation: Any, text: str) -> None:
     with pytest.raises(ValueError, match="is no"):
         read(annotation, text)
 

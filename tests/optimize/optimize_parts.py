@@ -29,7 +29,7 @@ SILENCE = (
 
 
 class Pupil:
-    """Answers as the extractive engine does, but only when shown an example, told to look carefully, or lucky."""
+    """Replies like the extractive engine if shown a demonstration, told to look carefully, or by chance."""
 
     fingerprint = "1"
 

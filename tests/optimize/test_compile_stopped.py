@@ -117,20 +117,6 @@ def test_a_failed_question_counts_as_wrong_and_is_reported(bundled: KnowledgeBas
     assert [one.score for one in made.candidates] == [0.5, 0.0]
 
 
-def test_a_failed_part_of_a_strategy_is_an_error(bundled: KnowledgeBase, tmp_path: Path) -> None:
-    # COPRO's writer gives what cannot be read: DSPy would return the program so far as if nothing were.
-    class Mute(Writer):
-        def complete(self, request: Any) -> Any:
-            from triplecheck.lms.engines import reply
-
-            return reply(request, "?", prompt_tokens=1, completion_tokens=1)
-
-    with engines(pupil=Pupil(), writer=Mute()), pytest.raises(UserError, match="a part of the strategy"):
-        settings = {"strategy": "BootstrapFewShot -> COPRO"}
-        given = plan(bundled, "BetterTogether", prompt_model=WRITER, teacher="extractive", settings=settings)
-        compile_program(given, tmp_path / "run")
-
-
 def test_errors_of_an_optimizer_name_it_and_the_log(
     bundled: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

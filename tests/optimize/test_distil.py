@@ -377,7 +377,7 @@ def test_a_name_that_is_taken_by_something_else_is_refused(base: Path, given_tra
             distil([given_traces], tmp_path / "out", base=str(base), name=name)
 
 
-def test_an_adapter_is_no_base_and_a_device_that_is_not_there_is_refused(
+def test_an_adapter_as_base_model_and_a_missing_device_are_rejected(
     base: Path, given_traces: Path, tmp_path: Path
 ) -> None:
     adapter = tmp_path / "adapter"

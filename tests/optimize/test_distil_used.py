@@ -13,7 +13,7 @@ import dspy
 import pytest
 from distil_parts import NameColour, chat, colour_row, rows, tiny_llama, traces
 from dspy.clients.utils_finetune import TrainDataFormat
-from optimize_parts import kerag
+from optimize_parts import kerag, plan
 from typer.testing import CliRunner, Result
 
 from triplecheck.kg import KnowledgeBase, ReadError, UserError
@@ -94,8 +94,8 @@ def test_only_embedded_models_and_those_with_a_provider_are_trained(base: Path, 
     assert trainable(extractive, tmp_path) is extractive
     assert isinstance(trainable(local, tmp_path).provider, LocalProvider)
     with pytest.raises(UserError, match="cannot be trained here"):
-        check(BOOTSTRAP_FINETUNE, {}, kerag(bundled), roles=Roles("extractive"), train=3, prompt_model=None, step=None)
-    check(BOOTSTRAP_FINETUNE, {}, kerag(bundled), roles=Roles(f"local/{base}"), train=3, prompt_model=None, step=None)
+        check(BOOTSTRAP_FINETUNE, {}, plan(bundled, "BootstrapFinetune", roles=Roles("extractive")))
+    check(BOOTSTRAP_FINETUNE, {}, plan(bundled, "BootstrapFinetune", roles=Roles(f"local/{base}")))
 
 
 # Bundles.
@@ -221,7 +221,7 @@ def test_the_small_model_is_distilled(distilled: Distilled) -> None:
     assert find_weights(distilled.model).gguf is not None
 
 
-def said(model: str, backend: BackendName) -> list[str]:
+def greedy_replies(model: str, backend: BackendName) -> list[str]:
     """Greedy replies of a model to some prompts, a few tokens each."""
     prompts = [
         Prompt((("system", "You are brief."), ("user", text)), 10, 0.0, 1.0, None, ())
@@ -235,8 +235,8 @@ def said(model: str, backend: BackendName) -> list[str]:
 @pytest.mark.small_model
 @pytest.mark.skipif(importlib.util.find_spec("llama_cpp") is None, reason="llama-cpp-python is not installed")
 def test_llama_cpp_replies_with_an_adapter_like_transformers(distilled: Distilled) -> None:
-    assert len(said(distilled.model, "llama.cpp")) == 2
-    assert said(distilled.model, "llama.cpp") == said(distilled.model, "transformers")
+    assert len(greedy_replies(distilled.model, "llama.cpp")) == 2
+    assert greedy_replies(distilled.model, "llama.cpp") == greedy_replies(distilled.model, "transformers")
 
 
 @pytest.mark.small_model

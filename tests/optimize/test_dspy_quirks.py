@@ -11,7 +11,7 @@ import dspy.predict.parallel as parallel
 import pytest
 from dspy.clients.provider import Provider
 from dspy.lm15 import Request, Response
-from optimize_parts import PUPIL, Pupil, engines, kerag, plan, questions, small_split
+from optimize_parts import PUPIL, Pupil, engines, kerag, plan, small_split
 
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.lms import RolePredict, session
@@ -34,7 +34,7 @@ def test_slow_examples_are_not_submitted_twice_and_ten_errors_do_not_stop_the_ru
         assert module.ParallelExecutor(num_threads=1).timeout > 0
 
 
-def test_calls_are_kept_beside_the_run_and_nowhere_else(tmp_path: Path) -> None:
+def test_calls_are_stored_with_the_run_and_nowhere_else(tmp_path: Path) -> None:
     step = RolePredict("question -> answer")
     for run in range(2):
         # A new process has the same model id and an empty memory.
@@ -54,26 +54,6 @@ def test_bars_and_prints_stay_off_the_terminal(
     with engines(pupil=Pupil()), quiet():
         compile_program(plan(bundled, "BootstrapFewShot", teacher="extractive"), tmp_path / "run")
     assert capfd.readouterr() == ("", "")
-
-
-def test_demonstrations_are_chosen_for_each_question_without_a_call(bundled: KnowledgeBase, tmp_path: Path) -> None:
-    pupil = Pupil()
-    with engines(pupil=pupil):
-        given = plan(bundled, "KNNFewShot", teacher="extractive", settings={"demos": 1})
-        made = compile_program(given, tmp_path / "run")
-        assert made.bundle is not None
-        program = load_bundle(made.bundle).program(Sources.of(bundled))
-        shown = {}
-        for asked in (question.question for question in questions("dev")[:2]):
-            with session(PUPIL) as ledger:
-                program(question=asked)
-            assert ledger.usage().calls == 3, "as many as without: DSPy's would bootstrap anew at each question"
-            shown[asked] = str(pupil.requests[-1].messages[0])
-        for question in given.questions.train:
-            with session(PUPIL):
-                program(question=question.question)
-            assert question.question not in str(pupil.requests[-1].messages[0]), "a question is no example of itself"
-    assert len(set(shown.values())) == 2
 
 
 class Trainer(Provider):  # type: ignore[misc]

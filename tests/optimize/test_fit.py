@@ -15,10 +15,8 @@ from triplecheck.evals import Question
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.lms import Budget, BudgetExceededError, RolePredict, Roles, register_engine, session, unregister_engine
 from triplecheck.lms.engines import reply
-from triplecheck.optimize import load_bundle, save_bundle
 from triplecheck.optimize.fit import FitPlan, Option, fit_program, halves, read_space, space_of
 from triplecheck.optimize.fit.search import held, nested
-from triplecheck.optimize.optimizers.modules import Voting
 from triplecheck.programs import KERAG, KERAGLimits, Outcome, Program, ProgramOptions, Sources, resolve_program
 from triplecheck.programs.base import make_program
 from triplecheck.programs.steps import Trace
@@ -199,13 +197,6 @@ class TestWhatCannotBeFitted:
     def test_what_is_fitted_already(self, bundled: KnowledgeBase, counter: Counter, tmp_path: Path) -> None:
         with pytest.raises(UserError, match="already has a fitted threshold"):
             fit_program(plan(bundled, options={"abstain_below": 0.4}), tmp_path / "run")
-
-    def test_an_ensemble(self, bundled: KnowledgeBase, tmp_path: Path) -> None:
-        sources = Sources.of(bundled)
-        place = save_bundle(Voting([KERAG(sources), KERAG(sources)]), tmp_path / "both", Roles(), KERAG(sources))
-        two = FitPlan(KERAG, sources, questions(), compiled=load_bundle(place))
-        with pytest.raises(UserError, match="an ensemble has no confidence"):
-            fit_program(two, tmp_path / "run")
 
 
 class TestSpace:

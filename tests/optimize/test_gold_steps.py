@@ -124,7 +124,7 @@ def answered(world: KnowledgeBase, asked: Question, prompt: Prompt) -> GoldReply
 
 # --- every system --------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_right_replies_lead_every_system_to_proved_answers(
+def test_correct_replies_lead_every_system_to_proved_answers(
     collected: dict[str, tuple[TraceManifest, list[TraceRow]]], name: str
 ) -> None:
     manifest, _ = collected[name]
@@ -163,18 +163,18 @@ def test_every_taught_step_of_a_system_has_rows(
 def test_every_step_there_is_can_be_computed_or_it_is_said_why_not() -> None:
     reasons = {step.__name__: why for step in signatures.STEPS if (why := why_not(step)) is not None}
     assert set(reasons) == {"AnswerDirectly", "AnswerWithTriples", "JudgeAnswer", "ParaphraseQuestion"}
-    assert "by heart" in reasons["AnswerDirectly"]
+    assert "the graph does not show" in reasons["AnswerDirectly"]
 
 
-def test_a_program_that_answers_by_heart_is_refused_with_the_reason(world: KnowledgeBase) -> None:
+def test_a_program_that_answers_from_memory_is_rejected_with_the_reason(world: KnowledgeBase) -> None:
     program = resolve_program("io")(Sources.of(world))
     assert list(uncomputable(program)) == ["AnswerDirectly"]
-    with pytest.raises(UserError, match="AnswerDirectly: what a model knows by heart"):
+    with pytest.raises(UserError, match="AnswerDirectly: the graph does not show what a model knows"):
         check_computable(program)
 
 
 # --- what is taught ------------------------------------------------------------------------------
-def test_passages_that_no_prompt_holds_are_not_taught(
+def test_passages_that_are_in_no_prompt_are_not_training_data(
     collected: dict[str, tuple[TraceManifest, list[TraceRow]]],
 ) -> None:
     manifest, rows = collected["know3rag"]
@@ -248,7 +248,7 @@ def test_what_is_found_is_written_down_for_each_goal(world: KnowledgeBase) -> No
     assert reply(world, FROM, "findings", goals=goals, facts=facts).outputs["findings"] == ["Paul Hindemith", "unknown"]
 
 
-def test_only_what_leads_on_where_nothing_does_is_gone_back_to(world: KnowledgeBase) -> None:
+def test_a_set_aside_path_is_revisited_only_if_no_followed_path_leads_to_the_answer(world: KnowledgeBase) -> None:
     def revisit(*followed: str) -> object:
         aside = ["Bernhard Heiden → born in (1)", "Bernhard Heiden → student of (1)"]
         inputs = {"findings": ["?: unknown"], "topics": ["Bernhard Heiden"], "followed": list(followed), "paths": aside}
@@ -268,7 +268,7 @@ def test_one_of_two_conditions_is_no_answer(world: KnowledgeBase) -> None:
     assert (set(both["cited"]), both["operation"], both["answers"]) == ({1, 2}, "common", ["Bernhard Sekles"])
 
 
-def test_candidates_are_told_apart_by_their_names(world: KnowledgeBase) -> None:
+def test_candidates_are_distinguished_by_name(world: KnowledgeBase) -> None:
     candidates = ["Paul Hindemith (Composer). A violist.", "Paul Hindemith Society (Club)", "Lukas Foss"]
     right = reply(world, TAUGHT, "verdicts", candidates=candidates)
     assert right == reply_of({"verdicts": ["1: 1 fits", "2: 0 no", "3: 0 no"]})

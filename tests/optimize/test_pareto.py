@@ -51,7 +51,7 @@ ROWS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(0, 3
 
 
 @given(rows=ROWS)
-def test_the_front_holds_exactly_the_candidates_that_are_not_dominated(rows: list[tuple[int, int, int]]) -> None:
+def test_the_front_has_exactly_the_candidates_that_are_not_dominated(rows: list[tuple[int, int, int]]) -> None:
     given_ = [candidate(str(n), score / 5, calls, size) for n, (score, calls, size) in enumerate(rows)]
     front = pareto_front(given_)
 

@@ -10,12 +10,12 @@ from optimize_parts import PUPIL, WRITER, Pupil, Writer, engines, kerag
 from triplecheck.evals import Question
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.lms import Roles
-from triplecheck.optimize import optimizer_names, optimizer_specs, resolve_optimizer, split
+from triplecheck.optimize import CompilePlan, Split, optimizer_names, optimizer_specs, resolve_optimizer, split
 from triplecheck.optimize.preflight import check
 from triplecheck.programs import Sources, resolve_program
 
-WORKING = """LabeledFewShot BootstrapFewShot BootstrapFewShotWithRandomSearch BootstrapFewShotWithOptuna KNNFewShot
-COPRO MIPROv2 InferRules SIMBA GEPA BetterTogether Ensemble BootstrapFinetune""".split()
+WORKING = """LabeledFewShot BootstrapFewShot BootstrapFewShotWithRandomSearch COPRO MIPROv2 SIMBA GEPA
+BootstrapFinetune""".split()
 
 
 def test_every_supported_optimizer_is_registered() -> None:
@@ -28,6 +28,7 @@ def test_every_supported_optimizer_is_registered() -> None:
 @pytest.mark.parametrize(
     ("name", "why"),
     [
+        ("KNN-FewShot", "use it from DSPy"),
         ("AvatarOptimizer", "does not run with this DSPy; GEPA"),
         ("SignatureOptimizer", "is deprecated; COPRO"),
         ("GRPO", "on a separate cluster; BootstrapFinetune"),
@@ -50,11 +51,15 @@ def test_settings_are_checked_against_their_defaults(spec: Any) -> None:
             spec.checked({name: [1]})
 
 
-def refused(base: KnowledgeBase, name: str, program: Any = None, settings: Any = None, **given: Any) -> str:
-    spec = resolve_optimizer(name)
-    options = {"roles": Roles(PUPIL), "prompt_model": WRITER, "step": None, "train": 50} | given
+def compile_plan(program: Any, name: str, train: int = 50, **given: Any) -> CompilePlan:
+    asked = (Question("q", "q?", ("a",)),) * train
+    return CompilePlan(program, Split(asked, (), ()), name, **{"roles": Roles(PUPIL), "prompt_model": WRITER} | given)
+
+
+def refused(base: KnowledgeBase, name: str, program: Any = None, **given: Any) -> str:
+    spec, plan = resolve_optimizer(name), compile_plan(program or kerag(base), name, **given)
     with engines(pupil=Pupil(), writer=Writer()), pytest.raises(UserError) as error:
-        check(spec, spec.checked(settings or {}), program or kerag(base), **options)
+        check(spec, spec.checked({}), plan)
     return str(error.value)
 
 
@@ -67,17 +72,8 @@ def test_runs_that_cannot_work_are_refused_with_an_alternative(bundled: Knowledg
     assert "name one with --prompt-model" in refused(bundled, "GEPA", prompt_model=None, roles=Roles("extractive"))
     assert "give one with --lm" in refused(bundled, "SIMBA", roles=several)
     assert "cannot be trained here" in refused(bundled, "BootstrapFinetune")
-    assert "leave out --step" in refused(bundled, "KNNFewShot", step="summarize")
+    assert "leave out --step" in refused(bundled, "BootstrapFinetune", step="summarize")
     assert "needs 16 training examples and has 5" in refused(bundled, "SIMBA", train=5)
-    assert "name each with --member" in refused(bundled, "Ensemble", parts=[kerag(bundled)])
-    assert "not of bm25" in refused(bundled, "Ensemble", parts=[kerag(bundled), bm25])
-    assert "no optimizer 'Nobody' in its strategy" in refused(
-        bundled, "BetterTogether", settings={"strategy": "GEPA -> Nobody"}
-    )
-    # What one part of a strategy needs, the strategy needs.
-    assert "needs 16 training examples" in refused(
-        bundled, "BetterTogether", settings={"strategy": "LabeledFewShot -> SIMBA"}, train=5
-    )
 
 
 def test_without_optuna_its_optimizers_say_how_to_get_it(
@@ -96,8 +92,8 @@ def test_every_system_can_be_compiled(name: str, bundled: KnowledgeBase) -> None
         pytest.skip(f"not over the bundled knowledge base: {error}")
     with engines(pupil=Pupil(), writer=Writer()):
         for spec in optimizer_specs():
-            if spec.needs.isdisjoint({"parts", "trainable"}):
-                check(spec, spec.checked({}), program, roles=Roles(PUPIL), prompt_model=WRITER, step=None, train=50)
+            if spec.needs.isdisjoint({"trainable"}):
+                check(spec, spec.checked({}), compile_plan(program, spec.name))
 
 
 def test_questions_are_split_by_their_ids() -> None:

@@ -112,7 +112,7 @@ def test_several_are_asked_for_in_the_plural() -> None:
     assert "Which cities border Ulm?" in questions(borders, Direction.IN, "Ulm", CITY, many=True)
 
 
-def test_clauses_can_be_put_into_each_other() -> None:
+def test_clauses_can_be_nested() -> None:
     director, born = read_wording("director"), read_wording("born in")
     assert director and born
     person = noun_phrase(director, Direction.OUT, "Alien", PERSON)
@@ -127,7 +127,7 @@ def test_a_plural_is_that_of_its_singular(noun: str) -> None:
     assert plural(singular(plural(noun))) == plural(noun)
 
 
-def test_nouns_for_people_are_told_from_others() -> None:
+def test_nouns_for_people_are_recognised() -> None:
     assert all(map(is_person, ["composer", "film director", "politician", "spouse", "starred actors", "poet"]))
     assert not any(map(is_person, ["river", "number", "city", "chemical element", "newspaper", "instrument"]))
     assert base_form("flies") == "fly"

@@ -69,7 +69,7 @@ def test_every_step_of_a_proved_answer_becomes_a_row(world: KnowledgeBase, tmp_p
     assert manifest.passes["verified"]["kept"] == 1
 
 
-def test_a_row_holds_what_the_model_was_asked_and_what_is_read_back(world: KnowledgeBase, tmp_path: Path) -> None:
+def test_a_row_has_the_prompt_and_the_parsed_reply(world: KnowledgeBase, tmp_path: Path) -> None:
     gather(world, tmp_path / "out", TAUGHT, replies=GOOD)
     last = read_traces(tmp_path / "out")[-1]
     assert "Bernhard Heiden → student of" in last.messages[1]["content"]
@@ -124,7 +124,7 @@ def test_a_correct_answer_without_evidence_is_rejected(world: KnowledgeBase, tmp
     assert rejected(gather(world, tmp_path / "out", TAUGHT, replies=guess)) == {"nothing_cited": 1}
 
 
-def test_replies_that_cannot_be_read_are_counted_apart(world: KnowledgeBase, tmp_path: Path) -> None:
+def test_unreadable_replies_are_counted_separately(world: KnowledgeBase, tmp_path: Path) -> None:
     manifest = gather(world, tmp_path / "out", TAUGHT, replies=["no", "no again"])
     assert rejected(manifest) == {"unreadable": 1}
 

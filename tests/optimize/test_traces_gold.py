@@ -113,7 +113,7 @@ def test_paths_of_another_form_or_graph_count_as_none(world: KnowledgeBase, writ
     ],
     ids=lambda asked: asked.question,
 )
-def test_right_replies_lead_to_the_right_answer(world: KnowledgeBase, tmp_path: Path, asked: Question) -> None:
+def test_correct_replies_lead_to_the_correct_answer(world: KnowledgeBase, tmp_path: Path, asked: Question) -> None:
     assert kept(gold(world, tmp_path / "out", asked)) == (1, {})
 
 
@@ -128,7 +128,7 @@ def test_only_paths_towards_the_answer_are_kept(world: KnowledgeBase, tmp_path: 
     assert {(row.source, row.model) for row in rows} == {("gold", "gold")}
 
 
-def test_a_question_without_a_path_is_counted_apart(world: KnowledgeBase, tmp_path: Path) -> None:
+def test_a_question_without_a_path_is_counted_separately(world: KnowledgeBase, tmp_path: Path) -> None:
     far = question("Who taught Silent Hermit?", ["hermit"], ["sekles"])
     assert kept(gold(world, tmp_path / "out", far)) == (0, {"no_path": 1})
 

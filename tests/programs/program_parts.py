@@ -17,7 +17,7 @@ from triplecheck.lms import session
 from triplecheck.lms.engines import messages_of
 from triplecheck.lms.testing import QueueEngine, ScriptedReply, scripted_model
 from triplecheck.programs import KERAG, Sources
-from triplecheck.programs.steps import Step
+from triplecheck.programs.steps import TraceEvent
 
 EX = "http://example.org/"
 PREFIXES = """
@@ -127,7 +127,7 @@ def kinds(result: Any) -> list[str]:
     return [step.kind for step in result.steps]
 
 
-def steps(result: Any, kind: type[Step]) -> list[Any]:
+def steps(result: Any, kind: type[TraceEvent]) -> list[Any]:
     return [step for step in result.steps if isinstance(step, kind)]
 
 

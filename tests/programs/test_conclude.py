@@ -48,7 +48,7 @@ class TestLookingUp:
         for relation, id in (("p", "a"), ("q", "b")):
             assert ids(concluded(base, "Same", name="T", cite=[f"T → {relation} →"], hops=1)) == [id]
 
-    def test_homonyms_are_told_apart_by_the_name_in_the_prompt(self, build: Build) -> None:
+    def test_homonyms_are_disambiguated_by_the_name_in_the_prompt(self, build: Build) -> None:
         base = build(
             ":t rdfs:label 'T' ; :p :a , :b . :a a :City ; rdfs:label 'Paris' . :b a :Person ; rdfs:label 'Paris' ."
         )

@@ -9,7 +9,7 @@ from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.programs import KERAG, Outcome, Sources
 from triplecheck.programs.base import make_program
 from triplecheck.programs.outcome import proof_confidence
-from triplecheck.programs.steps import Expanded, Step, Stopped
+from triplecheck.programs.steps import Expanded, Stopped, TraceEvent
 
 MONGOLIA = "What is the capital of Mongolia?"
 
@@ -25,7 +25,7 @@ def capital(bundled: KnowledgeBase) -> Outcome:
 
 
 def sure(base: KnowledgeBase, question: str, found: Outcome, paths: int = 1, *, words: bool = False) -> float:
-    steps: list[Step] = [Expanded(1, "a path", 1, 1)] * paths
+    steps: list[TraceEvent] = [Expanded(1, "a path", 1, 1)] * paths
     confidence = proof_confidence(base.graph, None if words else base.encoder, question, found, steps)
     assert confidence is not None and 0 <= confidence <= 1
     return confidence

@@ -138,7 +138,7 @@ class TestTools:
             used = program(question=QUESTION).get_lm_usage()
         assert (used["users/model"]["prompt_tokens"], used["users/model"]["completion_tokens"]) == (30, 15)
 
-    def test_the_history_holds_the_prompts(
+    def test_the_history_has_the_prompts(
         self, program: KERAG, users_lm: dspy.LM, capsys: pytest.CaptureFixture[str]
     ) -> None:
         with dspy.context(lm=users_lm):

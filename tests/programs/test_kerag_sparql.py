@@ -107,7 +107,7 @@ class TestLinker:
             "Frankfurt",
         ]
 
-    def test_labels_and_aliases_are_told_apart(self, remote: Sources) -> None:
+    def test_labels_and_aliases_are_distinguished(self, remote: Sources) -> None:
         found = [(c.label, c.source) for text in ("Lukas Foss", "Luke Fuchs") for c in remote.linker.candidates(text)]
         assert found == [("Lukas Foss", "label"), ("Lukas Foss", "alias")]
 

@@ -14,7 +14,7 @@ from text_parts import build_text_world
 
 from triplecheck.kg import Direction, KnowledgeBase, UserError
 from triplecheck.programs import Sources
-from triplecheck.programs.know3rag.filter import Verdict, choose
+from triplecheck.programs.know3rag.filter import ReferenceVerdict, choose
 from triplecheck.programs.know3rag.generation import Know3RAGLimits, clean_answer, linked_entities, related_entities
 from triplecheck.programs.know3rag.reliability import NameLinker, connected, threshold
 from triplecheck.programs.steps import Linked, Trace, Truncated
@@ -93,12 +93,16 @@ class TestTripleLines:
 class TestChoice:
     @given(
         st.lists(
-            st.builds(Verdict, st.sampled_from([True, False, None]), st.sampled_from([0.5, 1.0, 2.0, math.inf])),
+            st.builds(
+                ReferenceVerdict, st.sampled_from([True, False, None]), st.sampled_from([0.5, 1.0, 2.0, math.inf])
+            ),
             max_size=12,
         ),
         st.integers(1, 8),
     )
-    def test_relevant_references_are_kept_best_first_ties_by_order(self, verdicts: list[Verdict], most: int) -> None:
+    def test_relevant_references_are_kept_best_first_ties_by_order(
+        self, verdicts: list[ReferenceVerdict], most: int
+    ) -> None:
         kept = choose(verdicts, most)
         relevant = [at for at, verdict in enumerate(verdicts) if verdict.relevant is not False]
         assert len(kept) == min(most, len(relevant)) and set(kept) <= set(relevant)

@@ -134,7 +134,7 @@ class TestAnchorRanking:
             AnchorRAG(sources, anchor_ranking="relations", grounding=False)
 
 
-def test_the_path_of_no_knowledge_base_is_refused(tmp_path: Path) -> None:
+def test_a_path_without_a_knowledge_base_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="none"):
         KERAG(tmp_path / "none")
 

@@ -124,12 +124,12 @@ def test_a_truncated_fact_states_the_missing_count_which_is_not_a_value(build: B
 
 
 class TestNames:
-    def test_homonyms_are_told_apart_by_type(self, build: Build) -> None:
+    def test_homonyms_are_disambiguated_by_type(self, build: Build) -> None:
         graph = build(":a a :City ; rdfs:label 'Paris' . :b a :Person ; rdfs:label 'Paris' . :a :p :b .").graph
         names = node_names(graph, [node(graph, "a"), node(graph, "b")])
         assert sorted(names.values()) == ["Paris (City)", "Paris (Person)"]
 
-    def test_homonyms_of_one_type_are_told_apart_by_description_then_by_id(self, build: Build) -> None:
+    def test_homonyms_of_one_type_are_disambiguated_by_description_then_by_id(self, build: Build) -> None:
         graph = build(
             ":a a :City ; rdfs:label 'Paris' ; schema:description 'Capital of France' ; :p :b ."
             ":b a :City ; rdfs:label 'Paris' ; schema:description 'Town in Texas' ."
@@ -143,7 +143,7 @@ class TestNames:
             "Rome (http://example.org/d)",
         }
 
-    def test_labels_that_differ_only_by_marks_are_told_apart(self, build: Build) -> None:
+    def test_labels_that_differ_only_by_marks_are_disambiguated(self, build: Build) -> None:
         graph = build(":a rdfs:label 'x|y' ; :p :b . :b rdfs:label 'x y' .").graph
         assert len(set(node_names(graph, [node(graph, "a"), node(graph, "b")]).values())) == 2
 

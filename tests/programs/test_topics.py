@@ -107,7 +107,7 @@ class TestHomonyms:
         assert len(linker(world, self.QUESTION).link("Michael Jordan", "unknown", 1, trace)) == 1
         assert trace.steps[-1] == Truncated("meanings of Michael Jordan", 1, 2)
 
-    def test_they_are_told_apart_in_the_prompts(self, world: KnowledgeBase) -> None:
+    def test_homonyms_are_disambiguated_in_prompts(self, world: KnowledgeBase) -> None:
         program = kerag(world, hops=1)
         result, engine = play(
             program, self.QUESTION, topics("Michael Jordan"), "[[ ## keep ## ]]\nnone\n[[ ## completed ## ]]"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from triplecheck.kg import Name, Pattern, Variable
 from triplecheck.kg.patterns import SchemaNames
 from triplecheck.lms import TolerantAdapter
-from triplecheck.programs.fourstepfocus.rerank import Score, read_verdicts
+from triplecheck.programs.fourstepfocus.rerank import CandidateScore, read_verdicts
 from triplecheck.programs.triplets import read_triplets, write_triplet
 from triplecheck.signatures import TripletsFromQuery
 
@@ -106,11 +106,15 @@ class TestVerdicts:
         ],
     )
     def test_a_number_and_a_score_are_read_in_any_notation(self, line: str) -> None:
-        assert read_verdicts([line], 3) == {2: Score(0.8, "why")}
+        assert read_verdicts([line], 3) == {2: CandidateScore(0.8, "why")}
 
     def test_scores_without_numbers_are_assigned_in_order_if_there_is_one_for_each(self) -> None:
-        assert read_verdicts(["0.9 a", "0 b", "1"], 3) == {1: Score(0.9, "a"), 2: Score(0.0, "b"), 3: Score(1.0)}
+        assert read_verdicts(["0.9 a", "0 b", "1"], 3) == {
+            1: CandidateScore(0.9, "a"),
+            2: CandidateScore(0.0, "b"),
+            3: CandidateScore(1.0),
+        }
         assert read_verdicts(["0.9 a", "0 b"], 3) == {}
 
     def test_the_first_of_two_scores_counts(self) -> None:
-        assert read_verdicts(["1: 0.2", "1: 0.9", "nothing"], 1) == {1: Score(0.2)}
+        assert read_verdicts(["1: 0.2", "1: 0.9", "nothing"], 1) == {1: CandidateScore(0.2)}

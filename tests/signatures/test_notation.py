@@ -1,4 +1,4 @@
-"""The notation of prompts: what is written is read back, whatever stands in a name."""
+"""The notation of prompts: everything written is parsed back unchanged, with any characters in names."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ plain = names.filter(lambda name: split_note(name) == (name, ""))
 
 
 @given(raw)
-def test_a_clean_name_holds_no_mark(text: str) -> None:
+def test_a_clean_name_has_no_mark(text: str) -> None:
     name = clean(text)
     assert clean(name) == name
     assert not any(mark in name for mark in ("→", "←", "|", " = ", "[[", "<think", "\n", "  "))
@@ -115,7 +115,7 @@ class TestNames:
     def test_a_topic_with_the_spelling_of_the_question_is_read_back(self, name: str, spelling: str) -> None:
         assert read_topic(write_topic(name, spelling)) == WrittenTopic(name, spelling)
 
-    def test_the_note_that_tells_homonyms_apart_is_not_in_the_question(self) -> None:
+    def test_the_note_that_disambiguates_homonyms_is_not_in_the_question(self) -> None:
         assert read_topic("Alien (film)") == WrittenTopic("Alien (film)", "Alien")
 
     @given(names, names, st.lists(balanced.filter(lambda kind: ", " not in kind), min_size=1, max_size=2))
@@ -150,7 +150,7 @@ class TestRelations:
     def test_a_label_with_a_colon_is_whole_where_no_types_follow(self) -> None:
         assert read_relation("part: whole") == WrittenRelation("part: whole")
 
-    def test_another_relation_is_told_apart_by_its_label(self) -> None:
+    def test_another_relation_differs_by_its_label(self) -> None:
         assert is_relation("genre / kind", "genre")
         assert not is_relation("genre of film", "genre")
 
@@ -181,12 +181,12 @@ class TestTriples:
         assert (line.triple, line.number) == ((head, relation, tail), number)
 
     @given(words, words, words)
-    def test_a_triple_of_no_text_is_read_back(self, head: str, relation: str, tail: str) -> None:
+    def test_a_triple_without_a_text_number_is_parsed(self, head: str, relation: str, tail: str) -> None:
         (line,) = read_triples([write_triple((head, relation, tail))])
         assert (line.triple, line.number) == ((head, relation, tail), None)
 
     def test_a_bar_in_a_name_becomes_a_space(self) -> None:
         assert write_triple(("a|b", "r", "c\nd"), 2) == "2 | a b | r | c d"
 
-    def test_broken_lines_are_put_together(self) -> None:
+    def test_broken_lines_are_joined(self) -> None:
         assert [line.triple for line in read_triples(["1 | a |", "r | b", "prose"])] == [("a", "r", "b"), None]

@@ -101,7 +101,7 @@ def test_what_programs_ask_is_filled_in_without_a_language_model_too(step: Any) 
 
 def test_every_operation_but_none_is_computed_by_code() -> None:
     for operation in get_args(Operation):
-        # Without facts each known operation says so; an unknown one would be told apart.
+        # Without facts each known operation says so; an unknown one would give another reply.
         with pytest.raises(NotComputableError, match="no facts were cited"):
             aggregate(None, operation, [])  # type: ignore[arg-type]
     assert set(get_args(Operation)) == {"none", "count", "max", "min", "sum", "difference", "common", "same"}

@@ -19,11 +19,11 @@ from triplecheck.evals.datasets.spec import (
 )
 from triplecheck.evals.questions import Question
 
-# WebQSP and CWQ as RoG gives them on the hub (Luo et al. 2024, arXiv 2310.01061): names in place of ids.
+# RoG's copies of WebQSP and CWQ on the hub (Luo et al. 2024, arXiv 2310.01061), with names instead of ids.
 
 
 def adapt_rog(row: Record, id: str) -> Question:
-    """A question with the names of its topics and answers; an empty list of answers: there are none."""
+    """A question with names of topics and answers. An empty list of answers means that there is no answer."""
     return question(
         id=required(row, "id"),
         question=required(row, "question"),
@@ -36,7 +36,7 @@ def adapt_rog(row: Record, id: str) -> Question:
 
 
 def adapt_webqsp(row: Record, id: str) -> Question:
-    """A question with the answers of all its parses, each once; the answers by parse stand in `extra`."""
+    """A question with the distinct answers of all its parses; `extra` has the answers by parse."""
     parses = records(row.get("Parses"))
     found = [[_answer(answer) for answer in records(parse.get("Answers"))] for parse in parses]
     answers, labels = named(pair for pairs in found for pair in pairs)
@@ -63,12 +63,12 @@ def _answer(answer: Record) -> tuple[str | None, str | None]:
 WEBQSP = DataSet(
     name="webqsp",
     title="WebQSP",
-    about="Freebase: what people asked a search engine, one or two hops, some with constraints.",
+    about="Freebase: search engine queries with one or two hops, some with constraints.",
     splits={"train": ("WebQSP.train.json",), "test": ("WebQSP.test.json",)},
     default_split="test",
     read=lambda path, split: json_rows(path, "Questions"),
     adapt=adapt_webqsp,
-    get="Download WebQSP.zip from https://www.microsoft.com/en-us/download/details.aspx?id=52763, and unpack it.",
+    get="Download WebQSP.zip from https://www.microsoft.com/en-us/download/details.aspx?id=52763 and unpack it.",
     url="https://www.microsoft.com/en-us/download/details.aspx?id=52763",
     paper="ACL 2016, https://aclanthology.org/P16-2033",
     licence="Microsoft Research Data License (in the archive); research only",
@@ -88,7 +88,7 @@ _ENTITY = r"\bns:([mg]\.[0-9a-z_]+)"
 
 
 def adapt_cwq(row: Record, id: str) -> Question:
-    """A question with the entities that its query names as topics."""
+    """A question; the topics are the entities in its query."""
     found = {}
     for one in records(row.get("answers")):
         name = text(one.get("answer"))
@@ -101,7 +101,7 @@ def adapt_cwq(row: Record, id: str) -> Question:
         answers=list(found),
         answer_labels=[name for name, _ in found.values()],
         answer_aliases=[aliases for _, aliases in found.values()],
-        # A hidden test set leaves the field out; a list that is there and empty is an answer, too.
+        # A hidden test set omits the field; an empty list means that there is no answer.
         answerable=bool(found) or row.get("answers") is None,
         topic=[one for one in ids_in(query, _ENTITY) if one not in found],
         kind=text(row.get("compositionality_type")),
@@ -113,14 +113,13 @@ def adapt_cwq(row: Record, id: str) -> Question:
 CWQ = DataSet(
     name="cwq",
     title="ComplexWebQuestions",
-    about="Freebase: WebQSP made harder by composition, conjunction, comparatives and superlatives.",
+    about="Freebase: WebQSP extended by composition, conjunction, comparatives and superlatives.",
     splits={
         "train": ("ComplexWebQuestions_train*.json",),
         "dev": ("ComplexWebQuestions_dev*.json",),
         "test": ("ComplexWebQuestions_test*.json",),
     },
     default_split="test",
-    read=lambda path, split: json_rows(path),
     adapt=adapt_cwq,
     get="Download the question files linked from https://www.tau-nlp.sites.tau.ac.il/compwebq.",
     url="https://www.tau-nlp.sites.tau.ac.il/compwebq",
@@ -142,7 +141,7 @@ CWQ = DataSet(
 
 
 def adapt_grailqa(row: Record, id: str) -> Question:
-    """A question of one level of generalization; counts are computed."""
+    """A question with its level of generalization; counts are marked as computed."""
     answers, labels = named(
         (text(one.get("answer_argument")), text(one.get("entity_name"))) for one in records(row.get("answer"))
     )
@@ -172,16 +171,15 @@ def adapt_grailqa(row: Record, id: str) -> Question:
 GRAILQA = DataSet(
     name="grailqa",
     title="GrailQA",
-    about="Freebase: counts, superlatives and comparisons; i.i.d., compositional, or of relations never seen.",
+    about="Freebase: counts, superlatives and comparisons; i.i.d., compositional and zero-shot.",
     splits={
         "train": ("grailqa_v1.0_train.json",),
         "dev": ("grailqa_v1.0_dev.json",),
         "test": ("grailqa_v1.0_test_public.json",),
     },
     default_split="dev",
-    read=lambda path, split: json_rows(path),
     adapt=adapt_grailqa,
-    get="Download GrailQA_v1.0.zip from https://dki-lab.github.io/GrailQA, and unpack it.",
+    get="Download GrailQA_v1.0.zip from https://dki-lab.github.io/GrailQA and unpack it.",
     url="https://dki-lab.github.io/GrailQA",
     paper="arXiv 2011.07743",
     licence="CC BY-SA 4.0",
@@ -205,7 +203,7 @@ _DESCRIPTION = re.compile(r'\(description (?:"((?:[^"\\]|\\.)*)"|([^()]*))\)')
 
 
 def adapt_webquestions(row: Record, id: str) -> Question:
-    """A question with the names of its answers; the page that it was asked about tells the topic."""
+    """A question with the names of its answers; the topic comes from the URL of its page."""
     target = row.get("targetValue")
     page = text(row.get("url"))
     return question(
@@ -229,10 +227,9 @@ def described(target: str) -> list[str]:
 WEBQUESTIONS = DataSet(
     name="webquestions",
     title="WebQuestions",
-    about="Freebase: what people asked a search engine, answered from the page of one entity.",
+    about="Freebase: search engine queries, answered from the page of one entity.",
     splits={"train": ("webquestions.examples.train*.json",), "test": ("webquestions.examples.test*.json",)},
     default_split="test",
-    read=lambda path, split: json_rows(path),
     adapt=adapt_webquestions,
     get="Download the examples from https://nlp.stanford.edu/software/sempre.",
     url="https://nlp.stanford.edu/software/sempre",

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from triplecheck.evals.datasets.spec import DataSet, Record, json_object, question, required, text, text_lines, texts
+from triplecheck.evals.datasets.spec import DataSet, Record, json_object, question, required, text, texts
 from triplecheck.evals.metrics import BANDS
-from triplecheck.evals.questions import Question
+from triplecheck.evals.questions import Question, text_lines
 from triplecheck.kg import ReadError
 
 # MetaQA: Zhang et al. 2018, "Variational Reasoning for Question Answering with Knowledge Graph".
@@ -19,7 +19,7 @@ _FOLDER = re.compile(r"([1-9])-?hop")
 
 
 def adapt_metaqa(row: Record, id: str) -> Question:
-    """A question whose topic stands in brackets, with a set of answers."""
+    """A question with its topic in brackets and a set of answers."""
     asked = required(row, "question")
     return question(
         id=text(row.get("id")) or id,
@@ -32,7 +32,7 @@ def adapt_metaqa(row: Record, id: str) -> Question:
 
 
 def read_metaqa(path: Path, split: str) -> Iterator[tuple[int, Record]]:
-    """Lines of question and answers. Folders tell the hops; `qa_SPLIT_qtype.txt`, where it is there, the kinds."""
+    """Lines of question and answers. The folder name gives the hops; `qa_SPLIT_qtype.txt`, if it exists, the kinds."""
     found = next((match for part in reversed(path.parts) if (match := _FOLDER.search(part))), None)
     hops = int(found[1]) if found else None
     beside = path.parent.parent / f"{path.name.split('.')[0]}_qtype.txt"
@@ -51,7 +51,9 @@ def read_metaqa(path: Path, split: str) -> Iterator[tuple[int, Record]]:
             {"id": f"{place}-{index}", "question": asked, "answers": answers, "hops": hops, "qtype": kind},
         )
     if kinds is not None and index + 1 != len(kinds):
-        raise ReadError(beside, None, f"names the kinds of {len(kinds)} questions, which is not as many as {path} has")
+        raise ReadError(
+            beside, None, f"has the kinds of {len(kinds)} questions, but {path} has another number of questions"
+        )
 
 
 def _metaqa(hops: tuple[int, ...], sizes: dict[str, int]) -> DataSet:
@@ -86,10 +88,10 @@ _END = "<end>"
 
 
 def adapt_path_question(row: Record, id: str) -> Question:
-    """A question with its path: `subject#relation#entity#relation#answer`, then perhaps `#<end>#answer`."""
+    """A question with its path `subject#relation#entity#relation#answer`, optionally followed by `#<end>#answer`."""
     path = required(row, "path").split(f"#{_END}")[0].split("#")
     if len(path) < 3 or len(path) % 2 == 0:
-        raise ValueError(f"the path {row['path']!r} is not one of entities and relations by turns")
+        raise ValueError(f"the path {row['path']!r} does not alternate entities and relations")
     return question(
         id=text(row.get("id")) or id,
         question=required(row, "question"),
@@ -102,7 +104,7 @@ def adapt_path_question(row: Record, id: str) -> Question:
 
 
 def answers_of(cell: str) -> list[str]:
-    """The answer before the brackets and the others in them; a name may hold brackets and slashes itself.
+    """The answer before the brackets and the others in the brackets; names may contain brackets and slashes.
 
     >>> answers_of("Ada(Bo/Ada/)")
     ['Ada', 'Bo']
@@ -126,7 +128,7 @@ def read_path_question(path: Path, split: str) -> Iterator[tuple[int, Record]]:
 PATH_QUESTION = DataSet(
     name="pathquestion",
     title="PathQuestion",
-    about="A part of Freebase (FB13, or for PQL the larger FB2M): 2 and 3 hops, with the path of each answer.",
+    about="A subset of Freebase (FB13, or the larger FB2M for PQL): 2 and 3 hops, with the path of each answer.",
     splits={
         "pq": ("PQ-2H.txt", "PQ-3H.txt"),
         "pq-2h": ("PQ-2H.txt",),
@@ -150,7 +152,7 @@ PATH_QUESTION = DataSet(
 
 
 def adapt_head_to_tail(row: Record, id: str) -> Question:
-    """A question about one fact; several answers are a set. What it is about may be a name, an id or a triple."""
+    """A question about one fact; several answers form a set. The topic may be a name, an id or a triple."""
     about, answer = row["entity"], row["answer"]
     triple = [_bare(part) for part in about] if isinstance(about, list) and len(about) == 3 else None
     return question(
@@ -170,7 +172,7 @@ def _bare(part: Any) -> str:
 
 
 def read_head_to_tail(path: Path, split: str) -> Iterator[tuple[None, Record]]:
-    """The questions of the three bands: each is a list of what it is about, template, question, answer."""
+    """The questions of the three popularity bands, each a list of entity, template, question and answer."""
     content = json_object(path)
     if not set(content) <= set(BANDS):
         raise ReadError(path, None, f"is not an object of {', '.join(BANDS)}")
@@ -189,12 +191,12 @@ def read_head_to_tail(path: Path, split: str) -> Iterator[tuple[None, Record]]:
 HEAD_TO_TAIL = DataSet(
     name="head-to-tail",
     title="Head-to-Tail",
-    about="One fact a question about films, books, papers and what DBpedia holds, in three bands of popularity.",
+    about="One-fact questions about films, books, papers and DBpedia entities, in three popularity bands.",
     splits={base: (f"head_to_tail_{base}.json",) for base in ("imdb", "goodreads", "mag", "dblp", "dbpedia")},
     default_split="dbpedia",
     read=read_head_to_tail,
     adapt=adapt_head_to_tail,
-    get="Its licences forbid to hand the questions on: make them with the scripts of "
+    get="The licences of the sources forbid redistribution: generate the questions with the scripts in "
     "https://github.com/facebookresearch/head-to-tail, head_to_tail_{imdb,goodreads,mag,dblp,dbpedia}.py.",
     url="https://github.com/facebookresearch/head-to-tail",
     paper="arXiv 2308.10168",

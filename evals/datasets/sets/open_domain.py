@@ -17,17 +17,16 @@ from triplecheck.evals.datasets.spec import (
     required,
     table_rows,
     text,
-    text_lines,
     texts,
 )
-from triplecheck.evals.questions import Question
+from triplecheck.evals.questions import Question, text_lines
 from triplecheck.kg import ReadError
 
 # HotpotQA: Yang et al. 2018, "HotpotQA: A Dataset for Diverse, Explainable Multi-hop Question Answering".
 
 
 def adapt_hotpotqa(row: Record, id: str) -> Question:
-    """A question answered by one text, or yes or no; hidden test sets have none."""
+    """A question whose answer is a text, or yes or no; hidden test sets have no answers."""
     answer = text(row.get("answer"))
     return question(
         id=text(row.get("_id") or row.get("id")) or id,
@@ -48,14 +47,13 @@ def titles(facts: Any) -> Iterable[Any]:
 HOTPOTQA = DataSet(
     name="hotpotqa",
     title="HotpotQA",
-    about="Wikipedia passages: bridges over two passages, and comparisons, a tenth of them yes or no.",
+    about="Wikipedia passages: bridge questions over two passages, and comparisons, some with yes or no answers.",
     splits={
         "train": ("hotpot_train_v1*.json",),
         "dev": ("hotpot_dev_*_v1*.json",),
         "test": ("hotpot_test_fullwiki_v1*.json",),
     },
     default_split="dev",
-    read=lambda path, split: json_rows(path),
     adapt=adapt_hotpotqa,
     get="Download the JSON files from https://hotpotqa.github.io.",
     url="https://hotpotqa.github.io",
@@ -79,7 +77,7 @@ _ALIASES = "id_aliases.json"
 
 
 def adapt_two_wiki(row: Record, id: str) -> Question:
-    """A question answered by one text, or yes or no, with the triples that the answer follows from."""
+    """A question whose answer is a text, or yes or no, with the triples that support the answer."""
     answer = text(row.get("answer"))
     aliases = [name for name in texts(row.get("answer_aliases")) if name != answer]
     return question(
@@ -95,7 +93,7 @@ def adapt_two_wiki(row: Record, id: str) -> Question:
 
 
 def _plain(value: Any) -> Any:
-    """What some copies on the hub hold as JSON in a text."""
+    """Parse JSON text; some copies on the hub store fields that way."""
     return json.loads(value) if isinstance(value, str) else value
 
 
@@ -107,7 +105,7 @@ def _triples(evidences: Any) -> list[list[str]]:
 
 
 def read_two_wiki(path: Path, split: str) -> Iterator[tuple[None, Record]]:
-    """The rows of a file, with the names of the answers from `id_aliases.json`, where it lies beside."""
+    """The rows of a file, with aliases of the answers from `id_aliases.json` in the same folder, if it exists."""
     beside = path.parent / _ALIASES
     aliases = {row["Q_id"]: row for _, row in json_line_rows(beside)} if beside.is_file() else {}
     for place, row in json_rows(path):
@@ -118,12 +116,12 @@ def read_two_wiki(path: Path, split: str) -> Iterator[tuple[None, Record]]:
 TWO_WIKI = DataSet(
     name="2wikimultihopqa",
     title="2WikiMultiHopQA",
-    about="Wikipedia passages and Wikidata triples: composition, comparison, inference, and bridges to a comparison.",
+    about="Wikipedia passages and Wikidata triples: composition, comparison, inference, and bridge-comparison.",
     splits={"train": ("train.json",), "dev": ("dev.json",), "test": ("test.json",)},
     default_split="dev",
     read=read_two_wiki,
     adapt=adapt_two_wiki,
-    get="Download data_ids_april7.zip as https://github.com/Alab-NII/2wikimultihop says, and unpack it.",
+    get="Download data_ids_april7.zip as https://github.com/Alab-NII/2wikimultihop describes, and unpack it.",
     url="https://github.com/Alab-NII/2wikimultihop",
     paper="arXiv 2011.01060",
     licence="Apache-2.0",
@@ -140,7 +138,7 @@ TWO_WIKI = DataSet(
 
 
 def adapt_popqa(row: Record, id: str) -> Question:
-    """A question about one fact of Wikidata: one answer, with every name that counts as it."""
+    """A question about one Wikidata fact: one answer, with all its accepted names."""
     names = texts([row.get("obj"), *_list(row.get("possible_answers")), *_list(row.get("o_aliases"))])
     subject, object_ = _entity(row, "s", "subj"), _entity(row, "o", "obj")
     relation = text(row.get("prop"))
@@ -167,7 +165,7 @@ def _list(value: Any) -> list[Any]:
 
 
 def _entity(row: Record, short: str, name: str) -> str | None:
-    """Its Wikidata id, which ends the uri; else its name."""
+    """The Wikidata id at the end of the URI; without a URI the name."""
     uri = text(row.get(f"{short}_uri"))
     return uri.rsplit("/", 1)[-1] if uri else text(row.get(name))
 
@@ -180,7 +178,7 @@ def _number(value: Any) -> int | None:
 POPQA = DataSet(
     name="popqa",
     title="PopQA",
-    about="One fact of Wikidata a question, subjects from well known to hardly known (s_pop: monthly views).",
+    about="One Wikidata fact per question, with subjects from popular to rare (s_pop: monthly page views).",
     splits={"test": ("*.tsv",)},
     default_split="test",
     read=lambda path, split: table_rows(path, "\t"),
@@ -201,7 +199,7 @@ _INVALID = "invalid question"
 
 
 def adapt_crag(row: Record, id: str) -> Question:
-    """A question with one answer and its other wordings; one with a false premise has none."""
+    """A question with one answer and its aliases; a question with a false premise has no answer."""
     kind, answer = text(row.get("question_type")), text(row.get("answer"))
     unanswerable = kind == _FALSE_PREMISE or (answer or "").casefold().rstrip(".") == _INVALID
     others = [name for name in texts(row.get("alt_ans")) if name != answer]
@@ -227,7 +225,7 @@ def _keep(row: Record, split: str) -> bool:
 CRAG = DataSet(
     name="crag",
     title="CRAG",
-    about="Five domains, eight kinds of questions, some with a false premise; facts that change, heads to tails.",
+    about="Five domains, eight question types, some with a false premise; changing facts, popular to rare entities.",
     splits={"dev": ("crag_task_1_and_2_dev_v4.jsonl",), "test": ("crag_task_1_and_2_dev_v4.jsonl",)},
     default_split="test",
     read=lambda path, split: json_line_rows(path),
@@ -250,11 +248,11 @@ CRAG = DataSet(
 
 _SYNTHESIZED, _HUMAN = "stark_qa.csv", "stark_qa_human_generated_eval.csv"
 _SPLITS = ("train", "val", "test", "test-0.1")
-"""The last one is the first tenth of the test queries, on which methods with paid models are compared."""
+"""`test-0.1` is the first tenth of the test queries; the paper uses it to compare methods with paid models."""
 
 
 def adapt_stark(row: Record, id: str) -> Question:
-    """A query with the numbers of the nodes that it asks for, as ids."""
+    """A query; its answers are node numbers, used as ids."""
     nodes = row["answer_ids"]
     return question(
         id=f"{id.rsplit('-', 1)[0]}-{required(row, 'id')}",
@@ -264,7 +262,7 @@ def adapt_stark(row: Record, id: str) -> Question:
 
 
 def read_stark(path: Path, split: str) -> Iterator[tuple[int, Record]]:
-    """The rows of a split: those whose id stands in `split/SPLIT.index`, beside the folder of the table."""
+    """The rows of a split: those with an id in `../split/SPLIT.index`, relative to the table's folder."""
     wanted = None
     if path.name.startswith(_SYNTHESIZED):
         wanted = _in_split(path.parent.parent / "split", split)
@@ -281,7 +279,7 @@ def _in_split(folder: Path, split: str) -> set[str]:
         ids = [line.strip() for _, line in text_lines(folder / f"{whole}.index")]
         return set(ids[: int(len(ids) * float(share))])
     if not index.is_file():
-        raise ReadError(index, None, "no such file; STaRK keeps there which queries of its table are a split")
+        raise ReadError(index, None, "no such file; it lists the query ids of the split")
     return {line.strip() for _, line in text_lines(index)}
 
 
@@ -311,7 +309,7 @@ def _stark(base: str, about: str, sizes: dict[str, int]) -> DataSet:
 
 
 STARK = (
-    _stark("amazon", "A graph of products with reviews and questions: relations and descriptions together.", {}),
+    _stark("amazon", "A graph of products with reviews and questions: relations and descriptions.", {}),
     _stark("mag", "A graph of papers, authors, institutions and fields, with abstracts.", {}),
-    _stark("prime", "A biomedical graph of ten kinds of nodes (PrimeKG), with descriptions.", {}),
+    _stark("prime", "A biomedical graph with ten node types (PrimeKG), with descriptions.", {}),
 )

@@ -30,7 +30,7 @@ _RESOURCE = r"<(http://dbpedia\.org/resource/[^>\s]+)>|\b(?:dbr|res):([^\s.;,})]
 
 
 def adapt_qald(row: Record, id: str) -> Question:
-    """A question in English, with what its query found: entities, values, or yes or no."""
+    """An English question with the results of its query: entities, values, or yes or no."""
     asked = next(
         (text(one.get("string")) for one in records(row["question"]) if one.get("language") == _LANGUAGE), None
     )
@@ -53,7 +53,7 @@ def adapt_qald(row: Record, id: str) -> Question:
 
 
 def _values(answer: Record) -> Iterator[Any]:
-    """The solutions of a reply in SPARQL's JSON."""
+    """The values in a SPARQL JSON result."""
     if "boolean" in answer:
         yield "yes" if answer["boolean"] in (True, "true") else "no"
         return
@@ -85,7 +85,7 @@ QALD = (
     _qald(
         "qald-10",
         "QALD-10",
-        "Wikidata: hand-written questions, many with counts, comparisons and superlatives.",
+        "Wikidata: handwritten questions, many with counts, comparisons and superlatives.",
         "Semantic Web 2023, https://doi.org/10.3233/SW-233471",
         "https://github.com/KGQA/QALD-10",
         splits={"test": ("qald_10.json",)},
@@ -95,7 +95,7 @@ QALD = (
     _qald(
         "qald-9-plus",
         "QALD-9-plus on Wikidata",
-        "Wikidata: the hand-written questions of QALD-9, moved over from DBpedia.",
+        "Wikidata: the handwritten questions of QALD-9, transferred from DBpedia.",
         "arXiv 2202.00120",
         "https://github.com/KGQA/QALD_9_plus",
         splits={"train": ("qald_9_plus_train_wikidata.json",), "test": ("qald_9_plus_test_wikidata.json",)},
@@ -105,7 +105,7 @@ QALD = (
     _qald(
         "qald-9-plus-dbpedia",
         "QALD-9-plus on DBpedia",
-        "DBpedia: the hand-written questions of QALD-9.",
+        "DBpedia: the handwritten questions of QALD-9.",
         "arXiv 2202.00120",
         "https://github.com/KGQA/QALD_9_plus",
         splits={"train": ("qald_9_plus_train_dbpedia.json",), "test": ("qald_9_plus_test_dbpedia.json",)},
@@ -123,7 +123,7 @@ _NOT_GIVEN = {"n/a", "na", "none"}
 
 
 def adapt_lc_quad(row: Record, id: str) -> Question:
-    """A question with its query. The files hold no answers: without them it can be asked and not scored."""
+    """A question with its query. The files have no answers, so the questions can be asked but not scored."""
     asked = [
         value
         for name in ("question", "paraphrased_question", "NNQT_question")
@@ -148,10 +148,9 @@ def adapt_lc_quad(row: Record, id: str) -> Question:
 LC_QUAD = DataSet(
     name="lc-quad-2",
     title="LC-QuAD 2.0",
-    about="Wikidata: 30,000 questions of 22 templates, qualifiers among them; queries are given, answers are not.",
+    about="Wikidata: 30,000 questions from 22 templates, some with qualifiers; with queries, without answers.",
     splits={"train": ("train.json",), "test": ("test.json",)},
     default_split="test",
-    read=lambda path, split: json_rows(path),
     adapt=adapt_lc_quad,
     get="Copy the folder dataset of https://github.com/AskNowQA/LC-QuAD2.0.",
     url="https://github.com/AskNowQA/LC-QuAD2.0",
@@ -172,11 +171,11 @@ LC_QUAD = DataSet(
 
 
 def adapt_mintaka(row: Record, id: str) -> Question:
-    """A question with its entities; the answer of a count is its number, where one is given."""
-    told = row.get("answer")
-    answers, labels = _answers(told) if isinstance(told, dict) else _answers_of_hub(row)
+    """A question with its entities; the answer to a count question is its number, if given."""
+    answer = row.get("answer")
+    answers, labels = _answers(answer) if isinstance(answer, dict) else _answers_of_hub(row)
     kind = text(row.get("complexityType"))
-    number = text(told.get("answerNum") if isinstance(told, dict) else row.get("answerText"))
+    number = text(answer.get("answerNum") if isinstance(answer, dict) else row.get("answerText"))
     if kind == "count" and number is not None and is_number(number):
         answers, labels = [number], [None]
     entities = [one for one in records(row.get("questionEntity")) if one.get("entityType") == "entity"]
@@ -189,22 +188,22 @@ def adapt_mintaka(row: Record, id: str) -> Question:
         topic=topics,
         topic_labels=names,
         kind=kind,
-        # What is counted may stand in place of the count.
+        # Some count questions have the counted entities as answers.
         computed=not any(labels) and (kind == "count" or {one.casefold() for one in answers} in ({"yes"}, {"no"})),
         category=text(row.get("category")),
     )
 
 
-def _answers(told: Record) -> tuple[list[str], list[str | None]]:
-    """Of the official files: entities, or values in a list; null where nobody could find one."""
-    values: list[Any] = told.get("answer") or []
+def _answers(answer: Record) -> tuple[list[str], list[str | None]]:
+    """Answers in the official files: a list of entities or values; null if annotators found none."""
+    values: list[Any] = answer.get("answer") or []
     if any(isinstance(value, dict) for value in values):
         return named((text(one.get("name")), text(_english(one.get("label")))) for one in values)
     return named((_value(value), None) for value in values)
 
 
 def _answers_of_hub(row: Record) -> tuple[list[str], list[str | None]]:
-    """Of the hub: entities beside the text of the answer."""
+    """Answers on the hub: entities and a text."""
     entities = [(text(one.get("name")), text(one.get("label"))) for one in records(row.get("answerEntity"))]
     return named(entities or [(_value(row.get("answerText")), None)])
 
@@ -220,10 +219,9 @@ def _value(value: Any) -> str | None:
 MINTAKA = DataSet(
     name="mintaka",
     title="Mintaka",
-    about="Wikidata: eight kinds of hard questions that people wrote, counts, comparisons and yes or no among them.",
+    about="Wikidata: eight types of complex questions by crowd workers, such as counts, comparisons and yes or no.",
     splits={"train": ("mintaka_train.json",), "dev": ("mintaka_dev.json",), "test": ("mintaka_test.json",)},
     default_split="test",
-    read=lambda path, split: json_rows(path),
     adapt=adapt_mintaka,
     get="Copy the folder data of https://github.com/amazon-science/mintaka.",
     url="https://github.com/amazon-science/mintaka",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from triplecheck.kg import Literal
 from triplecheck.kg.values import Quantity, quantity
-from triplecheck.lms.extractive.facts import NOTHING_TOLD, FactPath, Hops, each, follow, told
+from triplecheck.lms.extractive.facts import NOTHING_FOUND, FactPath, Hops, each, explain, follow
 from triplecheck.lms.prompt import Prompt
 from triplecheck.optimize.traces.gold.known import GoldReply, KnownGold
 from triplecheck.optimize.traces.gold_paths import GoldPath
@@ -15,7 +15,7 @@ from triplecheck.signatures.notation import WrittenHop, read_facts
 
 Way = tuple[GoldPath, FactPath]
 """A gold path, and the facts that follow it."""
-NO_ANSWER = GoldReply({"reasoning": NOTHING_TOLD, "cited": [], "operation": "none", "answers": []})
+NO_ANSWER = GoldReply({"reasoning": NOTHING_FOUND, "cited": [], "operation": "none", "answers": []})
 
 
 def answer_from_facts(known: KnownGold, prompt: Prompt) -> GoldReply:
@@ -31,7 +31,7 @@ def answer_from_facts(known: KnownGold, prompt: Prompt) -> GoldReply:
         return _common(known, ways)
     way = ways[0]
     ends = [end for end in way.ends if known.is_answer(end)]
-    return _reply(told(way), way.numbers(set(ends)), "none", ends) if ends else NO_ANSWER
+    return _reply(explain(way), way.numbers(set(ends)), "none", ends) if ends else NO_ANSWER
 
 
 def leading_facts(known: KnownGold, prompt: Prompt) -> list[int]:
@@ -78,7 +78,7 @@ def _written(known: KnownGold, path: GoldPath) -> Hops:
 
 
 def _counted(way: FactPath) -> GoldReply:
-    return _reply(told(way, then="count"), [fact.number for fact in way.facts], "count", [])
+    return _reply(explain(way, then="count"), [fact.number for fact in way.facts], "count", [])
 
 
 def _compared(known: KnownGold, ways: Sequence[FactPath]) -> GoldReply:
@@ -99,7 +99,9 @@ def _common(known: KnownGold, ways: Sequence[FactPath]) -> GoldReply:
     best = {way.topic: way for way in reversed(ways)}
     shared = [end for end in ways[0].ends if known.is_answer(end) and all(end in way.ends for way in best.values())]
     numbers = list(dict.fromkeys(fact.number for way in best.values() for fact in way.facts))
-    return _reply(told(*best.values(), then="take what they share"), numbers, "common", shared) if shared else NO_ANSWER
+    return (
+        _reply(explain(*best.values(), then="take what they share"), numbers, "common", shared) if shared else NO_ANSWER
+    )
 
 
 def _reply(reasoning: str, cited: Sequence[int], operation: str, answers: Sequence[str]) -> GoldReply:

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 import dspy
 from dspy.lm15 import InvalidRequestError, Request, Response
 
+from triplecheck import signatures as steps
 from triplecheck.evals.configuration import digest
 from triplecheck.evals.gold import Names, linker_names, resolve_gold
 from triplecheck.evals.questions import Question, question_row
@@ -21,90 +22,42 @@ from triplecheck.kg import Graph, UserError
 from triplecheck.lms import TolerantAdapter, register_engine, unregister_engine
 from triplecheck.lms.engines import code_hash, messages_of, reply
 from triplecheck.lms.prompt import ForeignPromptError, Prompt, read_request
-from triplecheck.optimize.traces.gold import references
+from triplecheck.optimize.traces.gold import exploration, patterns, references
 from triplecheck.optimize.traces.gold.answering import answer_from_facts
-from triplecheck.optimize.traces.gold.exploration import (
-    extract_keywords,
-    filter_triples,
-    judge_and_go_on,
-    judge_sufficiency,
-    mended,
-    name_sub_goals,
-    name_topics,
-    reflect,
-    score_entities,
-    score_relations,
-    select_paths,
-    update_memory,
-)
 from triplecheck.optimize.traces.gold.known import GoldQuestion, GoldReply, KnownGold, Solver
-from triplecheck.optimize.traces.gold.patterns import revise_triplets, score_candidate, score_candidates, write_triplets
 from triplecheck.optimize.traces.gold_paths import GoldPath, found_paths, given_paths
 from triplecheck.optimize.traces.records import StepRecord
 from triplecheck.programs import Program, Sources
-from triplecheck.signatures import (
-    AnswerDirectly,
-    AnswerFromFacts,
-    AnswerFromMemory,
-    AnswerFromReferences,
-    AnswerWithReferences,
-    AnswerWithTriples,
-    CheckPassages,
-    ExtractKeywords,
-    ExtractTriples,
-    FilterTriples,
-    JudgeAndGoOn,
-    JudgeKnowledge,
-    JudgePassage,
-    JudgeSufficiency,
-    NameSubGoals,
-    NameTopics,
-    NextQuestion,
-    ParaphraseQuestion,
-    Reflect,
-    ReviseTriplets,
-    ScoreCandidate,
-    ScoreCandidates,
-    ScoreEntities,
-    ScoreRelations,
-    SelectPassages,
-    SelectPaths,
-    Step,
-    TripletsFromQuery,
-    UpdateMemory,
-    WritePassage,
-    WritePassages,
-    step_of,
-)
+from triplecheck.signatures import Step, step_of
 from triplecheck.signatures.step import Numbers, hint_of
 
 _SOLVERS: Mapping[type[Step], Solver] = {
-    NameTopics: name_topics,
-    SelectPaths: select_paths,
-    AnswerFromFacts: answer_from_facts,
-    ExtractKeywords: extract_keywords,
-    ScoreRelations: score_relations,
-    ScoreEntities: score_entities,
-    FilterTriples: filter_triples,
-    JudgeSufficiency: judge_sufficiency,
-    JudgeAndGoOn: judge_and_go_on,
-    NameSubGoals: name_sub_goals,
-    UpdateMemory: update_memory,
-    Reflect: reflect,
-    TripletsFromQuery: write_triplets,
-    ReviseTriplets: revise_triplets,
-    ScoreCandidates: score_candidates,
-    ScoreCandidate: score_candidate,
-    AnswerFromMemory: references.answer_from_memory,
-    JudgeKnowledge: references.judge_knowledge,
-    AnswerWithReferences: references.answer_with_references,
-    AnswerFromReferences: references.answer_from_references,
-    NextQuestion: references.next_question,
-    WritePassage: references.write_passage,
-    WritePassages: references.write_passages,
-    JudgePassage: references.judge_passage,
-    SelectPassages: references.select_passages,
-    CheckPassages: references.check_passages,
+    steps.NameTopics: exploration.name_topics,
+    steps.SelectPaths: exploration.select_paths,
+    steps.AnswerFromFacts: answer_from_facts,
+    steps.ExtractKeywords: exploration.extract_keywords,
+    steps.ScoreRelations: exploration.score_relations,
+    steps.ScoreEntities: exploration.score_entities,
+    steps.FilterTriples: exploration.filter_triples,
+    steps.JudgeSufficiency: exploration.judge_sufficiency,
+    steps.JudgeAndGoOn: exploration.judge_and_go_on,
+    steps.NameSubGoals: exploration.name_sub_goals,
+    steps.UpdateMemory: exploration.update_memory,
+    steps.Reflect: exploration.reflect,
+    steps.TripletsFromQuery: patterns.write_triplets,
+    steps.ReviseTriplets: patterns.revise_triplets,
+    steps.ScoreCandidates: patterns.score_candidates,
+    steps.ScoreCandidate: patterns.score_candidate,
+    steps.AnswerFromMemory: references.answer_from_memory,
+    steps.JudgeKnowledge: references.judge_knowledge,
+    steps.AnswerWithReferences: references.answer_with_references,
+    steps.AnswerFromReferences: references.answer_from_references,
+    steps.NextQuestion: references.next_question,
+    steps.WritePassage: references.write_passage,
+    steps.WritePassages: references.write_passages,
+    steps.JudgePassage: references.judge_passage,
+    steps.SelectPassages: references.select_passages,
+    steps.CheckPassages: references.check_passages,
 }
 """Steps about a question with a known answer."""
 
@@ -119,18 +72,18 @@ def _passages(graph: Graph, prompt: Prompt, names: Names) -> GoldReply:
 
 
 _BY_GRAPH: Mapping[type[Step], Callable[[Graph, Prompt, Names], GoldReply]] = {
-    ExtractTriples: references.extract_triples,
-    WritePassage: _passage,
-    WritePassages: _passages,
+    steps.ExtractTriples: references.extract_triples,
+    steps.WritePassage: _passage,
+    steps.WritePassages: _passages,
 }
 """Steps about other texts and questions, such as those that `NextQuestion` writes."""
 
-_FROM_MEMORY = "what a model knows by heart is in no graph, and not to be learnt from one"
-_NO_RIGHT_ONE = "no reply is the right one"
+_FROM_MEMORY = "the graph does not show what a model knows without it"
+_NO_RIGHT_ONE = "there is no single correct reply"
 _REASONS: Mapping[type[Step], str] = {
-    AnswerDirectly: _FROM_MEMORY,
-    AnswerWithTriples: _FROM_MEMORY,
-    ParaphraseQuestion: _NO_RIGHT_ONE,
+    steps.AnswerDirectly: _FROM_MEMORY,
+    steps.AnswerWithTriples: _FROM_MEMORY,
+    steps.ParaphraseQuestion: _NO_RIGHT_ONE,
 }
 
 
@@ -146,22 +99,11 @@ def why_not(signature: type[dspy.Signature]) -> str | None:
     return _REASONS.get(step, "it is none of the known steps") if step else "it is none of the known steps"
 
 
-def solver(step: type[Step]) -> Solver | None:
-    """The solver of a step, for a question with a known answer."""
-    return _SOLVERS.get(step)
-
-
-def by_graph(step: type[Step], prompt: Prompt, graph: Graph, names: Names) -> GoldReply | None:
-    """The reply to a prompt about another question; None if the step needs the answer."""
-    solve = _BY_GRAPH.get(step)
-    return None if solve is None else solve(graph, prompt, names)
-
-
 _DISTRACTED: Mapping[type[Step], tuple[str, ...]] = {
-    SelectPaths: ("keep",),
-    ScoreRelations: ("relations",),
-    FilterTriples: ("relevant",),
-    JudgeAndGoOn: ("relevant", "follow"),
+    steps.SelectPaths: ("keep",),
+    steps.ScoreRelations: ("relations",),
+    steps.FilterTriples: ("relevant",),
+    steps.JudgeAndGoOn: ("relevant", "follow"),
 }
 """The fields of numbers that distractors are added to."""
 _SCORE = 0.05  # of a distractor
@@ -251,10 +193,11 @@ class GoldEngine:
     def reply(self, step: type[Step], prompt: Prompt) -> GoldReply | None:
         """The right reply to a prompt of a step; None if it cannot be computed."""
         words = _words(prompt.text("question"))
-        solve = solver(step) if self._question(words) is not None else None
-        if solve is None:
-            return by_graph(step, prompt, self._sources.graph, self._names)
-        return solve(self._known(words), prompt)
+        solve = _SOLVERS.get(step) if self._question(words) is not None else None
+        if solve is not None:
+            return solve(self._known(words), prompt)
+        passing = _BY_GRAPH.get(step)
+        return None if passing is None else passing(self._sources.graph, prompt, self._names)
 
     def has_paths(self, question: Question) -> bool:
         """Whether paths to its answers are known, or none are needed since there is no answer."""
@@ -294,7 +237,7 @@ class GoldEngine:
     def _mended(self, question: Question) -> str:
         graph = self._sources.graph
         topics = [node for id in question.topic if (node := graph.find(id)) is not None]
-        return mended(graph, _words(question.question), topics)
+        return exploration.mended(graph, _words(question.question), topics)
 
     def __copy__(self) -> GoldEngine:
         return self

@@ -16,14 +16,14 @@ _RIGHT, _WRONG = "1 fits", "0 no"
 
 def write_triplets(known: KnownGold, prompt: Prompt) -> GoldReply:
     """The patterns of the gold paths."""
-    lines, told = _patterns(known, prompt)
-    return GoldReply({"triplets": lines, "answer": f"?{_TARGET}"}, taught=told)
+    lines, taught = _patterns(known, prompt)
+    return GoldReply({"triplets": lines, "answer": f"?{_TARGET}"}, taught=taught)
 
 
 def revise_triplets(known: KnownGold, prompt: Prompt) -> GoldReply:
     """The patterns of the gold paths, whatever failed before."""
-    lines, told = _patterns(known, prompt)
-    return GoldReply({"revised": lines, "answer": f"?{_TARGET}"}, taught=told)
+    lines, taught = _patterns(known, prompt)
+    return GoldReply({"revised": lines, "answer": f"?{_TARGET}"}, taught=taught)
 
 
 def score_candidates(known: KnownGold, prompt: Prompt) -> GoldReply:

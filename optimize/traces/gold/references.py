@@ -37,9 +37,9 @@ def sentence(graph: Graph, edge: Edge) -> str:
     head, relation, tail = edge
     subject, end = clean(graph.label(head)), clean(graph.label(tail))
     wording = _wording(graph, relation)
-    said = predicate(wording, Direction.IN, end) if wording.kind is not WordingKind.NOUN else None
-    told = f"{subject} {said}" if said else f"{noun_phrase(wording, Direction.OUT, subject, _THING)} is {end}"
-    return f"{told[0].upper()}{told[1:]}."
+    clause = predicate(wording, Direction.IN, end) if wording.kind is not WordingKind.NOUN else None
+    text = f"{subject} {clause}" if clause else f"{noun_phrase(wording, Direction.OUT, subject, _THING)} is {end}"
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def triple(graph: Graph, edge: Edge) -> tuple[str, str, str]:
@@ -99,7 +99,7 @@ def _wording(graph: Graph, relation: int) -> Wording:
 
 
 _NONE = "none"
-_MOST_TOLD = 6  # sentences of a passage or explanation, so that replies are not truncated
+_MAX_SENTENCES = 6  # sentences of a passage or explanation, so that replies are not truncated
 _BESIDE = 3  # sentences of a passage that does not help
 _FETCHED = 50  # edges per (node, relation, direction)
 
@@ -117,10 +117,10 @@ def judge_knowledge(*_: object) -> GoldReply:
 
 def answer_with_references(known: KnownGold, prompt: Prompt) -> GoldReply:
     """The sentences of the references on the gold paths, and the answer if they lead to it."""
-    told = _explained(known, prompt)
-    if told is None:
+    explanation = _explained(known, prompt)
+    if explanation is None:
         return GoldReply({"reasoning": "The references do not tell.", "answer": _NONE})
-    return GoldReply({"reasoning": told, "answer": _answer(known)})
+    return GoldReply({"reasoning": explanation, "answer": _answer(known)})
 
 
 def answer_from_references(known: KnownGold, prompt: Prompt) -> GoldReply:
@@ -165,7 +165,7 @@ def passage_for(graph: Graph, prompt: Prompt, names: Names) -> str:
             edges = graph.expand([node], hop.relation, hop.direction, _FETCHED)
             found = [(h, hop.relation, t) for h, t in zip(edges.heads.tolist(), edges.tails.tolist(), strict=True)]
             if found and question_for(graph, node, hop, _asked_of(found, hop)[1]) == question:
-                return " ".join(sentence(graph, edge) for edge in found[:_MOST_TOLD])
+                return " ".join(sentence(graph, edge) for edge in found[:_MAX_SENTENCES])
     return _NONE
 
 
@@ -199,7 +199,7 @@ def extract_triples(graph: Graph, prompt: Prompt, names: Names) -> GoldReply:
         may_be = edges_in(graph, text, nodes)
         found, whole = stated(graph, text, may_be)
         taught &= whole
-        lines += [write_triple(triple(graph, edge), number) for edge in (found if whole else may_be[:_MOST_TOLD])]
+        lines += [write_triple(triple(graph, edge), number) for edge in (found if whole else may_be[:_MAX_SENTENCES])]
     return GoldReply({"triples": list(dict.fromkeys(lines))}, taught=taught)
 
 
@@ -224,7 +224,7 @@ def _explained(known: KnownGold, prompt: Prompt) -> str | None:
     references = prompt.items("references")
     if not (known.gold.answers or known.gold.computed):
         return None
-    if edges and len(edges) <= _MOST_TOLD and all(_is_stated(known.graph, references, edge) for edge in edges):
+    if edges and len(edges) <= _MAX_SENTENCES and all(_is_stated(known.graph, references, edge) for edge in edges):
         return " ".join(sentence(known.graph, edge) for edge in edges)
     return None
 
@@ -243,20 +243,20 @@ def _on_the_way(known: KnownGold) -> str:
     later = 0 if known.measured else 1
     hops = [of for path in known.gold.paths for of in known.edges(path)[: max(1, len(path.hops) - later)]]
     edges = [edge for of in hops for edge in of]
-    return " ".join(sentence(known.graph, edge) for edge in dict.fromkeys(edges[:_MOST_TOLD])) or _NONE
+    return " ".join(sentence(known.graph, edge) for edge in dict.fromkeys(edges[:_MAX_SENTENCES])) or _NONE
 
 
 def _beside(known: KnownGold) -> str:
     """Other sentences about the topics: one edge of each of the first relations that are on no gold path."""
-    graph, told = known.graph, []
+    graph, sentences = known.graph, []
     on_paths = {hop.relation for path in known.gold.paths for hop in path.hops}
     for node in known.gold.topics:
         for count in graph.relation_counts([node]):
             if count.direction is Direction.OUT and count.relation not in on_paths:
                 tail = int(graph.neighbors(node, count.relation, Direction.OUT, 1)[0])
                 if tail not in known.gold.answers:
-                    told.append(sentence(graph, (node, count.relation, tail)))
-    return " ".join(told[:_BESIDE]) or _NONE
+                    sentences.append(sentence(graph, (node, count.relation, tail)))
+    return " ".join(sentences[:_BESIDE]) or _NONE
 
 
 def _edges(known: KnownGold) -> list[Edge]:
@@ -267,8 +267,8 @@ def _edges(known: KnownGold) -> list[Edge]:
 
 
 def _is_stated(graph: Graph, references: Sequence[str], edge: Edge) -> bool:
-    said = sentence(graph, edge)
-    return any(said in reference for reference in references)
+    statement = sentence(graph, edge)
+    return any(statement in reference for reference in references)
 
 
 def _asked_of(edges: Sequence[Edge], hop: Hop) -> tuple[int, list[int]]:
