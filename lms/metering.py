@@ -98,7 +98,13 @@ class MeteredLM(dspy.LM):
 
     `name` is the model string that the user gave; `model` is DSPy's id, which for an embedded engine includes a
     hash of its weights and configuration, because DSPy's cache key has no other part of the engine.
+
+    Attributes:
+        general: a language model that follows instructions and examples; false for a model that was made for the
+            prompts of this project, such as the baseline or a distilled model.
     """
+
+    general: bool = True
 
     def __init__(self, model: str, **options: Any) -> None:
         super().__init__(model, **options)
@@ -217,6 +223,11 @@ def reply_was_cut() -> bool:
 def model_name(lm: Any) -> str:
     """The model's display name."""
     return lm.name if isinstance(lm, MeteredLM) else str(getattr(lm, "model", type(lm).__name__))
+
+
+def is_general(lm: Any) -> bool:
+    """Whether a language model is a general one (`MeteredLM.general`), as those that a user brings are."""
+    return lm.general if isinstance(lm, MeteredLM) else True
 
 
 def is_free(lm: Any) -> bool:

@@ -25,10 +25,13 @@ from dspy.utils.exceptions import (
 
 from triplecheck.kg.errors import TriplecheckError
 from triplecheck.kg.redaction import redacted
-from triplecheck.lms.adapter import TolerantAdapter
+from triplecheck.lms.adapter import LabelAdapter, TolerantAdapter
 from triplecheck.lms.errors import ModelReplyError, ModelUnavailableError, PromptTooLongError
-from triplecheck.lms.metering import MeteredLM, is_free, metered, model_name, watching
+from triplecheck.lms.metering import MeteredLM, is_free, is_general, metered, model_name, watching
 from triplecheck.lms.roles import BASELINE, Roles, check_role, name_of, warn_of_baseline
+from triplecheck.signatures import demonstrations, step_of
+from triplecheck.signatures.notation import read_facts, read_known_name, separated
+from triplecheck.signatures.step import CopiedFrom, NamesIn, Numbers, hint_of
 
 
 def explain(error: LMError, lm: Any, role: str) -> TriplecheckError:
@@ -108,6 +111,10 @@ class RolePredict(dspy.Predict):
     (`teacher_settings={"lm_roles": Roles(...)}`). The attribute `lm` (set for example by fine-tuning) and the
     argument `lm=` take precedence. Without a session, `dspy.settings.lm` is used, else the default model.
 
+    A general language model (`lms.metering.is_general`) reads the step's worked examples (`signatures.demonstrations`)
+    where the step has no demonstrations of its own; `session(demos=False)` turns them off. Its prompts have labels
+    (`LabelAdapter`), unless the user has configured an adapter.
+
     If a reply cannot be parsed, the model is asked once more with the reason; a second failure is an error.
 
     Args:
@@ -138,12 +145,12 @@ class RolePredict(dspy.Predict):
         attempt = self._attempt(kwargs)
         with self._around(attempt):
             try:
-                return super().forward(**attempt.kwargs)
+                return self._separated(super().forward(**attempt.kwargs), attempt)
             except AdapterParseError as error:
                 attempt = attempt.again(error)
         with self._around(attempt):
             try:
-                return super().forward(**attempt.kwargs)
+                return self._separated(super().forward(**attempt.kwargs), attempt)
             except AdapterParseError as error:
                 raise self._unreadable(error, attempt) from error
 
@@ -152,12 +159,12 @@ class RolePredict(dspy.Predict):
         attempt = self._attempt(kwargs)
         with self._around(attempt):
             try:
-                return await super().aforward(**attempt.kwargs)
+                return self._separated(await super().aforward(**attempt.kwargs), attempt)
             except AdapterParseError as error:
                 attempt = attempt.again(error)
         with self._around(attempt):
             try:
-                return await super().aforward(**attempt.kwargs)
+                return self._separated(await super().aforward(**attempt.kwargs), attempt)
             except AdapterParseError as error:
                 raise self._unreadable(error, attempt) from error
 
@@ -174,7 +181,29 @@ class RolePredict(dspy.Predict):
         if isinstance(lm, MeteredLM) and lm.embedded and rollout is not None:
             # DSPy does not pass rollout ids to engines; a sampling engine varies with the seed.
             config.setdefault("seed", rollout)
-        return _Attempt(lm, config, kwargs, dspy.settings.adapter or TolerantAdapter())
+        if not kwargs.get("demos", self.demos) and is_general(lm) and dspy.settings.get("lm_demos", True):
+            step = step_of(self.signature)
+            kwargs["demos"] = demonstrations(step) if step else []
+        return _Attempt(lm, config, kwargs, _adapter_for(lm))
+
+    def _separated(self, prediction: dspy.Prediction, attempt: _Attempt) -> dspy.Prediction:
+        """The prediction, with known names that the model joined in one text taken apart."""
+        step = step_of(self.signature)
+        if step is None:
+            return prediction
+        for name in step.output_fields:
+            match hint_of(step, name):
+                case NamesIn(of=items):
+                    named = (read_known_name(str(line)) for line in attempt.inputs.get(items) or ())
+                    known = {text for one in named for text in (one.name, one.spelling)}
+                case CopiedFrom(cited=cited) if isinstance(numbers := hint_of(step, cited), Numbers):
+                    facts = read_facts(map(str, attempt.inputs.get(numbers.of) or ()))
+                    known = {text for fact in facts for text in (fact.anchor, *fact.values)}
+                case _:
+                    continue
+            if isinstance(texts := prediction.get(name), list):
+                prediction[name] = separated(texts, known)
+        return prediction
 
     def _lm_of_role(self) -> Any:
         roles: Roles | None = dspy.settings.get("lm_roles")
@@ -222,6 +251,14 @@ class RolePredict(dspy.Predict):
             problem=problem,
             signature=error.signature,
         )
+
+
+def _adapter_for(lm: Any) -> Any:
+    """The user's adapter; without one, the one whose format the model reads best."""
+    configured = dspy.settings.adapter
+    if configured is not None and type(configured) is not TolerantAdapter:
+        return configured
+    return LabelAdapter() if is_general(lm) else configured or TolerantAdapter()
 
 
 @dataclass

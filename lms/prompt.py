@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -26,8 +27,8 @@ def split_fields(text: str, names: Iterable[str]) -> dict[str, str]:
     """The text under each header of a reply, for the fields of these names that have one.
 
     Headers may be bold, may be Markdown titles, and may be in the middle of a line. Text after
-    `[[ ## completed ## ]]` and inside `<think>` tags is ignored. If there is no such header, lines that begin with
-    `Field:` or `## Field` are used. The first section of each name counts.
+    `[[ ## completed ## ]]` and inside `<think>` tags is ignored. If there is no such header, the keys of a JSON object
+    are used, else lines that begin with `Field:` or `## Field`. The first section of each name counts.
     """
     wanted = list(names)
     text = without_thoughts(text)
@@ -35,7 +36,14 @@ def split_fields(text: str, names: Iterable[str]) -> dict[str, str]:
     text = _without_mark(text[: end.start()]) if end else text
     found = _bracketed(text, wanted)
     # If there are well-formed headers, a line such as "Answer: ..." is part of a value.
-    return found or _titled(text, wanted)
+    return found or _keyed(text, wanted) or _titled(text, wanted)
+
+
+def bare_reply(text: str) -> str:
+    """A reply without headers: its text, for a step that asks for one field."""
+    text = without_thoughts(text)
+    end = _COMPLETED.search(text)
+    return (_without_mark(text[: end.start()]) if end else text).strip()
 
 
 def is_completed(text: str) -> bool:
@@ -82,6 +90,24 @@ def _without_mark(text: str) -> str:
         if text.endswith(mark):
             return text.removesuffix(mark)
     return text[:-1].rstrip("#") if text.endswith("# ") else text
+
+
+def _keyed(text: str, wanted: list[str]) -> dict[str, str]:
+    """The fields of a reply that is a JSON object."""
+    start, end = text.find("{"), text.rfind("}")
+    if start < 0:
+        return {}
+    try:
+        value = json.loads(text[start : end + 1])
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(value, dict):
+        return {}
+    by_name = {str(key).casefold().replace(" ", "_"): item for key, item in value.items()}
+    found = {name: by_name[name.casefold()] for name in wanted if name.casefold() in by_name}
+    return {
+        name: item if isinstance(item, str) else json.dumps(item, ensure_ascii=False) for name, item in found.items()
+    }
 
 
 def _titled(text: str, wanted: list[str]) -> dict[str, str]:

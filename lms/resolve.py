@@ -84,7 +84,8 @@ class Resolver:
         name, config, options = _configured(model, options)
         engine = self._local.setdefault(config, LocalEngine(config))
         model_id = engine.model_id(name)
-        return self._kept((model, model_id), options, lambda: _embed(model_id, engine, options))
+        general = is_gguf_file(name) and not config.guided
+        return self._kept((model, model_id), options, lambda: _embed(model_id, engine, options, general=general))
 
     def _embedded(self, name: str, engine: EmbeddedEngine, options: dict[str, Any]) -> MeteredLM:
         return self._kept((name, id(engine)), options, lambda: _embed(f"{name}@{engine.fingerprint}", engine, options))
@@ -102,9 +103,11 @@ class Resolver:
         return self._models[full]
 
 
-def _embed(model_id: str, engine: EmbeddedEngine, options: dict[str, Any]) -> MeteredLM:
+def _embed(model_id: str, engine: EmbeddedEngine, options: dict[str, Any], *, general: bool = False) -> MeteredLM:
     # Errors inside this process are not transient: no retries.
-    return MeteredLM(model_id, engine=engine, async_engine=AsyncEngine(engine), num_retries=0, **options)
+    lm = MeteredLM(model_id, engine=engine, async_engine=AsyncEngine(engine), num_retries=0, **options)
+    lm.general = general
+    return lm
 
 
 def _configured(model: str, options: dict[str, Any]) -> tuple[str, LocalConfig, dict[str, Any]]:

@@ -136,7 +136,9 @@ BASELINE = Roles()
 
 
 @contextmanager
-def session(roles: Roles | Model | None = None, budget: Budget | None = None) -> Iterator[Ledger]:
+def session(
+    roles: Roles | Model | None = None, budget: Budget | None = None, *, demos: bool | None = None
+) -> Iterator[Ledger]:
     """Set roles, adapter, budget and ledger for all code inside the block, `dspy.Parallel` included.
 
     The adapter of `dspy.configure(adapter=...)` is kept; without one replies are read by `TolerantAdapter`.
@@ -147,6 +149,8 @@ def session(roles: Roles | Model | None = None, budget: Budget | None = None) ->
         roles: the models; a model string or a `dspy.LM` is the model of all roles. None keeps the roles of the
             enclosing session, else the model of `dspy.configure(lm=...)` has all roles, else `extractive`.
         budget: limits for the calls inside.
+        demos: whether steps without demonstrations show a language model their worked examples; None keeps the
+            setting of the enclosing session, else they do.
 
     Raises:
         ModelUnavailableError: the default model is unavailable.
@@ -168,7 +172,8 @@ def session(roles: Roles | Model | None = None, budget: Budget | None = None) ->
     else:
         roles, default = BASELINE, language_model(BASELINE.default)
     adapter = dspy.settings.adapter or TolerantAdapter()
-    with dspy.context(lm_roles=roles, ledger=ledger, lm=default, adapter=adapter):
+    shown = dspy.settings.get("lm_demos", True) if demos is None else demos
+    with dspy.context(lm_roles=roles, ledger=ledger, lm=default, adapter=adapter, lm_demos=shown):
         yield ledger
 
 

@@ -76,6 +76,12 @@ class TopicLinker:
         """The recognised names for a prompt: "written = name (types)"."""
         return [with_note(as_written(k.written, k.label), self._kinds(k.candidates[0].node)) for k in self.known]
 
+    def types_of_known(self) -> list[str]:
+        """The types of everything that the recognised names may mean, for a prompt."""
+        nodes = [candidate.node for known in self.known for candidate in known.candidates]
+        types = dict.fromkeys(t for node in nodes for t in self._graph.types(node))
+        return [self._graph.type_label(t) for t in types][:_TYPES_SHOWN]
+
     def types(self) -> list[str]:
         """The most frequent types of the graph, for a prompt."""
         ids = self._graph.type_ids[:_TYPES_SHOWN]

@@ -21,6 +21,7 @@ from triplecheck.signatures import (
     synthesis,
 )
 from triplecheck.signatures.closed_book import *
+from triplecheck.signatures.demonstrations import demonstrations
 from triplecheck.signatures.exploration import *
 from triplecheck.signatures.judging import *
 from triplecheck.signatures.patterns import *
@@ -33,7 +34,7 @@ from triplecheck.signatures.synthesis import *
 STEPS: tuple[type[Step], ...] = tuple(Step.__subclasses__())
 """Every step of this package."""
 
-__all__ = ["STEPS", "Step", "step_of"]
+__all__ = ["STEPS", "Step", "demonstrations", "step_of"]
 __all__ += closed_book.__all__
 __all__ += exploration.__all__
 __all__ += judging.__all__

@@ -10,18 +10,21 @@ __all__ = ["AnswerDirectly", "AnswerFromMemory"]
 
 
 class AnswerDirectly(Step):
-    """Answer the question from your own knowledge."""
+    """Answer the question from your own knowledge.
+
+    Give names or values alone, without a sentence around them. If you do not know the answer, leave it empty.
+    """
 
     question: str = dspy.InputField()
-    answers: list[str] = dspy.OutputField(desc="one answer per line, a name or value alone; empty if unknown")
+    answers: list[str] = dspy.OutputField(desc="names or values; empty if unknown")
 
 
 class AnswerFromMemory(Step):
     """Answer the question from your own knowledge. Think step by step.
 
-    If you do not know the answer, leave it empty.
+    Give names or values alone, without a sentence around them. If you do not know the answer, leave it empty.
     """
 
     question: str = dspy.InputField()
-    reasoning: str = dspy.OutputField(desc="short")
-    answers: list[str] = dspy.OutputField(desc="one answer per line, a name or value alone; empty if unknown")
+    reasoning: str = dspy.OutputField(desc="one to three short sentences")
+    answers: list[str] = dspy.OutputField(desc="names or values; empty if unknown")

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import dspy
 
-from triplecheck.signatures.step import Numbers, Step
+from triplecheck.signatures.step import NamesIn, Numbers, Step
 
 __all__ = [
     "ExtractKeywords",
@@ -26,134 +26,154 @@ __all__ = [
 
 
 class ExtractKeywords(Step):
-    """Proofread the question, and extract the keywords under which to look up where it starts from.
+    """Correct the spelling of the question, then list the keywords from which a search for the answer starts.
 
-    Mend spelling mistakes and change nothing else. Keywords are the proper names, works and particular
-    things that the question mentions, from each of its parts, also abbreviated ones; what it asks for
-    is not one. Prefer the spelling of the known names when one of them is meant.
+    Change nothing but the spelling. Keywords are the particular people, places, works and things that the question
+    mentions by name, also by an abbreviation. What the question asks for is not a keyword, and neither is a type such
+    as "film" or "city".
+
+    The known names are names of the graph that resemble parts of the question. Use their spelling where one of them is
+    meant. Ignore the others.
     """
 
     question: str = dspy.InputField()
-    known_names: list[str] = dspy.InputField(
-        desc="names of the graph that resemble parts of the question; 'a = b': written a, in the graph b; may be wrong"
-    )
-    proofread: str = dspy.OutputField(desc="the question, spelt correctly")
-    keywords: list[str] = dspy.OutputField(desc="as in the proofread question, most important first")
+    known_names: list[str] = dspy.InputField(desc="'a = b' means that the question writes a and the graph writes b")
+    proofread: str = dspy.OutputField(desc="the question, spelled correctly")
+    keywords: Annotated[list[str], NamesIn("known_names")] = dspy.OutputField(desc="names, the most important first")
 
 
 class ScoreRelations(Step):
-    """Choose the paths that contribute most to answering the question, and rate their contribution.
+    """Choose the paths that help most to answer the question, and score them.
 
-    Each path ends with a relation that may be followed next: forwards (→) or backwards (←). One that
-    only leads on towards the answer contributes too. Scores lie between 0 and 1 and sum to 1. If no
-    path contributes, choose none.
+    "Skerry Point → height" leads from Skerry Point to its height. "Skerry Point ← keeper of" leads backwards, to
+    everyone who is keeper of Skerry Point. The parentheses say how many things are at the end, and their type or an
+    example.
+
+    A path that leads part of the way to the answer helps, too. Scores are between 0 and 1 and add up to 1. If no path
+    helps, choose none.
     """
 
     question: str = dspy.InputField()
-    topics: list[str] = dspy.InputField(desc="'a = b': written a in the question, b in the graph")
-    paths: list[str] = dspy.InputField(desc="numbered paths, with what lies at their end")
-    most: int = dspy.InputField(desc="how many to choose at most")
-    relations: Annotated[list[int], Numbers("paths")] = dspy.OutputField(desc="numbers of the chosen paths, best first")
-    scores: list[float] = dspy.OutputField(desc="the score of each, in the same order")
+    topics: list[str] = dspy.InputField(desc="'a = b' means that the question writes a and the graph writes b")
+    paths: list[str] = dspy.InputField()
+    most: int = dspy.InputField(desc="the largest number of paths to choose")
+    reasoning: str = dspy.OutputField(desc="one short sentence", default="")
+    relations: Annotated[list[int], Numbers("paths", "path")] = dspy.OutputField(
+        desc="the chosen paths, the best first"
+    )
+    scores: list[float] = dspy.OutputField(desc="the score of each chosen path, in the same order")
 
 
 class ScoreEntities(Step):
-    """Choose the entities that contribute most to answering the question, and rate their contribution.
+    """Choose the entities that help most to answer the question, and score them.
 
-    Each was reached along the path before it. One that only leads on towards the answer contributes
-    too. Scores lie between 0 and 1 and sum to 1. If no entity contributes, choose none.
+    Each line gives a path and an entity that it leads to. An entity that leads part of the way to the answer helps,
+    too. Scores are between 0 and 1 and add up to 1. If no entity helps, choose none.
     """
 
     question: str = dspy.InputField()
-    reached: list[str] = dspy.InputField(desc="numbered: path: entity")
-    most: int = dspy.InputField(desc="how many to choose at most of each path")
-    entities: Annotated[list[int], Numbers("reached")] = dspy.OutputField(
-        desc="numbers of the chosen entities, best first"
+    reached: list[str] = dspy.InputField(desc="path: entity")
+    most: int = dspy.InputField(desc="the largest number of entities to choose for each path")
+    reasoning: str = dspy.OutputField(desc="one short sentence", default="")
+    entities: Annotated[list[int], Numbers("reached", "reached")] = dspy.OutputField(
+        desc="the chosen entities, the best first"
     )
-    scores: list[float] = dspy.OutputField(desc="the score of each, in the same order")
+    scores: list[float] = dspy.OutputField(desc="the score of each chosen entity, in the same order")
 
 
 class FilterTriples(Step):
-    """Keep the facts that are relevant to the question, those included that only lead on towards the answer.
+    """Keep the facts that help to answer the question.
 
-    A fact reads "head → relation → tail | tail ..." or, backwards, "tail ← relation ← head | head ...".
-    If none is relevant, keep none.
+    "Skerry Point → height → 31" says that the height of Skerry Point is 31.
+    "Skerry Point ← keeper of ← Olaf Moe | Jens Moe" says that Olaf Moe and Jens Moe are keepers of Skerry Point.
+
+    A fact that leads part of the way to the answer helps, too. If no fact helps, keep none.
     """
 
     question: str = dspy.InputField()
-    topics: list[str] = dspy.InputField(desc="'a = b': written a in the question, b in the graph")
-    facts: list[str] = dspy.InputField(desc="numbered facts from the knowledge graph")
-    relevant: Annotated[list[int], Numbers("facts")] = dspy.OutputField(desc="numbers of the relevant facts")
+    topics: list[str] = dspy.InputField(desc="'a = b' means that the question writes a and the graph writes b")
+    facts: list[str] = dspy.InputField()
+    reasoning: str = dspy.OutputField(desc="one short sentence", default="")
+    relevant: Annotated[list[int], Numbers("facts", "fact")] = dspy.OutputField(desc="the facts to keep")
 
 
 class JudgeSufficiency(Step):
-    """Judge whether the facts suffice to answer the whole question.
+    """Judge whether the facts are enough to answer the whole question.
 
-    A fact reads "head → relation → tail | tail ..." or, backwards, "tail ← relation ← head | head ...".
-    They do not suffice if they only lead part of the way.
+    "Skerry Point → height → 31" says that the height of Skerry Point is 31.
+    "Skerry Point ← keeper of ← Olaf Moe | Jens Moe" says that Olaf Moe and Jens Moe are keepers of Skerry Point.
+
+    Facts that lead only part of the way to the answer are not enough.
     """
 
     question: str = dspy.InputField()
-    topics: list[str] = dspy.InputField(desc="'a = b': written a in the question, b in the graph")
-    facts: list[str] = dspy.InputField(desc="numbered facts from the knowledge graph")
+    topics: list[str] = dspy.InputField(desc="'a = b' means that the question writes a and the graph writes b")
+    facts: list[str] = dspy.InputField()
+    reasoning: str = dspy.OutputField(desc="one short sentence", default="")
     sufficient: bool = dspy.OutputField()
 
 
 class JudgeAndGoOn(Step):
-    """Keep the relevant facts, judge whether they answer the question, and if not choose the paths to follow next.
+    """Keep the facts that help, judge whether they are enough to answer the question, and if not choose where to go on.
 
-    A fact reads "head → relation → tail | tail ..." or, backwards, "tail ← relation ← head | head ...".
-    Facts that only lead on towards the answer are relevant, but do not suffice. A path goes one relation
-    further than the facts; choose those that may lead to what is missing, and none if nothing is.
+    "Skerry Point → height → 31" says that the height of Skerry Point is 31.
+    "Skerry Point ← keeper of ← Olaf Moe | Jens Moe" says that Olaf Moe and Jens Moe are keepers of Skerry Point.
+
+    A fact that leads part of the way to the answer helps, too, but is not enough. Each path goes one relation further
+    than the facts. If the facts are not enough, choose the paths that may lead to what is missing; otherwise choose
+    none.
     """
 
     question: str = dspy.InputField()
-    topics: list[str] = dspy.InputField(desc="'a = b': written a in the question, b in the graph")
-    facts: list[str] = dspy.InputField(desc="numbered facts from the knowledge graph")
-    paths: list[str] = dspy.InputField(desc="numbered paths, with what lies at their end")
-    most: int = dspy.InputField(desc="how many paths to choose at most")
-    relevant: Annotated[list[int], Numbers("facts")] = dspy.OutputField(desc="numbers of the relevant facts")
+    topics: list[str] = dspy.InputField(desc="'a = b' means that the question writes a and the graph writes b")
+    facts: list[str] = dspy.InputField()
+    paths: list[str] = dspy.InputField(desc="in parentheses: how many things are at the end, and their type")
+    most: int = dspy.InputField(desc="the largest number of paths to choose")
+    reasoning: str = dspy.OutputField(desc="one or two short sentences", default="")
+    relevant: Annotated[list[int], Numbers("facts", "fact")] = dspy.OutputField(desc="the facts to keep")
     sufficient: bool = dspy.OutputField(desc="whether the facts answer the whole question")
-    follow: Annotated[list[int], Numbers("paths")] = dspy.OutputField(
-        desc="numbers of the paths to follow, most promising first"
-    )
+    follow: Annotated[list[int], Numbers("paths", "path")] = dspy.OutputField(desc="the paths to follow")
 
 
 class NameSubGoals(Step):
     """Break the question down into the things to find out, in the order in which they can be found out.
 
-    A simple question has one. Each is a short phrase.
+    A simple question has one goal. Each goal is a short phrase.
     """
 
     question: str = dspy.InputField()
-    topics: list[str] = dspy.InputField(desc="'a = b': written a in the question, b in the graph")
-    goals: list[str] = dspy.OutputField(desc="what to find out, first things first")
+    topics: list[str] = dspy.InputField(desc="'a = b' means that the question writes a and the graph writes b")
+    goals: list[str] = dspy.OutputField(desc="what to find out, the first step first")
 
 
 class UpdateMemory(Step):
-    """Write down what the facts say about each goal, as far as they say something.
+    """Write down what the facts say about each goal.
 
-    A fact reads "head → relation → tail | tail ..." or, backwards, "tail ← relation ← head | head ...".
+    "Skerry Point → height → 31" says that the height of Skerry Point is 31.
+    "Skerry Point ← keeper of ← Olaf Moe | Jens Moe" says that Olaf Moe and Jens Moe are keepers of Skerry Point.
     """
 
     question: str = dspy.InputField()
     goals: list[str] = dspy.InputField(desc="what to find out")
-    facts: list[str] = dspy.InputField(desc="numbered facts from the knowledge graph")
-    findings: list[str] = dspy.OutputField(desc="for each goal, in order: what is found, or 'unknown'")
+    facts: list[str] = dspy.InputField()
+    findings: list[str] = dspy.OutputField(desc="for each goal, in order: what the facts say, or unknown")
 
 
 class Reflect(Step):
-    """Decide whether a path that was set aside should be followed after all, because the present ones miss a goal.
+    """Decide whether to go back to paths that were set aside, because the followed paths miss a goal.
 
-    Each path ends with a relation that may be followed: forwards (→) or backwards (←). If the present
-    paths are on the right way, choose none.
+    "Skerry Point → height" leads from Skerry Point to its height. "Skerry Point ← keeper of" leads backwards, to
+    everyone who is keeper of Skerry Point.
+
+    If the followed paths can reach every goal, choose none.
     """
 
     question: str = dspy.InputField()
-    findings: list[str] = dspy.InputField(desc="each goal, and what is known of it")
-    topics: list[str] = dspy.InputField(desc="'a = b': written a in the question, b in the graph")
-    followed: list[str] = dspy.InputField(desc="paths that are being followed")
-    paths: list[str] = dspy.InputField(desc="numbered paths that were set aside")
-    revisit: Annotated[list[int], Numbers("paths")] = dspy.OutputField(
-        desc="numbers of the paths to go back to, most promising first"
+    findings: list[str] = dspy.InputField(desc="each goal, and what is known about it")
+    topics: list[str] = dspy.InputField(desc="'a = b' means that the question writes a and the graph writes b")
+    followed: list[str] = dspy.InputField(desc="the followed paths")
+    paths: list[str] = dspy.InputField(desc="the paths that were set aside")
+    reasoning: str = dspy.OutputField(desc="one short sentence", default="")
+    revisit: Annotated[list[int], Numbers("paths", "path")] = dspy.OutputField(
+        desc="the paths to go back to, the best first"
     )

@@ -12,12 +12,13 @@ __all__ = ["JudgeAnswer"]
 class JudgeAnswer(Step):
     """Judge whether the reply gives a right answer to the question.
 
-    The right answers are listed; other words for one of them (another spelling, unit or level of detail
-    that means the same) are right too. A reply that contradicts them, names something else, or names
-    wrong answers beside a right one is not right. Rely on the list, not on your own knowledge.
+    The right answers are listed. A reply that says the same in other words (another spelling, unit or level of detail)
+    is correct. A reply that contradicts the list, names something else, or adds wrong answers to a right one is not.
+    Rely on the list, not on your own knowledge.
     """
 
     question: str = dspy.InputField()
     right: list[str] = dspy.InputField(desc="the right answers")
-    reply: str = dspy.InputField(desc="the answer to be judged")
+    reply: str = dspy.InputField(desc="the answer to judge")
+    reasoning: str = dspy.OutputField(desc="one short sentence", default="")
     correct: bool = dspy.OutputField()

@@ -37,6 +37,7 @@ _MARKUP = re.compile(r"\[(?=\[)|<(?=/?think)", re.IGNORECASE)
 _LONE_EQUALS = re.compile(r"(?:^|(?<!\s)\s++)=(?:\s++|$)")
 _STEP = re.compile(rf" ({FORWARD}|{BACKWARD}) ")
 _MORE = re.compile(r"\.\.\. (\d+) more")
+_JOINT = re.compile(r"\s*(?:[,;]\s*(?:and\s)?|\sand\s)\s*")
 _EDGES = re.compile(r"(\d+)(?: × (.*))?", re.DOTALL)
 
 
@@ -191,6 +192,45 @@ def read_facts(lines: Iterable[str]) -> list[WrittenFact]:
     return [fact for number, line in enumerate(lines, 1) if (fact := read_fact(line, number)) is not None]
 
 
+# --- items of a list, named by their beginnings ---------------------------------------------------
+_WORD = re.compile(r"\w+")
+_LEAST_SHARED = 0.5
+"""Of the words of two beginnings, the share in common from which they may be the same."""
+
+
+def beginning(item: str, kind: str) -> str:
+    """What names an item of a list: a path without its note, a fact without its values, any other item whole.
+
+    Args:
+        item: as the prompt writes it.
+        kind: `path`, `fact`, or another.
+    """
+    if kind == "path":
+        return without_note(item)
+    fact = read_fact(item) if kind == "fact" else None
+    return f"{fact.anchor} {fact.hop.arrow} {fact.hop.label}" if fact else item
+
+
+def items_named(text: str, items: Sequence[str], kind: str) -> list[int]:
+    """The numbers, from 1, of the items that a model means by a beginning that it copied.
+
+    All items with this beginning; if there are none, the one that shares most words with it, as a model may have turned
+    an arrow or left out an alias. Empty if too few words are shared.
+    """
+    words = _words(beginning(text, kind))
+    named = [_words(beginning(item, kind)) for item in items]
+    same = [number for number, one in enumerate(named, 1) if one == words]
+    if same or not words:
+        return same
+    shares = [len(set(words) & set(one)) / len({*words, *one}) for one in named]
+    best = max(shares, default=0.0)
+    return [shares.index(best) + 1] if best >= _LEAST_SHARED else []
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.casefold())
+
+
 # --- topics and known names ----------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class WrittenTopic:
@@ -241,6 +281,24 @@ def read_known_name(line: str) -> KnownName:
     spelling, equals, rest = line.partition(_EQUALS)
     name, types = split_note(rest if equals else line)
     return KnownName(name, spelling if equals else name, tuple(types.split(", ")) if types else ())
+
+
+def separated(texts: Sequence[str], names: Iterable[str]) -> list[str]:
+    """The texts, each taken apart where it joins known names by commas, semicolons or `and`.
+
+    A text that is itself a name stays whole, and so does one with a part that is no name.
+
+    Args:
+        texts: as a model wrote them.
+        names: the known names.
+    """
+    known = {name.casefold() for name in names}
+    found: list[str] = []
+    for text in texts:
+        parts = [part.strip() for part in _JOINT.split(text)]
+        joined = len(parts) > 1 and text.casefold() not in known
+        found += parts if joined and all(part.casefold() in known for part in parts) else [text]
+    return found
 
 
 def names_in(text: str) -> tuple[str, ...]:

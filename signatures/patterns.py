@@ -10,65 +10,68 @@ __all__ = ["ReviseTriplets", "ScoreCandidate", "ScoreCandidates", "TripletsFromQ
 
 
 class TripletsFromQuery(Step):
-    """Write the question as triple patterns over a knowledge graph, so that code can look up what satisfies them.
+    """Write the question as triple patterns over a knowledge graph; code then looks up what satisfies them.
 
-    A pattern is one line: head | relation | tail. Head and tail are the name of a particular thing
-    that the question mentions, or an unknown, written ?x or with its type ?x:Type. Take relations
-    and types from the given ones, and the spelling of known names where one of them is meant. Use
-    one unknown in several patterns to say that it is the same thing. Leave out what no relation can
-    express. Then name the unknown that the question asks for.
+    A pattern is one line: head | relation | tail. Head and tail are a name that the question mentions, or an unknown.
+    An unknown is written ?x, or with its type ?x:Type. The same unknown in several patterns is the same thing.
+
+    Take the relation from the list, and copy it exactly. "keeper of / keeps: person to lighthouse" means that a person
+    is keeper of a lighthouse, so the person is the head and the lighthouse the tail. Take types from the list, and use
+    the spelling of a known name where it is meant. Leave out what no relation can express. Then name the unknown that
+    the question asks for.
     """
 
-    types: list[str] = dspy.InputField(desc="types of entities in the graph; may be empty")
-    relations: list[str] = dspy.InputField(desc="relations of the graph, some with the types at both ends")
+    types: list[str] = dspy.InputField(desc="types of entities in the graph")
+    relations: list[str] = dspy.InputField(desc="relations of the graph; some with the common types of head and tail")
     question: str = dspy.InputField()
     known_names: list[str] = dspy.InputField(
-        desc="names of the graph found in the question, with their types; 'a = b': written a, in the graph b"
+        desc="with types; 'a = b' means that the question writes a and the graph writes b"
     )
+    reasoning: str = dspy.OutputField(desc="one short sentence", default="")
     triplets: list[str] = dspy.OutputField(desc="patterns: head | relation | tail")
-    answer: str = dspy.OutputField(desc="the unknown that is asked for, such as ?x")
+    answer: str = dspy.OutputField(desc="the unknown that the question asks for, such as ?x")
 
 
 class ReviseTriplets(Step):
-    """Write the triple patterns anew, so that they say what the question asks and something can satisfy them.
+    """Correct triple patterns that nothing in the knowledge graph satisfies.
 
-    A pattern is one line: head | relation | tail, where head and tail are names or unknowns such as
-    ?x or ?x:Type. Looked up in the graph, the given patterns failed for the reason given: mend or
-    leave out the one at fault, and keep the others. Then name the unknown that is asked for.
+    A pattern is one line: head | relation | tail. Head and tail are names or unknowns such as ?x or ?x:Type. The
+    reasons say which pattern failed and why: correct that pattern or leave it out, and keep the others. Take relations
+    from the list, and copy them exactly. Then name the unknown that the question asks for.
     """
 
-    types: list[str] = dspy.InputField(desc="types of entities in the graph; may be empty")
-    relations: list[str] = dspy.InputField(desc="relations of the graph, some with the types at both ends")
+    types: list[str] = dspy.InputField(desc="types of entities in the graph")
+    relations: list[str] = dspy.InputField(desc="relations of the graph; some with the common types of head and tail")
     question: str = dspy.InputField()
     known_names: list[str] = dspy.InputField(
-        desc="names of the graph found in the question, with their types; 'a = b': written a, in the graph b"
+        desc="with types; 'a = b' means that the question writes a and the graph writes b"
     )
     failed: list[str] = dspy.InputField(desc="the patterns that failed")
-    reasons: list[str] = dspy.InputField(desc="which of them is at fault, and why")
+    reasons: list[str] = dspy.InputField(desc="which pattern failed, and why")
+    reasoning: str = dspy.OutputField(desc="one short sentence", default="")
     revised: list[str] = dspy.OutputField(desc="patterns: head | relation | tail")
-    answer: str = dspy.OutputField(desc="the unknown that is asked for, such as ?x")
+    answer: str = dspy.OutputField(desc="the unknown that the question asks for, such as ?x")
 
 
 class ScoreCandidates(Step):
     """Judge how well each candidate answers the question, from 0 (not at all) to 1 (fully).
 
-    Go by what is written of each candidate: a text, and facts from a knowledge graph. For each
-    candidate write one line: its number, a colon, the score, and why in a few words, as in
-    "3: 0.8 plays the bass". Leave none out.
+    Rely on what is written about each candidate: a text, and facts from a knowledge graph. Write one line for every
+    candidate: its number, a colon, the score, and the reason in a few words, as in "3: 0.8 plays the bass".
     """
 
     question: str = dspy.InputField()
-    candidates: list[str] = dspy.InputField(desc="numbered candidates: name, text, facts")
-    verdicts: list[str] = dspy.OutputField(desc="number: score, and why")
+    candidates: list[str] = dspy.InputField(desc="name, text, facts")
+    verdicts: list[str] = dspy.OutputField(desc="number: score and reason")
 
 
 class ScoreCandidate(Step):
     """Judge how well the candidate answers the question, from 0 (not at all) to 1 (fully).
 
-    Go by what is written of it: a text, and facts from a knowledge graph.
+    Rely on what is written about it: a text, and facts from a knowledge graph.
     """
 
     question: str = dspy.InputField()
     candidate: str = dspy.InputField(desc="name, text, facts")
-    score: float = dspy.OutputField(desc="from 0 to 1")
     reason: str = dspy.OutputField(desc="a few words")
+    score: float = dspy.OutputField(desc="from 0 to 1")

@@ -6,39 +6,44 @@ from typing import Annotated
 
 import dspy
 
-from triplecheck.signatures.step import Numbers, Step
+from triplecheck.signatures.step import NamesIn, Numbers, Step
 
 __all__ = ["NameTopics", "SelectPaths"]
 
 
 class NameTopics(Step):
-    """Name the entities that the question starts from, so that they can be looked up in a knowledge graph.
+    """Name the things that the question starts from, so that they can be looked up in a knowledge graph.
 
-    A topic is a particular person, place, work or thing that the question names; what the question
-    asks for is not a topic. Usually there is one; a comparison or a combined condition has two or
-    more. Prefer the spelling of the known names when one of them is meant, even where the question
-    misspells it.
+    A topic is a particular person, place, work or thing that the question mentions by name. What the question asks
+    for is not a topic, and neither is a type such as "film" or "city". Most questions have one topic; a comparison or
+    a combined condition has two or more.
+
+    The known names are names of the graph that resemble parts of the question. Copy those that are meant, without the
+    type in parentheses, even if the question misspells them. Ignore the others.
     """
 
-    types: list[str] = dspy.InputField(desc="types of entities in the graph; may be empty")
+    types: list[str] = dspy.InputField(desc="types of the things that the known names may mean")
     question: str = dspy.InputField()
     known_names: list[str] = dspy.InputField(
-        desc="names of the graph found in the question, with their types; 'a = b': written a, in the graph b"
+        desc="with types; 'a = b' means that the question writes a and the graph writes b"
     )
-    topics: list[str] = dspy.OutputField(desc="names as in the graph")
-    domain: str = dspy.OutputField(desc="type of the topics, one of the given types, or 'unknown'")
+    topics: Annotated[list[str], NamesIn("known_names")] = dspy.OutputField(desc="names, as the graph writes them")
+    domain: str = dspy.OutputField(desc="the type of the topics, or unknown")
 
 
 class SelectPaths(Step):
-    """Select the paths through a knowledge graph that may lead to what the question asks for.
+    """Select the paths through a knowledge graph that lead towards the answer.
 
-    Each path starts at a topic and follows one more relation: forwards (→) or backwards (←). Keep
-    every path that may matter, also those that only lead on towards the answer; leave out the rest.
+    "Skerry Point → height" leads from Skerry Point to its height. "Skerry Point ← keeper of" leads backwards, to
+    everyone who is keeper of Skerry Point. The parentheses say how many things are at the end, and their type or an
+    example.
+
+    Select one to five paths, the best first. If the answer is further away, select the paths that lead part of the
+    way. A comparison takes the same relation of each thing that it compares. If no path helps, select none.
     """
 
     question: str = dspy.InputField()
-    topics: list[str] = dspy.InputField(desc="'a = b': written a in the question, b in the graph")
-    paths: list[str] = dspy.InputField(desc="numbered paths, with what lies at their end")
-    keep: Annotated[list[int], Numbers("paths")] = dspy.OutputField(
-        desc="numbers of the paths to follow, most promising first"
-    )
+    topics: list[str] = dspy.InputField(desc="'a = b' means that the question writes a and the graph writes b")
+    paths: list[str] = dspy.InputField()
+    reasoning: str = dspy.OutputField(desc="one short sentence", default="")
+    keep: Annotated[list[int], Numbers("paths", "path")] = dspy.OutputField(desc="the selected paths")

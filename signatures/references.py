@@ -29,54 +29,60 @@ __all__ = [
 class AnswerWithReferences(Step):
     """Answer the question with the help of the references. Think step by step.
 
-    Name in full sentences the facts that lead to the answer. References may be irrelevant or wrong:
-    where they do not help, rely on your own knowledge.
+    In the reasoning, state in full sentences the facts that lead to the answer. References may be irrelevant or wrong:
+    where they do not help, rely on your own knowledge. Answer yes or no only if the question asks whether something is
+    so; otherwise give a name or value alone. If you do not know the answer, write none.
     """
 
     question: str = dspy.InputField()
-    references: list[str] = dspy.InputField(desc="numbered passages")
-    reasoning: str = dspy.OutputField(desc="short, in full sentences")
-    answer: str = dspy.OutputField(desc="yes, no, or a few words: a name or value alone; none if unknown")
+    references: list[str] = dspy.InputField()
+    reasoning: str = dspy.OutputField(desc="one to three sentences")
+    answer: str = dspy.OutputField(desc="a few words, yes, no, or none")
 
 
 class AnswerFromReferences(Step):
-    """Answer the question with the help of the references, in a few words and without explanation."""
+    """Answer the question with the help of the references, without an explanation.
+
+    Answer yes or no only if the question asks whether something is so; otherwise give a name or value alone. If you do
+    not know the answer, write none.
+    """
 
     question: str = dspy.InputField()
-    references: list[str] = dspy.InputField(desc="numbered passages")
-    answer: str = dspy.OutputField(desc="yes, no, or a few words: a name or value alone; none if unknown")
+    references: list[str] = dspy.InputField()
+    answer: str = dspy.OutputField(desc="a few words, yes, no, or none")
 
 
 class AnswerWithTriples(Step):
-    """Write down the facts that answer the question, as triples, explain the answer by them, then give it.
+    """Write the facts that answer the question as triples, explain the answer with them, then give the answer.
 
-    A triple is one line: head | relation | tail. Rely on your own knowledge.
+    A triple is one line: head | relation | tail. Rely on your own knowledge. Answer yes or no only if the question asks
+    whether something is so; otherwise give a name or value alone. If you do not know the answer, write none.
     """
 
     question: str = dspy.InputField()
     evidence: list[str] = dspy.OutputField(desc="triples: head | relation | tail")
-    explanation: str = dspy.OutputField(desc="short")
-    answer: str = dspy.OutputField(desc="yes, no, or a few words: a name or value alone; none if unknown")
+    explanation: str = dspy.OutputField(desc="one or two sentences")
+    answer: str = dspy.OutputField(desc="a few words, yes, no, or none")
 
 
 class WritePassage(Step):
-    """Write a passage of background knowledge that helps somebody else to answer the question.
+    """Write a passage of background knowledge that helps someone else to answer the question.
 
-    Name the facts that matter, in a few sentences. It need not answer the question. The related
-    entities may be a help, or wrong. If you know nothing about it, write none.
+    State the facts that matter, in a few sentences. The passage need not answer the question. The related entities may
+    help or be wrong. If you know nothing about the subject, write none.
     """
 
     question: str = dspy.InputField()
-    entities: list[str] = dspy.InputField(desc="related entities, some with a description; may be empty")
+    entities: list[str] = dspy.InputField(desc="related entities, some with a description")
     passage: str = dspy.OutputField(desc="one paragraph")
 
 
 class WritePassages(Step):
-    """Write two passages of background knowledge that help somebody else to answer the question.
+    """Write two passages of background knowledge that help someone else to answer the question.
 
-    The first comes from what you know of the question alone; the second is about the related
-    entities, too, which may be a help, or wrong. Name the facts that matter, in a few sentences
-    each; they need not answer the question. Where you know nothing, write none.
+    Write the first from what you know about the question alone. Write the second about the related entities, too; they
+    may help or be wrong. State the facts that matter, in a few sentences each. The passages need not answer the
+    question. If you know nothing about the subject, write none.
     """
 
     question: str = dspy.InputField()
@@ -86,69 +92,72 @@ class WritePassages(Step):
 
 
 class NextQuestion(Step):
-    """Write the one question whose answer is most needed to answer the given question.
+    """Write the one question whose answer is needed most to answer the given question.
 
-    The answer so far may be incomplete or wrong. Find the most important thing that it and the
-    references leave open or get wrong, and ask for that alone, naming what it is about.
+    The answer so far may be incomplete or wrong. Find the most important thing that it and the references leave open or
+    get wrong. Ask for that alone, and name what it is about.
     """
 
     question: str = dspy.InputField()
-    references: list[str] = dspy.InputField(desc="numbered passages")
+    references: list[str] = dspy.InputField()
     answer_so_far: str = dspy.InputField()
+    reasoning: str = dspy.OutputField(desc="what is missing or wrong, in one short sentence", default="")
     next_question: str = dspy.OutputField(desc="one question")
 
 
 class ExtractTriples(Step):
     """Extract the facts that the texts state, as triples.
 
-    Write each on a line of its own: number of the text | head | relation | tail. Take the words from
-    the text, and put the full name where the text has a pronoun. Leave out what is not stated.
+    Write one fact per line: number of the text | head | relation | tail. Use the words of the text, and the full name
+    where the text has a pronoun. Leave out what the text does not state.
     """
 
-    texts: list[str] = dspy.InputField(desc="numbered texts")
-    entities: list[str] = dspy.InputField(desc="names that may stand in them; may be empty")
+    texts: list[str] = dspy.InputField()
+    entities: list[str] = dspy.InputField(desc="names that may occur in the texts")
     triples: list[str] = dspy.OutputField(desc="number | head | relation | tail")
 
 
 class SelectPassages(Step):
     """Select the passages that help to answer the question.
 
-    A passage helps if it tells something that leads to the answer, even part of the way. One about
-    something else of the same name does not help.
+    A passage helps if it says something that leads to the answer, even part of the way. A passage about something else
+    with the same name does not help.
     """
 
     question: str = dspy.InputField()
     entities: list[str] = dspy.InputField(desc="what the question is about, some with a description")
-    passages: list[str] = dspy.InputField(desc="numbered passages")
-    useful: Annotated[list[int], Numbers("passages")] = dspy.OutputField(desc="numbers of the passages that help")
+    passages: list[str] = dspy.InputField()
+    reasoning: str = dspy.OutputField(desc="one short sentence", default="")
+    useful: Annotated[list[int], Numbers("passages")] = dspy.OutputField(desc="the passages that help")
 
 
 class CheckPassages(Step):
     """Select the passages that help to answer the question, and extract the facts that they state.
 
-    A passage helps if it tells something that leads to the answer, even part of the way. One about
-    something else of the same name does not help. Then write the facts of those that help as
-    triples, each on a line of its own: number of the passage | head | relation | tail. Take the
-    words from the passage, and put the full name where it has a pronoun.
+    A passage helps if it says something that leads to the answer, even part of the way. A passage about something else
+    with the same name does not help. Then write the facts of the selected passages as triples, one per line: number of
+    the passage | head | relation | tail. Use the words of the passage, and the full name where it has a pronoun.
     """
 
     question: str = dspy.InputField()
     entities: list[str] = dspy.InputField(desc="what the question is about, some with a description")
-    passages: list[str] = dspy.InputField(desc="numbered passages")
-    useful: Annotated[list[int], Numbers("passages")] = dspy.OutputField(desc="numbers of the passages that help")
+    passages: list[str] = dspy.InputField()
+    reasoning: str = dspy.OutputField(desc="one short sentence", default="")
+    useful: Annotated[list[int], Numbers("passages")] = dspy.OutputField(desc="the passages that help")
     triples: list[str] = dspy.OutputField(desc="number | head | relation | tail")
 
 
 class JudgePassage(Step):
     """Judge whether the passage helps to answer the question.
 
-    It helps if it tells something that leads to the answer, even part of the way. One about something
-    else of the same name, or that contradicts what is known of the entities, does not help.
+    A passage helps if it says something that leads to the answer, even part of the way. A passage about something else
+    with the same name, or one that contradicts what is known about the entities, does not help.
     """
 
     question: str = dspy.InputField()
     entities: list[str] = dspy.InputField(desc="what the question is about, some with a description")
     passage: str = dspy.InputField()
+    reasoning: str = dspy.OutputField(desc="one short sentence", default="")
     helps: bool = dspy.OutputField()
 
 
@@ -156,4 +165,5 @@ class JudgeKnowledge(Step):
     """Judge whether you know the answer to the question for certain, without looking anything up."""
 
     question: str = dspy.InputField()
+    reasoning: str = dspy.OutputField(desc="one short sentence", default="")
     known: bool = dspy.OutputField()

@@ -15,17 +15,26 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import dspy
 from dspy.signatures.signature import SignatureMeta
 
+Items: TypeAlias = Literal["path", "fact", "reached", "text"]
+
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Of a field of integers: numbers of the items of an input list, from 1."""
+    """Of a field of integers: numbers of the items of an input list, from 1.
+
+    Attributes:
+        of: the input list.
+        items: what the items are, in the notation of prompts (`signatures.notation`). A language model names an item by
+            copying its beginning (`notation.beginning`), except those of a long text, which it names by its number.
+    """
 
     of: str
+    items: Items = "text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +48,16 @@ class CopiedFrom:
 
     cited: str
     besides: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NamesIn:
+    """Of a field of texts: most are names from the items of an input list.
+
+    Nothing is forbidden by it; it tells where a list of names joined by commas may be taken apart.
+    """
+
+    of: str
 
 
 class Step(dspy.Signature):
@@ -74,9 +93,9 @@ def step_of(signature: type[dspy.Signature]) -> type[Step] | None:
     return next((one for one in signature.__mro__ if Step in one.__bases__), None)
 
 
-def hint_of(step: type[Step], field: str) -> Numbers | CopiedFrom | None:
+def hint_of(step: type[Step], field: str) -> Numbers | CopiedFrom | NamesIn | None:
     """The hint on an output field of a step."""
-    hints = (one for one in step.output_fields[field].metadata if isinstance(one, Numbers | CopiedFrom))
+    hints = (one for one in step.output_fields[field].metadata if isinstance(one, Numbers | CopiedFrom | NamesIn))
     return next(hints, None)
 
 

@@ -11,30 +11,35 @@ from triplecheck.signatures.step import CopiedFrom, Numbers, Step
 __all__ = ["AnswerFromFacts", "Operation"]
 
 Operation = Literal["none", "count", "max", "min", "sum", "difference", "common", "same"]
-"""What code computes over the cited facts:
-
-`none` nothing; `count` how many values; `max`, `min` whose value is greatest, smallest (also latest,
-earliest); `sum`, `difference` of the values; `common` the values that all cited facts share; `same`
-whether the values agree (yes or no).
-"""
+"""What code computes over the cited facts; `AnswerFromFacts` explains each to the model."""
 
 
 class AnswerFromFacts(Step):
-    """Answer the question from the given facts alone.
+    """Answer the question from the facts alone.
 
-    A fact reads "head → relation → tail | tail ..." or, backwards, "tail ← relation ← head | head ...".
-    Think step by step, name the numbers of the facts that prove the answer, and copy the answer from
-    them as written there. Where the answer takes counting, comparing or intersecting, name the
-    operation and cite every fact that it runs over: it is then computed exactly. If the facts do
-    not answer the question, leave the facts and the answers empty.
+    "Skerry Point → height → 31" says that the height of Skerry Point is 31.
+    "Skerry Point ← keeper of ← Olaf Moe | Jens Moe" says that Olaf Moe and Jens Moe are keepers of Skerry Point.
+
+    Reason first. Then cite the facts that prove the answer: every fact on the way from the topic to the answer. Copy
+    the answers from the cited facts, all of them if there are several. Answer yes or no only if the question asks
+    whether something is so. If the facts do not answer the question, cite none and leave the answers empty.
+
+    The operation is none, unless the answer has to be computed; code then computes it from the cited facts, and you
+    leave the answers empty:
+    - count: how many values there are.
+    - max, min: the thing whose value is the largest or smallest. The latest or youngest has the max date, the
+      earliest or oldest the min date. Cite the facts with the values to compare.
+    - sum, difference: of the cited numbers or dates.
+    - common: the values that several facts share.
+    - same: whether two things share a value, yes or no.
     """
 
     question: str = dspy.InputField()
-    topics: list[str] = dspy.InputField(desc="'a = b': written a in the question, b in the graph")
-    facts: list[str] = dspy.InputField(desc="numbered facts from the knowledge graph")
-    reasoning: str = dspy.OutputField(desc="short")
-    cited: Annotated[list[int], Numbers("facts")] = dspy.OutputField(desc="numbers of the facts that prove the answer")
-    operation: Operation = dspy.OutputField()
+    topics: list[str] = dspy.InputField(desc="'a = b' means that the question writes a and the graph writes b")
+    facts: list[str] = dspy.InputField()
+    reasoning: str = dspy.OutputField(desc="one to three short sentences")
+    cited: Annotated[list[int], Numbers("facts", "fact")] = dspy.OutputField(desc="the facts that prove the answer")
+    operation: Operation = dspy.OutputField(desc="usually none")
     answers: Annotated[list[str], CopiedFrom("cited", besides=("yes", "no"))] = dspy.OutputField(
-        desc="copied from the cited facts, or yes or no; empty if unknown or computed"
+        desc="copied from the cited facts; empty if computed or unknown"
     )

@@ -10,13 +10,13 @@ __all__ = ["ParaphraseQuestion"]
 
 
 class ParaphraseQuestion(Step):
-    """Ask the same in other words, as different people would.
+    """Ask the same question in other words, as different people would.
 
-    Each wording must have exactly the same answer. Write every name as it is given, letter by letter, and
-    name nothing else. Vary the form: full questions, requests, plain search words.
+    Every wording must have exactly the same answer. Copy every name letter by letter, and mention no other names. Vary
+    the form: full questions, requests, plain search words.
     """
 
     question: str = dspy.InputField()
-    names: list[str] = dspy.InputField(desc="names in the question, to be kept as they are")
-    count: int = dspy.InputField(desc="how many wordings")
+    names: list[str] = dspy.InputField(desc="names in the question, to copy unchanged")
+    count: int = dspy.InputField(desc="the number of wordings")
     paraphrases: list[str] = dspy.OutputField(desc="one wording per line")

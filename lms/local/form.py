@@ -143,6 +143,8 @@ def _fields(messages: Sequence[tuple[str, str]], at: int, steps: Sequence[type[S
     prompt = read_request(messages[:at])
     fields: dict[str, Field] = {}
     for field in asked:
+        if not step.output_fields[field.name].is_required():
+            continue  # a small model answers better without it, and sooner
         fields[field.name] = field
         match hint_of(step, field.name):
             case Numbers(of=name) if items := prompt.items(name):

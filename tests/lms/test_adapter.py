@@ -172,7 +172,7 @@ def test_training_rows_of_the_real_steps_are_read_back_as_they_were(
     adapter = TolerantAdapter()
     rows: list[tuple[type[dspy.Signature], dict[str, Any]]] = [
         (NameTopics, {"topics": names, "domain": text}),
-        (SelectPaths, {"keep": keep}),
+        (SelectPaths, {"reasoning": text, "keep": keep}),
         (AnswerFromFacts, {"reasoning": text, "cited": keep, "operation": "sum", "answers": names}),
     ]
     for signature, outputs in rows:

@@ -61,7 +61,7 @@ class TestEach:
         assert step.instructions[0].isupper()
         assert step.instructions.endswith(".")
         assert not step.instructions.startswith(("Given the fields", "You "))
-        assert len(step.instructions) < 800
+        assert len(step.instructions) < 1_200
 
     def test_its_fields_have_types_that_are_written_one_item_a_line(self, step: Any) -> None:
         for field in (*step.input_fields.values(), *step.output_fields.values()):

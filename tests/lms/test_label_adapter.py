@@ -1,0 +1,119 @@
+"""The adapter for language models in general: labels, and items named by their beginnings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dspy
+import pytest
+from dspy.utils.exceptions import AdapterParseError
+
+from triplecheck.lms import RolePredict, session
+from triplecheck.lms.adapter import LabelAdapter, TolerantAdapter
+from triplecheck.lms.predict import ModelReplyError
+from triplecheck.lms.testing import STAND_IN, stand_in_server
+from triplecheck.signatures import STEPS, AnswerFromFacts, NameTopics, SelectPaths, Step, demonstrations
+
+PATHS = ["Oak → part of → height (1 × number)", "Oak ← planted / set by (2 × person)", "Elm → height (1 × number)"]
+INPUTS = {"question": "Who planted the oak?", "topics": ["Oak"], "paths": PATHS}
+
+
+def keeps(reply: str) -> list[int]:
+    keep: list[int] = LabelAdapter()._about(INPUTS).parse(SelectPaths, f"Reasoning: so.\nKeep:{reply}")["keep"]
+    return keep
+
+
+@pytest.mark.parametrize(
+    ("reply", "numbers"),
+    [
+        ("\n- Oak ← planted / set by", [2]),
+        ("\n- Oak ← planted / set by (2 × person)\n- Elm → height", [2, 3]),
+        ("\n- Oak → planted by", [2]),
+        ("\n1. Elm → height", [3]),
+        (" [2]", [2]),
+        (" 1, 3", [1, 3]),
+        (" none", []),
+    ],
+)
+def test_paths_are_named_by_their_beginnings_or_numbers(reply: str, numbers: list[int]) -> None:
+    assert keeps(reply) == numbers
+
+
+def test_a_text_that_names_no_item_is_unreadable() -> None:
+    with pytest.raises(AdapterParseError, match="none of the paths"):
+        keeps(" the river Thames")
+
+
+def test_a_json_reply_is_read() -> None:
+    reply = '```json\n{"reasoning": "so", "Keep": ["Elm → height"]}\n```'
+    assert LabelAdapter()._about(INPUTS).parse(SelectPaths, reply)["keep"] == [3]
+
+
+def test_reasoning_may_be_left_out() -> None:
+    assert LabelAdapter()._about(INPUTS).parse(SelectPaths, "Keep: none") == {"reasoning": "", "keep": []}
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_reply_as_the_examples_write_it_is_read_back(step: type[Step]) -> None:
+    for row in demonstrations(step):
+        inputs, outputs = dict(row.inputs()), dict(row.labels())
+        messages = LabelAdapter().format(step, [row], inputs)
+        assert LabelAdapter()._about(inputs).parse(step, messages[-2]["content"]) == outputs
+        trained = LabelAdapter().format_finetune_data(step, [], inputs, outputs)["messages"]
+        assert trained[-1]["content"] == messages[-2]["content"]
+
+
+class TestAModelOfTheUsers:
+    def ask(self, reply: str, step: type[Step] = SelectPaths, **inputs: Any) -> tuple[dspy.Prediction, list[Any]]:
+        with stand_in_server(lambda _: reply) as server, server.environment(), session(STAND_IN):
+            return RolePredict(step)(**(inputs or INPUTS)), server.asked
+
+    def test_it_reads_worked_examples_with_labels(self) -> None:
+        prediction, asked = self.ask("Reasoning: so.\nKeep:\n- Oak ← planted")
+        assert prediction.keep == [2]
+        messages = asked[0].messages
+        assert len(messages) == 2 + 2 * len(demonstrations(SelectPaths))
+        assert "[[ ##" not in str(messages)
+
+    def test_examples_can_be_turned_off(self) -> None:
+        with stand_in_server(lambda _: "Keep: none") as server, server.environment(), session(STAND_IN, demos=False):
+            RolePredict(SelectPaths)(**INPUTS)
+        assert len(server.asked[0].messages) == 2
+
+    def test_own_demonstrations_take_their_place(self) -> None:
+        step = RolePredict(SelectPaths)
+        step.demos = demonstrations(SelectPaths)[:1]
+        with stand_in_server(lambda _: "Keep: none") as server, server.environment(), session(STAND_IN):
+            step(**INPUTS)
+        assert len(server.asked[0].messages) == 4
+
+    def test_a_configured_adapter_is_kept(self) -> None:
+        reply = '{"reasoning": "so", "keep": [2]}'
+        serving = stand_in_server(lambda _: reply)
+        with serving as server, server.environment(), dspy.context(adapter=dspy.JSONAdapter()), session(STAND_IN):
+            assert RolePredict(SelectPaths)(**INPUTS).keep == [2]
+        assert "JSON" in server.asked[0].prompt
+
+    def test_names_that_it_joined_are_taken_apart_where_they_are_known(self) -> None:
+        known = {"question": "q?", "types": [], "known_names": ["Ek, Moe and Co (company)", "Holm (island)", "Vestra"]}
+        reply = "Topics: Holm, Vestra\nDomain: island"
+        assert self.ask(reply, NameTopics, **known)[0].topics == ["Holm", "Vestra"]
+        reply = "Topics: Ek, Moe and Co\nDomain: company"
+        assert self.ask(reply, NameTopics, **known | {"question": "other?"})[0].topics == ["Ek, Moe and Co"]
+
+    def test_answers_that_it_joined_are_taken_apart_where_facts_hold_them(self) -> None:
+        facts = {"question": "q?", "topics": ["Oak"], "facts": ["Oak ← planted by ← Ann | Bo", "Oak → height → 9"]}
+        reply = "Reasoning: r\nCited:\n- Oak ← planted by\nOperation: none\nAnswers: Ann and Bo"
+        prediction = self.ask(reply, AnswerFromFacts, **facts)[0]
+        assert (prediction.cited, prediction.answers) == ([1], ["Ann", "Bo"])
+
+    def test_two_unreadable_replies_are_an_error(self) -> None:
+        with pytest.raises(ModelReplyError, match="none of the paths"):
+            self.ask("Keep: the river Thames")
+
+
+def test_the_baseline_reads_headers_without_examples() -> None:
+    with session("extractive"):
+        prediction = RolePredict(SelectPaths)(**INPUTS)
+    assert prediction.keep
+    assert isinstance(TolerantAdapter(), dspy.ChatAdapter)
