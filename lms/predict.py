@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -23,11 +23,13 @@ from dspy.utils.exceptions import (
     LMUnsupportedModelError,
 )
 
-from triplecheck.kg.errors import TriplecheckError
+from triplecheck.kg.errors import TriplecheckError, UserError
 from triplecheck.lms.adapter import TolerantAdapter
 from triplecheck.lms.errors import ModelReplyError, ModelUnavailableError, PromptTooLongError
 from triplecheck.lms.metering import MeteredLM, is_free, metered, model_name, watching
+from triplecheck.lms.resolve import language_model
 from triplecheck.lms.roles import BASELINE, Roles, check_role, name_of, warn_of_baseline
+from triplecheck.lms.values import numbered_lists
 
 
 def explain(error: LMError, lm: Any, role: str) -> TriplecheckError:
@@ -107,6 +109,8 @@ class RolePredict(dspy.Predict):
     (`teacher_settings={"lm_roles": Roles(...)}`). The attribute `lm` (set for example by fine-tuning) and the
     argument `lm=` take precedence. Without a session, `dspy.settings.lm` is used, else the default model.
 
+    Lists among the inputs and in the demonstrations are written with numbers by every adapter, DSPy's own included.
+
     If a reply cannot be parsed, the model is asked once more with the reason; a second failure is an error.
 
     Args:
@@ -173,7 +177,10 @@ class RolePredict(dspy.Predict):
         if isinstance(lm, MeteredLM) and lm.embedded and rollout is not None:
             # DSPy does not pass rollout ids to engines; a sampling engine varies with the seed.
             config.setdefault("seed", rollout)
-        return _Attempt(lm, config, kwargs, dspy.settings.adapter or TolerantAdapter())
+        fields = self.signature.input_fields
+        demos = [_numbered(fields, demo) for demo in kwargs.pop("demos", self.demos)]
+        inputs = kwargs | numbered_lists(fields, kwargs) | {"demos": demos}
+        return _Attempt(lm, config, inputs, dspy.settings.adapter or TolerantAdapter())
 
     def _lm_of_role(self) -> Any:
         roles: Roles | None = dspy.settings.get("lm_roles")
@@ -191,6 +198,40 @@ class RolePredict(dspy.Predict):
             return roles.model(self.role)
         return name_of(self.lm or dspy.settings.lm or BASELINE.default)
 
+    def dump_state(self, json_mode: bool = True) -> dict[str, Any]:
+        """The state that `program.save(FILE)` writes: also the settings of the calls and the names of the fields."""
+        own: Any = vars(self)["lm"]
+        self.lm = None if isinstance(own, MeteredLM) else own
+        try:
+            state: dict[str, Any] = super().dump_state(json_mode)
+        finally:
+            self.lm = own
+        # Models that are made from a model string are made again from it.
+        model = {"model": own.name} if isinstance(own, MeteredLM) else {}
+        return state | {"config": dict(self.config), "names": list(self.signature.fields), **model}
+
+    def load_state(self, state: dict[str, Any], *, allow_unsafe_lm_state: bool = False) -> RolePredict:
+        """Take a state that `dump_state` or `dspy.Predict` gave.
+
+        Raises:
+            UserError: it is the state of a step with other fields.
+        """
+        state = dict(state)
+        now, saved = list(self.signature.fields), state.pop("names", None)
+        if len(now) != len(state["signature"]["fields"]) or saved not in (None, now):
+            raise UserError(
+                f"the saved state is of a step with the fields {saved or 'of another version'}, and "
+                f"{self.signature.__name__} has {now}: compile the program again"
+            )
+        model = state.pop("model", None)
+        super().load_state(state, allow_unsafe_lm_state=allow_unsafe_lm_state)
+        inputs = self.signature.input_fields
+        saved_demos: list[dict[str, Any]] = state["demos"]
+        self.demos = [dspy.Example(**row).with_inputs(*(name for name in row if name in inputs)) for row in saved_demos]
+        if model is not None:
+            self.lm = language_model(model)
+        return self
+
     def reset(self) -> None:
         """Forget demonstrations and traces. A model from `set_lm` stays: it is not learned."""
         own = vars(self).get("lm")  # DSPy resets a step while it makes it
@@ -202,6 +243,8 @@ class RolePredict(dspy.Predict):
         with ExitStack() as stack:
             stack.enter_context(dspy.context(lm_role=self.role, adapter=attempt.adapter))
             stack.enter_context(watching())
+            if is_free(attempt.lm) and not hasattr(attempt.lm.engine, "stream"):
+                stack.enter_context(dspy.context(send_stream=None))
             if not isinstance(attempt.lm, MeteredLM):
                 stack.enter_context(metered(attempt.lm))
             try:
@@ -221,6 +264,12 @@ class RolePredict(dspy.Predict):
             problem=problem,
             signature=error.signature,
         )
+
+
+def _numbered(fields: Mapping[str, Any], demo: Any) -> Any:
+    """A demonstration, a mapping or a `dspy.Example`, with numbered lists."""
+    lists = numbered_lists(fields, demo)
+    return demo.copy(**lists) if isinstance(demo, dspy.Example) else {**demo, **lists}
 
 
 @dataclass
