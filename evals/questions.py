@@ -27,6 +27,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
+import dspy
+
 from triplecheck import kg
 from triplecheck.kg import ReadError, UserError
 from triplecheck.kg._atomic import write_bytes
@@ -197,6 +199,34 @@ def parse_question(row: dict[str, Any]) -> Question:
         documents=tuple(dict.fromkeys(_texts(row, "documents"))),
         popularity=_popularity(row),
     )
+
+
+def as_question(given: Question | Mapping[str, Any] | dspy.Example) -> Question:
+    """A question given in code.
+
+    Args:
+        given: a `Question`, or a mapping or `dspy.Example` with `question`, `answers` (or `answer`) and any other field
+            of a line. Without `id`, the question is its own id.
+
+    Raises:
+        UserError: it is nothing of these, or a field is missing or of the wrong type.
+    """
+    if isinstance(given, Question):
+        return given
+    if not isinstance(given, Mapping | dspy.Example):
+        raise UserError(
+            f"{given!r} is a {type(given).__name__}, not a question: give a mapping or a dspy.Example with question "
+            "and answers, or read a file with read_questions"
+        )
+    row = {name: list(value) if isinstance(value, tuple | set) else value for name, value in given.items()}
+    if "answers" not in row and "answer" in row:
+        row["answers"] = row.pop("answer")
+    if "answers" not in row:
+        raise UserError(f"question {row!r}: has no answers; give a list, an empty one if the graph holds no answer")
+    try:
+        return parse_question({"id": str(row.get("question")), **row})
+    except ValueError as error:
+        raise UserError(f"question {row!r}: {error}") from error
 
 
 def _text(row: dict[str, Any], name: str) -> str:

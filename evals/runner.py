@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,7 +16,7 @@ from triplecheck.evals.asking import Finished, OutOfBudget
 from triplecheck.evals.configuration import configuration_digest, describe, row_key
 from triplecheck.evals.executors import Executor, QuestionJob, Threads
 from triplecheck.evals.judge import checked_judge
-from triplecheck.evals.questions import Question
+from triplecheck.evals.questions import Question, as_question
 from triplecheck.evals.rows import not_run
 from triplecheck.evals.run_directory import BULKY, EvaluationDirectory
 from triplecheck.evals.summary import Summary, summarize
@@ -30,8 +31,8 @@ UNAVAILABLE_IN_A_ROW = 10
 
 def evaluate(
     program: Program,
-    questions: Iterable[Question],
-    out: Path | str,
+    questions: Iterable[Question | Mapping[str, Any] | dspy.Example],
+    out: Path | str | None = None,
     *,
     roles: Roles | str | None = None,
     knowledge_base: KnowledgeBase | None = None,
@@ -51,8 +52,8 @@ def evaluate(
 
     Args:
         program: must be thread-safe if `workers` is above 1.
-        questions: questions with gold answers.
-        out: directory of the evaluation.
+        questions: with their gold answers: `{"question": ..., "answers": [...]}`, a `dspy.Example` or a `Question`.
+        out: directory of the evaluation; None: the rows are not kept.
         roles: the model of each role; None: as in `lms.session`.
         knowledge_base: the knowledge base of the program's graph, if there is one: its content hash becomes part of
             the configuration, and its index resolves gold names.
@@ -77,6 +78,10 @@ def evaluate(
             names the differences.
         ModelUnavailableError: a model is not available.
     """
+    if out is None:
+        given = {name: value for name, value in locals().items() if name not in ("program", "questions", "out")}
+        with tempfile.TemporaryDirectory() as folder:
+            return evaluate(program, questions, folder, **given)
     asked = _checked(questions, workers, timeout)
     began = time.perf_counter()
     with session(roles, budget), dspy.context(trace=None, disable_history=True):
@@ -143,12 +148,16 @@ class _Run:
             self.progress(progress)
 
 
-def _checked(questions: Iterable[Question], workers: int, timeout: float | None) -> list[Question]:
+def _checked(
+    questions: Iterable[Question | Mapping[str, Any] | dspy.Example], workers: int, timeout: float | None
+) -> list[Question]:
     if workers < 1:
         raise UserError(f"workers is {workers}; give 1 or more")
     if timeout is not None and not timeout > 0:
         raise UserError(f"the timeout is {timeout!r} seconds; give more than 0, or leave it out")
-    asked = list(questions)
+    if isinstance(questions, str | Path):
+        raise UserError(f"{questions}: read a file of questions with read_questions first")
+    asked = [as_question(question) for question in questions]
     ids: set[str] = set()
     for question in asked:
         if question.id in ids:

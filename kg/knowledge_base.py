@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from triplecheck.kg import columnar_build, manifest, relation_vectors
 from triplecheck.kg._atomic import draft_directory, replaced_directory
@@ -146,6 +147,27 @@ class KnowledgeBase:
         return GraphLinker(
             self.graph, self.names, self.trigrams, self.relation_vectors, self.name_vectors, self.encoder
         )
+
+    def ask(self, question: str, **options: Any) -> Any:
+        """Answer a question with the program `triplecheck.KERAG`; for more than one, make the program yourself.
+
+        Args:
+            question: in natural language.
+            **options: of the program, such as `hops=3`.
+
+        Returns:
+            The program's `dspy.Prediction`: `answer`, `evidence`, `grounded` ...
+
+        Raises:
+            UserError: the question is empty, or the program has no such option.
+        """
+        from triplecheck import KERAG
+
+        return KERAG(self, **options)(question=question)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{self.manifest.counts[name]:,} {name}" for name in ("entities", "relations", "triples"))
+        return f"KnowledgeBase({str(self.path)!r}: {counts})"
 
     def verify(self) -> None:
         """Check every file against its hash."""

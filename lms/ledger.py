@@ -210,6 +210,12 @@ class Ledger:
         with self._lock:
             return dict(self._rows)
 
+    def __repr__(self) -> str:
+        limits = "".join(
+            f", at most {limit:g} {name}" for name, limit in vars(self.budget).items() if limit is not None
+        )
+        return f"<Ledger: {_spent(self.usage())}{limits}>"
+
     def __deepcopy__(self, memo: dict[int, object]) -> Ledger:
         """Copies of settings or programs share the ledger."""
         return self

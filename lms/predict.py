@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -23,12 +23,14 @@ from dspy.utils.exceptions import (
     LMUnsupportedModelError,
 )
 
-from triplecheck.kg.errors import TriplecheckError
+from triplecheck.kg.errors import TriplecheckError, UserError
 from triplecheck.kg.redaction import redacted
 from triplecheck.lms.adapter import LabelAdapter, TolerantAdapter
 from triplecheck.lms.errors import ModelReplyError, ModelUnavailableError, PromptTooLongError
 from triplecheck.lms.metering import MeteredLM, is_free, is_general, metered, model_name, watching
+from triplecheck.lms.resolve import language_model
 from triplecheck.lms.roles import BASELINE, Roles, check_role, name_of, warn_of_baseline
+from triplecheck.lms.values import numbered_lists
 from triplecheck.signatures import demonstrations, step_of
 from triplecheck.signatures.notation import read_facts, read_known_name, separated
 from triplecheck.signatures.step import CopiedFrom, NamesIn, Numbers, hint_of
@@ -115,6 +117,8 @@ class RolePredict(dspy.Predict):
     where the step has no demonstrations of its own; `session(demos=False)` turns them off. Its prompts have labels
     (`LabelAdapter`), unless the user has configured an adapter.
 
+    Lists among the inputs and in the demonstrations are written with numbers by every adapter, DSPy's own included.
+
     If a reply cannot be parsed, the model is asked once more with the reason; a second failure is an error.
 
     Args:
@@ -181,10 +185,13 @@ class RolePredict(dspy.Predict):
         if isinstance(lm, MeteredLM) and lm.embedded and rollout is not None:
             # DSPy does not pass rollout ids to engines; a sampling engine varies with the seed.
             config.setdefault("seed", rollout)
-        if not kwargs.get("demos", self.demos) and is_general(lm) and dspy.settings.get("lm_demos", True):
+        demos = kwargs.pop("demos", None) or self.demos
+        if not demos and is_general(lm) and dspy.settings.get("lm_demos", True):
             step = step_of(self.signature)
-            kwargs["demos"] = demonstrations(step) if step else []
-        return _Attempt(lm, config, kwargs, _adapter_for(lm))
+            demos = demonstrations(step) if step else []
+        fields = self.signature.input_fields
+        numbered = numbered_lists(fields, kwargs) | {"demos": [_numbered(fields, demo) for demo in demos]}
+        return _Attempt(lm, config, kwargs | numbered, _adapter_for(lm))
 
     def _separated(self, prediction: dspy.Prediction, attempt: _Attempt) -> dspy.Prediction:
         """The prediction, with known names that the model joined in one text taken apart."""
@@ -221,6 +228,40 @@ class RolePredict(dspy.Predict):
             return roles.model(self.role)
         return name_of(self.lm or dspy.settings.lm or BASELINE.default)
 
+    def dump_state(self, json_mode: bool = True) -> dict[str, Any]:
+        """The state that `program.save(FILE)` writes: also the settings of the calls and the names of the fields."""
+        own: Any = vars(self)["lm"]
+        self.lm = None if isinstance(own, MeteredLM) else own
+        try:
+            state: dict[str, Any] = super().dump_state(json_mode)
+        finally:
+            self.lm = own
+        # Models that are made from a model string are made again from it.
+        model = {"model": own.name} if isinstance(own, MeteredLM) else {}
+        return state | {"config": dict(self.config), "names": list(self.signature.fields), **model}
+
+    def load_state(self, state: dict[str, Any], *, allow_unsafe_lm_state: bool = False) -> RolePredict:
+        """Take a state that `dump_state` or `dspy.Predict` gave.
+
+        Raises:
+            UserError: it is the state of a step with other fields.
+        """
+        state = dict(state)
+        now, saved = list(self.signature.fields), state.pop("names", None)
+        if len(now) != len(state["signature"]["fields"]) or saved not in (None, now):
+            raise UserError(
+                f"the saved state is of a step with the fields {saved or 'of another version'}, and "
+                f"{self.signature.__name__} has {now}: compile the program again"
+            )
+        model = state.pop("model", None)
+        super().load_state(state, allow_unsafe_lm_state=allow_unsafe_lm_state)
+        inputs = self.signature.input_fields
+        saved_demos: list[dict[str, Any]] = state["demos"]
+        self.demos = [dspy.Example(**row).with_inputs(*(name for name in row if name in inputs)) for row in saved_demos]
+        if model is not None:
+            self.lm = language_model(model)
+        return self
+
     def reset(self) -> None:
         """Forget demonstrations and traces. A model from `set_lm` stays: it is not learned."""
         own = vars(self).get("lm")  # DSPy resets a step while it makes it
@@ -232,6 +273,8 @@ class RolePredict(dspy.Predict):
         with ExitStack() as stack:
             stack.enter_context(dspy.context(lm_role=self.role, adapter=attempt.adapter))
             stack.enter_context(watching())
+            if is_free(attempt.lm) and not hasattr(attempt.lm.engine, "stream"):
+                stack.enter_context(dspy.context(send_stream=None))
             if not isinstance(attempt.lm, MeteredLM):
                 stack.enter_context(metered(attempt.lm))
             try:
@@ -259,6 +302,12 @@ def _adapter_for(lm: Any) -> Any:
     if configured is not None and type(configured) is not TolerantAdapter:
         return configured
     return LabelAdapter() if is_general(lm) else configured or TolerantAdapter()
+
+
+def _numbered(fields: Mapping[str, Any], demo: Any) -> Any:
+    """A demonstration, a mapping or a `dspy.Example`, with numbered lists."""
+    lists = numbered_lists(fields, demo)
+    return demo.copy(**lists) if isinstance(demo, dspy.Example) else {**demo, **lists}
 
 
 @dataclass

@@ -39,7 +39,7 @@ Model: TypeAlias = str | dspy.BaseLM
 """A model string, or a language model that the user made, such as `dspy.LM("openai/gpt-4o-mini", temperature=0.7)`."""
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class Roles:
     """The model of each role: `Roles("openai/gpt-4o-mini", prune="extractive", answer=dspy.LM(...))`.
 
@@ -119,6 +119,12 @@ class Roles:
     def lms(self) -> dict[str, Model]:
         """The models by name, the default first."""
         return {name_of(model): model for model in (self.default, *self.by_role.values())}
+
+    def __repr__(self) -> str:
+        default, *named = (
+            repr(name) if role == "default" else f"{role}={name!r}" for role, name in self.to_json().items()
+        )
+        return f"Roles({', '.join([default, *named])})"
 
     def to_json(self) -> dict[str, str]:
         """`{"default": ..., role: model ...}`: the form in manifests and reports."""

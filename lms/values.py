@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import re
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, Union, get_args, get_origin
 
 from dspy.adapters.utils import get_annotation_name, parse_value, serialize_for_json
+from pydantic_core import CoreSchema, core_schema
 
 NOTHING = frozenset({"", "none", "n/a", "null", "[]", "empty", "-", "()", "{}"})
 """Forms of an empty list or a missing value, compared in lower case and without a final full stop."""
@@ -64,6 +65,25 @@ def render_numbered(items: list[Any]) -> str:
     """Write an input list: one `[i] item` a line, from 1; `none` for an empty one."""
     lines = [f"[{number}] {' '.join(str(item).split())}" for number, item in enumerate(items, start=1)]
     return "\n".join(lines) or "none"
+
+
+class NumberedList(list[Any]):
+    """A list that every DSPy adapter writes as `render_numbered` does, so that a model can cite its items."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> CoreSchema:
+        """DSPy's adapters turn values into text by Pydantic."""
+        numbered = core_schema.plain_serializer_function_ser_schema(render_numbered)
+        return core_schema.no_info_plain_validator_function(cls, serialization=numbered)
+
+
+def numbered_lists(fields: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, NumberedList]:
+    """The lists among the values of these input fields, each as a `NumberedList`."""
+    return {
+        name: NumberedList(values[name])
+        for name, field in fields.items()
+        if isinstance(values.get(name), list) and (is_list(field.annotation) or field.annotation is str)
+    }
 
 
 def read(annotation: Any, text: str) -> Any:

@@ -21,12 +21,12 @@ import dspy
 from triplecheck.evals.configuration import switches
 from triplecheck.kg import ReadError, UserError
 from triplecheck.kg._atomic import replaced_directory
-from triplecheck.lms import Roles, TolerantAdapter
+from triplecheck.lms import Roles, TolerantAdapter, session
 from triplecheck.lms.local.weights import LLAMA_CPP, PREFIX, adapter_files, find_weights
 from triplecheck.lms.resolve import language_model
 from triplecheck.optimize.state import asked_for, state_of, steps_of, text_of, with_state
 from triplecheck.programs import Program, Sources, resolve_program
-from triplecheck.programs.base import make_program
+from triplecheck.programs.base import AnySources, make_program
 from triplecheck.programs.options import check_options, with_new_names
 
 # Adapters of distilled models inside a bundle.
@@ -108,17 +108,17 @@ class Bundle:
     about: Mapping[str, Any] = field(default_factory=dict)
     """How it was compiled, and its scores."""
 
-    def program(self, sources: Sources, options: Mapping[str, Any] | None = None) -> Program:
+    def program(self, sources: AnySources, options: Mapping[str, Any] | None = None) -> Program:
         """The compiled program on a graph.
 
         Args:
-            sources: the graph and its indexes.
+            sources: a knowledge base, its directory, `bundled`, or `Sources`.
             options: options that override those it was compiled with.
 
         Raises:
             UserError: a step has other fields than when it was compiled; the message lists them.
         """
-        bare = self._bare(sources, options or {})
+        bare = self._bare(Sources.of(sources), options or {})
         self._check(bare)
         program: Program = with_state(bare, self.state)
         return program
@@ -180,8 +180,8 @@ class Bundle:
 def save_bundle(
     program: Program,
     path: Path | str,
-    roles: Roles,
-    bare: Program,
+    roles: Roles | None = None,
+    bare: Program | None = None,
     about: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write a compiled program atomically; an existing bundle is replaced.
@@ -189,8 +189,8 @@ def save_bundle(
     Args:
         program: the compiled program.
         path: directory of the bundle.
-        roles: the models that it was compiled for.
-        bare: the program before compiling; its steps are compared on loading.
+        roles: the models that it was compiled for; None: as in `lms.session`.
+        bare: the program before compiling; its steps are compared on loading. None: a new one with its options.
         about: plain data on how it was compiled.
 
     Raises:
@@ -199,6 +199,11 @@ def save_bundle(
     path = Path(path)
     if path.exists() and not (path / "manifest.json").is_file():
         raise UserError(f"{path}: exists and is not a bundle; choose another directory")
+    if roles is None:
+        with session():
+            roles = dspy.settings.lm_roles
+    if bare is None:
+        bare = make_program(type(program), program.sources, switches(program))
     steps = steps_of(bare)
     state = state_of(program)
     text = json.dumps(state, indent=1, ensure_ascii=False) + "\n"

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
+import tempfile
+import threading
 from abc import abstractmethod
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import dspy
+from dspy.streaming.messages import StatusMessage, sync_send_to_stream
 
 from triplecheck.kg import Graph, KnowledgeBase, Linker, TriplecheckError, UserError
+from triplecheck.kg._atomic import write_bytes
 from triplecheck.kg.documents import DocumentStore
 from triplecheck.kg.patterns import SchemaNames
 from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.lms import ModelReplyError, session
 from triplecheck.programs.options import DEFAULT, ProgramOptions, check_options
 from triplecheck.programs.outcome import Outcome, prediction, proof_confidence
-from triplecheck.programs.steps import Answered, Stopped, Trace, TraceEvent, Wrote
+from triplecheck.programs.steps import Answered, Stopped, Trace, TraceEvent, Wrote, in_words
 
 UNSURE = "low_confidence"
 """The reason for abstaining if the confidence is below `Program.abstain_below`."""
@@ -87,6 +93,10 @@ class Sources:
         """The relations and types of the graph by their names."""
         return SchemaNames(self.graph)
 
+    def __repr__(self) -> str:
+        parts = (self.graph, self.linker) if self.knowledge_base is None else (self.knowledge_base,)
+        return f"Sources({', '.join(map(repr, parts))})"
+
     def __copy__(self) -> Self:
         return self
 
@@ -136,6 +146,11 @@ class Program(dspy.Module):
         self.sources = Sources.of(sources)
         self.options = self.Options(**check_options(type(self), {"preset": preset, **options}))
 
+    def __repr__(self) -> str:
+        default = vars(self.Options())
+        changed = {name: value for name, value in vars(self.options).items() if value != default[name]}
+        return f"{type(self).__name__}({', '.join([repr(self.sources), *(f'{k}={v!r}' for k, v in changed.items())])})"
+
     @property
     def graph(self) -> Graph:
         """The graph that answers are checked against."""
@@ -158,7 +173,7 @@ class Program(dspy.Module):
                 steps and the usage so far.
         """
         question = checked_question(question)
-        trace = Trace(on_step)
+        trace = Trace(_listeners(on_step))
         with session() as ledger:
             try:
                 found = self.run(question, trace)
@@ -173,6 +188,44 @@ class Program(dspy.Module):
             if found.abstained is None:
                 trace.add(Answered(found.answer, found.grounded))
             return prediction(self.graph, self.name, question, found, trace.steps, ledger.usage())
+
+    async def aforward(self, question: str, on_step: Callable[[TraceEvent], None] | None = None) -> dspy.Prediction:
+        """Like `forward`, without blocking: `await program.acall(question=...)`.
+
+        The question is answered in a thread with the caller's settings (`dspy.asyncify`), because most of the work
+        besides the calls of models is done by the processor. `dspy.settings.async_max_workers` questions run at once.
+        `on_step` is called in that thread. A cancelled call ends at its next step.
+        """
+        cancelled = threading.Event()
+
+        def listen(step: TraceEvent) -> None:
+            if cancelled.is_set():
+                raise asyncio.CancelledError
+            if on_step is not None:
+                on_step(step)
+
+        try:
+            return await dspy.asyncify(functools.partial(type(self).forward, self))(question, listen)
+        finally:
+            cancelled.set()
+
+    def save(self, path: Path | str, save_program: bool = False, modules_to_serialize: Any = None) -> None:
+        """Write instructions, demonstrations and settings of all steps to a JSON file, for `load` of such a program.
+
+        Raises:
+            UserError: a pickle is asked for, by `save_program=True` or by the file's name.
+        """
+        path = Path(path)
+        if save_program or modules_to_serialize or path.suffix != ".json":
+            raise UserError(
+                f"{path}: DSPy would write this as a pickle, which runs code when it is loaded. Save the state to a "
+                ".json file, or the whole program with triplecheck.save_bundle(program, DIRECTORY), which "
+                "triplecheck.load_bundle(DIRECTORY).program(KB) reads"
+            )
+        with tempfile.TemporaryDirectory() as folder:
+            draft = Path(folder) / "state.json"
+            super().save(draft)
+            write_bytes(path, draft.read_bytes())
 
     def sure_enough(self, question: str, found: Outcome, trace: Trace) -> Outcome:
         """The outcome with its confidence; an abstention if the confidence is too low."""
@@ -194,6 +247,24 @@ class Program(dspy.Module):
     def wrote(self, trace: Trace, step: dspy.Predict, outputs: dspy.Prediction) -> None:
         """Record in the trace what a model wrote."""
         trace.add(Wrote(step.role, step.model, step.signature.__name__, dict(outputs.items())))
+
+
+def _listeners(on_step: Callable[[TraceEvent], None] | None) -> Callable[[TraceEvent], None] | None:
+    """What gets each step: the caller's function, and the stream of `dspy.streamify`, as status messages."""
+    stream = dspy.settings.send_stream
+    if stream is None:
+        return on_step
+    started_in, waiting = threading.get_ident(), deque[str]()
+
+    def listen(step: TraceEvent) -> None:
+        waiting.append(f"{step.kind}: {in_words(step)}")
+        # Steps of other threads are sent with the next step of this one: only this one reaches the event loop.
+        while waiting and threading.get_ident() == started_in:
+            sync_send_to_stream(stream, StatusMessage(waiting.popleft()))
+        if on_step is not None:
+            on_step(step)
+
+    return listen
 
 
 def make_program(program: type[Program], sources: Sources, options: Mapping[str, Any]) -> Program:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+import dspy
+
 from triplecheck.kg import TriplecheckError
 from triplecheck.programs.steps import Trace
 
@@ -28,6 +30,11 @@ def concurrently(
         at_once: tasks under way at the same time.
     """
 
+    def in_thread(task: Callable[[Trace], Result], own: Trace) -> Result | TriplecheckError:
+        # DSPy can send tokens to a stream from the thread that it has started only.
+        with dspy.context(send_stream=None):
+            return attempt(task, own)
+
     def attempt(task: Callable[[Trace], Result], own: Trace) -> Result | TriplecheckError:
         try:
             return task(own)
@@ -40,7 +47,7 @@ def concurrently(
     else:
         with ThreadPoolExecutor(min(len(tasks), at_once), thread_name_prefix="step") as pool:
             futures = [
-                pool.submit(contextvars.copy_context().run, attempt, task, part)
+                pool.submit(contextvars.copy_context().run, in_thread, task, part)
                 for task, part in zip(tasks, own, strict=True)
             ]
         results = [future.result() for future in futures]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import dspy
@@ -40,13 +40,43 @@ class Outcome:
     evidence: tuple[tuple[int, int, int], ...] = ()
     grounded: bool = False
     abstained: str | None = None
-    retrieved: frozenset[int] = frozenset()
+    retrieved: frozenset[int] = field(default=frozenset(), repr=False)
     ranking: tuple[int, ...] = ()
     confidence: float | None = None
 
     def __post_init__(self) -> None:
         if self.confidence is not None and not 0 <= self.confidence <= 1:
             raise ValueError(f"a confidence of {self.confidence} is outside of [0, 1]")
+
+
+class Answer(dspy.Prediction):
+    """The prediction of every program: a `dspy.Prediction` that prints briefly and becomes JSON by `toDict`."""
+
+    def toDict(self) -> dict[str, Any]:  # noqa: N802
+        """Every field as JSON has it: steps and usage as objects, sets as sorted lists."""
+        return {name: _plain(value) for name, value in self.items()}
+
+    def __repr__(self) -> str:
+        if "steps" not in self or "usage" not in self:
+            return str(super().__repr__())
+        found = f"no answer: {self.reason}" if self.abstained else f"{self.answer!r}"
+        proof = "grounded" if self.grounded else "not grounded"
+        sure = "" if self.confidence is None else f", confidence={self.confidence:.3g}"
+        counts = f"{len(self.evidence)} triples, {len(self.steps)} steps, {self.usage.calls} model calls"
+        return f"<{self.program} {self.question!r}: {found} ({proof}, {counts}{sure})>"
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it."""
+    if isinstance(value, TraceEvent | Usage):
+        return _plain(value.to_json())
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, set | frozenset):
+        return sorted(map(_plain, value))
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def evidence_rows(graph: Graph, triples: Iterable[tuple[int, int, int]]) -> list[dict[str, str]]:
@@ -103,9 +133,9 @@ def _tail(row: dict[str, str]) -> Any:
 
 def prediction(
     graph: Graph, program: str, question: str, found: Outcome, steps: list[TraceEvent], usage: Usage
-) -> dspy.Prediction:
+) -> Answer:
     """The fields that every system fills, from what one of them found."""
-    return dspy.Prediction(
+    return Answer(
         question=question,
         program=program,
         answer=found.answer,

@@ -7,7 +7,7 @@ rows and `--json`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
@@ -223,3 +223,78 @@ class Trace:
     def branch(self) -> Trace:
         """An empty trace with the same listener, for steps that run at the same time as others."""
         return Trace(self._listener)
+
+
+def in_words(step: TraceEvent) -> str:
+    """An event in one line for people, without its kind."""
+    match step:
+        case Linked(mention, candidates, chosen):
+            found = [c for c in candidates if c["id"] in chosen]
+            shown = listed([f"{c['label']} <{c['id']}> by {c['source']} {c['score']:.2f}" for c in found])
+            return f"{mention!r} → {shown or 'nothing'}{_others(len(candidates) - len(found))}"
+        case Pruned(hop, offered, kept, by):
+            return f"hop {hop}: {len(kept)} of {len(offered)} by {by}: {listed(kept) or 'nothing'}"
+        case Expanded(hop, path, triples, total):
+            return f"hop {hop}: {path}: {_counted(triples, total)}"
+        case Truncated(what, kept, total):
+            return f"{what}: {kept} of {total}"
+        case Matched(patterns, target, rounds, emptied_by, _):
+            sizes = listed([_sizes(name, rounds) for name in (target, *_others_than(target, rounds[-1]))])
+            end = f"; {emptied_by} left nothing" if emptied_by else ""
+            return f"{sizes}{end}: {listed(patterns)}"
+        case Ranked(place, _, label, by, triples, vector_score, score, reason):
+            way = by if vector_score is None else f"{by}, search {vector_score:.2f}"
+            rated = "" if score is None else f", rerank {score:.2f}{f' ({reason})' if reason else ''}"
+            return f"{place}. {label} by {way}{rated}{f': {listed(triples)}' if triples else ''}"
+        case Scored(what, scores):
+            return f"{what}: " + listed([f"{name} {score:.2f}" for name, score in scores])
+        case Wrote(role, model, signature, outputs):
+            return f"{model} as {role} ({signature}): " + ", ".join(f"{k}={_value(v)}" for k, v in outputs.items())
+        case Checked(what, passed, reason):
+            return f"{what}: {'yes' if passed else 'no'}{f', {reason}' if reason else ''}"
+        case Computed(operation, inputs, result):
+            return f"{operation} of {inputs} = {result}"
+        case Consulted(turn, origin, text, _, score, verdict):
+            return f"turn {turn}, {origin}: {verdict}{'' if score is None else f', {score:.2f}'}: {text}"
+        case Weighed(turn, answer, triples, score, reason, threshold, decision):
+            weight = reason if score is None else f"{score:.3g}"
+            among = f"{sum(t['in_graph'] for t in triples)} of {len(triples)} triples in the graph"
+            against = f"{'<' if decision == 'sure' else 'against'} {threshold:.3g}"
+            return f"turn {turn}: {answer or 'no answer'}: {weight} {against}, {among}: {decision}"
+        case Answered(answer, grounded):
+            return f"{answer}{'' if grounded else ' (not grounded)'}"
+        case Stopped(reason, detail):
+            return f"{reason}: {detail}" if detail else reason
+    plain = {name: value for name, value in step.to_json().items() if name != "kind"}
+    return ", ".join(f"{name}={_value(value)}" for name, value in plain.items())
+
+
+def _sizes(variable: str, rounds: Sequence[Mapping[str, int | None]]) -> str:
+    """The number of candidates for a variable, before the first round and after each: "?x any → 12 → 3"."""
+    sizes = [sizes.get(variable) for sizes in rounds]
+    return f"?{variable} {' → '.join('any' if size is None else f'{size:,}' for size in sizes)}"
+
+
+def _others_than(target: str, sizes: Mapping[str, int | None]) -> list[str]:
+    """The other variables, without constants, whose names are in quotes."""
+    return [name for name in sizes if name != target and name.isidentifier()]
+
+
+def _counted(triples: int, total: int) -> str:
+    return f"{triples}{f' of {total}' if total > triples else ''} triple{'' if triples == total == 1 else 's'}"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return f"[{listed([str(item) for item in value])}]"
+    return str(value)
+
+
+def listed(items: Sequence[str], top_k: int = 3) -> str:
+    """The first names of a list, and how many more there are."""
+    more = f" and {len(items) - top_k} more" if len(items) > top_k else ""
+    return ", ".join(items[:top_k]) + more
+
+
+def _others(count: int) -> str:
+    return f" (of {count} others)" if count > 0 else ""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from triplecheck.evals import evaluate
     from triplecheck.kg import KnowledgeBase
     from triplecheck.lms import Roles, session
-    from triplecheck.optimize import compile_program
+    from triplecheck.optimize import compile_program, load_bundle, save_bundle
     from triplecheck.optimize.metrics import feedback_metric
     from triplecheck.programs import KERAG, AnchorRAG, FourStepFocus, Know3RAG, Sources
 
@@ -38,6 +38,8 @@ __all__ = [
     "compile_program",
     "evaluate",
     "feedback_metric",
+    "load_bundle",
+    "save_bundle",
     "session",
 ]
 
@@ -52,6 +54,8 @@ _HOME = {
     "compile_program": "optimize",
     "evaluate": "evals",
     "feedback_metric": "optimize.metrics",
+    "load_bundle": "optimize",
+    "save_bundle": "optimize",
     "session": "lms",
 }
 

@@ -8,7 +8,7 @@ from typing import Any
 import dspy
 
 from triplecheck import signatures as steps
-from triplecheck.evals.questions import Question, parse_question
+from triplecheck.evals.questions import Question, as_question
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.optimize.metrics.answering import answers_from_facts, answers_in, proved, whole
 from triplecheck.optimize.metrics.case import Case, StepCall, StepMetric, StepScore
@@ -97,7 +97,9 @@ FeedbackMetric = Callable[..., Any]
 """`metric(example, prediction, trace=None, pred_name=None, pred_trace=None)`, as DSPy's optimizers call metrics."""
 
 
-def feedback_metric(knowledge_base: KnowledgeBase, questions: Iterable[Question | Mapping[str, Any]]) -> FeedbackMetric:
+def feedback_metric(
+    knowledge_base: KnowledgeBase, questions: Iterable[Question | Mapping[str, Any] | dspy.Example]
+) -> FeedbackMetric:
     """A strict metric for any DSPy optimizer, with textual feedback for optimizers that use it.
 
     `BootstrapFewShot`, `MIPROv2`, `SIMBA` and `dspy.Evaluate` get a score from 0 to 1: the F1 of the answers. While
@@ -107,8 +109,7 @@ def feedback_metric(knowledge_base: KnowledgeBase, questions: Iterable[Question 
 
     Args:
         knowledge_base: the graph that answers are checked against.
-        questions: questions with answers: `Question`s, or mappings with `question`, `answers` and optionally `id`. An
-            example is matched by the text of its field `question`.
+        questions: questions with answers; see `as_question`. An example is matched by the text of its field `question`.
 
     Returns:
         The metric. It raises `UserError` for an example whose question is not among them.
@@ -117,7 +118,7 @@ def feedback_metric(knowledge_base: KnowledgeBase, questions: Iterable[Question 
         UserError: a mapping is not a valid question.
     """
     sources = Sources.of(knowledge_base)
-    cases = {question.question: Case(question, sources) for question in map(_as_question, questions)}
+    cases = {question.question: Case(question, sources) for question in map(as_question, questions)}
 
     def metric(
         example: Any,
@@ -138,12 +139,3 @@ def feedback_metric(knowledge_base: KnowledgeBase, questions: Iterable[Question 
         return scored.score
 
     return metric
-
-
-def _as_question(question: Question | Mapping[str, Any]) -> Question:
-    if isinstance(question, Question):
-        return question
-    try:
-        return parse_question({"id": str(question.get("question")), **question})
-    except ValueError as error:
-        raise UserError(f"question {dict(question)!r}: {error}") from error

@@ -2,55 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import json
 import logging
+import threading
+from pathlib import Path
 from typing import Any
 
 import dspy
 import pytest
+from dspy.adapters.baml_adapter import BAMLAdapter
 from dspy.lm15 import Request, Response
+from users_model import UsersEngine
 
-from triplecheck.kg import KnowledgeBase
-from triplecheck.lms import Roles, session
-from triplecheck.lms.engines import messages_of, reply
+import triplecheck
+from triplecheck.evals import Question, evaluate
+from triplecheck.kg import KnowledgeBase, UserError
+from triplecheck.lms import Budget, BudgetExceededError, Roles, language_model, session
+from triplecheck.lms.engines import messages_of
 from triplecheck.lms.roles import warn_of_baseline
 from triplecheck.optimize.metrics import feedback_metric
-from triplecheck.programs import KERAG
-from triplecheck.programs.steps import Wrote
+from triplecheck.programs import KERAG, AnchorRAG, resolve_program
+from triplecheck.programs.steps import TraceEvent, Wrote, in_words
 
 QUESTION = "Who was the teacher of Bernhard Heiden?"
-
-
-class UsersEngine:
-    """Behind a user's own `dspy.LM`: answers the steps of KERAG, as headers or as JSON, as the prompt asks."""
-
-    def __init__(self) -> None:
-        self.requests: list[Request] = []
-
-    def complete(self, request: Request) -> Response:
-        self.requests.append(request)
-        messages = messages_of(request)
-        system, asked = messages[0]["content"], messages[-1]["content"]
-        values: dict[str, Any]
-        if "`cited`" in system:
-            assert "Bernhard Heiden → student of / teacher → Paul Hindemith" in asked
-            values = {"reasoning": "So it is.", "cited": [1], "operation": "none"}
-            values["answers"] = ["Paul Hindemith"]
-        elif "`keep`" in system:
-            values = {"keep": list(range(1, 7))}
-        else:
-            values = {"topics": ["Bernhard Heiden"], "domain": "Composer"}
-        if "JSON" in asked:
-            text = json.dumps(values)
-        else:
-            texts = {name: ", ".join(map(str, v)) if isinstance(v, list) else v for name, v in values.items()}
-            text = "".join(f"[[ ## {name} ## ]]\n{value}\n\n" for name, value in texts.items())
-            text += "[[ ## completed ## ]]"
-        return reply(request, text, prompt_tokens=10, completion_tokens=5)
-
-    def __deepcopy__(self, memo: dict[int, object]) -> UsersEngine:
-        return self
 
 
 class _Async:
@@ -123,6 +99,116 @@ class TestModels:
         ]
 
 
+class TestEntrances:
+    def test_a_knowledge_base_answers_questions(self, world: KnowledgeBase, users_lm: dspy.LM) -> None:
+        with dspy.context(lm=users_lm):
+            found = world.ask(QUESTION, hops=1)
+        assert (found.answer, found.program) == ("Paul Hindemith", "kerag")
+
+    @pytest.mark.parametrize(
+        "question",
+        [
+            {"question": QUESTION, "answers": ["Paul Hindemith"]},
+            {"question": QUESTION, "answer": "Paul Hindemith", "id": "q1"},
+            dspy.Example(question=QUESTION, answers=["Paul Hindemith"]).with_inputs("question"),
+            Question("q1", QUESTION, ("Paul Hindemith",)),
+        ],
+        ids=lambda question: type(question).__name__,
+    )
+    def test_questions_are_evaluated_in_any_form(self, program: KERAG, users_lm: dspy.LM, question: Any) -> None:
+        with dspy.context(lm=users_lm):
+            assert evaluate(program, [question]).scores.hits_at_1 == 1.0
+        assert feedback_metric(program.sources.knowledge_base, [question])
+
+    @pytest.mark.parametrize(
+        ("question", "problem"),
+        [
+            ({"question": QUESTION}, "has no answers; give a list, an empty one if the graph holds no answer"),
+            ({"answers": ["Paul Hindemith"]}, "has no question"),
+            (QUESTION, "is a str, not a question: give a mapping or a dspy.Example"),
+        ],
+    )
+    def test_what_is_no_question_is_refused(self, program: KERAG, question: Any, problem: str) -> None:
+        with pytest.raises(UserError, match=problem):
+            evaluate(program, [question])
+
+    def test_a_file_of_questions_is_read_first(self, program: KERAG) -> None:
+        with pytest.raises(UserError, match="read a file of questions with read_questions first"):
+            evaluate(program, "questions.jsonl")  # type: ignore[arg-type]
+
+    def test_objects_say_what_they_are(self, program: KERAG, world: KnowledgeBase, users_lm: dspy.LM) -> None:
+        counts = world.manifest.counts
+        base = f"KnowledgeBase({str(world.path)!r}: {counts['entities']} entities, {counts['relations']} relations, "
+        assert repr(world).startswith(base)
+        assert repr(program) == f"KERAG(Sources({world!r}), hops=1)"
+        assert repr(Roles(users_lm, prune="extractive")) == "Roles('users/model', prune='extractive')"
+        with session(users_lm, Budget(calls=9)) as ledger:
+            program(question=QUESTION)
+        assert repr(ledger).startswith("<Ledger: 3 calls, 45 tokens, ")
+        assert repr(ledger).endswith(", at most 9 calls>")
+
+
+class TestSaving:
+    @pytest.fixture
+    def compiled(self, program: KERAG, world: KnowledgeBase, users_lm: dspy.LM) -> KERAG:
+        """A program with demonstrations, a rewritten instruction and settings of its own."""
+        metric = feedback_metric(world, [{"question": QUESTION, "answers": ["Paul Hindemith"]}])
+        optimizer = dspy.BootstrapFewShot(metric=metric, max_bootstrapped_demos=1, max_labeled_demos=0)
+        with dspy.context(lm=users_lm):
+            found = optimizer.compile(program, trainset=[dspy.Example(question=QUESTION).with_inputs("question")])
+        found.summarize.signature = found.summarize.signature.with_instructions("Answer in `cited` facts.")
+        found.summarize.config["max_tokens"] = 77
+        return found
+
+    def test_the_state_is_saved_and_loaded_as_json(
+        self, compiled: KERAG, world: KnowledgeBase, users_lm: dspy.LM, engine: UsersEngine, tmp_path: Path
+    ) -> None:
+        compiled.save(tmp_path / "kerag.json")
+        loaded = KERAG(world, hops=1)
+        loaded.load(tmp_path / "kerag.json")
+        asked = len(engine.requests)
+        with dspy.context(lm=users_lm):
+            compiled(question=QUESTION)
+            loaded(question=QUESTION)
+        first, second = engine.requests[asked : asked + 3], engine.requests[asked + 3 :]
+        assert [messages_of(request) for request in first] == [messages_of(request) for request in second]
+        assert loaded.summarize.config == {"max_tokens": 77}
+        assert loaded.summarize.demos == compiled.summarize.demos
+        assert loaded.summarize.signature.instructions == "Answer in `cited` facts."
+
+    def test_a_model_of_a_model_string_is_made_again(
+        self, program: KERAG, world: KnowledgeBase, tmp_path: Path
+    ) -> None:
+        program.set_lm(language_model("extractive"))
+        program.save(tmp_path / "kerag.json")
+        loaded = KERAG(world, hops=1)
+        loaded.load(tmp_path / "kerag.json")
+        assert loaded.get_lm() is language_model("extractive")
+
+    def test_the_state_of_another_step_is_refused(self, program: KERAG, tmp_path: Path) -> None:
+        path = tmp_path / "kerag.json"
+        program.save(path)
+        path.write_text(path.read_text("utf-8").replace('"cited"', '"quoted"'), "utf-8")
+        with pytest.raises(UserError, match=r"'quoted'.*compile the program again"):
+            program.load(path)
+
+    @pytest.mark.parametrize(("name", "settings"), [("folder", {"save_program": True}), ("state.pkl", {})])
+    def test_no_pickle_is_written(self, program: KERAG, tmp_path: Path, name: str, settings: dict[str, Any]) -> None:
+        with pytest.raises(UserError, match=r"triplecheck\.save_bundle"):
+            program.save(tmp_path / name, **settings)
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_whole_program_is_saved_as_a_bundle(
+        self, compiled: KERAG, world: KnowledgeBase, users_lm: dspy.LM, tmp_path: Path
+    ) -> None:
+        with dspy.context(lm=users_lm):
+            triplecheck.save_bundle(compiled, tmp_path / "bundle")
+            loaded = triplecheck.load_bundle(tmp_path / "bundle").program(world.path)
+            assert loaded(question=QUESTION).answer == "Paul Hindemith"
+        assert repr(loaded).endswith("hops=1)")
+        assert loaded.summarize.demos == compiled.summarize.demos
+
+
 class TestAdapters:
     def test_the_users_adapter_is_kept(self, program: KERAG, users_lm: dspy.LM, engine: UsersEngine) -> None:
         dspy.configure(lm=users_lm, adapter=dspy.JSONAdapter())
@@ -131,12 +217,120 @@ class TestAdapters:
             assert isinstance(dspy.settings.adapter, dspy.JSONAdapter)
         assert all("JSON" in messages_of(request)[-1]["content"] for request in engine.requests)
 
+    @pytest.mark.parametrize(
+        "adapter",
+        [None, dspy.ChatAdapter(), dspy.JSONAdapter(), dspy.XMLAdapter(), BAMLAdapter()],
+        ids=lambda a: type(a).__name__,
+    )
+    def test_every_adapter_numbers_facts_and_demonstrations_alike(
+        self, program: KERAG, users_lm: dspy.LM, engine: UsersEngine, adapter: dspy.Adapter | None
+    ) -> None:
+        demo = {"question": "Who?", "topics": ["Ann"], "facts": ["Ann → child → Bob", "Ann → child → Carl"]}
+        demo |= {"reasoning": "So.", "cited": [2], "operation": "none", "answers": ["Carl"]}
+        program.summarize.demos = [demo, dspy.Example(**demo)]
+        with dspy.context(lm=users_lm, adapter=adapter):
+            assert program(question=QUESTION).answer == "Paul Hindemith"
+        messages = messages_of(engine.requests[-1])
+        shown = [message["content"] for message in messages if message["role"] == "user"]
+        assert ["[2] Ann → child → Carl" in text for text in shown] == [True, True, False]
+        assert "[1] Bernhard Heiden → student of / teacher → Paul Hindemith" in shown[-1]
+        assert demo["facts"] == ["Ann → child → Bob", "Ann → child → Carl"]
+
 
 class TestTools:
     def test_usage_is_tracked_as_dspy_tracks_it(self, program: KERAG, users_lm: dspy.LM) -> None:
         with dspy.context(lm=users_lm, track_usage=True):
             used = program(question=QUESTION).get_lm_usage()
         assert (used["users/model"]["prompt_tokens"], used["users/model"]["completion_tokens"]) == (30, 15)
+
+    def test_calls_at_the_same_time_keep_their_own_traces_and_counts(
+        self, program: KERAG, users_lm: dspy.LM, engine: UsersEngine
+    ) -> None:
+        async def ask() -> list[dspy.Prediction]:
+            heard: list[TraceEvent] = []
+            with dspy.context(lm=users_lm, track_usage=True):
+                calls = [
+                    program.acall(question=QUESTION, on_step=heard.append),
+                    dspy.asyncify(program)(question=QUESTION),
+                ]
+                found = await asyncio.gather(*calls, program.acall(question="Who is Nobody Atall?"))
+            assert heard == found[0].steps
+            return found
+
+        at_once = threading.Barrier(2, timeout=10)
+        waits = iter([at_once.wait] * 2)
+        engine.before = lambda: next(waits, float)()
+        first, second, other = asyncio.run(ask())
+        assert first.answer == second.answer == "Paul Hindemith"
+        assert [step.kind for step in first.steps] == [step.kind for step in second.steps]
+        assert [one.usage.calls for one in (first, second)] == [3, 3]
+        assert other.question == "Who is Nobody Atall?"
+        assert other.usage.calls == sum(isinstance(step, Wrote) for step in other.steps)
+        assert first.get_lm_usage()["users/model"]["prompt_tokens"] == 30
+
+    def test_a_session_and_its_budget_hold_for_awaited_calls(self, program: KERAG, users_lm: dspy.LM) -> None:
+        with session(users_lm, Budget(calls=4)) as ledger:
+            asyncio.run(program.acall(question=QUESTION))
+            with pytest.raises(BudgetExceededError):
+                asyncio.run(program.acall(question=QUESTION))
+        assert ledger.usage().calls == 4
+
+    def test_a_cancelled_call_ends_at_its_next_step(
+        self, program: KERAG, users_lm: dspy.LM, engine: UsersEngine
+    ) -> None:
+        go_on = threading.Event()
+        engine.before = lambda: go_on.wait(10)
+
+        async def cancel() -> None:
+            with dspy.context(lm=users_lm):
+                task = asyncio.create_task(program.acall(question=QUESTION))
+                while not engine.requests:
+                    await asyncio.sleep(0.01)
+                task.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+            go_on.set()
+
+        asyncio.run(cancel())
+        assert len(engine.requests) == 1
+
+    def test_every_program_can_be_awaited(self, world: KnowledgeBase) -> None:
+        async def ask(name: str) -> dspy.Prediction:
+            return await resolve_program(name)(world).acall(question=QUESTION)
+
+        async def ask_all() -> list[dspy.Prediction]:
+            return await asyncio.gather(*map(ask, ("kerag", "anchorrag", "4stepfocus", "bm25", "cot")))
+
+        with session("extractive"):
+            assert [found.question for found in asyncio.run(ask_all())] == [QUESTION] * 5
+
+    def test_a_stream_has_a_status_message_for_every_step_and_ends_with_the_prediction(
+        self, program: KERAG, users_lm: dspy.LM
+    ) -> None:
+        stream = dspy.streamify(program, async_streaming=False)
+        with dspy.context(lm=users_lm):
+            *parts, last = stream(question=QUESTION)
+        told = [part.message for part in parts if isinstance(part, dspy.streaming.StatusMessage)]
+        assert told == [f"{step.kind}: {in_words(step)}" for step in last.steps]
+        assert told[-1] == "answered: Paul Hindemith"
+
+    def test_steps_of_parallel_branches_are_streamed(self, world: KnowledgeBase) -> None:
+        stream = dspy.streamify(AnchorRAG(world), async_streaming=False)
+        with session("extractive"):
+            *parts, last = stream(question="Who was taught by Paul Hindemith and Bernhard Heiden?")
+        told = [part.message for part in parts if isinstance(part, dspy.streaming.StatusMessage)]
+        assert sorted(told) == sorted(f"{step.kind}: {in_words(step)}" for step in last.steps)
+
+    def test_a_prediction_is_json(self, program: KERAG, users_lm: dspy.LM) -> None:
+        with dspy.context(lm=users_lm):
+            found = program(question=QUESTION)
+        plain = json.loads(json.dumps(found.toDict()))
+        assert plain == found.toDict()
+        assert plain["steps"][-1] == {"kind": "answered", "answer": "Paul Hindemith", "grounded": True}
+        assert plain["usage"]["calls"] == 3
+        assert isinstance(found.retrieved, frozenset)
+        assert plain["retrieved"] == sorted(found.retrieved)
+        assert repr(found).startswith(f"<kerag {QUESTION!r}: 'Paul Hindemith' (grounded, ")
 
     def test_the_history_has_the_prompts(
         self, program: KERAG, users_lm: dspy.LM, capsys: pytest.CaptureFixture[str]
@@ -153,6 +347,17 @@ class TestTools:
         with dspy.context(lm=users_lm):
             assert best(question=QUESTION).answer == "Paul Hindemith"
         assert len(engine.requests) == 6
+
+    def test_refine_gives_advice_that_reaches_the_steps(
+        self, program: KERAG, users_lm: dspy.LM, engine: UsersEngine
+    ) -> None:
+        refined = dspy.Refine(module=program, N=2, reward_fn=lambda _, found: float(found.answer == "x"), threshold=1.0)
+        dspy.configure(lm=users_lm)
+        assert refined(question=QUESTION).answer == "Paul Hindemith"
+        prompts = [messages_of(request)[-1]["content"] for request in engine.requests]
+        assert len(prompts) == 7
+        assert "Cite one fact." in prompts[-1]
+        assert "[1] Bernhard Heiden → student of / teacher → Paul Hindemith" in prompts[-1]
 
     def test_parallel_evaluation_asks_the_users_model(
         self, program: KERAG, users_lm: dspy.LM, engine: UsersEngine, world: KnowledgeBase
