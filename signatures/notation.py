@@ -37,7 +37,7 @@ _MARKUP = re.compile(r"\[(?=\[)|<(?=/?think)", re.IGNORECASE)
 _LONE_EQUALS = re.compile(r"(?:^|(?<!\s)\s++)=(?:\s++|$)")
 _STEP = re.compile(rf" ({FORWARD}|{BACKWARD}) ")
 _MORE = re.compile(r"\.\.\. (\d+) more")
-_JOINT = re.compile(r"\s*(?:[,;]\s*(?:and\s)?|\sand\s)\s*")
+_JOINT = re.compile(r"\s*(?:[,;|]\s*(?:and\s)?|\sand\s)\s*")
 _EDGES = re.compile(r"(\d+)(?: × (.*))?", re.DOTALL)
 
 
@@ -284,7 +284,7 @@ def read_known_name(line: str) -> KnownName:
 
 
 def separated(texts: Sequence[str], names: Iterable[str]) -> list[str]:
-    """The texts, each taken apart where it joins known names by commas, semicolons or `and`.
+    """The texts, each taken apart where it joins known names by commas, semicolons, bars or `and`.
 
     A text that is itself a name stays whole, and so does one with a part that is no name.
 
