@@ -77,6 +77,8 @@ class Settings(BaseSettings):
     """Model of every role that is not in `roles`; None: `extractive`."""
     roles: Annotated[dict[str, str], NoDecode] = Field(default_factory=dict)
     """Model by role. In the environment: `answer=MODEL,prune=MODEL`."""
+    demos: bool = True
+    """Show language models the worked examples of the steps, unless the steps have demonstrations of their own."""
     grounded_only: bool = False
     """Abstain instead of answering from the model's own knowledge."""
     hops: int | None = Field(default=None, ge=1)

@@ -152,8 +152,10 @@ def roles(settings: Settings) -> Roles:
     from triplecheck.optimize.bundle import load_bundle
 
     if settings.bundle is not None and settings.lm is None and not settings.roles:
-        return load_bundle(settings.bundle).roles
-    return Roles(by_role=settings.roles) if settings.lm is None else Roles(settings.lm, settings.roles)
+        found = load_bundle(settings.bundle).roles
+        return Roles(found.default, found.by_role, demos=found.demos and settings.demos)
+    default = {} if settings.lm is None else {"default": settings.lm}
+    return Roles(**default, by_role=settings.roles, demos=settings.demos)
 
 
 def read_questions(settings: Settings, run: BatchOptions, bundled: Sequence[str]) -> tuple[list[Question], str]:

@@ -150,6 +150,14 @@ class RunOptions(ModelOptions):
         ),
     ] = None
     hops: Annotated[int | None, flag("--hops N", "Maximum distance from the question's topics.", MODEL)] = None
+    demos: Annotated[
+        bool | None,
+        flag(
+            "--demos/--no-demos",
+            "Show language models worked examples of each step; a compiled program shows its own demonstrations.",
+            MODEL,
+        ),
+    ] = None
     grounded_only: Annotated[
         bool | None,
         flag(
@@ -163,6 +171,7 @@ class RunOptions(ModelOptions):
 
         return super().settings(
             bundle=self.bundle,
+            demos=self.demos,
             grounded_only=self.grounded_only,
             hops=self.hops,
             options=parse_options(self.option or ()),

@@ -186,7 +186,8 @@ class RolePredict(dspy.Predict):
             # DSPy does not pass rollout ids to engines; a sampling engine varies with the seed.
             config.setdefault("seed", rollout)
         demos = kwargs.pop("demos", None) or self.demos
-        if not demos and is_general(lm) and dspy.settings.get("lm_demos", True):
+        roles: Roles | None = dspy.settings.get("lm_roles")
+        if not demos and is_general(lm) and (roles is None or roles.demos):
             step = step_of(self.signature)
             demos = demonstrations(step) if step else []
         fields = self.signature.input_fields

@@ -46,6 +46,7 @@ class Roles:
     Args:
         default: the model of every role that is not named.
         by_role: role to model, for roles such as `knowledge.1` that are not Python names.
+        demos: whether steps without demonstrations show language models their worked examples.
         **roles: role to model.
 
     Raises:
@@ -56,9 +57,16 @@ class Roles:
     """The model of every role that is not in `by_role`."""
     by_role: Mapping[str, Model] = field(hash=False)
     """Role to model. Do not change it after construction."""
+    demos: bool
+    """Whether steps without demonstrations show language models their worked examples."""
 
     def __init__(
-        self, default: Model = DEFAULT_MODEL, by_role: Mapping[str, Model] | None = None, **roles: Model
+        self,
+        default: Model = DEFAULT_MODEL,
+        by_role: Mapping[str, Model] | None = None,
+        *,
+        demos: bool = True,
+        **roles: Model,
     ) -> None:
         named = dict(by_role or {})
         for role in named.keys() & roles.keys():
@@ -73,6 +81,7 @@ class Roles:
                 )
         object.__setattr__(self, "default", default)
         object.__setattr__(self, "by_role", named)
+        object.__setattr__(self, "demos", demos)
 
     @classmethod
     def parse(cls, items: Iterable[str], default: str = DEFAULT_MODEL) -> Roles:
@@ -129,13 +138,21 @@ class Roles:
     def to_json(self) -> dict[str, str]:
         """`{"default": ..., role: model ...}`: the form in manifests and reports."""
         named = {role: name_of(model) for role, model in sorted(self.by_role.items())}
-        return {"default": name_of(self.default), **named}
+        return {"default": name_of(self.default), **named, **({} if self.demos else {_DEMOS: "off"})}
+
+    @classmethod
+    def from_json(cls, row: Mapping[str, str]) -> Roles:
+        """The roles that `to_json` wrote."""
+        named = {role: model for role, model in row.items() if role != _DEMOS}
+        return cls(named.pop("default"), named, demos=_DEMOS not in row)
 
 
 def name_of(model: Model) -> str:
     """A model as people see it: its model string."""
     return model if isinstance(model, str) else model_name(model)
 
+
+_DEMOS = "demos"
 
 BASELINE = Roles()
 """The roles where no model is configured at all."""
@@ -155,8 +172,8 @@ def session(
         roles: the models; a model string or a `dspy.LM` is the model of all roles. None keeps the roles of the
             enclosing session, else the model of `dspy.configure(lm=...)` has all roles, else `extractive`.
         budget: limits for the calls inside.
-        demos: whether steps without demonstrations show a language model their worked examples; None keeps the
-            setting of the enclosing session, else they do.
+        demos: whether steps without demonstrations show language models their worked examples; None keeps the
+            setting of the roles.
 
     Raises:
         ModelUnavailableError: the default model is unavailable.
@@ -178,8 +195,9 @@ def session(
     else:
         roles, default = BASELINE, language_model(BASELINE.default)
     adapter = dspy.settings.adapter or TolerantAdapter()
-    shown = dspy.settings.get("lm_demos", True) if demos is None else demos
-    with dspy.context(lm_roles=roles, ledger=ledger, lm=default, adapter=adapter, lm_demos=shown):
+    if demos is not None and demos != roles.demos:
+        roles = Roles(roles.default, roles.by_role, demos=demos)
+    with dspy.context(lm_roles=roles, ledger=ledger, lm=default, adapter=adapter):
         yield ledger
 
 

@@ -257,7 +257,7 @@ def load_bundle(path: Path | str) -> Bundle:
             path=path,
             program_name=manifest["program"],
             options=manifest["options"],
-            roles=Roles(models.pop("default"), models),
+            roles=Roles.from_json(models),
             state=state,
             fields={name: about["fields"] for name, about in manifest["signatures"].items()},
             texts={name: about["text"] for name, about in manifest["signatures"].items()},
