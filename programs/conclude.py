@@ -1,6 +1,7 @@
 """From a model's conclusion to a checked outcome: each answer is found in the facts or computed from them.
 
-Aggregations are computed by code over the cited facts, and refused if values are missing that were not fetched.
+Aggregations are computed by code over the facts at the ends of the cited paths, and refused if values are missing
+that were not fetched.
 Superlatives use `kg.patterns`; sets do not, because they are sets of fetched values and not matches over the graph.
 """
 
@@ -41,7 +42,7 @@ def conclude(
         graph: the graph to check against.
         subgraph: everything that was retrieved.
         cited: the facts that the model cited.
-        operation: what to compute over the cited facts; `none` for nothing.
+        operation: what to compute over the facts at the ends of the cited paths; `none` for nothing.
         answers: the answers as the model wrote them.
         names: the text of each node in the prompt.
         trace: records what was computed and checked.
@@ -49,14 +50,17 @@ def conclude(
     """
     if operation != "none":
         try:
-            if any(subgraph.incomplete(fact) for fact in cited):
+            operands = terminal(cited)
+            if any(subgraph.incomplete(fact) for fact in operands):
                 raise NotComputableError("a bound cut off entities that it would have to run over")
-            result = aggregate(graph, operation, cited)
+            result = aggregate(graph, operation, operands)
         except NotComputableError as error:
             trace.add(Checked(f"operation {operation}", False, str(error)))
         else:
-            trace.add(Computed(operation, sum(len(f.values) for f in cited), result.text))
-            evidence = _with_chains(subgraph, cited, result.triples)
+            trace.add(Computed(operation, sum(len(f.values) for f in operands), result.text))
+            anchors = {fact.anchor for fact in operands}
+            bridges = [edge for fact in cited if fact not in operands for edge in fact.triples(anchors)]
+            evidence = _with_chains(subgraph, operands, [*bridges, *result.triples])
             return Outcome(result.text, result.nodes, evidence, grounded=True)
     written = [a.strip() for a in answers if a.strip()]
     if not written:
@@ -169,7 +173,7 @@ class NotComputableError(ValueError):
 
 
 def aggregate(graph: Graph, operation: str, facts: Sequence[Fact]) -> Result:
-    """Run one of the operations of `signatures.summarize.Operation` (other than `none`) over facts.
+    """Run one of the operations of `signatures.summarize.Operation` (other than `none`) over `terminal` facts.
 
     Raises:
         NotComputableError: no facts, or facts that do not fit the operation.
@@ -188,6 +192,22 @@ def aggregate(graph: Graph, operation: str, facts: Sequence[Fact]) -> Result:
         case "same":
             return _same(facts)
     raise NotComputableError(f"no such operation: {operation}")
+
+
+def terminal(facts: Sequence[Fact]) -> list[Fact]:
+    """The facts at the ends of the cited paths, without the bridge facts that only lead to their anchors.
+
+    A bridge fact is on the path of another fact, or has no value but the anchor of another fact. Of two facts that
+    lead to each other, neither is a bridge fact.
+    """
+    return [fact for fact in facts if not any(_leads_to(fact, other) for other in facts if other != fact)]
+
+
+def _leads_to(fact: Fact, other: Fact) -> bool:
+    topic, hops = fact.path
+    if topic == other.path[0] and len(hops) < len(other.path[1]) and other.path[1][: len(hops)] == hops:
+        return True
+    return fact.values == (other.anchor,) and other.values != (fact.anchor,)
 
 
 def _distinct(facts: Sequence[Fact]) -> list[Fact]:

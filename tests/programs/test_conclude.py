@@ -160,6 +160,50 @@ class TestComputing:
         assert len(result.evidence) == 3
 
 
+class TestBridgeFacts:
+    """A model cites the facts that lead to the operands too, as its prompt asks."""
+
+    WORLD = """
+    :p rdfs:label 'Pupil' ; :teacher :t ; :town :x . :t rdfs:label 'Teacher' ; :pupil :a , :b , :p ; :height 3 .
+    :o rdfs:label 'Other' ; :teacher :t , :u . :u rdfs:label 'Ulla' ; :height 1 . :p :height 9 .
+    :a rdfs:label 'Ann' . :b rdfs:label 'Ben' . :x rdfs:label 'X' ; :size 4 .
+    """
+
+    @pytest.mark.parametrize(
+        ("operation", "cite", "answer"),
+        [
+            ("count", ["Pupil → teacher", "Teacher → pupil"], "3"),
+            ("sum", ["Other → teacher", "→ height → 3", "Ulla → height"], "4"),
+            ("difference", ["Other → teacher", "→ height → 3", "Ulla → height"], "2"),
+            ("max", ["Other → teacher", "→ height → 3", "Ulla → height"], "Teacher"),
+            ("min", ["Other → teacher", "→ height → 3", "Ulla → height"], "Ulla"),
+        ],
+    )
+    def test_operations_run_over_the_ends_of_paths(
+        self, build: Build, operation: str, cite: list[str], answer: str
+    ) -> None:
+        name = cite[0].split(" →")[0]
+        result = concluded(build(self.WORLD), name=name, cite=cite, operation=operation)
+        assert (result.answer, result.grounded) == (answer, True)
+        assert any(line.startswith(f"{name} teacher") for line in written(result))
+
+    def test_common_intersects_the_ends_of_two_paths(self, build: Build) -> None:
+        base = build(
+            ":p rdfs:label 'P' ; :teacher :t . :q rdfs:label 'Q' ; :teacher :t , :u ."
+            ":t rdfs:label 'T' ; :town :x , :y . :u rdfs:label 'U' ; :town :x . :x rdfs:label 'X' . :y rdfs:label 'Y' ."
+        )
+        program = kerag(base, filtering="none")
+        cite = ["P → teacher", "Q → teacher", "→ town"]
+        result, _ = play(program, "Which town?", topics("P", "Q"), conclude_with(cite=cite, operation="common"))
+        assert ids(result) == ["x", "y"]
+
+    def test_a_bridge_from_another_topic_is_no_operand(self, build: Build) -> None:
+        program = kerag(build(self.WORLD), filtering="none", hops=1)
+        cite = ["Pupil → teacher", "Teacher → pupil"]
+        result, _ = play(program, "How many?", topics("Pupil", "Teacher"), conclude_with(cite=cite, operation="count"))
+        assert result.answer == "3"
+
+
 def connected(graph: Graph, evidence: list[dict[str, str]], topic: int, answer: str) -> bool:
     reached = {graph.node_id(topic)}
     for _ in evidence:
