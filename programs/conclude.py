@@ -7,22 +7,20 @@ Superlatives use `kg.patterns`; sets do not, because they are sets of fetched va
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 
 from triplecheck.kg import Graph, normalize
 from triplecheck.kg.patterns import Measured, extremes, measure
 from triplecheck.kg.types import Edge
-from triplecheck.kg.values import quantity, value_of
+from triplecheck.programs.matching import AnswerMatcher
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Checked, Computed, Stopped, Trace
 from triplecheck.programs.subgraph import Fact, Subgraph
 
 _YES_NO = ("yes", "no")
-_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?:\D|$)|\d{3},)")
 
 
 def conclude(
@@ -88,22 +86,16 @@ def _look_up(
     nodes: list[int] = []
     evidence: list[Edge] = []
     unfounded = []
-    in_cited = _exact(graph, cited, names)
-    in_all = functools.cache(lambda: _exact(graph, subgraph.facts, names))  # seldom needed
+    matcher = AnswerMatcher(graph, cited, subgraph.facts, names)
     for text in written:
-        found = (
-            in_cited.get(text)
-            or _alike(graph, text, cited, names)
-            or in_all().get(text)
-            or _alike(graph, text, subgraph.facts, names)
-        )
-        if found is None:
+        found = matcher.find(text)
+        if not found:
             unfounded.append(text)
-        elif found[0] not in nodes:
-            node, fact = found
-            nodes.append(node)
-            supporting = fact.triples([node] if node in fact.values else None)
-            evidence += _with_chains(subgraph, [fact], supporting)
+        for node, fact in found:
+            if node not in nodes:
+                nodes.append(node)
+                supporting = fact.triples([node] if node in fact.values else None)
+                evidence += _with_chains(subgraph, [fact], supporting)
     if unfounded:
         trace.add(Checked("answer", False, f"in no retrieved fact: {', '.join(unfounded)}"))
     if nodes:
@@ -115,33 +107,6 @@ def _look_up(
         trace.add(Stopped("not_grounded", "the answer is in no retrieved fact"))
         return Outcome(abstained="not_grounded")
     return Outcome(", ".join(unfounded), grounded=False)
-
-
-def _exact(graph: Graph, facts: Sequence[Fact], names: dict[int, str]) -> dict[str, tuple[int, Fact]]:
-    """Nodes by name in the prompt and by label, with the first fact that has them, values before anchors."""
-    nodes = [(value, fact) for fact in facts for value in fact.values] + [(fact.anchor, fact) for fact in facts]
-    found: dict[str, tuple[int, Fact]] = {}
-    for (node, fact), label in zip(nodes, graph.labels([node for node, _ in nodes]), strict=True):
-        found.setdefault(names[node], (node, fact))
-        found.setdefault(label, (node, fact))
-    return found
-
-
-def _alike(graph: Graph, text: str, facts: Sequence[Fact], names: dict[int, str]) -> tuple[int, Fact] | None:
-    """The node that an answer names with other case, accents or punctuation, and the first fact that has it."""
-    nodes = [(value, fact) for fact in facts for value in fact.values] + [(fact.anchor, fact) for fact in facts]
-    return next(((node, fact) for node, fact in nodes if _is_alike(graph, text, node, names[node])), None)
-
-
-def _is_alike(graph: Graph, text: str, node: int, name: str) -> bool:
-    """Equal except for case, accents and punctuation; numbers and dates by value, because "-5" is not "5"."""
-    literal = value_of(graph, node)
-    size = quantity(literal)
-    if size is not None and size.kind == "number":
-        return quantity(replace(literal, lexical=_THOUSANDS.sub("", text))) == size
-    if size is not None and text.startswith("-") != literal.lexical.startswith("-"):
-        return False  # before Christ or after
-    return normalize(text) in (normalize(name), normalize(graph.label(node)))
 
 
 def _with_chains(subgraph: Subgraph, facts: Sequence[Fact], triples: Sequence[Edge]) -> tuple[Edge, ...]:

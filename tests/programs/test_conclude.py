@@ -93,6 +93,63 @@ class TestNumbers:
         assert concluded(base, text, name="T").answer == value
 
 
+class TestOtherWords:
+    """Answers that say what a cited fact says, in other words."""
+
+    @pytest.mark.parametrize(
+        "said",
+        [
+            "16 November 1895",
+            "November 16th, 1895",
+            "Nov. 16, 1895",
+            "16.11.1895",
+            "11/16/1895",
+            "1895",
+            "He was born on 16 November 1895.",
+            "Paul Hindemith was born on November 16, 1895 in Hanau, 15 years before his pupil",
+        ],
+    )
+    def test_dates(self, sources: Sources, said: str) -> None:
+        result = concluded(sources, said, name="Paul Hindemith", cite=["Paul Hindemith → date of birth"])
+        assert (result.answer, result.grounded) == ("1895-11-16", True)
+
+    @pytest.mark.parametrize(
+        "said", ["17 November 1895", "16 November 1985", "1896", "He was born in 1910.", "11/6/1895"]
+    )
+    def test_other_dates_do_not_match(self, sources: Sources, said: str) -> None:
+        result = concluded(sources, said, name="Paul Hindemith", cite=["Paul Hindemith → date of birth"])
+        assert (result.answers, result.grounded) == ([], False)
+
+    def test_years_before_christ(self, build: Build) -> None:
+        base = build(":t rdfs:label 'T' ; :p '-0044-03-15'^^xsd:date .")
+        assert concluded(base, "15 March 44 BC", name="T", cite=["T →"]).answer == "-0044-03-15"
+        assert not concluded(base, "15 March 44", name="T", cite=["T →"]).grounded
+
+    @pytest.mark.parametrize(
+        "said", ["96,492", "96 492 people", "96,492 inhabitants", "The town has 96,492 inhabitants."]
+    )
+    def test_numbers(self, sources: Sources, said: str) -> None:
+        result = concluded(sources, said, name="Hanau", cite=["Hanau → population"])
+        assert (result.answer, result.grounded) == ("96492", True)
+
+    @pytest.mark.parametrize("said", ["96,4922", "9,6492", "The town has 96,493 inhabitants.", "964 92 x"])
+    def test_other_numbers_do_not_match(self, sources: Sources, said: str) -> None:
+        assert not concluded(sources, said, name="Hanau", cite=["Hanau → population"]).grounded
+
+    def test_names_in_a_sentence(self, sources: Sources) -> None:
+        cite = ["Paul Hindemith → instrument"]
+        said = "Paul Hindemith was a master of the viola and of the piano."
+        result = concluded(sources, said, name="Paul Hindemith", cite=cite)
+        assert (set(ids(result)), result.grounded) == ({"piano", "viola"}, True)
+
+    @pytest.mark.parametrize("said", ["He was not German.", "He was German-born, they say it", "He was German Swiss"])
+    def test_a_denial_or_a_longer_name_is_no_match(self, sources: Sources, said: str) -> None:
+        assert not concluded(sources, said, name="Paul Hindemith", cite=["→ nationality"]).grounded
+
+    def test_a_sentence_is_compared_with_cited_facts_alone(self, sources: Sources) -> None:
+        assert not concluded(sources, "He was German.", name="Paul Hindemith").grounded
+
+
 class TestInvented:
     def test_an_answer_in_no_fact_is_not_grounded(self, sources: Sources) -> None:
         result = concluded(sources, "Austrian", cite=["Paul Hindemith → nationality"])
