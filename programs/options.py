@@ -23,9 +23,11 @@ class ProgramOptions:
 
     Attributes:
         grounded_only: abstain rather than answer from a model's own knowledge.
+        closed_world: what the graph does not say is false, so that facts without a value exclude it.
     """
 
     grounded_only: bool = False
+    closed_world: bool = False
 
 
 class Optioned(typing.Protocol):
@@ -80,7 +82,7 @@ def _checked(program: type[Optioned], name: str, value: Any) -> Any:
     if name in program.renamed:
         raise UserError(f"option {name!r} of {program.name!r} is called {program.renamed[name]!r} now")
     if name not in hints:
-        shown = [option for option in hints if option != "grounded_only"]
+        shown = [option for option in hints if option not in _types(ProgramOptions)]
         takes = f"its options are {', '.join(shown)}" if shown else "it has no options"
         raise UserError(f"the program {program.name!r} has no option {name!r}; {takes}")
     hint = hints[name]

@@ -30,6 +30,7 @@ class Outcome:
         ranking: nodes, best first, for a program that ranks; it begins with the answers.
         confidence: how sure the program is that its answer is right, from 0 to 1; None: `proof_confidence` computes
             it from the evidence.
+        doubts: why the evidence is no proof that this answers the question; empty if nothing speaks against it.
 
     Raises:
         ValueError: the confidence is outside of [0, 1].
@@ -43,6 +44,7 @@ class Outcome:
     retrieved: frozenset[int] = field(default=frozenset(), repr=False)
     ranking: tuple[int, ...] = ()
     confidence: float | None = None
+    doubts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.confidence is not None and not 0 <= self.confidence <= 1:
