@@ -200,7 +200,9 @@ class _Conclusion:
         if unfounded:
             self._trace.add(Checked("answer", False, f"in no retrieved fact: {', '.join(unfounded)}"))
         if nodes:
-            self._trace.add(Checked("answer", True, f"{len(nodes)} answer(s) found in the facts"))
+            self._trace.add(
+                Checked("answer", True, f"in the retrieved facts: {len(nodes)} of {len(nodes) + len(unfounded)}")
+            )
             # Other facts that the model cited stay in the evidence: they may be how it found the answer.
             besides = [t for fact in self._cited if len(fact.values) == 1 for t in fact.triples()]
             proof = tuple(dict.fromkeys([*evidence, *besides]))

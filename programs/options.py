@@ -16,6 +16,10 @@ DEFAULT = "default"
 
 _PRESET = "preset"
 
+Bar = typing.Literal["proved", "likely", "supported", "any"]
+"""The lowest verdict of answers that are given: `proved`; `likely`: proved, or supported with a confidence of at least
+the floor of the confidence model; `supported`; `any`: unsupported answers too."""
+
 
 @dataclasses.dataclass(frozen=True)
 class ProgramOptions:
@@ -24,10 +28,12 @@ class ProgramOptions:
     Attributes:
         grounded_only: abstain rather than answer from a model's own knowledge.
         closed_world: what the graph does not say is false, so that facts without a value exclude it.
+        verdict: abstain below this verdict: `proved`, `likely`, `supported` or `any`.
     """
 
     grounded_only: bool = False
     closed_world: bool = False
+    verdict: Bar = "any"
 
 
 class Optioned(typing.Protocol):

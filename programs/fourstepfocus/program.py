@@ -132,8 +132,8 @@ class FourStepFocus(Program):
     ranking that satisfy the patterns and whose rerank score is at least `share` of the best one's
     (without scores: all that satisfy the patterns); `evidence` is their supporting triples. They are
     grounded if these prove every pattern that the model wrote: not if a pattern was relaxed to edges
-    in either direction or of any relation, dropped or could not be used. If no node satisfies the patterns, the answer is the first
-    node that they do not name, without evidence, if its rerank score is at least `least`.
+    in either direction or of any relation, dropped or could not be used. If no node satisfies the patterns,
+    the answer is the first node that they do not name, without evidence, if its rerank score is at least `least`.
 
     Args:
         sources: a knowledge base, its directory, `bundled`, or `Sources`.
