@@ -158,7 +158,7 @@ class TestInvented:
         result = concluded(sources, "Austrian", cite=["Paul Hindemith → nationality"])
         assert (result.answer, result.grounded, result.answers, result.evidence) == ("Austrian", False, [], [])
         assert [check.passed for check in steps(result, Checked)] == [False]
-        assert steps(result, Answered) == [Answered("Austrian", False)]
+        assert steps(result, Answered) == [Answered("Austrian", False, "unsupported")]
 
     def test_grounded_only_withholds_it(self, sources: Sources) -> None:
         result = concluded(sources, "Austrian", grounded_only=True)
