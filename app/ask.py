@@ -42,7 +42,10 @@ def ask(
 ) -> None:
     """Ask a question about a knowledge graph.
 
-    Prints each step as it happens, then the answer, the triples that prove it, the model and the cost.
+    Prints each step as it happens, then the answer, its verdict and confidence, its triples, the model and the cost.
+    An answer is proved (its triples say what the question asks), supported (its triples are in the graph, but may
+    not answer the question), or unsupported (from the model alone). An answer below `--verdict` is not given; the
+    facts nearest to the question are printed instead.
     With -q: the answer and its proof alone. With -v: every step in full, with all that models wrote.
     The exit code of an abstention is 0.
 

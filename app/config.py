@@ -24,7 +24,7 @@ import os
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, ValidationError, field_validator
 from pydantic_settings import (
@@ -81,6 +81,8 @@ class Settings(BaseSettings):
     """Show language models the worked examples of the steps, unless the steps have demonstrations of their own."""
     grounded_only: bool = False
     """Abstain instead of answering from the model's own knowledge."""
+    verdict: Literal["proved", "likely", "supported", "any"] | None = None
+    """Lowest verdict of answers that are given. None: `likely` where a person asks, `any` elsewhere."""
     hops: int | None = Field(default=None, ge=1)
     """Maximum distance from the topics; None: the program's default."""
     options: dict[str, Any] = Field(default_factory=dict)

@@ -58,7 +58,7 @@ def open_setup(settings: Settings, err: Console) -> Setup:
         models, limits = roles(settings), Budget(**settings.budget.model_dump())
     with reporting(err, "opening the knowledge base") as tell:
         kb = open_knowledge_base(settings, tell)
-        return Setup(settings, kb, open_program(settings, kb), models, limits)
+        return Setup(settings, kb, open_program(with_bar(settings), kb), models, limits)
 
 
 def open_batch(settings: Settings, run: BatchOptions, bundled: Sequence[str], err: Console) -> Batch:
@@ -134,9 +134,26 @@ def open_program(settings: Settings, kb: KnowledgeBase) -> Program:
     return bundle.program(sources, arguments(settings))
 
 
+def with_bar(settings: Settings) -> Settings:
+    """The configuration for a person who asks: unless another bar is set, answers must be `likely`.
+
+    A program that never reads the graph for its answer gives any answer.
+    """
+    from triplecheck.optimize.bundle import load_bundle
+    from triplecheck.programs import resolve_program
+
+    if settings.verdict is not None:
+        return settings
+    name = settings.program if settings.bundle is None else load_bundle(settings.bundle).program_name
+    bar = "likely" if resolve_program(name).cites_graph else "any"
+    return settings.model_copy(update={"verdict": bar})
+
+
 def arguments(settings: Settings) -> dict[str, Any]:
     """The configured options of the program."""
-    given = {} if settings.hops is None else {"hops": settings.hops}
+    given: dict[str, Any] = {} if settings.hops is None else {"hops": settings.hops}
+    if settings.verdict is not None:
+        given["verdict"] = settings.verdict
     if settings.bundle is None or "grounded_only" in settings.model_fields_set:
         given["grounded_only"] = settings.grounded_only
     return given | settings.options

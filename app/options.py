@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -164,6 +164,16 @@ class RunOptions(ModelOptions):
             "--grounded-only/--no-grounded-only", "Abstain instead of giving an answer that no triple supports.", MODEL
         ),
     ] = None
+    verdict: Annotated[
+        Literal["proved", "likely", "supported", "any"] | None,
+        flag(
+            "--verdict",
+            "Lowest verdict of answers that are given. `likely`: proved answers, and supported ones that are more "
+            "likely right than wrong. `supported`: all whose triples are in the graph. `any`: also those of the model "
+            "alone. Default: `likely` for `ask` and `demo`; `any` elsewhere, where answers are scored by verdict.",
+            MODEL,
+        ),
+    ] = None
 
     def settings(self, **more: Any) -> Settings:
         """See `ModelOptions.settings`."""
@@ -173,6 +183,7 @@ class RunOptions(ModelOptions):
             bundle=self.bundle,
             demos=self.demos,
             grounded_only=self.grounded_only,
+            verdict=self.verdict,
             hops=self.hops,
             options=parse_options(self.option or ()),
             **more,

@@ -15,6 +15,7 @@ from triplecheck.programs.steps import TraceEvent, in_words, listed
 _KIND_WIDTH = 10
 _ANSWERS_LISTED = 10
 _PROOF_SHOWN = 12  # triples
+_DOUBTS_SHOWN = 3
 _LONGEST = 160  # characters of one step
 
 
@@ -45,27 +46,46 @@ def _details(name: str, value: Any, indent: int) -> list[str]:
 
 
 def answer_lines(result: Any) -> list[Text]:
-    """The answer, and the triples that prove it.
+    """The answer with its verdict and confidence, and its triples; of an abstention, the nearest facts.
 
     Args:
         result: the prediction of a program.
     """
     lines = [Text()]
     if result.abstained:
-        lines.append(Text.assemble(("No answer", "bold yellow"), f" ({printable(result.reason)})"))
-    else:
-        lines.append(Text.assemble(("Answer  ", "bold"), (printable(result.answer), "bold green")))
-        known = [f"{printable(found['label'])} <{printable(found['id'])}>" for found in result.answers]
-        if known:
-            lines.append(Text(f"        {listed(known, _ANSWERS_LISTED)}", "dim"))
-        if not result.grounded:
-            lacks = "its triples do not prove all of it" if result.evidence else "no triple of the graph supports it"
-            lines.append(Text(f"        not grounded: {lacks}", "yellow"))
+        return [*lines, *_no_answer(result)]
+    lines.append(Text.assemble(("Answer  ", "bold"), (printable(result.answer), "bold green")))
+    known = [f"{printable(found['label'])} <{printable(found['id'])}>" for found in result.answers]
+    if known:
+        lines.append(Text(f"        {listed(known, _ANSWERS_LISTED)}", "dim"))
+    colour = {"proved": "green", "supported": "yellow"}.get(result.verdict, "red")
+    sure = "" if result.confidence is None else f", confidence {result.confidence:.2f}"
+    lines.append(Text.assemble(("Verdict ", "bold"), (result.verdict, colour), sure))
+    lines += [Text(f"        {printable(why)}", "yellow") for why in _doubts(result)]
     if result.evidence:
-        lines.append(Text("Proof" if result.grounded else "Triples", "bold"))
+        lines.append(Text("Proof" if result.verdict == "proved" else "Triples", "bold"))
         lines += [proof_line(row) for row in result.evidence[:_PROOF_SHOWN]]
         if len(result.evidence) > _PROOF_SHOWN:
             lines.append(Text(f"  and {len(result.evidence) - _PROOF_SHOWN} more triples (--json gives all)", "dim"))
+    return lines
+
+
+def _doubts(result: Any) -> list[str]:
+    """Why an answer is not proved."""
+    if result.verdict == "unsupported":
+        return ["no triple of the graph supports it"]
+    if result.verdict == "supported" and not result.grounded and not result.doubts:
+        return ["its triples do not prove all of it"]
+    return list(result.doubts[:_DOUBTS_SHOWN]) if result.verdict == "supported" else []
+
+
+def _no_answer(result: Any) -> list[Text]:
+    lines = [Text.assemble(("Not in the graph, as far as I can tell", "bold yellow"), f" ({printable(result.reason)})")]
+    if result.missing:
+        lines.append(Text.assemble("The graph says little of ", (printable(result.missing), "italic"), "."))
+    if result.nearest:
+        lines.append(Text("Nearest facts", "bold"))
+        lines += [proof_line(row) for row in result.nearest]
     return lines
 
 

@@ -135,8 +135,9 @@ def error_row(
 ) -> dict[str, Any]:
     """Return the row of a question that ended in an error: trace and usage up to the error, without scores."""
     nothing = {"answer": "", "answers": [], "evidence": [], "abstained": False, "reason": "", "grounded": False}
+    nothing |= {"confidence": None, "verdict": "unknown", "doubts": [], "features": {}, "missing": "", "nearest": []}
     return (
-        {"question": question.question, "program": program.name, **nothing, "confidence": None, "ranking": []}
+        {"question": question.question, "program": program.name, **nothing, "ranking": []}
         | {"steps": [step.to_json() for step in steps], "usage": usage.to_json()}
         | _about(question, key)
         | {"status": "error", "error": {"kind": type(error).__name__, "message": redacted(str(error))}}

@@ -114,6 +114,8 @@ class Scores:
     """Number of error rows by error type."""
     judged: Mapping[str, int] = field(default_factory=dict)
     """Number of the judge's verdicts: right, wrong, unreadable."""
+    verdicts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """Number of scored questions by verdict: of each the right ones and the wrong ones."""
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """95% bootstrap intervals of hits_at_1, f1 and accuracy, if there are scores."""
 
@@ -162,6 +164,7 @@ def score(rows: Sequence[Row]) -> Scores:
         lost=_counts(row["lost"] for row in scored if row["lost"] is not None),
         errors=_counts(row["error"]["kind"] for row in ran if row["status"] == "error"),
         judged=_counts(_VERDICTS[row["judged"]["correct"]] for row in scored if row.get("judged") is not None),
+        verdicts=_by_verdict(scored),
         intervals=_intervals(
             hits_at_1=[row["hits_at_1"] for row in scored], f1=[row["f1"] for row in scored], accuracy=correct
         ),
@@ -177,6 +180,15 @@ def _by_origin(scored: Sequence[Row], answered: Sequence[Row]) -> dict[str, floa
         "right_from_graph": _mean(hit * grounded for hit, grounded in hits),
         "right_from_model": _mean(hit * (not grounded) for hit, grounded in hits),
     }
+
+
+def _by_verdict(scored: Sequence[Row]) -> dict[str, dict[str, int]]:
+    """Return the number of right and wrong replies by verdict, of verdicts that occur."""
+    found: dict[str, dict[str, int]] = {}
+    for row in scored:
+        counts = found.setdefault(row.get("verdict", "unknown"), {"right": 0, "wrong": 0})
+        counts["right" if row["crag"] == "accurate" else "wrong"] += 1
+    return dict(sorted(found.items()))
 
 
 def _calibration(answered: Sequence[Row]) -> dict[str, float | None]:

@@ -61,20 +61,31 @@ def _days(match: re.Match[str]) -> float:
 
 # --- values in text ------------------------------------------------------------------------------
 _MONTHS = tuple("january february march april may june july august september october november december".split())
-_MONTH = rf"(?P<month>{'|'.join(_MONTHS)})"
+_MONTH = rf"(?P<month>{'|'.join(f'{name[:3]}(?:{name[3:]}|{name[3:4]})?' for name in _MONTHS)})\.?"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
-_YEAR = r"(?P<year>\d{3,4})"
+_YEAR = r"(?P<year>\d{1,4})(?P<era> (?:BCE?|B\. ?C\.))|(?P<plain>\d{3,4})"
+_ISO = r"(?P<year>-?\d{4})(?:-(?P<month>\d{2})(?:-(?P<day>\d{2}))?)?"
 _DATES = tuple(
-    re.compile(pattern, re.IGNORECASE)
+    re.compile(rf"(?<![\w.,/-]){pattern}(?![\w/-]|[.,]\d)", re.IGNORECASE)
     for pattern in (
-        rf"{_DAY} (?:of )?{_MONTH},? {_YEAR}",
-        rf"{_MONTH} {_DAY},? {_YEAR}",
-        rf"{_MONTH},? {_YEAR}",
-        r"(?P<year>\d{4})(?:-(?P<month>\d{2})(?:-(?P<day>\d{2}))?)?",
+        rf"{_DAY} (?:of )?{_MONTH},? (?:{_YEAR})",
+        rf"{_MONTH} {_DAY},? (?:{_YEAR})",
+        rf"{_MONTH},? (?:{_YEAR})",
+        _ISO,
+        r"(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4})",
+        r"(?P<first>\d{1,2})/(?P<second>\d{1,2})/(?P<year>\d{4})",
+        rf"(?:{_YEAR})",
     )
 )
 _SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
-_WRITTEN_NUMBER = re.compile(rf"(-?\d[\d,]*)(?:\.(\d+))?(?: ({'|'.join(_SCALES)}))?(?:[ %][^\d]*)?", re.IGNORECASE)
+# Thousands are separated by commas, or by the spaces of ISO 80000 (plain, no-break and narrow).
+_WRITTEN_NUMBER = re.compile(
+    r"(?<![\w.,-])(?P<whole>-?(?:\d{1,3}(?:,\d{3})+|\d{1,3}(?:[ \u00a0\u2009\u202f]\d{3})+|\d+))"
+    r"(?:\.(?P<fraction>\d+))?"
+    rf"(?![,.]?\d)(?: (?P<scale>{'|'.join(_SCALES)})\b)?",
+    re.IGNORECASE,
+)
+_UNIT = re.compile(r"(?:[ %°]?[^\d]*)?")
 
 Date = tuple[int, ...]
 """Year, month and day, as far as known."""
@@ -90,33 +101,70 @@ def agrees(written: str, value: Literal) -> bool | None:
     if there is None:
         return None
     if there.kind == "time":
-        date, known = _date(text), _date(value.lexical.strip()[:10])
-        if date is None or known is None:
-            return None
-        both = min(len(date), len(known))
-        return date[:both] == known[:both]
+        said, known = _date(text), _date_of(value)
+        return None if said is None or known is None else _same_date(said, known)
     number = _number(text)
     return None if number is None else abs(number[0] - there.size) <= number[1]
 
 
+def mentions(sentence: str, value: Literal) -> bool:
+    """Whether a sentence holds a date or number that agrees with a literal at the precision of the sentence."""
+    there = quantity(value)
+    if there is None:
+        return False
+    text = " ".join(sentence.split())
+    if there.kind == "time":
+        known = _date_of(value)
+        for pattern in _DATES if known is not None else ():
+            # The first form that occurs is the most precise: a year that belongs to a date is not read alone.
+            said = [date for match in pattern.finditer(text) if (date := _read_date(match)) is not None]
+            if known is not None and said:
+                return any(_same_date(date, known) for date in said)
+        return False
+    numbers = map(_read_number, _WRITTEN_NUMBER.finditer(text))
+    return any(abs(number - there.size) <= tolerance for number, tolerance in numbers)
+
+
+def _same_date(said: Date, known: Date) -> bool:
+    both = min(len(said), len(known))
+    return said[:both] == known[:both]
+
+
+def _date_of(value: Literal) -> Date | None:
+    match = _ISO_DATE.match(value.lexical.strip())
+    return None if match is None else tuple(int(part) for part in match.groups() if part)
+
+
 def _date(text: str) -> Date | None:
-    for pattern in _DATES:
-        match = pattern.fullmatch(text)
-        if match:
-            parts = match.groupdict()
-            month = (parts.get("month") or "").casefold()
-            found = [int(parts["year"])]
-            if month:
-                found.append(_MONTHS.index(month) + 1 if month in _MONTHS else int(month))
-            return (*found, int(parts["day"])) if parts.get("day") else tuple(found)
-    return None
+    return next((_read_date(match) for pattern in _DATES if (match := pattern.fullmatch(text))), None)
+
+
+def _read_date(match: re.Match[str]) -> Date | None:
+    """The date; None if day and month of 3/4/1900 cannot be told apart."""
+    parts = {name: part for name, part in match.groupdict().items() if part}
+    year = int(parts.get("plain") or parts["year"])
+    if "era" in parts:
+        year = -year
+    if "first" in parts:
+        first, second = int(parts["first"]), int(parts["second"])
+        if first != second and max(first, second) <= 12:
+            return None
+        return (year, *((second, first) if first > 12 else (first, second)))
+    if "month" not in parts:
+        return (year,)
+    name = parts["month"].casefold()
+    month = int(name) if name.isdecimal() else next(n for n, m in enumerate(_MONTHS, 1) if m.startswith(name[:3]))
+    return (year, month, int(parts["day"])) if "day" in parts else (year, month)
 
 
 def _number(text: str) -> tuple[float, float] | None:
     """The number and its rounding tolerance, which is 0 without a scale or a fraction."""
-    match = _WRITTEN_NUMBER.fullmatch(text)
-    if match is None:
-        return None
-    whole, fraction, scale = match[1].replace(",", ""), match[2] or "", _SCALES.get((match[3] or "").casefold(), 1.0)
-    rounded = scale / 10 ** len(fraction) / 2 if fraction or match[3] else 0.0
+    match = _WRITTEN_NUMBER.match(text)
+    return _read_number(match) if match and _UNIT.fullmatch(text[match.end() :]) else None
+
+
+def _read_number(match: re.Match[str]) -> tuple[float, float]:
+    whole, fraction = re.sub(r"[^\d-]", "", match["whole"]), match["fraction"] or ""
+    scale = _SCALES.get((match["scale"] or "").casefold(), 1.0)
+    rounded = scale / 10 ** len(fraction) / 2 if fraction or match["scale"] else 0.0
     return float(f"{whole}.{fraction or 0}") * scale, rounded

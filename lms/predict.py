@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +25,7 @@ from dspy.utils.exceptions import (
 
 from triplecheck.kg.errors import TriplecheckError, UserError
 from triplecheck.kg.redaction import redacted
-from triplecheck.lms.adapter import LabelAdapter, TolerantAdapter
+from triplecheck.lms.adapter import LabelAdapter, TolerantAdapter, UnreadableReplyError
 from triplecheck.lms.errors import ModelReplyError, ModelUnavailableError, PromptTooLongError
 from triplecheck.lms.metering import MeteredLM, is_free, is_general, metered, model_name, watching
 from triplecheck.lms.resolve import language_model
@@ -125,6 +125,8 @@ class RolePredict(dspy.Predict):
         signature: the step.
         role: the role whose model is called; see `lms.roles.ROLES`.
         callbacks: DSPy callbacks.
+        check: says what is wrong with a reply of the right format, from the inputs and the reply; None if nothing is.
+            A reply with a problem counts as one that cannot be parsed.
         **config: settings for the model's calls, such as `temperature` and `max_tokens`.
 
     Calling it raises:
@@ -139,22 +141,24 @@ class RolePredict(dspy.Predict):
         signature: str | type[dspy.Signature],
         role: str = "answer",
         callbacks: list[Any] | None = None,
+        check: Callable[[Mapping[str, Any], dspy.Prediction], str | None] | None = None,
         **config: Any,
     ) -> None:
         super().__init__(signature, callbacks=callbacks, **config)
         self.role = check_role(role)
+        self._check = check
 
     def forward(self, **kwargs: Any) -> dspy.Prediction:
         """Call the model, with one retry if the reply cannot be parsed."""
         attempt = self._attempt(kwargs)
         with self._around(attempt):
             try:
-                return self._separated(super().forward(**attempt.kwargs), attempt)
+                return self._checked(attempt, self._separated(super().forward(**attempt.kwargs), attempt))
             except AdapterParseError as error:
                 attempt = attempt.again(error)
         with self._around(attempt):
             try:
-                return self._separated(super().forward(**attempt.kwargs), attempt)
+                return self._checked(attempt, self._separated(super().forward(**attempt.kwargs), attempt))
             except AdapterParseError as error:
                 raise self._unreadable(error, attempt) from error
 
@@ -163,14 +167,24 @@ class RolePredict(dspy.Predict):
         attempt = self._attempt(kwargs)
         with self._around(attempt):
             try:
-                return self._separated(await super().aforward(**attempt.kwargs), attempt)
+                return self._checked(attempt, self._separated(await super().aforward(**attempt.kwargs), attempt))
             except AdapterParseError as error:
                 attempt = attempt.again(error)
         with self._around(attempt):
             try:
-                return self._separated(await super().aforward(**attempt.kwargs), attempt)
+                return self._checked(attempt, self._separated(await super().aforward(**attempt.kwargs), attempt))
             except AdapterParseError as error:
                 raise self._unreadable(error, attempt) from error
+
+    def _checked(self, attempt: _Attempt, reply: dspy.Prediction) -> dspy.Prediction:
+        """The reply; an `AdapterParseError` if the step's own check finds a problem."""
+        problem = None if self._check is None else self._check(attempt.inputs, reply)
+        if problem is None:
+            return reply
+        if dspy.settings.trace:
+            dspy.settings.trace.pop()  # a demonstration must not be made of it
+        text = TolerantAdapter().format_assistant_message_content(self.signature, dict(reply.items()))
+        raise UnreadableReplyError(self.signature, text, problem, dict(reply.items()))
 
     def _attempt(self, kwargs: dict[str, Any]) -> _Attempt:
         lm = kwargs.pop("lm", None) or self.lm

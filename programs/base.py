@@ -9,7 +9,6 @@ import threading
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -23,11 +22,9 @@ from triplecheck.kg.patterns import SchemaNames
 from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.lms import ModelReplyError, session
 from triplecheck.programs.options import DEFAULT, ProgramOptions, check_options
-from triplecheck.programs.outcome import Outcome, prediction, proof_confidence
+from triplecheck.programs.outcome import Outcome, prediction
 from triplecheck.programs.steps import Answered, Stopped, Trace, TraceEvent, Wrote, in_words
-
-UNSURE = "low_confidence"
-"""The reason for abstaining if the confidence is below `Program.abstain_below`."""
+from triplecheck.programs.verdicts import NOT_IN_GRAPH, UNSURE, Judge
 
 _LONGEST_QUESTION = 4_000  # characters
 
@@ -112,7 +109,7 @@ class Program(dspy.Module):
     """A question answering system over one knowledge graph.
 
     `program(question=...)` returns a `dspy.Prediction` with `answer`, `answers`, `evidence`, `abstained`
-    and `reason`, `grounded`, `confidence`, `steps` and `usage`. The models are those of the
+    and `reason`, `grounded`, `verdict`, `confidence`, `doubts`, `steps` and `usage`. The models are those of the
     surrounding `lms.session`; else `dspy.configure(lm=...)` or `program.set_lm(lm)`; else the rule-based baseline.
 
     Args:
@@ -137,6 +134,9 @@ class Program(dspy.Module):
 
     options: ProgramOptions
     """The options that it was made with, all of them."""
+
+    cites_graph: ClassVar[bool] = True
+    """Whether its answers may rest on triples. False: all of them are unsupported."""
 
     abstain_below: float | None = None
     """Abstain if the confidence is lower or not known; see `optimize.fit`. None: never."""
@@ -186,7 +186,7 @@ class Program(dspy.Module):
                 raise
             found = self.sure_enough(question, found, trace)
             if found.abstained is None:
-                trace.add(Answered(found.answer, found.grounded))
+                trace.add(Answered(found.answer, found.grounded, found.verdict))
             return prediction(self.graph, self.name, question, found, trace.steps, ledger.usage())
 
     async def aforward(self, question: str, on_step: Callable[[TraceEvent], None] | None = None) -> dspy.Prediction:
@@ -228,21 +228,23 @@ class Program(dspy.Module):
             write_bytes(path, draft.read_bytes())
 
     def sure_enough(self, question: str, found: Outcome, trace: Trace) -> Outcome:
-        """The outcome with its confidence; an abstention if the confidence is too low."""
+        """The outcome with its verdict and confidence; an abstention if it is not sure enough."""
+        judge = Judge(self.graph)
         if found.abstained is not None:
+            return judge.with_nearest(question, found, trace.steps)
+        found = judge.judge(question, found, trace.steps)
+        if self.abstain_below is not None:
+            if found.confidence is not None and found.confidence >= self.abstain_below:
+                return found
+            known = "it is not known how sure the answer is" if found.confidence is None else f"{found.confidence:.3g}"
+            trace.add(Stopped(UNSURE, f"{known}, and not the fitted {self.abstain_below:.3g}"))
+            return judge.withheld(question, found, UNSURE, trace.steps)
+        bar = self.options.verdict
+        if judge.passes(found, bar):
             return found
-        if found.confidence is None:
-            base = self.sources.knowledge_base
-            encoder = None if base is None else base.encoder
-            sure = proof_confidence(self.graph, encoder, question, found, trace.steps)
-            found = replace(found, confidence=sure)
-        if self.abstain_below is None:
-            return found
-        if found.confidence is not None and found.confidence >= self.abstain_below:
-            return found
-        known = "it is not known how sure the answer is" if found.confidence is None else f"{found.confidence:.3g}"
-        trace.add(Stopped(UNSURE, f"{known}, and not the fitted {self.abstain_below:.3g}"))
-        return Outcome(abstained=UNSURE, retrieved=found.retrieved, ranking=found.ranking, confidence=found.confidence)
+        sure = "" if found.confidence is None else f" with a confidence of {found.confidence:.2f}"
+        trace.add(Stopped(NOT_IN_GRAPH, f"the answer {found.answer!r} is {found.verdict}{sure}; the bar is {bar}"))
+        return judge.withheld(question, found, NOT_IN_GRAPH, trace.steps)
 
     def wrote(self, trace: Trace, step: dspy.Predict, outputs: dspy.Prediction) -> None:
         """Record in the trace what a model wrote."""

@@ -1,317 +1,281 @@
-"""From a model's conclusion to a checked outcome: each answer is found in the facts or computed from them.
-
-Aggregations are computed by code over the cited facts, and refused if values are missing that were not fetched.
-Superlatives use `kg.patterns`; sets do not, because they are sets of fetched values and not matches over the graph.
-"""
+"""From facts to a checked outcome: the model answers, and each answer is found in the facts or computed from them."""
 
 from __future__ import annotations
 
-import functools
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
+from typing import Any
 
-from triplecheck.kg import Graph, normalize
-from triplecheck.kg.patterns import Measured, extremes, measure
+import dspy
+
+from triplecheck.kg import Direction, Graph, Literal, normalize
 from triplecheck.kg.types import Edge
-from triplecheck.kg.values import quantity, value_of
+from triplecheck.kg.values import agrees, mentions, quantity, value_of
+from triplecheck.lms import RolePredict
+from triplecheck.lms.roles import DEFAULT_MODEL
+from triplecheck.programs.aggregation import NotComputableError, Result, aggregate, terminal
+from triplecheck.programs.base import Program
+from triplecheck.programs.expansion import valid_numbers
+from triplecheck.programs.matching import AnswerMatcher
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Checked, Computed, Stopped, Trace
 from triplecheck.programs.subgraph import Fact, Subgraph
+from triplecheck.signatures import AnswerFromFacts, SettleAnswer
+from triplecheck.signatures.notation import read_facts
 
 _YES_NO = ("yes", "no")
-_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?:\D|$)|\d{3},)")
-
-
-def conclude(
-    graph: Graph,
-    subgraph: Subgraph,
-    cited: Sequence[Fact],
-    operation: str,
-    answers: Sequence[str],
-    names: dict[int, str],
-    trace: Trace,
-    *,
-    grounded_only: bool,
-) -> Outcome:
-    """Check and complete a model's conclusion.
-
-    Args:
-        graph: the graph to check against.
-        subgraph: everything that was retrieved.
-        cited: the facts that the model cited.
-        operation: what to compute over the cited facts; `none` for nothing.
-        answers: the answers as the model wrote them.
-        names: the text of each node in the prompt.
-        trace: records what was computed and checked.
-        grounded_only: abstain rather than give an answer that no fact supports.
-    """
-    if operation != "none":
-        try:
-            if any(subgraph.incomplete(fact) for fact in cited):
-                raise NotComputableError("a bound cut off entities that it would have to run over")
-            result = aggregate(graph, operation, cited)
-        except NotComputableError as error:
-            trace.add(Checked(f"operation {operation}", False, str(error)))
-        else:
-            trace.add(Computed(operation, sum(len(f.values) for f in cited), result.text))
-            evidence = _with_chains(subgraph, cited, result.triples)
-            return Outcome(result.text, result.nodes, evidence, grounded=True)
-    written = [a.strip() for a in answers if a.strip()]
-    if not written:
-        trace.add(Stopped("not_in_facts", "the model found no answer in the retrieved facts"))
-        return Outcome(abstained="not_in_facts")
-    # A value may have this name (there is a band called Yes): then it is the answer.
-    is_value = any(written[0] == names[value] for fact in cited for value in fact.values)
-    if cited and len(written) == 1 and normalize(written[0]) in _YES_NO and not is_value:
-        evidence = _with_chains(subgraph, cited, [t for fact in cited for t in fact.triples()])
-        trace.add(Checked("answer", True, "a yes or no that rests on the cited facts"))
-        return Outcome(normalize(written[0]), (), evidence, grounded=True)
-    return _look_up(graph, subgraph, cited, written, names, trace, grounded_only=grounded_only)
-
-
-def _look_up(
-    graph: Graph,
-    subgraph: Subgraph,
-    cited: Sequence[Fact],
-    written: Sequence[str],
-    names: dict[int, str],
-    trace: Trace,
-    *,
-    grounded_only: bool,
-) -> Outcome:
-    nodes: list[int] = []
-    evidence: list[Edge] = []
-    unfounded = []
-    in_cited = _exact(graph, cited, names)
-    in_all = functools.cache(lambda: _exact(graph, subgraph.facts, names))  # seldom needed
-    for text in written:
-        found = (
-            in_cited.get(text)
-            or _alike(graph, text, cited, names)
-            or in_all().get(text)
-            or _alike(graph, text, subgraph.facts, names)
-        )
-        if found is None:
-            unfounded.append(text)
-        elif found[0] not in nodes:
-            node, fact = found
-            nodes.append(node)
-            supporting = fact.triples([node] if node in fact.values else None)
-            evidence += _with_chains(subgraph, [fact], supporting)
-    if unfounded:
-        trace.add(Checked("answer", False, f"in no retrieved fact: {', '.join(unfounded)}"))
-    if nodes:
-        trace.add(Checked("answer", True, f"{len(nodes)} answer(s) found in the facts"))
-        # Other facts that the model cited stay in the evidence: they may be how it found the answer.
-        besides = [t for fact in cited if len(fact.values) == 1 for t in fact.triples()]
-        return Outcome(", ".join(graph.labels(nodes)), tuple(nodes), tuple(dict.fromkeys([*evidence, *besides])), True)
-    if grounded_only:
-        trace.add(Stopped("not_grounded", "the answer is in no retrieved fact"))
-        return Outcome(abstained="not_grounded")
-    return Outcome(", ".join(unfounded), grounded=False)
-
-
-def _exact(graph: Graph, facts: Sequence[Fact], names: dict[int, str]) -> dict[str, tuple[int, Fact]]:
-    """Nodes by name in the prompt and by label, with the first fact that has them, values before anchors."""
-    nodes = [(value, fact) for fact in facts for value in fact.values] + [(fact.anchor, fact) for fact in facts]
-    found: dict[str, tuple[int, Fact]] = {}
-    for (node, fact), label in zip(nodes, graph.labels([node for node, _ in nodes]), strict=True):
-        found.setdefault(names[node], (node, fact))
-        found.setdefault(label, (node, fact))
-    return found
-
-
-def _alike(graph: Graph, text: str, facts: Sequence[Fact], names: dict[int, str]) -> tuple[int, Fact] | None:
-    """The node that an answer names with other case, accents or punctuation, and the first fact that has it."""
-    nodes = [(value, fact) for fact in facts for value in fact.values] + [(fact.anchor, fact) for fact in facts]
-    return next(((node, fact) for node, fact in nodes if _is_alike(graph, text, node, names[node])), None)
-
-
-def _is_alike(graph: Graph, text: str, node: int, name: str) -> bool:
-    """Equal except for case, accents and punctuation; numbers and dates by value, because "-5" is not "5"."""
-    literal = value_of(graph, node)
-    size = quantity(literal)
-    if size is not None and size.kind == "number":
-        return quantity(replace(literal, lexical=_THOUSANDS.sub("", text))) == size
-    if size is not None and text.startswith("-") != literal.lexical.startswith("-"):
-        return False  # before Christ or after
-    return normalize(text) in (normalize(name), normalize(graph.label(node)))
-
-
-def _with_chains(subgraph: Subgraph, facts: Sequence[Fact], triples: Sequence[Edge]) -> tuple[Edge, ...]:
-    """The triples, after those that connect them with the topic."""
-    chains = [edge for fact in facts for edge in subgraph.chain(fact)]
-    return tuple(dict.fromkeys([*chains, *triples]))
-
-
-_DATE = re.compile(r"(-?\d+)(?:-(\d{2}))?(?:-(\d{2}))?")
+_ASKS_FOR_THING = frozenset("where who whom whose when which what how why".split())
+_PREPOSITIONS = frozenset("in on at by from for with to of since until under".split())
+# To tell whether a relation has one value per entity: entities that are looked at, the fewest of them that tell it,
+# and the share of them that may have more.
+_SAMPLED, _LEAST_SAMPLE, _SEVERAL = 500, 5, 0.02
 
 
 @dataclass(frozen=True)
-class Result:
-    """The result of an operation.
+class Reading:
+    """What a model reads when it answers from facts.
 
     Attributes:
-        text: the answer.
-        nodes: nodes of the graph that are the answer, where it consists of such.
-        triples: what it was computed from.
+        question: the question.
+        topics: the name of each topic node in the prompt.
+        shown: the topics as the prompt shows them.
+        subgraph: everything that was retrieved.
+        facts: those in the prompt, in its order.
+        lines: the facts in words, parallel to `facts`.
+        names: the text of each node in the prompt.
     """
 
-    text: str
-    nodes: tuple[int, ...]
-    triples: tuple[Edge, ...]
+    question: str
+    topics: Mapping[int, str]
+    shown: Sequence[str]
+    subgraph: Subgraph
+    facts: Sequence[Fact]
+    lines: Sequence[str]
+    names: dict[int, str]
 
 
-class NotComputableError(ValueError):
-    """The facts do not fit the operation; the message says why."""
+def answering_step() -> RolePredict:
+    """The step that answers from facts. A "yes" to a question that asks where or who counts as an unreadable reply."""
+    return RolePredict(AnswerFromFacts, role="answer", check=reply_problem)
 
 
-def aggregate(graph: Graph, operation: str, facts: Sequence[Fact]) -> Result:
-    """Run one of the operations of `signatures.summarize.Operation` (other than `none`) over facts.
+def reply_problem(inputs: Mapping[str, Any], reply: dspy.Prediction) -> str | None:
+    """What is wrong with a reply of `AnswerFromFacts` that has the right format; None if nothing is."""
+    said = [normalize(answer) for answer in reply.answers if answer.strip()]
+    if len(said) != 1 or said[0] not in _YES_NO or reply.operation != "none" or not asks_for_thing(inputs["question"]):
+        return None
+    if any(normalize(value) == said[0] for fact in read_facts(inputs["facts"]) for value in fact.values):
+        return None  # there is a band called Yes
+    return (
+        f"the answer is {said[0]!r}, but the question is not one of yes or no; copy what it asks for from the facts, "
+        "or leave the answers empty"
+    )
 
-    Raises:
-        NotComputableError: no facts, or facts that do not fit the operation.
+
+def asks_for_thing(question: str) -> bool:
+    """Whether a question asks for a thing, person, time or place, so that yes or no is no answer. English only."""
+    words = normalize(question).split()
+    start = words[1:2] if words and words[0] in _PREPOSITIONS else words[:1]
+    return bool(start) and start[0] in _ASKS_FOR_THING
+
+
+def answer_from_facts(program: Program, step: RolePredict, reading: Reading, trace: Trace) -> Outcome:
+    """Ask for an answer from facts, check it against them, and compute what it asks to be computed.
+
+    Args:
+        program: its graph is checked against, and its options say which answers are given.
+        step: made by `answering_step`.
+        reading: what the model reads.
+        trace: records the reply, and what was computed and checked.
     """
-    if not facts:
-        raise NotComputableError("no facts were cited")
-    match operation:
-        case "count":
-            return _count(_distinct(facts))
-        case "max" | "min":
-            return _extreme(graph, _distinct(facts), largest=operation == "max")
-        case "sum" | "difference":
-            return _arithmetic(graph, _distinct(facts), operation)
-        case "common":
-            return _common(graph, facts)
-        case "same":
-            return _same(facts)
-    raise NotComputableError(f"no such operation: {operation}")
+    reply = step(question=reading.question, topics=list(reading.shown), facts=list(reading.lines))
+    program.wrote(trace, step, reply)
+    cited = [reading.facts[n - 1] for n in valid_numbers("fact", reply.cited, len(reading.lines), trace)]
+    return _Conclusion(program, step, reading, cited, trace).conclude(reply.operation, reply.answers)
 
 
-def _distinct(facts: Sequence[Fact]) -> list[Fact]:
-    """Each fact once, also where several paths lead to it."""
-    return list({(fact.anchor, fact.hop): fact for fact in facts}.values())
+class _Conclusion:
+    """A model's conclusion, checked and completed."""
+
+    def __init__(
+        self, program: Program, step: RolePredict, reading: Reading, cited: Sequence[Fact], trace: Trace
+    ) -> None:
+        self._program = program
+        self._graph = program.graph
+        self._step = step
+        self._reading = reading
+        self._cited = cited
+        self._trace = trace
+        self._matcher = AnswerMatcher(program.graph, cited, reading.subgraph.facts, reading.names)
+
+    def conclude(self, operation: str, answers: Sequence[str]) -> Outcome:
+        """The outcome of an operation over the cited facts (`none` for nothing) and of the answers as written."""
+        written = [a.strip() for a in answers if a.strip()]
+        computed = None if operation == "none" else self._compute(operation)
+        if computed is not None:
+            if not written or self._agree(computed, written):
+                return computed
+            return self._settle(operation, computed, written)
+        if not written:
+            self._trace.add(Stopped("not_in_facts", "the model found no answer in the retrieved facts"))
+            return Outcome(abstained="not_in_facts")
+        return self._look_up(written)
+
+    # --- computed ------------------------------------------------------------------------------
+    def _compute(self, operation: str) -> Outcome | None:
+        subgraph = self._reading.subgraph
+        operands = terminal(self._cited)
+        try:
+            if any(subgraph.incomplete(fact) for fact in operands):
+                raise NotComputableError("a bound cut off entities that it would have to run over")
+            result = aggregate(self._graph, operation, operands)
+        except NotComputableError as error:
+            self._trace.add(Checked(f"operation {operation}", False, str(error)))
+            return None
+        self._trace.add(Computed(operation, sum(len(f.values) for f in operands), result.text))
+        return Outcome(result.text, result.nodes, self._proof(operands, result), grounded=True)
+
+    def _proof(self, operands: Sequence[Fact], result: Result) -> tuple[Edge, ...]:
+        anchors = {fact.anchor for fact in operands}
+        bridges = [edge for fact in self._cited if fact not in operands for edge in fact.triples(anchors)]
+        return self._with_chains(operands, [*bridges, *result.triples])
+
+    def _agree(self, computed: Outcome, written: Sequence[str]) -> bool:
+        """Whether the written answers are the computed ones."""
+        if computed.answers:
+            found = {node for text in written for node, _ in self._matcher.find(text)}
+            return found == set(computed.answers)
+        value = Literal(computed.answer)
+        return len(written) == 1 and (
+            normalize(written[0]) == normalize(computed.answer) or bool(agrees(written[0], value))
+        )
+
+    def _settle(self, operation: str, computed: Outcome, written: Sequence[str]) -> Outcome:
+        """One of two different answers: the model sees both and decides. The rule-based baseline is not asked again."""
+        said = ", ".join(written)
+        self._trace.add(Checked("answer", False, f"{said} is written, but {operation} is {computed.answer}"))
+        doubt = f"the model wrote {said}, and {operation} over the cited facts is {computed.answer}"
+        if self._step.model == DEFAULT_MODEL:
+            return replace(computed, doubts=(doubt,))
+        settle = RolePredict(SettleAnswer, role=self._step.role)
+        reply = settle(
+            question=self._reading.question,
+            facts=[
+                line
+                for fact, line in zip(self._reading.facts, self._reading.lines, strict=False)
+                if fact in self._cited
+            ],
+            written=said,
+            operation=operation,
+            computed=computed.answer,
+            lm=self._step.lm,
+        )
+        self._program.wrote(self._trace, settle, reply)
+        if reply.right == "computed":
+            return computed
+        if reply.right == "written":
+            found = self._look_up(written)
+            return replace(found, doubts=(*found.doubts, doubt))
+        self._trace.add(Stopped("contradictory", doubt))
+        return Outcome(abstained="contradictory")
+
+    # --- written -------------------------------------------------------------------------------
+    def _look_up(self, written: Sequence[str]) -> Outcome:
+        # A value may have this name (there is a band called Yes): then it is the answer.
+        is_value = any(written[0] == self._reading.names[value] for fact in self._cited for value in fact.values)
+        if self._cited and len(written) == 1 and normalize(written[0]) in _YES_NO and not is_value:
+            return self._yes_or_no(normalize(written[0]))
+        nodes: list[int] = []
+        evidence: list[Edge] = []
+        unfounded = []
+        for text in written:
+            found = self._matcher.find(text)
+            if not found:
+                unfounded.append(text)
+            for node, fact in found:
+                if node not in nodes:
+                    nodes.append(node)
+                    supporting = fact.triples([node] if node in fact.values else None)
+                    evidence += self._with_chains([fact], supporting)
+        if unfounded:
+            self._trace.add(Checked("answer", False, f"in no retrieved fact: {', '.join(unfounded)}"))
+        if nodes:
+            self._trace.add(
+                Checked("answer", True, f"in the retrieved facts: {len(nodes)} of {len(nodes) + len(unfounded)}")
+            )
+            # Other facts that the model cited stay in the evidence: they may be how it found the answer.
+            besides = [t for fact in self._cited if len(fact.values) == 1 for t in fact.triples()]
+            proof = tuple(dict.fromkeys([*evidence, *besides]))
+            return Outcome(", ".join(self._graph.labels(nodes)), tuple(nodes), proof, True)
+        return self._ungrounded(Outcome(", ".join(unfounded), grounded=False), "the answer is in no retrieved fact")
+
+    def _ungrounded(self, found: Outcome, reason: str) -> Outcome:
+        if not self._program.options.grounded_only:
+            return found
+        self._trace.add(Stopped("not_grounded", reason))
+        return Outcome(abstained="not_grounded")
+
+    # --- yes and no ----------------------------------------------------------------------------
+    def _yes_or_no(self, said: str) -> Outcome:
+        """A yes needs a cited fact that says it; a no needs one that excludes it."""
+        evidence = self._with_chains(self._cited, [t for fact in self._cited for t in fact.triples()])
+        if self._compares():
+            doubt = "which of the cited values is greater was not computed"
+            self._trace.add(Checked("answer", True, f"the cited facts give the values that are compared; {doubt}"))
+            return Outcome(said, (), evidence, grounded=True, doubts=(doubt,))
+        held = any(map(self._says if said == "yes" else self._excludes, self._cited))
+        wanted = "says what the question asks" if said == "yes" else "excludes what the question asks"
+        reason = f"{'a' if held else 'no'} cited fact {wanted}"
+        self._trace.add(Checked("answer", held, f"{said}: {reason}"))
+        if held:
+            return Outcome(said, (), evidence, grounded=True)
+        return self._ungrounded(Outcome(said, (), evidence, grounded=False, doubts=(reason,)), reason)
+
+    def _compares(self) -> bool:
+        """Whether the cited facts end at numbers or dates of two entities, by one relation."""
+        ends = terminal(self._cited)
+        measured = all(quantity(value_of(self._graph, value)) is not None for fact in ends for value in fact.values)
+        return measured and len({fact.hop for fact in ends}) == 1 and len({fact.path[0] for fact in ends}) > 1
+
+    def _says(self, fact: Fact) -> bool:
+        """Whether a fact relates its topic to another thing that the question names."""
+        return any(value != fact.path[0] and self._is_named(value) for value in fact.values)
+
+    def _excludes(self, fact: Fact) -> bool:
+        """Whether all values of a fact are known, none is named, and there can be no other.
+
+        There can be no other if the world is declared closed, or if a relation has one value for each entity.
+        """
+        cut = fact.total > len(fact.values) or self._reading.subgraph.incomplete(fact)
+        if cut or not fact.values or any(map(self._is_named, fact.values)):
+            return False
+        return self._program.options.closed_world or is_functional(self._graph, fact)
+
+    def _is_named(self, node: int) -> bool:
+        question = f" {normalize(self._reading.question)} "
+        if node in self._reading.topics:
+            return True
+        if quantity(value_of(self._graph, node)) is not None:
+            return mentions(self._reading.question, value_of(self._graph, node))
+        entity = self._graph.entity(node)
+        return any(f" {normalize(name)} " in question for name in (entity.label, *entity.aliases))
+
+    def _with_chains(self, facts: Sequence[Fact], triples: Sequence[Edge]) -> tuple[Edge, ...]:
+        """The triples, after those that connect them with the topic."""
+        chains = [edge for fact in facts for edge in self._reading.subgraph.chain(fact)]
+        return tuple(dict.fromkeys([*chains, *triples]))
 
 
-def _all(facts: Sequence[Fact]) -> tuple[Edge, ...]:
-    return tuple(dict.fromkeys(triple for fact in facts for triple in fact.triples()))
-
-
-def _is_cut(fact: Fact) -> bool:
-    return fact.total > len(fact.values)
-
-
-def _refuse_cut(facts: Sequence[Fact], wanted: str) -> None:
-    if any(map(_is_cut, facts)):
-        raise NotComputableError(f"not all values were fetched, so that {wanted}")
-
-
-def _count(facts: Sequence[Fact]) -> Result:
-    if len(facts) == 1:
-        # The graph's own total is exact even if not all values were fetched.
-        return Result(str(facts[0].total), (), _all(facts))
-    _refuse_cut(facts, "the union of several facts cannot be counted")
-    return Result(str(len({value for fact in facts for value in fact.values})), (), _all(facts))
-
-
-def _measure(graph: Graph, facts: Sequence[Fact]) -> list[Measured]:
-    values = ((fact.anchor, fact.hop.relation, value) for fact in facts for value in fact.values)
-    found = measure(graph, values)
-    if not found:
-        raise NotComputableError("no cited value is a number or a date")
-    if len({one.size.kind for one in found}) > 1:
-        raise NotComputableError("numbers and dates cannot be compared")
-    return found
-
-
-def _extreme(graph: Graph, facts: Sequence[Fact], *, largest: bool) -> Result:
-    """The entities whose value is extreme; if all values belong to one entity, the value itself."""
-    found = _measure(graph, facts)
-    if len({one.relation for one in found}) > 1:
-        raise NotComputableError("values of different relations cannot be compared")
-    _refuse_cut(facts, "another one may be more extreme")
-    several = len({fact.anchor for fact in facts}) > 1
-    winners = extremes(found, greatest=largest)
-    nodes = tuple(dict.fromkeys(one.node if several else one.value for one in winners))
-    return Result(", ".join(graph.labels(list(nodes))), nodes, _all(facts))
-
-
-def _arithmetic(graph: Graph, facts: Sequence[Fact], operation: str) -> Result:
-    found = _measure(graph, facts)
-    _refuse_cut(facts, f"the {operation} of all of them is not known")
-    are_dates = found[0].size.kind == "time"
-    if operation == "difference":
-        if len(found) != 2:
-            raise NotComputableError(f"a difference takes two values, not {len(found)}")
-        earlier, later = sorted(found, key=lambda one: one.size)
-        if are_dates:
-            result = Decimal(_years_between(earlier.text, later.text))
-        else:
-            result = Decimal(later.text) - Decimal(earlier.text)
-    elif are_dates:
-        raise NotComputableError("dates cannot be added up")
-    else:
-        result = sum((Decimal(one.text) for one in found), Decimal(0))
-    return Result(_plain(result), (), _all(facts))
-
-
-def _years_between(earlier: str, later: str) -> int:
-    """Whole years from one date to another; the difference of calendar years if a date is only a year."""
-    dates = [_DATE.match(text) for text in (earlier, later)]
-    assert all(dates)
-    (first, start), (last, end) = ((int(d[1]), (d[2], d[3])) for d in dates if d)
-    full = None not in (start[0], end[0])
-    return last - first - int(full and (end[0], end[1] or "01") < (start[0], start[1] or "01"))
-
-
-def _plain(number: Decimal) -> str:
-    """A number without exponent and trailing zeros."""
-    return f"{number.normalize():f}" if number else "0"
-
-
-def _common(graph: Graph, facts: Sequence[Fact]) -> Result:
-    """Values that the paths share: united within a path, intersected between paths."""
-    sets: dict[object, list[Fact]] = {}
-    for fact in facts:
-        sets.setdefault(fact.path, []).append(fact)
-    if len(sets) < 2:
-        sets = {fact.anchor: [fact] for fact in facts}
-    if len(sets) < 2:
-        raise NotComputableError("there is only one set of values, nothing to intersect it with")
-    whole = [group for group in sets.values() if not any(map(_is_cut, group))]
-    if not whole:
-        raise NotComputableError("not all values were fetched, so that more may be shared")
-    # A shared value is in each complete set; the graph says whether it is in the others too.
-    shared = set.intersection(*({value for fact in group for value in fact.values} for group in whole))
-    proofs = [{node: _edges_to(graph, group, node) for node in sorted(shared)} for group in sets.values()]
-    nodes = tuple(node for node in sorted(shared) if all(edges[node] for edges in proofs))
-    if not nodes:
-        raise NotComputableError("the cited facts share no value")
-    triples = dict.fromkeys(edge for edges in proofs for node in nodes for edge in edges[node])
-    return Result(", ".join(graph.labels(list(nodes))), nodes, tuple(triples))
-
-
-def _edges_to(graph: Graph, facts: Sequence[Fact], node: int) -> list[Edge]:
-    """The edges of facts that lead to a node, fetched or not."""
-    edges = []
-    for fact in facts:
-        edge = fact.edge(node)
-        if node in fact.values or (_is_cut(fact) and graph.contains(*edge)):
-            edges.append(edge)
-    return edges
-
-
-def _same(facts: Sequence[Fact]) -> Result:
-    """Yes if the topics share a value, otherwise no; with one topic, the cited entities are compared."""
-    sets: dict[int, set[int]] = {}
-    by_topic = len({fact.path[0] for fact in facts}) > 1
-    for fact in facts:
-        sets.setdefault(fact.path[0] if by_topic else fact.anchor, set()).update(fact.values)
-    if len(sets) < 2:
-        raise NotComputableError("the facts are about one entity only, nothing to compare it with")
-    if set.intersection(*sets.values()):
-        return Result("yes", (), _all(facts))
-    _refuse_cut(facts, "they may share one that was not")
-    return Result("no", (), _all(facts))
+def is_functional(graph: Graph, fact: Fact) -> bool:
+    """Whether the relation of a fact has one value for each entity, in its direction, as far as a sample shows."""
+    back = Direction.IN if fact.hop.direction is Direction.OUT else Direction.OUT
+    starts = {fact.anchor}
+    for value in fact.values:
+        starts.update(graph.neighbors(value, fact.hop.relation, back, limit=_SAMPLED).tolist())
+    for kind in graph.types(fact.anchor)[:1]:
+        starts.update(graph.nodes_of_type(kind)[:_SAMPLED].tolist())
+    edges = graph.expand(sorted(starts), fact.hop.relation, fact.hop.direction, limit_per_node=2)
+    ends = (edges.heads if fact.hop.direction is Direction.OUT else edges.tails).tolist()
+    sample = set(ends)
+    several = len(ends) - len(sample)
+    return len(sample) >= _LEAST_SAMPLE and several <= _SEVERAL * len(sample)

@@ -14,14 +14,14 @@ import numpy as np
 
 from triplecheck.lms import RolePredict
 from triplecheck.programs.base import AnySources, Program
-from triplecheck.programs.conclude import conclude
+from triplecheck.programs.conclude import Reading, answer_from_facts, answering_step
 from triplecheck.programs.expansion import fetch, note_at_end, one_hop_paths, valid_numbers, within_tokens
 from triplecheck.programs.options import ProgramOptions
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Pruned, Stopped, Trace, Truncated
 from triplecheck.programs.subgraph import Path, RelationNames, Subgraph, node_names, render_path
 from triplecheck.programs.topics import TopicLinker, named_topics
-from triplecheck.signatures import AnswerFromFacts, NameTopics, SelectPaths
+from triplecheck.signatures import NameTopics, SelectPaths
 
 Filtering = Literal["schema", "instances", "none"]
 
@@ -111,7 +111,7 @@ class KERAG(Program):
         super().__init__(sources, **options)
         self.name_topics = RolePredict(NameTopics, role="extract")
         self.select_paths = RolePredict(SelectPaths, role="prune")
-        self.summarize = RolePredict(AnswerFromFacts, role="answer")
+        self.summarize = answering_step()
 
     def run(self, question: str, trace: Trace) -> Outcome:
         """Planning, retrieval, summarization: the three modules of the paper."""
@@ -210,16 +210,5 @@ class KERAG(Program):
         nodes = [node for fact in subgraph.facts for node in (fact.anchor, *fact.values)]
         names = node_names(self.graph, nodes) | plan.topics
         lines = within_tokens(subgraph.facts, names, plan.relations, self.options.limits.tokens, trace)
-        reply = self.summarize(question=plan.question, topics=plan.shown, facts=lines)
-        self.wrote(trace, self.summarize, reply)
-        cited = valid_numbers("fact", reply.cited, len(lines), trace)
-        return conclude(
-            self.graph,
-            subgraph,
-            [subgraph.facts[n - 1] for n in cited],
-            reply.operation,
-            reply.answers,
-            names,
-            trace,
-            grounded_only=self.options.grounded_only,
-        )
+        reading = Reading(plan.question, plan.topics, plan.shown, subgraph, subgraph.facts, lines, names)
+        return answer_from_facts(self, self.summarize, reading, trace)

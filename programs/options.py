@@ -16,6 +16,10 @@ DEFAULT = "default"
 
 _PRESET = "preset"
 
+Bar = typing.Literal["proved", "likely", "supported", "any"]
+"""The lowest verdict of answers that are given: `proved`; `likely`: proved, or supported with a confidence of at least
+the floor of the confidence model; `supported`; `any`: unsupported answers too."""
+
 
 @dataclasses.dataclass(frozen=True)
 class ProgramOptions:
@@ -23,9 +27,13 @@ class ProgramOptions:
 
     Attributes:
         grounded_only: abstain rather than answer from a model's own knowledge.
+        closed_world: what the graph does not say is false, so that facts without a value exclude it.
+        verdict: abstain below this verdict: `proved`, `likely`, `supported` or `any`.
     """
 
     grounded_only: bool = False
+    closed_world: bool = False
+    verdict: Bar = "any"
 
 
 class Optioned(typing.Protocol):
@@ -80,7 +88,7 @@ def _checked(program: type[Optioned], name: str, value: Any) -> Any:
     if name in program.renamed:
         raise UserError(f"option {name!r} of {program.name!r} is called {program.renamed[name]!r} now")
     if name not in hints:
-        shown = [option for option in hints if option != "grounded_only"]
+        shown = [option for option in hints if option not in _types(ProgramOptions)]
         takes = f"its options are {', '.join(shown)}" if shown else "it has no options"
         raise UserError(f"the program {program.name!r} has no option {name!r}; {takes}")
     hint = hints[name]

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import dspy
 import numpy as np
 
-from triplecheck.kg import Graph, Triple, normalize
-from triplecheck.kg.encode import Encoder
+from triplecheck.kg import Graph, Triple
 from triplecheck.lms import Usage
-from triplecheck.programs.steps import Expanded, TraceEvent
+from triplecheck.programs.steps import TraceEvent
+
+Verdict = Literal["proved", "supported", "unsupported", "unknown"]
+"""What an answer rests on:
+
+- `proved`: the relations of its evidence say what the question asks, every part of the question is covered, and the
+  confidence is at least the level of the confidence model;
+- `supported`: its evidence is in the graph; whether it answers the question is uncertain;
+- `unsupported`: from a model alone;
+- `unknown`: there is no answer.
+"""
 
 
 @dataclass(frozen=True)
@@ -28,8 +36,13 @@ class Outcome:
         abstained: why there is no answer, else None.
         retrieved: nodes of all retrieved triples, whether used or not.
         ranking: nodes, best first, for a program that ranks; it begins with the answers.
-        confidence: how sure the program is that its answer is right, from 0 to 1; None: `proof_confidence` computes
+        confidence: how sure the program is that its answer is right, from 0 to 1; None: `programs.verdicts` computes
             it from the evidence.
+        doubts: why the evidence is no proof that this answers the question; empty if nothing speaks against it.
+        verdict: see `Verdict`; `programs.verdicts` sets it.
+        features: what the confidence is computed from.
+        missing: of an abstention, the part of the question that the graph says least of.
+        nearest: of an abstention, triples of the facts that are nearest to the question.
 
     Raises:
         ValueError: the confidence is outside of [0, 1].
@@ -43,6 +56,11 @@ class Outcome:
     retrieved: frozenset[int] = field(default=frozenset(), repr=False)
     ranking: tuple[int, ...] = ()
     confidence: float | None = None
+    doubts: tuple[str, ...] = ()
+    verdict: Verdict = "unknown"
+    features: Mapping[str, float] = field(default_factory=dict)
+    missing: str = ""
+    nearest: tuple[tuple[int, int, int], ...] = ()
 
     def __post_init__(self) -> None:
         if self.confidence is not None and not 0 <= self.confidence <= 1:
@@ -149,57 +167,24 @@ def prediction(
         retrieved=found.retrieved,
         ranking=found.ranking,
         confidence=found.confidence,
+        verdict=found.verdict,
+        doubts=list(found.doubts),
+        features=dict(found.features),
+        missing=found.missing,
+        nearest=evidence_rows(graph, found.nearest),
     )
 
 
 def to_json(result: dspy.Prediction) -> dict[str, Any]:
     """The prediction as one plain object: what `triplecheck ask --json` prints."""
     fields = ("question", "program", "answer", "answers", "evidence", "abstained", "reason", "grounded")
-    plain = {name: result[name] for name in fields} | {"confidence": getattr(result, "confidence", None)}
+    later: dict[str, Any] = {
+        "confidence": None,
+        "verdict": "unknown",
+        "doubts": [],
+        "features": {},
+        "missing": "",
+        "nearest": [],
+    }
+    plain = {name: result[name] for name in fields} | {name: getattr(result, name, was) for name, was in later.items()}
     return plain | {"steps": [step.to_json() for step in result.steps], "usage": result.usage.to_json()}
-
-
-_SHOWN = 8  # triples of the evidence that are compared with the question
-_UNPROVED = 0.5
-
-
-def proof_confidence(
-    graph: Graph, encoder: Encoder | None, question: str, found: Outcome, steps: Sequence[TraceEvent]
-) -> float | None:
-    """likeness / sqrt(paths), halved if the evidence does not prove the whole answer.
-
-    For programs without a confidence of their own. It ranks answers and is not calibrated; a threshold can be fitted
-    (`optimize.fit`).
-
-    likeness: cosine of the question and the evidence in words, at least 0; without an encoder the share of the
-    question's words in the evidence. paths: how many were followed; fewer mean less doubt where to look.
-
-    Args:
-        graph: gives the words.
-        encoder: sentence encoder; None if there is none.
-        question: in natural language.
-        found: an answer.
-        steps: its trace.
-
-    Returns:
-        None if the answer has no evidence.
-    """
-    if not found.evidence:
-        return None
-    paths = sum(isinstance(step, Expanded) for step in steps)
-    sure = _likeness(encoder, question, _in_words(graph, found)) / math.sqrt(max(1, paths))
-    return sure if found.grounded else sure * _UNPROVED
-
-
-def _in_words(graph: Graph, found: Outcome) -> str:
-    edges = found.evidence[:_SHOWN]
-    labels = iter(graph.labels([end for head, _, tail in edges for end in (head, tail)]))
-    return "; ".join(f"{next(labels)} {graph.relation(relation).label} {next(labels)}" for _, relation, _ in edges)
-
-
-def _likeness(encoder: Encoder | None, question: str, proof: str) -> float:
-    if encoder is None:
-        question_words, proof_words = set(normalize(question).split()), set(normalize(proof).split())
-        return len(question_words & proof_words) / max(1, len(question_words))
-    first, second = encoder.encode([question, proof])
-    return min(1.0, max(0.0, float(first @ second)))

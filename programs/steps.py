@@ -191,11 +191,12 @@ class Weighed(TraceEvent):
 
 @dataclass(frozen=True, slots=True)
 class Answered(TraceEvent):
-    """The program answered."""
+    """The program answered. `verdict` is that of the outcome."""
 
     kind: ClassVar[str] = "answered"
     answer: str
     grounded: bool
+    verdict: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +252,7 @@ def in_words(step: TraceEvent) -> str:
         case Wrote(role, model, signature, outputs):
             return f"{model} as {role} ({signature}): " + ", ".join(f"{k}={_value(v)}" for k, v in outputs.items())
         case Checked(what, passed, reason):
-            return f"{what}: {'yes' if passed else 'no'}{f', {reason}' if reason else ''}"
+            return f"{what}: {'; '.join(part for part in ('' if passed else 'failed', reason) if part) or 'passed'}"
         case Computed(operation, inputs, result):
             return f"{operation} of {inputs} = {result}"
         case Consulted(turn, origin, text, _, score, verdict):
@@ -261,8 +262,8 @@ def in_words(step: TraceEvent) -> str:
             among = f"{sum(t['in_graph'] for t in triples)} of {len(triples)} triples in the graph"
             against = f"{'<' if decision == 'sure' else 'against'} {threshold:.3g}"
             return f"turn {turn}: {answer or 'no answer'}: {weight} {against}, {among}: {decision}"
-        case Answered(answer, grounded):
-            return f"{answer}{'' if grounded else ' (not grounded)'}"
+        case Answered(answer, _, verdict):
+            return f"{answer} ({verdict})"
         case Stopped(reason, detail):
             return f"{reason}: {detail}" if detail else reason
     plain = {name: value for name, value in step.to_json().items() if name != "kind"}

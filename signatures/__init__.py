@@ -16,6 +16,7 @@ from triplecheck.signatures import (
     judging,
     patterns,
     planning,
+    proof,
     references,
     summarize,
     synthesis,
@@ -26,6 +27,7 @@ from triplecheck.signatures.exploration import *
 from triplecheck.signatures.judging import *
 from triplecheck.signatures.patterns import *
 from triplecheck.signatures.planning import *
+from triplecheck.signatures.proof import *
 from triplecheck.signatures.references import *
 from triplecheck.signatures.step import Step, step_of
 from triplecheck.signatures.summarize import *
@@ -40,6 +42,7 @@ __all__ += exploration.__all__
 __all__ += judging.__all__
 __all__ += patterns.__all__
 __all__ += planning.__all__
+__all__ += proof.__all__
 __all__ += references.__all__
 __all__ += summarize.__all__
 __all__ += synthesis.__all__

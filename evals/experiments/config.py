@@ -21,7 +21,7 @@ from triplecheck.kg import UserError
 FOLDER = Path(__file__).parent.parent / "configs"
 
 Part = Literal["train", "dev"]
-Layout = Literal["metrics", "matrix", "drop", "turns", "sources", "misled"]
+Layout = Literal["metrics", "matrix", "drop", "turns", "sources", "misled", "verdicts"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +102,8 @@ class TableSpec:
     """`metrics`: a block per data set, a column per metric. `matrix`: a column per data set, of the first metric.
     `drop`: the accuracy on each data set, and its difference from the first data set on the questions of both.
     `turns`, `sources`: figures computed from the traces (`evals.metrics.trace`). `misled`: each row compared with the
-    first row, which is plain search: how often patterns helped and hurt, and which ones (`evals.prefilter`)."""
+    first row, which is plain search: how often patterns helped and hurt, and which ones (`evals.prefilter`).
+    `verdicts`: right, wrong and abstained by verdict, with the confidence of a left-out graph (`evals.truth`)."""
     models: tuple[ModelSpec, ...] = (ModelSpec(),)
     published: tuple[Published, ...] = ()
     note: str = ""

@@ -12,6 +12,7 @@ from typing import Any
 from triplecheck.evals.configuration import plain
 from triplecheck.evals.experiments.config import DataSpec, Experiment, FigureSpec, ModelSpec, Published, TableSpec
 from triplecheck.evals.experiments.run import Cell
+from triplecheck.evals.experiments.verdicts import draw_verdicts, verdict_report, verdict_tables
 from triplecheck.evals.metrics.trace import BREAKDOWNS, Breakdown
 from triplecheck.evals.prefilter import Prefiltered, prefiltered, relations_at_fault
 from triplecheck.evals.run_directory import read_rows
@@ -221,6 +222,8 @@ def markdown(experiment: Experiment, table: TableSpec, cells: Sequence[Cell]) ->
         parts += _misled(experiment, table, own)
     elif table.layout in BREAKDOWNS:
         parts += _breakdowns(experiment, table.layout, own)
+    elif table.layout == "verdicts":
+        parts += verdict_tables(experiment, verdict_report(experiment, own), markdown_table)
     else:
         parts += _blocks(experiment, table, own)
     if table.note:
@@ -500,6 +503,15 @@ def write_report(experiment: Experiment, cells: Sequence[Cell], out: Path, *, co
     for figure in experiment.figures:
         if draw(experiment, figure, cells, out / f"{figure.name}.png"):
             parts.append(f"![{figure.title}]({figure.name}.png)\n")
+    for table in experiment.tables:
+        own = [cell for cell in cells if cell.table == table.name]
+        if table.layout == "verdicts" and own:
+            judged = verdict_report(experiment, own)
+            parts += [f"![{name}]({path.name})\n" for name, path in draw_verdicts(judged, out)]
+            write_text(out / "confidence.json", judged.model.to_json())
+            parts.append(
+                "The coefficients of the confidence model of all graphs: [confidence.json](confidence.json).\n"
+            )
     write_text(out / "cells.csv", to_csv(experiment, cells))
     write_text(out / "errors.md", _errors(experiment, cells))
     parts.append("Error analysis with examples: [errors.md](errors.md).\n")

@@ -76,6 +76,22 @@ def area_under_risk_coverage(confidences: Sequence[float], correct: Sequence[boo
     return float(risk_coverage(confidences, correct).risk.mean())
 
 
+def auroc(confidences: Sequence[float], correct: Sequence[bool]) -> float:
+    """Return the area under the ROC curve: how often a right answer has more confidence than a wrong one.
+
+    Equal confidences count one half (Mann and Whitney 1947).
+
+    Raises:
+        ValueError: all answers are right, or all are wrong.
+    """
+    sure, right = _checked(confidences, correct)
+    wrong, good = np.sort(sure[right == 0]), sure[right == 1]
+    if not len(wrong) or not len(good):
+        raise ValueError("the area under the ROC curve needs right answers and wrong ones")
+    below, upto = np.searchsorted(wrong, good, "left"), np.searchsorted(wrong, good, "right")
+    return float((below + upto).mean() / 2 / len(wrong))
+
+
 def _checked(confidences: Sequence[float], correct: Sequence[bool]) -> tuple[Floats, Floats]:
     sure, right = np.asarray(confidences, np.float64), np.asarray(correct, np.float64)
     if sure.shape != right.shape or sure.ndim != 1 or not len(sure):

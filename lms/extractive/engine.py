@@ -63,6 +63,7 @@ _SOLVERS: dict[type[Step], Solver] = {
     steps.CheckPassages: references.check_passages,
     steps.JudgePassage: references.judge_passage,
     steps.JudgeKnowledge: _always(known=False),
+    steps.SettleAnswer: _always(reasoning="The operation is exact.", right="computed"),
     steps.ParaphraseQuestion: _always(paraphrases=[]),
 }
 

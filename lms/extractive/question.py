@@ -42,7 +42,7 @@ _ASKED = {
     ("how", "fast"): "speed",
 }
 # Comparatives: (operation, what is compared); if empty, the noun beside it says what.
-_COMPARATIVES = {
+COMPARATIVES = {
     "older": ("min", "date of birth year founded"),
     "oldest": ("min", "date of birth year founded"),
     "younger": ("max", "date of birth year founded"),
@@ -223,16 +223,16 @@ def find_span(words: Sequence[str], name: Sequence[str], least: float = 0.75) ->
 
 def _comparison(words: Sequence[str]) -> tuple[str, str] | None:
     for i, word in enumerate(words):
-        if word not in _COMPARATIVES:
+        if word not in COMPARATIVES:
             continue
-        operation, what = _COMPARATIVES[word]
+        operation, what = COMPARATIVES[word]
         after = [w for w in words[i + 1 : i + 3] if w not in STOP_WORDS and w not in (TOPIC, "'s")]
         if word in ("first", "last") and i + 1 < len(words) and _FIRST_DONE.search(words[i + 1]):
             continue  # "first performed": when or where, not which was the first
-        if word in ("more", "most", "less", "least") and after and after[0] in _COMPARATIVES:
+        if word in ("more", "most", "less", "least") and after and after[0] in COMPARATIVES:
             if word in ("more", "most"):
                 continue  # "most recent": the next word says it
-            contrary, what = _COMPARATIVES[after[0]]  # "least populous"
+            contrary, what = COMPARATIVES[after[0]]  # "least populous"
             return "min" if contrary == "max" else "max", what
         if not what and not after:
             continue
@@ -280,7 +280,7 @@ def _belongs_to_topic(words: Sequence[str], start: int, end: int) -> bool:
 
 
 def _is_content(words: Sequence[str], i: int) -> bool:
-    if words[i] in _COMPARATIVES and words[i] != "populous":
+    if words[i] in COMPARATIVES and words[i] != "populous":
         return False
     pair = tuple(words[i - 1 : i + 1])
     return words[i] not in STOP_WORDS and words[i] not in (TOPIC, "'s") and pair not in _ASKED

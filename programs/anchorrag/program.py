@@ -37,7 +37,7 @@ from triplecheck.programs.anchorrag.predictor import (
 )
 from triplecheck.programs.base import AnySources, Program, check_positive
 from triplecheck.programs.closed_book import recall_instead
-from triplecheck.programs.conclude import conclude
+from triplecheck.programs.conclude import Reading, answer_from_facts, answering_step
 from triplecheck.programs.concurrently import concurrently
 from triplecheck.programs.expansion import estimated_tokens, valid_numbers, within_tokens
 from triplecheck.programs.options import ProgramOptions
@@ -46,7 +46,6 @@ from triplecheck.programs.steps import Checked, Stopped, Trace, Truncated
 from triplecheck.programs.subgraph import Fact, Path, PathKey, RelationNames, Subgraph, node_names
 from triplecheck.programs.topics import TopicLinker
 from triplecheck.signatures import (
-    AnswerFromFacts,
     AnswerFromMemory,
     ExtractKeywords,
     FilterTriples,
@@ -107,7 +106,7 @@ class AnchorRAG(Program):
         self.name_sub_goals = RolePredict(NameSubGoals, role="extract")
         self.update_memory = RolePredict(UpdateMemory, role="judge")
         self.reflect = RolePredict(Reflect, role="judge")
-        self.answer_from_facts = RolePredict(AnswerFromFacts, role="answer")
+        self.answer_from_facts = answering_step()
         self.answer_from_memory = RolePredict(AnswerFromMemory, role="answer")
 
     def run(self, question: str, trace: Trace) -> Outcome:
@@ -231,20 +230,9 @@ class AnchorRAG(Program):
             for fact in agent.facts.facts:
                 kept.add(fact)
         facts, lines = self._lines(briefing, [agent.facts.facts for agent in agents], trace, reading=True)
-        reply = self.answer_from_facts(question=briefing.question, topics=briefing.shown, facts=lines)
-        self.wrote(trace, self.answer_from_facts, reply)
-        cited = [facts[n - 1] for n in valid_numbers("fact", reply.cited, len(lines), trace)]
         names = self._names(briefing, kept.facts)
-        return conclude(
-            self.graph,
-            kept,
-            cited,
-            reply.operation,
-            reply.answers,
-            names,
-            trace,
-            grounded_only=self.options.grounded_only,
-        )
+        reading = Reading(briefing.question, briefing.anchors, briefing.shown, kept, facts, lines, names)
+        return answer_from_facts(self, self.answer_from_facts, reading, trace)
 
     # --- prompts -------------------------------------------------------------------------------
     def _names(self, briefing: Briefing, facts: Sequence[Fact]) -> dict[int, str]:

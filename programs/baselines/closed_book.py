@@ -27,6 +27,8 @@ from triplecheck.signatures import AnswerDirectly, AnswerFromMemory
 class ClosedBook(Program):
     """A program that answers from a model's own knowledge."""
 
+    cites_graph: ClassVar[bool] = False
+
     def run(self, question: str, trace: Trace) -> Outcome:
         """Ask the model, unless only grounded answers are wanted."""
         if self.options.grounded_only:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from triplecheck.lms import RolePredict
 from triplecheck.programs.base import AnySources, Program, check_positive
 from triplecheck.programs.closed_book import recall_instead
-from triplecheck.programs.conclude import conclude
+from triplecheck.programs.conclude import Reading, answer_from_facts, answering_step
 from triplecheck.programs.expansion import (
     SCHEMA_RELATIONS,
     fetch,
@@ -32,7 +32,6 @@ from triplecheck.programs.steps import Checked, Pruned, Scored, Trace, Truncated
 from triplecheck.programs.subgraph import Fact, Hop, Path, RelationNames, Subgraph, node_names, render_path
 from triplecheck.programs.topics import TopicLinker, named_topics
 from triplecheck.signatures import (
-    AnswerFromFacts,
     AnswerFromMemory,
     JudgeSufficiency,
     NameTopics,
@@ -154,7 +153,7 @@ class ExploringProgram(Program):
         self.score_relations = RolePredict(ScoreRelations, role="prune")
         self.score_entities = RolePredict(ScoreEntities, role="prune")
         self.judge = RolePredict(JudgeSufficiency, role="judge")
-        self.answer_from_facts = RolePredict(AnswerFromFacts, role="answer")
+        self.answer_from_facts = answering_step()
         self.answer_from_memory = RolePredict(AnswerFromMemory, role="answer")
 
     def start(self, question: str, trace: Trace) -> Exploration:
@@ -259,19 +258,8 @@ class ExploringProgram(Program):
     def answer(self, at: Exploration) -> Outcome:
         """Reason over the kept facts; code checks the answer against them."""
         names, lines = self.lines(at)
-        reply = self.answer_from_facts(question=at.question, topics=at.shown, facts=lines)
-        self.wrote(at.trace, self.answer_from_facts, reply)
-        cited = [at.facts.facts[n - 1] for n in valid_numbers("fact", reply.cited, len(lines), at.trace)]
-        return conclude(
-            self.graph,
-            at.facts,
-            cited,
-            reply.operation,
-            reply.answers,
-            names,
-            at.trace,
-            grounded_only=self.options.grounded_only,
-        )
+        reading = Reading(at.question, at.topics, at.shown, at.facts, at.facts.facts, lines, names)
+        return answer_from_facts(self, self.answer_from_facts, reading, at.trace)
 
     def lines(self, at: Exploration) -> tuple[dict[int, str], list[str]]:
         """Names of all nodes in the facts, and the facts as lines of a prompt."""

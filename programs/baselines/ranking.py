@@ -46,6 +46,7 @@ class RankingBaseline(Program):
         options: fields of `Options`.
     """
 
+    cites_graph: ClassVar[bool] = False
     Options: ClassVar[type[ProgramOptions]] = RankingOptions
     options: RankingOptions
 

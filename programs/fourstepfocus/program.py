@@ -132,8 +132,8 @@ class FourStepFocus(Program):
     ranking that satisfy the patterns and whose rerank score is at least `share` of the best one's
     (without scores: all that satisfy the patterns); `evidence` is their supporting triples. They are
     grounded if these prove every pattern that the model wrote: not if a pattern was relaxed to edges
-    of any relation, dropped or could not be used. If no node satisfies the patterns, the answer is the first
-    node that they do not name, without evidence, if its rerank score is at least `least`.
+    in either direction or of any relation, dropped or could not be used. If no node satisfies the patterns,
+    the answer is the first node that they do not name, without evidence, if its rerank score is at least `least`.
 
     Args:
         sources: a knowledge base, its directory, `bundled`, or `Sources`.
@@ -376,7 +376,8 @@ class FourStepFocus(Program):
         answers = tuple(candidate.node for candidate in head)
         answer = ", ".join(self.graph.labels(answers))
         grounded = bool(evidence) and not found.unproved
-        return Outcome(answer, answers, evidence, grounded, retrieved=retrieved, ranking=ranking)
+        doubts = found.unproved if evidence else ()
+        return Outcome(answer, answers, evidence, grounded, retrieved=retrieved, ranking=ranking, doubts=doubts)
 
     def _fits(self, candidate: RankedNode) -> bool:
         value = candidate.score.value

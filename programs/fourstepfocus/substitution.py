@@ -160,11 +160,16 @@ def _relaxed(query: Query, target: str, solve: Callable[[Query], Match], trace: 
 def _unproved(query: Query, found: Match) -> list[str]:
     """What a match does not prove of the patterns.
 
-    An edge proves its relation in either direction; an edge of any relation proves none.
+    An edge of any relation proves none, and an edge that may run either way proves no relation with a direction.
     """
     kept = {pattern.text for pattern in found.query.patterns}
     reasons = [f"{pattern.text}: given up" for pattern in query.patterns if pattern.text not in kept]
     reasons += [f"{p.text}: edges of any relation were taken" for p in found.query.patterns if p.link.relations is None]
+    reasons += [
+        f"{p.text}: edges were taken in either direction"
+        for p in found.query.patterns
+        if p.link.relations is not None and len(p.link.directions) > 1
+    ]
     if not found.exact:
         reasons.append("each pattern holds, but maybe not all of them for the same nodes")
     return reasons

@@ -25,6 +25,11 @@ FIELDS = [
     "reason",
     "grounded",
     "confidence",
+    "verdict",
+    "doubts",
+    "features",
+    "missing",
+    "nearest",
     "steps",
     "usage",
 ]
@@ -44,7 +49,8 @@ def test_json_is_one_object_with_every_field(run: Run, kb: Path, reader: str) ->
     assert [set(row) for row in found["evidence"]] == [TRIPLE, TRIPLE]
     assert found["abstained"] is False
     assert found["grounded"] is True
-    assert found["steps"][-1] == {"kind": "answered", "answer": "Germany", "grounded": True}
+    assert found["steps"][-1] == {"kind": "answered", "answer": "Germany", "grounded": True, "verdict": "proved"}
+    assert found["verdict"] == "proved" and found["confidence"] > 0.5
     assert found["usage"]["calls"] == 4
     assert set(found["usage"]["by_role"]) == {"extract", "prune", "answer"}
     assert {"prompt_tokens", "completion_tokens", "seconds"} <= found["usage"].keys()
@@ -68,7 +74,9 @@ def test_people_see_steps_answer_proof_and_the_model(run: Run, kb: Path, reader:
 def test_quiet_shows_the_answer_and_its_proof_alone(run: Run, kb: Path, reader: str, words: tuple[str, ...]) -> None:
     result = run(*words, "--kb", kb, "--lm", reader)
     assert result.exit_code == 0, result.output
-    assert result.stdout.splitlines() == [
+    lines = result.stdout.splitlines()
+    assert lines.pop(2).startswith("Verdict proved, confidence 0.")
+    assert lines == [
         "Answer  Germany",
         "        Germany <Germany>",
         "Proof",
@@ -88,7 +96,19 @@ def test_verbose_shows_what_models_wrote_and_the_cost_of_each_role(run: Run, kb:
 def test_an_abstention_is_an_answer(run: Run, kb: Path, ignorant: str) -> None:
     result = run("ask", QUESTION, "--kb", kb, "--lm", ignorant)
     assert result.exit_code == 0
-    assert "No answer" in result.stdout
+    assert "Not in the graph, as far as I can tell" in result.stdout
+
+
+UNRELATED = "Who is the mayor of Bernhard Heiden?"
+
+
+def test_an_answer_that_is_merely_in_the_graph_is_withheld_by_default(run: Run, kb: Path, fresh_dspy: None) -> None:
+    result = run("ask", UNRELATED, "--kb", kb, "--lm", "extractive", "--option", "filtering=none")
+    assert result.exit_code == 0, result.output
+    assert "checked: yes" not in result.stdout and "answer: yes" not in result.stdout
+    assert "Not in the graph, as far as I can tell" in result.stdout
+    assert "The graph says little of mayor." in result.stdout
+    assert "Nearest facts" in result.stdout
 
 
 def test_a_spent_budget_is_an_error_with_the_cost_so_far(run: Run, kb: Path, reader: str) -> None:

@@ -40,6 +40,12 @@ HEIGHT = Literal("1.85", XSD + "decimal")
         ("1.9", HEIGHT, True),
         ("1.8", HEIGHT, False),
         ("1979", Literal("a text"), None),
+        ("13 Aug. 1899", BIRTH, True),
+        ("13.8.1899", BIRTH, True),
+        ("8/13/1899", BIRTH, True),
+        ("13/8/1899", BIRTH, True),
+        ("84 000 000", PEOPLE, True),
+        ("84,0000", PEOPLE, None),
     ],
 )
 def test_a_value_agrees_at_the_precision_of_the_text(written: str, value: Literal, agreed: bool | None) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from program_parts import EX, build_turtle, node
 
 from triplecheck.kg import Direction, Graph, KnowledgeBase
-from triplecheck.programs.conclude import NotComputableError, Result, aggregate
+from triplecheck.programs.aggregation import NotComputableError, Result, aggregate
 from triplecheck.programs.subgraph import Fact, Hop
 
 TURTLE = """

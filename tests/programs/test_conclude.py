@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
-from program_parts import Build, conclude_with, keep, kerag, node, play, steps, topics
+from program_parts import Build, conclude_with, fields, keep, kerag, node, play, steps, topics
 
 from triplecheck.kg import Graph, KnowledgeBase
 from triplecheck.programs import Sources, replay
-from triplecheck.programs.steps import Answered, Checked, Computed, Stopped
+from triplecheck.programs.steps import Answered, Checked, Computed, Stopped, Wrote
 
 TEACHER = "What was the nationality of Bernhard Heiden's teacher?"
 
@@ -17,9 +17,12 @@ TEACHER = "What was the nationality of Bernhard Heiden's teacher?"
 def concluded(sources: Sources | KnowledgeBase, *answers: str, name: str = "Bernhard Heiden", **options: Any) -> Any:
     """KERAG over two hops without filtering, with a model that concludes this."""
     cite, operation = options.pop("cite", ()), options.pop("operation", "none")
+    question, settled = options.pop("question", TEACHER), options.pop("settled", None)
     program = kerag(sources, filtering="none", **options)
     replies = [topics(name), conclude_with(*answers, cite=cite, operation=operation)]
-    return play(program, TEACHER, *replies)[0]
+    if settled is not None:
+        replies.append(fields(reasoning="so it is", right=settled))
+    return play(program, question, *replies)[0]
 
 
 def ids(result: Any) -> list[str]:
@@ -93,12 +96,69 @@ class TestNumbers:
         assert concluded(base, text, name="T").answer == value
 
 
+class TestOtherWords:
+    """Answers that say what a cited fact says, in other words."""
+
+    @pytest.mark.parametrize(
+        "said",
+        [
+            "16 November 1895",
+            "November 16th, 1895",
+            "Nov. 16, 1895",
+            "16.11.1895",
+            "11/16/1895",
+            "1895",
+            "He was born on 16 November 1895.",
+            "Paul Hindemith was born on November 16, 1895 in Hanau, 15 years before his pupil",
+        ],
+    )
+    def test_dates(self, sources: Sources, said: str) -> None:
+        result = concluded(sources, said, name="Paul Hindemith", cite=["Paul Hindemith → date of birth"])
+        assert (result.answer, result.grounded) == ("1895-11-16", True)
+
+    @pytest.mark.parametrize(
+        "said", ["17 November 1895", "16 November 1985", "1896", "He was born in 1910.", "11/6/1895"]
+    )
+    def test_other_dates_do_not_match(self, sources: Sources, said: str) -> None:
+        result = concluded(sources, said, name="Paul Hindemith", cite=["Paul Hindemith → date of birth"])
+        assert (result.answers, result.grounded) == ([], False)
+
+    def test_years_before_christ(self, build: Build) -> None:
+        base = build(":t rdfs:label 'T' ; :p '-0044-03-15'^^xsd:date .")
+        assert concluded(base, "15 March 44 BC", name="T", cite=["T →"]).answer == "-0044-03-15"
+        assert not concluded(base, "15 March 44", name="T", cite=["T →"]).grounded
+
+    @pytest.mark.parametrize(
+        "said", ["96,492", "96 492 people", "96,492 inhabitants", "The town has 96,492 inhabitants."]
+    )
+    def test_numbers(self, sources: Sources, said: str) -> None:
+        result = concluded(sources, said, name="Hanau", cite=["Hanau → population"])
+        assert (result.answer, result.grounded) == ("96492", True)
+
+    @pytest.mark.parametrize("said", ["96,4922", "9,6492", "The town has 96,493 inhabitants.", "964 92 x"])
+    def test_other_numbers_do_not_match(self, sources: Sources, said: str) -> None:
+        assert not concluded(sources, said, name="Hanau", cite=["Hanau → population"]).grounded
+
+    def test_names_in_a_sentence(self, sources: Sources) -> None:
+        cite = ["Paul Hindemith → instrument"]
+        said = "Paul Hindemith was a master of the viola and of the piano."
+        result = concluded(sources, said, name="Paul Hindemith", cite=cite)
+        assert (set(ids(result)), result.grounded) == ({"piano", "viola"}, True)
+
+    @pytest.mark.parametrize("said", ["He was not German.", "He was German-born, they say it", "He was German Swiss"])
+    def test_a_denial_or_a_longer_name_is_no_match(self, sources: Sources, said: str) -> None:
+        assert not concluded(sources, said, name="Paul Hindemith", cite=["→ nationality"]).grounded
+
+    def test_a_sentence_is_compared_with_cited_facts_alone(self, sources: Sources) -> None:
+        assert not concluded(sources, "He was German.", name="Paul Hindemith").grounded
+
+
 class TestInvented:
     def test_an_answer_in_no_fact_is_not_grounded(self, sources: Sources) -> None:
         result = concluded(sources, "Austrian", cite=["Paul Hindemith → nationality"])
         assert (result.answer, result.grounded, result.answers, result.evidence) == ("Austrian", False, [], [])
         assert [check.passed for check in steps(result, Checked)] == [False]
-        assert steps(result, Answered) == [Answered("Austrian", False)]
+        assert steps(result, Answered) == [Answered("Austrian", False, "unsupported")]
 
     def test_grounded_only_withholds_it(self, sources: Sources) -> None:
         result = concluded(sources, "Austrian", grounded_only=True)
@@ -120,31 +180,100 @@ class TestInvented:
         assert (result.abstained, result.reason, result.evidence) == (True, "not_in_facts", [])
 
 
+WHETHER = "Is Paul Hindemith German?"
+
+
 class TestYesAndNo:
-    @pytest.mark.parametrize("said", ["yes", "No.", "YES"])
-    def test_it_is_grounded_in_the_cited_facts(self, sources: Sources, said: str) -> None:
-        result = concluded(sources, said, cite=["nationality"])
-        assert (result.answer, result.answers, result.grounded) == (said.strip(".").lower(), [], True)
+    def test_a_yes_is_grounded_in_a_cited_fact_that_says_it(self, sources: Sources) -> None:
+        result = concluded(sources, "Yes.", name="Paul Hindemith", cite=["nationality"], question=WHETHER)
+        assert (result.answer, result.answers, result.grounded) == ("yes", [], True)
         assert "Paul Hindemith nationality German" in written(result)
 
+    @pytest.mark.parametrize(
+        ("question", "cite"),
+        [("Is Paul Hindemith Spanish?", "nationality"), (WHETHER, "Hindemith → born in"), (WHETHER, "→ instrument")],
+    )
+    def test_a_yes_that_no_cited_fact_says_is_not_grounded(self, sources: Sources, question: str, cite: str) -> None:
+        result = concluded(sources, "yes", name="Paul Hindemith", cite=[cite], question=question)
+        assert (result.answer, result.grounded) == ("yes", False)
+        assert not steps(result, Checked)[-1].passed
+        withheld = concluded(sources, "yes", name="Paul Hindemith", cite=[cite], question=question, grounded_only=True)
+        assert withheld.reason == "not_grounded"
+
+    PEOPLE = " ".join(f":p{n} a :Person ; rdfs:label 'P{n}' ; :born :c{n % 2} ; :plays :c1 , :c{n} ." for n in range(6))
+
+    def test_a_no_needs_a_relation_of_one_value_or_a_closed_world(self, build: Build) -> None:
+        base = build(self.PEOPLE + ":c0 rdfs:label 'Rome' . :c1 rdfs:label 'Oslo' .")
+        born = {"name": "P1", "cite": ["P1 → born"], "hops": 1}
+        plays = {"name": "P1", "cite": ["P1 → plays"], "hops": 1}
+        assert concluded(base, "no", question="Was P1 born in Rome?", **born).grounded
+        assert not concluded(base, "no", question="Was P1 born in Oslo?", **born).grounded
+        assert not concluded(base, "no", question="Does P1 play Rome?", **plays).grounded
+        assert concluded(base, "no", question="Does P1 play Rome?", closed_world=True, **plays).grounded
+
+    def test_a_comparison_rests_on_the_two_values(self, sources: Sources) -> None:
+        program = kerag(sources, filtering="none", hops=1)
+        question = "Is Frankfurt larger than Hanau?"
+        result, _ = play(program, question, topics("Frankfurt", "Hanau"), conclude_with("yes", cite=["population"]))
+        assert (result.answer, result.grounded) == ("yes", True)
+
     def test_without_a_citation_it_is_not_grounded(self, sources: Sources) -> None:
-        assert not concluded(sources, "yes").grounded
-        assert concluded(sources, "yes", grounded_only=True).reason == "not_grounded"
+        assert not concluded(sources, "yes", question=WHETHER).grounded
+        assert concluded(sources, "yes", question=WHETHER, grounded_only=True).reason == "not_grounded"
+
+    SAID: ClassVar[dict[str, str]] = {"reasoning": "so it is", "cited": "none", "operation": "none"}
+
+    def test_yes_to_a_question_that_asks_what_is_asked_for_again(self, sources: Sources) -> None:
+        program = kerag(sources, filtering="none")
+        replies = [topics("Bernhard Heiden"), conclude_with("yes", cite=["nationality"])]
+        result, engine = play(program, TEACHER, *replies, fields(**self.SAID, answers="German"))
+        assert (result.answer, result.grounded) == ("German", True)
+        assert "not one of yes or no" in engine.prompts[-1]
+        again, _ = play(program, f"In which {TEACHER}", *replies, fields(**self.SAID, answers="no"))
+        assert (again.answer, again.abstained, again.reason) == ("", True, "unreadable_reply")
 
     def test_a_value_called_yes_or_no_is_that_value(self, build: Build) -> None:
         base = build(":t rdfs:label 'Rick Wakeman' ; :memberOf :yes . :yes rdfs:label 'Yes' .")
+        which = "Which band was Rick Wakeman in?"
+        assert ids(concluded(base, "Yes", name="Rick Wakeman", cite=["member of"], question=which)) == ["yes"]
         assert ids(concluded(base, "Yes", name="Rick Wakeman", cite=["member of"])) == ["yes"]
-        assert concluded(base, "yes", name="Rick Wakeman", cite=["member of"]).answers == []
+        assert concluded(base, "yes", name="Rick Wakeman", cite=["member of"], question="Is it?").answers == []
 
 
 class TestComputing:
-    def test_the_computed_result_replaces_the_models_answer(self, sources: Sources) -> None:
-        result = concluded(
-            sources, "seventeen", name="Paul Hindemith", cite=["Paul Hindemith → instrument"], operation="count"
-        )
+    HOW_MANY: ClassVar[dict[str, Any]] = {
+        "name": "Paul Hindemith",
+        "cite": ["Paul Hindemith → instrument"],
+        "operation": "count",
+        "question": "How many instruments did Paul Hindemith play?",
+    }
+
+    @pytest.mark.parametrize("said", [(), ("2",), ("2 instruments",)])
+    def test_the_result_is_the_answer(self, sources: Sources, said: tuple[str, ...]) -> None:
+        result = concluded(sources, *said, **self.HOW_MANY)
         assert (result.answer, result.grounded, result.answers) == ("2", True, [])
         assert steps(result, Computed) == [Computed("count", 2, "2")]
         assert replay(sources.graph, result.evidence) == []
+
+    @pytest.mark.parametrize("said", [("seventeen",), ("3",), ("viola",)])
+    def test_the_model_decides_between_its_answer_and_a_different_result(
+        self, sources: Sources, said: tuple[str, ...]
+    ) -> None:
+        result = concluded(sources, *said, settled="computed", **self.HOW_MANY)
+        assert (result.answer, result.grounded) == ("2", True)
+        wrote = steps(result, Wrote)[-1]
+        assert (wrote.signature, wrote.outputs["right"]) == ("SettleAnswer", "computed")
+        assert concluded(sources, *said, settled="neither", **self.HOW_MANY).reason == "contradictory"
+
+    def test_a_written_answer_that_is_preferred_is_looked_up(self, sources: Sources) -> None:
+        result = concluded(sources, "viola", settled="written", **self.HOW_MANY)
+        assert (ids(result), result.grounded) == (["viola"], True)
+        assert not concluded(sources, "seventeen", settled="written", **self.HOW_MANY).grounded
+
+    def test_answers_that_are_the_computed_entities_need_no_decision(self, sources: Sources) -> None:
+        taller = {"name": "Germany", "cite": ["→ population →"], "operation": "max", "question": "Which city?"}
+        assert ids(concluded(sources, "frankfurt", **taller)) == ["frankfurt"]
+        assert ids(concluded(sources, "Hanau", settled="computed", **taller)) == ["frankfurt"]
 
     def test_if_the_operation_fails_the_answer_is_looked_up(self, sources: Sources) -> None:
         result = concluded(sources, "German", cite=["nationality"], operation="max")
@@ -158,6 +287,50 @@ class TestComputing:
         result = concluded(sources, cite=["Paul Hindemith → instrument"], operation="count")
         assert written(result)[0] == "Bernhard Heiden student of Paul Hindemith"
         assert len(result.evidence) == 3
+
+
+class TestBridgeFacts:
+    """A model cites the facts that lead to the operands too, as its prompt asks."""
+
+    WORLD = """
+    :p rdfs:label 'Pupil' ; :teacher :t ; :town :x . :t rdfs:label 'Teacher' ; :pupil :a , :b , :p ; :height 3 .
+    :o rdfs:label 'Other' ; :teacher :t , :u . :u rdfs:label 'Ulla' ; :height 1 . :p :height 9 .
+    :a rdfs:label 'Ann' . :b rdfs:label 'Ben' . :x rdfs:label 'X' ; :size 4 .
+    """
+
+    @pytest.mark.parametrize(
+        ("operation", "cite", "answer"),
+        [
+            ("count", ["Pupil → teacher", "Teacher → pupil"], "3"),
+            ("sum", ["Other → teacher", "→ height → 3", "Ulla → height"], "4"),
+            ("difference", ["Other → teacher", "→ height → 3", "Ulla → height"], "2"),
+            ("max", ["Other → teacher", "→ height → 3", "Ulla → height"], "Teacher"),
+            ("min", ["Other → teacher", "→ height → 3", "Ulla → height"], "Ulla"),
+        ],
+    )
+    def test_operations_run_over_the_ends_of_paths(
+        self, build: Build, operation: str, cite: list[str], answer: str
+    ) -> None:
+        name = cite[0].split(" →")[0]
+        result = concluded(build(self.WORLD), name=name, cite=cite, operation=operation)
+        assert (result.answer, result.grounded) == (answer, True)
+        assert any(line.startswith(f"{name} teacher") for line in written(result))
+
+    def test_common_intersects_the_ends_of_two_paths(self, build: Build) -> None:
+        base = build(
+            ":p rdfs:label 'P' ; :teacher :t . :q rdfs:label 'Q' ; :teacher :t , :u ."
+            ":t rdfs:label 'T' ; :town :x , :y . :u rdfs:label 'U' ; :town :x . :x rdfs:label 'X' . :y rdfs:label 'Y' ."
+        )
+        program = kerag(base, filtering="none")
+        cite = ["P → teacher", "Q → teacher", "→ town"]
+        result, _ = play(program, "Which town?", topics("P", "Q"), conclude_with(cite=cite, operation="common"))
+        assert ids(result) == ["x", "y"]
+
+    def test_a_bridge_from_another_topic_is_no_operand(self, build: Build) -> None:
+        program = kerag(build(self.WORLD), filtering="none", hops=1)
+        cite = ["Pupil → teacher", "Teacher → pupil"]
+        result, _ = play(program, "How many?", topics("Pupil", "Teacher"), conclude_with(cite=cite, operation="count"))
+        assert result.answer == "3"
 
 
 def connected(graph: Graph, evidence: list[dict[str, str]], topic: int, answer: str) -> bool:

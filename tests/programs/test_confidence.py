@@ -2,55 +2,123 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
+import numpy as np
 import pytest
 from program_parts import ask
 
 from triplecheck.kg import KnowledgeBase, UserError
+from triplecheck.kg.encode import load_encoder
 from triplecheck.programs import KERAG, Outcome, Sources
 from triplecheck.programs.base import make_program
-from triplecheck.programs.outcome import proof_confidence
-from triplecheck.programs.steps import Expanded, Stopped, TraceEvent
+from triplecheck.programs.confidence import features_of, fit_model, packaged_model, read_model
+from triplecheck.programs.proof import Proof, nearest_facts
+from triplecheck.programs.steps import Linked, Stopped, Trace, TraceEvent
 
 MONGOLIA = "What is the capital of Mongolia?"
 
 
-@pytest.fixture(scope="module")
-def capital(bundled: KnowledgeBase) -> Outcome:
-    result = ask(KERAG(Sources.of(bundled), hops=1), MONGOLIA)
-    (row,) = result.evidence
+def proof(base: KnowledgeBase, question: str, *edges: tuple[str, str, str], **outcome: Any) -> Proof:
+    """The proof of the tail of the last edge; the topic is the head of the first."""
+    graph = base.graph
+    found = [(_node(base, h), _relation(base, r), _node(base, t)) for h, r, t in edges]
+    topic = edges[0][0]
+    linked: list[TraceEvent] = [
+        Linked(topic, [{"id": graph.node_id(found[0][0]), "score": 1.0}], [graph.node_id(found[0][0])])
+    ]
+    encode = load_encoder().encode
+    outcome = {"answers": (found[-1][2],), "grounded": True, **outcome}
+    return Proof(graph, encode, question, Outcome(graph.label(found[-1][2]), evidence=tuple(found), **outcome), linked)
+
+
+def _node(base: KnowledgeBase, label: str) -> int:
+    return next(c.node for c in base.linker.candidates(label))
+
+
+def _relation(base: KnowledgeBase, label: str) -> int:
+    graph = base.graph
+    return next(number for number in range(graph.num_relations) if graph.relation(number).label == label)
+
+
+CAPITAL = ("Mongolia", "capital", "Ulaanbaatar")
+
+
+def test_a_proof_that_says_what_is_asked_gives_more_confidence(bundled: KnowledgeBase) -> None:
+    model = packaged_model()
+    right = model(features_of(proof(bundled, MONGOLIA, CAPITAL)))
+    wrong = model(features_of(proof(bundled, "Who is the mayor of Mongolia?", CAPITAL)))
+    assert 0 <= wrong < right <= 1
+
+
+def test_a_wrong_kind_of_answer_is_a_feature(bundled: KnowledgeBase) -> None:
+    assert features_of(proof(bundled, "When was Mongolia's capital?", CAPITAL))["kind_fit"] == -1
+    assert features_of(proof(bundled, "Where is Mongolia's capital?", CAPITAL))["kind_fit"] == 1
+
+
+@pytest.mark.parametrize(
+    ("question", "uncovered"),
+    [
+        (MONGOLIA, []),
+        ("What was the capital of Mongolia after 1990?", ["after 1990"]),
+        ("What is not the capital of Mongolia?", ["not"]),
+        ("What is the largest capital of Mongolia?", ["largest"]),
+        ("How many capitals does Mongolia have?", ["how many"]),
+        ("What is the capital of Mongolia and of Peru?", ["Peru"]),
+    ],
+)
+def test_conditions_without_a_fact_are_named(bundled: KnowledgeBase, question: str, uncovered: list[str]) -> None:
+    assert proof(bundled, question, CAPITAL).uncovered == uncovered
+
+
+def test_the_facts_nearest_to_a_question_are_found(bundled: KnowledgeBase) -> None:
+    found = nearest_facts(proof(bundled, "Who is the mayor of Mongolia?", CAPITAL))
+    assert found.missing == "mayor"
     graph = bundled.graph
-    edge = graph.find(row["head"]), graph.find_relation(row["relation"]), graph.find(row["tail"])
-    assert None not in edge
-    return Outcome("Ulaanbaatar", (), (edge,), grounded=True)  # type: ignore[arg-type]
+    assert found.triples and all(graph.contains(*edge) for edge in found.triples)
+    assert nearest_facts(Proof(graph, load_encoder().encode, MONGOLIA, Outcome(), [])).triples == ()
 
 
-def sure(base: KnowledgeBase, question: str, found: Outcome, paths: int = 1, *, words: bool = False) -> float:
-    steps: list[TraceEvent] = [Expanded(1, "a path", 1, 1)] * paths
-    confidence = proof_confidence(base.graph, None if words else base.encoder, question, found, steps)
-    assert confidence is not None and 0 <= confidence <= 1
-    return confidence
+class TestModel:
+    def rows(self) -> tuple[list[dict[str, float]], list[bool], list[str]]:
+        random = np.random.default_rng(0)
+        values = random.normal(size=(400, 2))
+        odds = 2 * values[:, 0] - 0.5
+        right = random.random(400) < 1 / (1 + np.exp(-odds))
+        rows = [{"telling": float(a), "noise": float(b), "constant": 1.0} for a, b in values]
+        return rows, right.tolist(), ["a"] * 300 + ["b"] * 100
 
+    def test_it_is_fitted_to_what_tells_right_from_wrong(self) -> None:
+        model = fit_model(*self.rows())
+        weights = dict(zip(model.names, model.weights, strict=True))
+        assert weights["telling"] > 1 > 0.3 > abs(weights["noise"])
+        assert weights["constant"] == pytest.approx(0, abs=1e-6)
+        assert model({"telling": 2.0, "noise": 0.0}) > 0.8 > 0.2 > model({"telling": -2.0, "noise": 0.0})
+        assert model.fitted_on == {"a": 300, "b": 100}
 
-@pytest.mark.parametrize("words", [True, False], ids=["by words", "by the encoder"])
-def test_a_proof_similar_to_the_question_gives_more_confidence(
-    bundled: KnowledgeBase, capital: Outcome, words: bool
-) -> None:
-    assert sure(bundled, MONGOLIA, capital, words=words) > sure(bundled, "Who wrote Faust?", capital, words=words)
+    def test_it_is_read_back(self, tmp_path: Path) -> None:
+        model = fit_model(*self.rows())
+        file = tmp_path / "confidence.json"
+        file.write_text(model.to_json())
+        assert read_model(file) == model
+        file.write_text("{}")
+        with pytest.raises(UserError, match="no confidence model"):
+            read_model(file)
 
+    def test_it_needs_right_and_wrong_answers(self) -> None:
+        with pytest.raises(UserError, match="right answers and wrong ones"):
+            fit_model([{"a": 1.0}], [True], ["g"])
 
-def test_many_followed_paths_give_less_confidence(bundled: KnowledgeBase, capital: Outcome) -> None:
-    once = sure(bundled, MONGOLIA, capital)
-    assert sure(bundled, MONGOLIA, capital, 0) == once
-    assert sure(bundled, MONGOLIA, capital, 4) == pytest.approx(once / 2)
-
-
-def test_a_partial_proof_halves_the_confidence(bundled: KnowledgeBase, capital: Outcome) -> None:
-    part = Outcome(capital.answer, (), capital.evidence, grounded=False)
-    assert sure(bundled, MONGOLIA, part) == pytest.approx(sure(bundled, MONGOLIA, capital) / 2)
+    def test_an_unknown_feature_counts_as_its_mean(self) -> None:
+        model = fit_model(*self.rows())
+        assert model({}) == model(dict(zip(model.names, model.means, strict=True)))
 
 
 def test_without_a_proof_the_confidence_is_unknown(bundled: KnowledgeBase) -> None:
-    assert proof_confidence(bundled.graph, bundled.encoder, MONGOLIA, Outcome("Ulaanbaatar"), []) is None
+    program = KERAG(Sources.of(bundled))
+    found = program.sure_enough(MONGOLIA, Outcome("Ulaanbaatar"), Trace())
+    assert (found.confidence, found.verdict) == (None, "unsupported")
 
 
 def test_a_program_abstains_below_its_threshold_and_says_so(bundled: KnowledgeBase) -> None:
@@ -63,6 +131,26 @@ def test_a_program_abstains_below_its_threshold_and_says_so(bundled: KnowledgeBa
     assert (strict.answer, strict.evidence, strict.reason) == ("", [], "low_confidence")
     assert strict.confidence == free.confidence and strict.retrieved == free.retrieved
     assert isinstance(strict.steps[-1], Stopped) and "fitted" in strict.steps[-1].detail
+
+
+class TestVerdicts:
+    def test_a_proved_answer_is_given_at_every_bar(self, bundled: KnowledgeBase) -> None:
+        result = ask(KERAG(Sources.of(bundled), verdict="proved"), MONGOLIA)
+        assert (result.answer, result.verdict, result.doubts) == ("Ulaanbaatar", "proved", [])
+
+    def test_an_answer_below_the_bar_is_withheld_and_the_nearest_facts_are_shown(self, bundled: KnowledgeBase) -> None:
+        sources, question = Sources.of(bundled), "What was the capital of Mongolia before 1990?"
+        free = ask(KERAG(sources), question)
+        assert (free.answer, free.verdict) == ("Ulaanbaatar", "supported")
+        assert any("before 1990" in doubt for doubt in free.doubts)
+        held = ask(KERAG(sources, verdict="proved"), question)
+        assert (held.answer, held.abstained, held.reason, held.verdict) == ("", True, "not_in_graph", "unknown")
+        assert held.evidence == [] and any(row["relation_label"] == "capital" for row in held.nearest)
+        assert ask(KERAG(sources, verdict="supported"), question).answer == "Ulaanbaatar"
+
+    def test_an_unknown_bar_is_rejected(self, bundled: KnowledgeBase) -> None:
+        with pytest.raises(UserError, match="option 'verdict'"):
+            KERAG(Sources.of(bundled), verdict="certain")
 
 
 @pytest.mark.parametrize("below", [-0.1, "often", True, float("nan")])

@@ -13,7 +13,7 @@ import pytest
 
 from triplecheck import programs, signatures
 from triplecheck.lms import RolePredict, TolerantAdapter, session
-from triplecheck.programs.conclude import NotComputableError, aggregate
+from triplecheck.programs.aggregation import NotComputableError, aggregate
 from triplecheck.signatures import STEPS, Operation, Step, step_of
 from triplecheck.signatures.step import CopiedFrom, Numbers, hint_of
 

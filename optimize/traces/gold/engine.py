@@ -84,6 +84,7 @@ _REASONS: Mapping[type[Step], str] = {
     steps.AnswerDirectly: _FROM_MEMORY,
     steps.AnswerWithTriples: _FROM_MEMORY,
     steps.ParaphraseQuestion: _NO_RIGHT_ONE,
+    steps.SettleAnswer: "a correct reply never differs from what is computed, so there is nothing to decide",
 }
 
 

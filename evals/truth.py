@@ -1,0 +1,206 @@
+"""What verdicts are worth: answers of every program by verdict, with the confidence of a left-out graph.
+
+The confidence of each answer is computed by a model (`programs.confidence`) that was fitted on the answers over all
+other graphs, and so is the level above which an answer is called proved. The figures are those of a graph that nothing
+was fitted to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from triplecheck.evals.metrics.statistics import area_under_risk_coverage, auroc, expected_calibration_error
+from triplecheck.kg import UserError
+from triplecheck.programs.confidence import ConfidenceModel, fit_model, says_what_is_asked
+
+PRECISION = 0.92
+"""Share of right answers among those called proved that their level is chosen for: a little more than the nine in ten
+that are aimed at, because another graph may be harder."""
+
+FLOOR = 0.5
+"""Confidence below which a supported answer is withheld: it is more likely wrong than right."""
+
+_LEAST_PROVED = 20  # answers from which a level can be told
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One question of an evaluation and what came of it.
+
+    Attributes:
+        graph: name of the graph, which is left out as a whole.
+        data: the set of questions.
+        program: label of the program.
+        right: whether the reply is right (CRAG: no reply to an unanswerable question is).
+        answered: whether there is an answer.
+        answerable: whether the question has an answer in the graph.
+        features: of its proof; empty without one.
+        provable: grounded, without a doubt, by relations that say what is asked.
+        confidence: that the answer is right; None without a proof.
+        verdict: of the answer.
+    """
+
+    graph: str
+    data: str
+    program: str
+    right: bool
+    answered: bool
+    answerable: bool
+    features: Mapping[str, float]
+    provable: bool
+    confidence: float | None = None
+    verdict: str = "unknown"
+
+    @property
+    def is_given(self) -> bool:
+        """Whether the answer is given by default."""
+        likely = self.verdict == "supported" and self.confidence is not None and self.confidence >= FLOOR
+        return self.verdict == "proved" or likely
+
+
+def read_judged(graph: str, data: str, program: str, rows: Iterable[Mapping[str, Any]]) -> list[Judged]:
+    """The scored rows of one evaluation."""
+    found = []
+    for row in rows:
+        if row["status"] == "error" or row.get("crag") is None:
+            continue
+        features: Mapping[str, float] = row.get("features") or {}
+        answered = bool(row["answer"]) and not row["abstained"]
+        provable = answered and row["grounded"] and not row.get("doubts") and says_what_is_asked(features)
+        right, features = row["crag"] == "accurate", features if answered else {}
+        found.append(Judged(graph, data, program, right, answered, row["answerable"], features, provable))
+    return found
+
+
+def fit(rows: Sequence[Judged]) -> ConfidenceModel:
+    """The model of all answers with a proof; its level is chosen on graphs that were left out in turn.
+
+    Raises:
+        UserError: there are not answers of two graphs, right ones and wrong ones.
+    """
+    return replace(_fitted(rows), proved=_level(_left_out(rows)))
+
+
+def left_out(rows: Sequence[Judged]) -> list[Judged]:
+    """Each row with the confidence and the verdict that a model of the other graphs gives.
+
+    Raises:
+        UserError: see `fit`.
+    """
+    found = []
+    for graph in dict.fromkeys(row.graph for row in rows):
+        model = fit([row for row in rows if row.graph != graph])
+        found += [_judge(row, model) for row in rows if row.graph == graph]
+    return found
+
+
+def _left_out(rows: Sequence[Judged]) -> list[Judged]:
+    """Each row with the confidence of a model of the other graphs, without verdicts."""
+    graphs = list(dict.fromkeys(row.graph for row in rows if row.features))
+    if len(graphs) < 2:
+        raise UserError("a confidence model needs answers over two graphs or more, to leave one out")
+    found = []
+    for graph in graphs:
+        model = _fitted([row for row in rows if row.graph != graph])
+        found += [replace(r, confidence=model(r.features)) for r in rows if r.graph == graph and r.features]
+    return found
+
+
+def _fitted(rows: Sequence[Judged]) -> ConfidenceModel:
+    proofs = [row for row in rows if row.features]
+    return fit_model([r.features for r in proofs], [r.right for r in proofs], [r.graph for r in proofs], floor=FLOOR)
+
+
+def _level(rows: Sequence[Judged]) -> float:
+    """The lowest confidence from which `PRECISION` of the provable answers are right; 1 if there is none.
+
+    Questions without an answer do not count: how many of them are asked is not known.
+    """
+    able = [row for row in rows if row.provable and row.answerable]
+    provable = sorted(((row.confidence or 0.0, row.right) for row in able), key=lambda pair: -pair[0])
+    right = np.cumsum([pair[1] for pair in provable])
+    enough = [at for at in range(_LEAST_PROVED - 1, len(provable)) if right[at] >= PRECISION * (at + 1)]
+    return round(provable[enough[-1]][0], 4) if enough else 1.0
+
+
+def _judge(row: Judged, model: ConfidenceModel) -> Judged:
+    if not row.answered:
+        return row
+    if not row.features:
+        return replace(row, verdict="unsupported")
+    confidence = model(row.features)
+    return replace(
+        row, confidence=confidence, verdict="proved" if row.provable and confidence >= model.proved else "supported"
+    )
+
+
+@dataclass(frozen=True)
+class Worth:
+    """What the verdicts of a group of rows are worth.
+
+    Attributes:
+        n: questions.
+        shares: share of all questions by verdict, then by whether the answer is right.
+        given_right: share of questions that are answered by default, rightly.
+        given_wrong: the same, wrongly.
+        withheld: share that is not answered by default.
+        proved_right: share of right answers among the proved ones; None if there are none.
+        auroc: of the confidence, over answers with a proof; None if all are right or all are wrong.
+        ece: expected calibration error of the confidence.
+        aurc: area under the risk-coverage curve.
+    """
+
+    n: int
+    shares: Mapping[str, tuple[float, float]]
+    given_right: float
+    given_wrong: float
+    withheld: float
+    proved_right: float | None
+    auroc: float | None
+    ece: float | None
+    aurc: float | None
+
+
+VERDICTS = ("proved", "supported", "unsupported", "unknown")
+
+
+def worth(rows: Sequence[Judged]) -> Worth:
+    """What the verdicts of some rows are worth.
+
+    Raises:
+        ValueError: there are no rows.
+    """
+    if not rows:
+        raise ValueError("there are no rows")
+    n = len(rows)
+    shares = {}
+    for verdict in VERDICTS:
+        own = [row for row in rows if row.verdict == verdict]
+        right = sum(row.right for row in own)
+        shares[verdict] = (right / n, (len(own) - right) / n)
+    given = [row for row in rows if row.is_given]
+    right = sum(row.right for row in given)
+    proved = [row for row in rows if row.verdict == "proved"]
+    confidences, correct = curve(rows)
+    both = len(set(correct)) == 2
+    return Worth(
+        n,
+        shares,
+        right / n,
+        (len(given) - right) / n,
+        1 - len(given) / n,
+        sum(row.right for row in proved) / len(proved) if proved else None,
+        auroc(confidences, correct) if both else None,
+        expected_calibration_error(confidences, correct, bins=10, by="mass") if correct else None,
+        area_under_risk_coverage(confidences, correct) if correct else None,
+    )
+
+
+def curve(rows: Iterable[Judged]) -> tuple[list[float], list[bool]]:
+    """Confidence and rightness of the answers with a proof."""
+    sure = [(row.confidence, row.right) for row in rows if row.confidence is not None]
+    return [pair[0] for pair in sure], [pair[1] for pair in sure]

@@ -1,0 +1,203 @@
+"""Aggregations: computed by code over the facts at the ends of the cited paths.
+
+They are refused if values are missing that were not fetched. Superlatives use `kg.patterns`; sets do not, because they
+are sets of fetched values and not matches over the graph.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from triplecheck.kg import Graph
+from triplecheck.kg.patterns import Measured, extremes, measure
+from triplecheck.kg.types import Edge
+from triplecheck.programs.subgraph import Fact
+
+_DATE = re.compile(r"(-?\d+)(?:-(\d{2}))?(?:-(\d{2}))?")
+
+
+@dataclass(frozen=True)
+class Result:
+    """The result of an operation.
+
+    Attributes:
+        text: the answer.
+        nodes: nodes of the graph that are the answer, where it consists of such.
+        triples: what it was computed from.
+    """
+
+    text: str
+    nodes: tuple[int, ...]
+    triples: tuple[Edge, ...]
+
+
+class NotComputableError(ValueError):
+    """The facts do not fit the operation; the message says why."""
+
+
+def aggregate(graph: Graph, operation: str, facts: Sequence[Fact]) -> Result:
+    """Run one of the operations of `signatures.summarize.Operation` (other than `none`) over `terminal` facts.
+
+    Raises:
+        NotComputableError: no facts, or facts that do not fit the operation.
+    """
+    if not facts:
+        raise NotComputableError("no facts were cited")
+    match operation:
+        case "count":
+            return _count(_distinct(facts))
+        case "max" | "min":
+            return _extreme(graph, _distinct(facts), largest=operation == "max")
+        case "sum" | "difference":
+            return _arithmetic(graph, _distinct(facts), operation)
+        case "common":
+            return _common(graph, facts)
+        case "same":
+            return _same(facts)
+    raise NotComputableError(f"no such operation: {operation}")
+
+
+def terminal(facts: Sequence[Fact]) -> list[Fact]:
+    """The facts at the ends of the cited paths, without the bridge facts that only lead to their anchors.
+
+    A bridge fact is on the path of another fact, or has no value but the anchor of another fact. Of two facts that
+    lead to each other, neither is a bridge fact.
+    """
+    return [fact for fact in facts if not any(_leads_to(fact, other) for other in facts if other != fact)]
+
+
+def _leads_to(fact: Fact, other: Fact) -> bool:
+    topic, hops = fact.path
+    if topic == other.path[0] and len(hops) < len(other.path[1]) and other.path[1][: len(hops)] == hops:
+        return True
+    return fact.values == (other.anchor,) and other.values != (fact.anchor,)
+
+
+def _distinct(facts: Sequence[Fact]) -> list[Fact]:
+    """Each fact once, also where several paths lead to it."""
+    return list({(fact.anchor, fact.hop): fact for fact in facts}.values())
+
+
+def _all(facts: Sequence[Fact]) -> tuple[Edge, ...]:
+    return tuple(dict.fromkeys(triple for fact in facts for triple in fact.triples()))
+
+
+def _is_cut(fact: Fact) -> bool:
+    return fact.total > len(fact.values)
+
+
+def _refuse_cut(facts: Sequence[Fact], wanted: str) -> None:
+    if any(map(_is_cut, facts)):
+        raise NotComputableError(f"not all values were fetched, so that {wanted}")
+
+
+def _count(facts: Sequence[Fact]) -> Result:
+    if len(facts) == 1:
+        # The graph's own total is exact even if not all values were fetched.
+        return Result(str(facts[0].total), (), _all(facts))
+    _refuse_cut(facts, "the union of several facts cannot be counted")
+    return Result(str(len({value for fact in facts for value in fact.values})), (), _all(facts))
+
+
+def _measure(graph: Graph, facts: Sequence[Fact]) -> list[Measured]:
+    values = ((fact.anchor, fact.hop.relation, value) for fact in facts for value in fact.values)
+    found = measure(graph, values)
+    if not found:
+        raise NotComputableError("no cited value is a number or a date")
+    if len({one.size.kind for one in found}) > 1:
+        raise NotComputableError("numbers and dates cannot be compared")
+    return found
+
+
+def _extreme(graph: Graph, facts: Sequence[Fact], *, largest: bool) -> Result:
+    """The entities whose value is extreme; if all values belong to one entity, the value itself."""
+    found = _measure(graph, facts)
+    if len({one.relation for one in found}) > 1:
+        raise NotComputableError("values of different relations cannot be compared")
+    _refuse_cut(facts, "another one may be more extreme")
+    several = len({fact.anchor for fact in facts}) > 1
+    winners = extremes(found, greatest=largest)
+    nodes = tuple(dict.fromkeys(one.node if several else one.value for one in winners))
+    return Result(", ".join(graph.labels(list(nodes))), nodes, _all(facts))
+
+
+def _arithmetic(graph: Graph, facts: Sequence[Fact], operation: str) -> Result:
+    found = _measure(graph, facts)
+    _refuse_cut(facts, f"the {operation} of all of them is not known")
+    are_dates = found[0].size.kind == "time"
+    if operation == "difference":
+        if len(found) != 2:
+            raise NotComputableError(f"a difference takes two values, not {len(found)}")
+        earlier, later = sorted(found, key=lambda one: one.size)
+        if are_dates:
+            result = Decimal(_years_between(earlier.text, later.text))
+        else:
+            result = Decimal(later.text) - Decimal(earlier.text)
+    elif are_dates:
+        raise NotComputableError("dates cannot be added up")
+    else:
+        result = sum((Decimal(one.text) for one in found), Decimal(0))
+    return Result(_plain(result), (), _all(facts))
+
+
+def _years_between(earlier: str, later: str) -> int:
+    """Whole years from one date to another; the difference of calendar years if a date is only a year."""
+    dates = [_DATE.match(text) for text in (earlier, later)]
+    assert all(dates)
+    (first, start), (last, end) = ((int(d[1]), (d[2], d[3])) for d in dates if d)
+    full = None not in (start[0], end[0])
+    return last - first - int(full and (end[0], end[1] or "01") < (start[0], start[1] or "01"))
+
+
+def _plain(number: Decimal) -> str:
+    """A number without exponent and trailing zeros."""
+    return f"{number.normalize():f}" if number else "0"
+
+
+def _common(graph: Graph, facts: Sequence[Fact]) -> Result:
+    """Values that the paths share: united within a path, intersected between paths."""
+    sets: dict[object, list[Fact]] = {}
+    for fact in facts:
+        sets.setdefault(fact.path, []).append(fact)
+    if len(sets) < 2:
+        sets = {fact.anchor: [fact] for fact in facts}
+    if len(sets) < 2:
+        raise NotComputableError("there is only one set of values, nothing to intersect it with")
+    whole = [group for group in sets.values() if not any(map(_is_cut, group))]
+    if not whole:
+        raise NotComputableError("not all values were fetched, so that more may be shared")
+    # A shared value is in each complete set; the graph says whether it is in the others too.
+    shared = set.intersection(*({value for fact in group for value in fact.values} for group in whole))
+    proofs = [{node: _edges_to(graph, group, node) for node in sorted(shared)} for group in sets.values()]
+    nodes = tuple(node for node in sorted(shared) if all(edges[node] for edges in proofs))
+    if not nodes:
+        raise NotComputableError("the cited facts share no value")
+    triples = dict.fromkeys(edge for edges in proofs for node in nodes for edge in edges[node])
+    return Result(", ".join(graph.labels(list(nodes))), nodes, tuple(triples))
+
+
+def _edges_to(graph: Graph, facts: Sequence[Fact], node: int) -> list[Edge]:
+    """The edges of facts that lead to a node, fetched or not."""
+    edges = []
+    for fact in facts:
+        edge = fact.edge(node)
+        if node in fact.values or (_is_cut(fact) and graph.contains(*edge)):
+            edges.append(edge)
+    return edges
+
+
+def _same(facts: Sequence[Fact]) -> Result:
+    """Yes if the topics share a value, otherwise no; with one topic, the cited entities are compared."""
+    sets: dict[int, set[int]] = {}
+    by_topic = len({fact.path[0] for fact in facts}) > 1
+    for fact in facts:
+        sets.setdefault(fact.path[0] if by_topic else fact.anchor, set()).update(fact.values)
+    if len(sets) < 2:
+        raise NotComputableError("the facts are about one entity only, nothing to compare it with")
+    if set.intersection(*sets.values()):
+        return Result("yes", (), _all(facts))
+    _refuse_cut(facts, "they may share one that was not")
+    return Result("no", (), _all(facts))

@@ -1,0 +1,294 @@
+"""What a proof says of a question: its paths, the parts of the question that it covers, and the facts nearest to it.
+
+All of it is computed from the question, the graph, the evidence and the linked topics, so it is the same for every
+program and every model. The parts of a question are read by closed lists of English function words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from triplecheck.kg import Direction, Graph, normalize
+from triplecheck.kg.types import Edge
+from triplecheck.kg.values import quantity, value_of
+from triplecheck.lms.extractive.question import COMPARATIVES, ParsedQuestion, read_question
+from triplecheck.lms.extractive.relevance import Encode, PathRelevance, phrases
+from triplecheck.programs.outcome import Outcome
+from triplecheck.programs.steps import Computed, Linked, Pruned, TraceEvent
+from triplecheck.programs.subgraph import ARROWS, Hop
+from triplecheck.signatures.notation import WrittenHop, clean, read_path, write_topic, write_wordings
+
+_MOST_HOPS = 4
+_MOST_ALTERNATIVES = 200
+_LONGEST_LABEL = 200
+_NEAREST, _VALUES = 3, 3
+LEAST_COVERAGE = 0.3
+"""Cosine below which no phrase of a proof covers a part of a question."""
+
+_NUMBER = re.compile(r"(?<![\w.])\d[\d,.]*\d|(?<![\w.])\d")
+_LIMIT = re.compile(
+    r"\b(?:after|before|since|until|from|between|over|under|above|below|(?:more|less|fewer|later|earlier|older|younger|"
+    r"larger|smaller|greater|higher|lower) than|at (?:least|most))\s+(?:the\s+)?(?:year\s+)?\d[\d,.]*",
+    re.IGNORECASE,
+)
+_EXCEPTIONS = re.compile(r"\b(?:not|never|except|excluding|without|neither|nor|(?:\w+n't))\b", re.IGNORECASE)
+_NAME = re.compile(r"(?<![.?!] )(?<!^)\b[A-Z][\w'-]*(?: [A-Z][\w'-]*)*")
+
+WrittenHops = tuple[WrittenHop, ...]
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """The facts around the topics that are nearest to a question.
+
+    Attributes:
+        missing: the part of the question that the graph says least of; empty if there is none.
+        triples: the facts.
+    """
+
+    missing: str = ""
+    triples: tuple[Edge, ...] = ()
+
+
+class Proof:
+    """The evidence of an answer, read as paths from the topics.
+
+    Args:
+        graph: the graph of the evidence.
+        encode: texts to L2-normalised vectors.
+        question: the question.
+        found: the answer and its evidence.
+        steps: the trace, for the linked topics and the paths that were offered.
+    """
+
+    def __init__(
+        self, graph: Graph, encode: Encode, question: str, found: Outcome, steps: Sequence[TraceEvent]
+    ) -> None:
+        self.graph = graph
+        self.encode = encode
+        self.question = question
+        self.found = found
+        self.steps = steps
+        self._written: dict[int, str] = {}
+
+    # --- topics --------------------------------------------------------------------------------
+    @cached_property
+    def linked(self) -> list[Linked]:
+        """The mentions that were linked to an entity."""
+        return [step for step in self.steps if isinstance(step, Linked) and step.chosen]
+
+    @cached_property
+    def topics(self) -> dict[int, str]:
+        """The linked nodes, each with its mention."""
+        found: dict[int, str] = {}
+        for step in self.linked:
+            for id in step.chosen:
+                node = self.graph.find(id)
+                if node is not None:
+                    found.setdefault(node, step.mention)
+        return found
+
+    # --- paths ---------------------------------------------------------------------------------
+    @cached_property
+    def paths(self) -> list[WrittenHops]:
+        """The relations from topics to the answers (or to whatever the evidence ends at), each sequence once."""
+        edges: dict[int, list[tuple[Hop, int]]] = {}
+        for head, relation, tail in self.found.evidence:
+            edges.setdefault(head, []).append((Hop(relation, Direction.OUT), tail))
+            edges.setdefault(tail, []).append((Hop(relation, Direction.IN), head))
+        # Of an extreme the answers are in the midst of the paths, whose ends are compared.
+        answers = set() if self.computed & {"max", "min"} else set(self.found.answers)
+        starts = [topic for topic in self.topics if topic in edges]
+        starts = starts or [node for node in edges if node not in answers][:1] or list(edges)[:1]
+        sequences: dict[tuple[Hop, ...], bool] = {}
+        for start in starts:
+            sequences |= dict.fromkeys(_sequences(edges, start, answers), True)
+        return [tuple(self.write(hop) for hop in hops) for hops in sequences]
+
+    @cached_property
+    def computed(self) -> set[str]:
+        """The operations that code ran."""
+        return {step.operation for step in self.steps if isinstance(step, Computed)}
+
+    def write(self, hop: Hop) -> WrittenHop:
+        """A hop with all names of its relation."""
+        if hop.relation not in self._written:
+            about = self.graph.relation(hop.relation)
+            self._written[hop.relation] = clean(write_wordings([about.label, *about.aliases]))[:_LONGEST_LABEL]
+        return WrittenHop(self._written[hop.relation], ARROWS[hop.direction])
+
+    @cached_property
+    def alternatives(self) -> list[WrittenHops]:
+        """Other paths that may answer: those offered to a model, and the relations at the topics."""
+        offered = [read_path(line).hops for step in self.steps if isinstance(step, Pruned) for line in step.offered]
+        counts = self.graph.relation_counts(list(self.topics)) if self.topics else []
+        around: list[WrittenHops] = [(self.write(Hop(c.relation, c.direction)),) for c in counts]
+        own = {_key(path) for path in self.paths}
+        others = {_key(path): path for path in (*around, *offered) if path and _key(path) not in own}
+        return list(others.values())[:_MOST_ALTERNATIVES]
+
+    @cached_property
+    def parsed(self) -> ParsedQuestion:
+        """The question, with its topics masked."""
+        mentions = list(self.topics.values())
+        known = dict.fromkeys(write_topic(name) for name in (*mentions, *self.graph.labels(list(self.topics))))
+        return read_question(self.question, list(known), phrases(hop for path in self.paths for hop in path))
+
+    @cached_property
+    def relevance(self) -> PathRelevance:
+        """Compares paths with the question."""
+        return PathRelevance(self.parsed, self.encode)
+
+    # --- coverage ------------------------------------------------------------------------------
+    @cached_property
+    def types(self) -> list[str]:
+        """The types of the answers, most frequent first."""
+        counts: dict[str, int] = {}
+        for node in self.found.answers[:20]:
+            for kind in self.graph.types(node):
+                counts[kind] = counts.get(kind, 0) + 1
+        return [self.graph.type_label(kind) for kind in sorted(counts, key=lambda kind: -counts[kind])[:8]]
+
+    @cached_property
+    def coverage(self) -> dict[str, float]:
+        """How well each part of the question is covered: the greatest cosine with a relation or a type of the proof."""
+        relevance = self.relevance
+        said = [hop.label for path in self.paths for hop in path] + self.types
+        if not said or not relevance.segments:
+            return {}
+        best = relevance.similarity(list(dict.fromkeys(said))).max(axis=0)
+        return {segment.text: float(value) for segment, value in zip(relevance.segments, best, strict=True)}
+
+    @cached_property
+    def matched(self) -> tuple[float, float, float]:
+        """Parts of the question and relations of a path, each relation matched with one part.
+
+        The least cosine of a part, the mean of all parts, and the least cosine of a relation, of the path where the
+        mean is greatest. What the question asks for may be said by any relation, or by the type of the answers.
+        """
+        segments = self.relevance.segments
+        found = []
+        for path in self.paths:
+            labels = [hop.label for hop in path]
+            similar = self.relevance.similarity(labels)
+            asked = np.array([segment.kind == "asked" for segment in segments])
+            rows, columns = linear_sum_assignment(-similar)
+            parts, hops = np.zeros(len(segments)), np.zeros(len(labels))
+            parts[columns] = hops[rows] = similar[rows, columns]
+            if asked.any():
+                kinds = [*labels, *self.types]
+                parts[asked] = self.relevance.similarity(kinds)[:, asked].max(axis=0)
+            found.append((float(parts.min()), float(parts.mean()), float(hops.min())))
+        return max(found, key=lambda one: one[1], default=(0.0, 0.0, 0.0))
+
+    @cached_property
+    def uncovered(self) -> list[str]:
+        """The conditions of the question that the proof says nothing of, in the question's words."""
+        words = self._words()
+        computed = self.computed
+        found = [match[0] for match in _LIMIT.finditer(self.question)]
+        limits = " ".join(found)
+        for match in _NUMBER.finditer(self.question):
+            if match[0] not in limits and not set(normalize(match[0]).split()) <= words:
+                found.append(match[0])
+        found += [match[0] for match in _EXCEPTIONS.finditer(self.question)]
+        said = words | set(normalize(limits).split())
+        compared = [word for word in self.parsed.words if word in COMPARATIVES and word not in said]
+        if self.parsed.compares and not computed & {"max", "min"} and not self._says_yes_or_no:
+            found += compared[:1]
+        if self.parsed.counts and not computed & {"count", "sum", "difference"} and not self._is_number:
+            found.append("how many")
+        asked = set(self.parsed.words)  # without the topics, misspelt ones too
+        for match in _NAME.finditer(self.question):
+            own = set(normalize(match[0]).split())
+            if not own & words and own & asked:
+                found.append(match[0])
+        nodes = {end for head, _, tail in self.found.evidence for end in (head, tail)}
+        for mention in dict.fromkeys(self.topics.values()):
+            meant = {node for node, name in self.topics.items() if name == mention}
+            if normalize(mention) in normalize(self.question) and not meant & nodes:
+                found.append(mention)
+        return list(dict.fromkeys(found))
+
+    def _words(self) -> set[str]:
+        """Words of everything that the evidence names, and of the topics."""
+        nodes = {end for head, _, tail in self.found.evidence for end in (head, tail)} | set(self.topics)
+        texts = [*self.graph.labels(sorted(nodes)), *self.topics.values(), *self.types]
+        texts += [hop.label for path in self.paths for hop in path]
+        for node in list(nodes)[:50]:
+            if self.graph.literal(node) is None:
+                texts += self.graph.entity(node).aliases
+        return {word for text in texts for word in normalize(text).split()}
+
+    @property
+    def _says_yes_or_no(self) -> bool:
+        return not self.found.answers and self.found.answer in ("yes", "no")
+
+    @property
+    def _is_number(self) -> bool:
+        if not self.found.answers:
+            return bool(re.fullmatch(r"-?\d+(\.\d+)?", self.found.answer))
+        return self.kind == "number"
+
+    @cached_property
+    def kind(self) -> str:
+        """What the first answer is: `number`, `time`, `entity`, `yes or no`, or `text`."""
+        if self._says_yes_or_no:
+            return "yes or no"
+        if not self.found.answers:
+            return "number" if re.fullmatch(r"-?\d+(\.\d+)?", self.found.answer) else "text"
+        size = quantity(value_of(self.graph, self.found.answers[0]))
+        if size is not None:
+            return size.kind
+        return "entity" if self.graph.literal(self.found.answers[0]) is None else "text"
+
+
+def nearest_facts(proof: Proof) -> Nearest:
+    """The facts around the topics whose relations are nearest to the question, and what they leave out."""
+    topics = list(proof.topics)
+    counts = proof.graph.relation_counts(topics)[:_MOST_ALTERNATIVES] if topics else []
+    if not counts:
+        return Nearest()
+    hops = [Hop(count.relation, count.direction) for count in counts]
+    written = [proof.write(hop) for hop in hops]
+    similar = proof.relevance.similarity([hop.label for hop in written])
+    best = similar.max(axis=0)
+    weakest = int(best.argmin())
+    missing = proof.relevance.segments[weakest].text if best[weakest] < 2 * LEAST_COVERAGE else ""
+    triples: list[Edge] = []
+    for at in np.argsort(-similar.max(axis=1), kind="stable")[:_NEAREST]:
+        hop = hops[at]
+        for topic in topics:
+            for value in proof.graph.neighbors(topic, hop.relation, hop.direction, limit=_VALUES).tolist():
+                ends = (topic, value) if hop.direction is Direction.OUT else (value, topic)
+                triples.append((ends[0], hop.relation, ends[1]))
+    return Nearest(missing, tuple(dict.fromkeys(triples))[: _NEAREST * _VALUES])
+
+
+def _key(path: Iterable[WrittenHop]) -> tuple[tuple[str, str], ...]:
+    return tuple((hop.label.split(" / ")[0], hop.arrow) for hop in path)
+
+
+def _sequences(edges: dict[int, list[tuple[Hop, int]]], start: int, answers: set[int]) -> list[tuple[Hop, ...]]:
+    """Relations along shortest ways through the evidence, from a topic to the answers; without these, to its ends."""
+    reached: dict[int, tuple[Hop, ...]] = {start: ()}
+    frontier = [start]
+    for _ in range(_MOST_HOPS):
+        following = []
+        for node in frontier:
+            for hop, other in edges.get(node, ()):
+                if other not in reached:
+                    reached[other] = (*reached[node], hop)
+                    following.append(other)
+        frontier = following
+    ways = [hops for node, hops in reached.items() if node in answers and hops]
+    if not ways:
+        longest = max(map(len, reached.values()))
+        ways = [hops for hops in reached.values() if len(hops) == longest and hops]
+    return list(dict.fromkeys(ways))

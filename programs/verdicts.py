@@ -1,0 +1,82 @@
+"""Verdicts: what each answer rests on, how sure it is, and whether it is sure enough to be given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from triplecheck.kg import Graph
+from triplecheck.kg.encode import load_encoder
+from triplecheck.programs.confidence import (
+    features_of,
+    packaged_model,
+    says_what_is_asked,
+    uncovered_parts,
+)
+from triplecheck.programs.options import Bar
+from triplecheck.programs.outcome import Outcome, Verdict
+from triplecheck.programs.proof import Proof, nearest_facts
+from triplecheck.programs.steps import TraceEvent
+
+UNSURE = "low_confidence"
+"""The reason for abstaining if the confidence is below `Program.abstain_below`."""
+
+NOT_IN_GRAPH = "not_in_graph"
+"""The reason for abstaining if the verdict of the answer is below the bar."""
+
+
+class Judge:
+    """Gives one outcome its verdict and confidence.
+
+    Args:
+        graph: the graph of the evidence.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        # The confidence model was fitted with the default encoder, whatever vectors a knowledge base has.
+        self._encode = load_encoder().encode
+
+    def judge(self, question: str, found: Outcome, steps: Sequence[TraceEvent]) -> Outcome:
+        """The outcome with its verdict, its confidence, and the parts of the question that its proof leaves out.
+
+        A confidence that the program gave itself stays.
+        """
+        if found.abstained is not None:
+            return replace(found, verdict="unknown")
+        if not found.evidence:
+            return replace(found, verdict="unsupported")
+        model = packaged_model()
+        proof = Proof(self._graph, self._encode, question, found, steps)
+        features = features_of(proof)
+        left_out = [f"the proof does not cover {part!r}" for part in uncovered_parts(proof)]
+        doubts = tuple(dict.fromkeys((*found.doubts, *left_out)))
+        confidence = model(features)
+        sure = confidence >= model.proved and found.grounded and not doubts and says_what_is_asked(features)
+        verdict: Verdict = "proved" if sure else "supported"
+        own = confidence if found.confidence is None else found.confidence
+        return replace(found, verdict=verdict, confidence=own, doubts=doubts, features=features)
+
+    def passes(self, found: Outcome, bar: Bar) -> bool:
+        """Whether an answer is given at a bar."""
+        if bar == "any" or found.verdict == "proved":
+            return True
+        if found.verdict != "supported" or bar == "proved":
+            return False
+        return bar == "supported" or (found.confidence is not None and found.confidence >= packaged_model().floor)
+
+    def withheld(self, question: str, found: Outcome, reason: str, steps: Sequence[TraceEvent]) -> Outcome:
+        """The abstention in place of an answer."""
+        abstained = Outcome(
+            abstained=reason,
+            retrieved=found.retrieved,
+            ranking=found.ranking,
+            confidence=found.confidence,
+            features=found.features,
+        )
+        return self.with_nearest(question, abstained, steps)
+
+    def with_nearest(self, question: str, abstained: Outcome, steps: Sequence[TraceEvent]) -> Outcome:
+        """An abstention with the facts that are nearest to the question."""
+        nearest = nearest_facts(Proof(self._graph, self._encode, question, Outcome(), steps))
+        return replace(abstained, missing=nearest.missing, nearest=nearest.triples)
