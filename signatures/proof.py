@@ -24,5 +24,5 @@ class SettleAnswer(Step):
     written: str = dspy.InputField(desc="the answer that was written down")
     operation: str = dspy.InputField(desc="what was computed over the facts")
     computed: str = dspy.InputField(desc="its result")
-    reasoning: str = dspy.OutputField(desc="short")
+    reasoning: str = dspy.OutputField(desc="one or two short sentences")
     right: Literal["computed", "written", "neither"] = dspy.OutputField()
