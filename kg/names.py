@@ -53,11 +53,6 @@ def normalize(text: str) -> str:
     return " ".join(words.split()) or folded.replace("\x00", " ").strip()  # the trie cannot store NUL characters
 
 
-def valid(text: str) -> str:
-    """The text with lone surrogates replaced, which are not valid Unicode."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
-
-
 @dataclass(frozen=True, slots=True)
 class NamedNode:
     """A node and the kind of its matching name: `label`, `alias` or `value`."""

@@ -18,6 +18,11 @@ _TEMPORAL = {XSD + name for name in ("date", "dateTime", "gYear", "gYearMonth")}
 _DAYS_IN_400_YEARS = 146_097
 
 
+def valid(text: str) -> str:
+    """The text with lone surrogates replaced, which are not valid Unicode."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Quantity:
     """A comparable value. Only quantities of the same kind may be compared.

@@ -24,7 +24,7 @@ from dspy.streaming import StreamListener as _StreamListener
 from dspy.utils.exceptions import AdapterParseError
 
 from triplecheck.kg.errors import UserError
-from triplecheck.kg.names import valid
+from triplecheck.kg.values import valid
 from triplecheck.lms.metering import reply_was_cut
 from triplecheck.lms.prompt import COMPLETED, HEADER, bare_reply, is_completed, split_fields
 from triplecheck.lms.values import hint, is_list, read, render, render_numbered

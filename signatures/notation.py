@@ -37,7 +37,7 @@ _MARKUP = re.compile(r"\[(?=\[)|<(?=/?think)", re.IGNORECASE)
 _LONE_EQUALS = re.compile(r"(?:^|(?<!\s)\s++)=(?:\s++|$)")
 _STEP = re.compile(rf" ({FORWARD}|{BACKWARD}) ")
 _MORE = re.compile(r"\.\.\. (\d+) more")
-_JOINT = re.compile(r"\s*(?:[,;|]\s*(?:and\s)?|\sand\s)\s*")
+_JOINT = re.compile(r"(?:[,;|]\s*+(?:and\s)?|\sand\s)\s*+")  # spaces before it are stripped
 _EDGES = re.compile(r"(\d+)(?: × (.*))?", re.DOTALL)
 
 

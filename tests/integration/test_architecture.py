@@ -22,7 +22,9 @@ BELOW: dict[str, set[str]] = {
     "app": {"kg", "lms", "signatures", "programs", "evals", "optimize"},
 }
 # What `lms` may import of `kg`: errors, values and the sentence encoder.
-OF_KG_TO_LMS = {f"triplecheck.kg.{name}" for name in ("errors", "encode", "types", "values", "readers.raw")}
+OF_KG_TO_LMS = {
+    f"triplecheck.kg.{name}" for name in ("errors", "encode", "redaction", "types", "values", "readers.raw")
+}
 # The name under which the packages are installed.
 PACKAGE = "triplecheck"
 MOST_LINES = 600
