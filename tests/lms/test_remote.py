@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import socket
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -342,12 +343,18 @@ def test_a_server_cannot_make_a_call_wait_for_a_day(
 
 
 def test_requests_of_many_threads_are_in_flight_at_once() -> None:
-    with stand_in_server(PARIS, latency=0.5, slots=16) as server:
-        lm = language_model("openai/stand-in", api_base=server.api_base, api_key="x", cache=False)
+    all_there = threading.Barrier(16)
+
+    def reply(_: Any) -> str:
+        all_there.wait(60)  # no reply before 16 requests are here
+        return PARIS
+
+    with stand_in_server(reply, slots=16) as server:
+        lm = language_model("openai/stand-in", api_base=server.api_base, api_key="x", cache=False, num_retries=0)
         with ThreadPoolExecutor(16) as pool:
             assert len(list(pool.map(lm, map(str, range(16))))) == 16
-        assert server.busiest == 16
         with session(lm):
             step = RolePredict("question -> answer")
-            dspy.Parallel(num_threads=16, disable_progress_bar=True)([(step, {"question": str(n)}) for n in range(16)])
-        assert server.busiest == 16
+            asked = [(step, {"question": str(number)}) for number in range(16)]
+            found = dspy.Parallel(num_threads=16, disable_progress_bar=True)(asked)
+        assert [one.answer for one in found] == ["Paris"] * 16

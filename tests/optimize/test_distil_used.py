@@ -19,7 +19,7 @@ from typer.testing import CliRunner, Result
 from triplecheck.kg import KnowledgeBase, ReadError, UserError
 from triplecheck.lms import Roles, TolerantAdapter, language_model
 from triplecheck.lms.local import LocalConfig
-from triplecheck.lms.local.backend import BackendName, Prompt
+from triplecheck.lms.local.backend import BackendName, GenerationRequest
 from triplecheck.lms.local.engine import load_backend
 from triplecheck.lms.local.transformers_backend import load_model, load_tokenizer, prompt_tokens
 from triplecheck.lms.local.weights import find_weights
@@ -171,7 +171,7 @@ def test_the_command_trains_exports_and_tells(base: Path, tmp_path: Path) -> Non
 
 def test_a_merged_model_replies_like_the_adapter(made: Distilled, tmp_path: Path) -> None:
     whole = write_merged(made.model, tmp_path / "whole")
-    prompt = Prompt((("user", "thing 1"),), max_new_tokens=8, temperature=0.0, top_p=1.0, seed=None, stop=())
+    prompt = GenerationRequest((("user", "thing 1"),), max_new_tokens=8, temperature=0.0, top_p=1.0, seed=None, stop=())
     one, other = (
         load_backend(find_weights(model), LocalConfig(guided=False)).generate([prompt])
         for model in (made.model, f"local/{whole}")
@@ -224,7 +224,7 @@ def test_the_small_model_is_distilled(distilled: Distilled) -> None:
 def greedy_replies(model: str, backend: BackendName) -> list[str]:
     """Greedy replies of a model to some prompts, a few tokens each."""
     prompts = [
-        Prompt((("system", "You are brief."), ("user", text)), 10, 0.0, 1.0, None, ())
+        GenerationRequest((("system", "You are brief."), ("user", text)), 10, 0.0, 1.0, None, ())
         for text in ("What is the capital of France?", "What is two plus two?")
     ]
     config = LocalConfig(backend=backend, guided=False, context_length=512)
