@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import copy
 
+import dspy
 import pytest
+from openai_server import OpenAIServer
 
 from triplecheck.kg.errors import UserError
-from triplecheck.lms import Roles
+from triplecheck.lms import RolePredict, Roles, session
 
 
 def test_a_role_without_a_model_of_its_own_has_the_default() -> None:
@@ -47,3 +49,18 @@ def test_roles_are_values() -> None:
     assert copy.deepcopy(roles) == roles
     assert hash(roles) == hash(copy.deepcopy(roles))
     assert roles.to_json() == {"default": "extractive", "answer": "a/b"}
+
+
+def test_each_role_has_its_own_address_key_and_settings(server: OpenAIServer) -> None:
+    with OpenAIServer() as other:
+        wordy = dspy.LM("openai/a", api_base=server.base, api_key="one", temperature=0.7, max_tokens=50, cache=False)
+        brief = dspy.LM("openai/b", api_base=other.base, api_key="two", temperature=0.1, max_tokens=20, cache=False)
+        with session(Roles(answer=wordy, prune=brief)) as ledger:
+            for role in ("answer", "prune"):
+                assert RolePredict("question -> answer", role=role)(question="Where?").answer == "Paris"
+    names = ("model", "temperature", "max_completion_tokens")
+    sent = [tuple(request[name] for name in names) for request in server.requests]
+    assert (sent, server.authorizations) == ([("a", 0.7, 50)], ["Bearer one"])
+    sent = [tuple(request[name] for name in names) for request in other.requests]
+    assert (sent, other.authorizations) == ([("b", 0.1, 20)], ["Bearer two"])
+    assert set(ledger.usage().by_model) == {"openai/a", "openai/b"}

@@ -219,11 +219,11 @@ class TestAdapters:
 
     @pytest.mark.parametrize(
         "adapter",
-        [None, dspy.ChatAdapter(), dspy.JSONAdapter(), dspy.XMLAdapter(), BAMLAdapter()],
+        [dspy.ChatAdapter(), dspy.JSONAdapter(), dspy.XMLAdapter(), BAMLAdapter()],
         ids=lambda a: type(a).__name__,
     )
-    def test_every_adapter_numbers_facts_and_demonstrations_alike(
-        self, program: KERAG, users_lm: dspy.LM, engine: UsersEngine, adapter: dspy.Adapter | None
+    def test_adapters_of_dspy_number_facts_and_demonstrations_alike(
+        self, program: KERAG, users_lm: dspy.LM, engine: UsersEngine, adapter: dspy.Adapter
     ) -> None:
         demo = {"question": "Who?", "topics": ["Ann"], "facts": ["Ann → child → Bob", "Ann → child → Carl"]}
         demo |= {"reasoning": "So.", "cited": [2], "operation": "none", "answers": ["Carl"]}

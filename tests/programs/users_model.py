@@ -22,6 +22,10 @@ def users_reply(messages: Sequence[dict[str, Any]]) -> str:
     The cited fact is the one that shares the most words with the question; without numbers there is none to cite.
     """
     prompt = messages[-1]["content"]
+    labelled = messages[0]["content"].partition("Reply in this form:\n")[2]
+    if labelled and messages[0]["role"] == "system":
+        lines = [f"{label}: {_line(label.lower(), prompt)}" for label in re.findall(r"^([A-Z]\w*): <", labelled, re.M)]
+        return "\n".join(lines)
     asked = _ASKED.search(prompt)
     if asked is None:  # a prompt without fields, such as GEPA's
         return "```\nAnswer from the facts, and cite them.\n```"
@@ -35,12 +39,31 @@ def users_reply(messages: Sequence[dict[str, Any]]) -> str:
     return f"{fields}[[ ## completed ## ]]"
 
 
+def _line(name: str, prompt: str) -> str:
+    """The value of a field in the format of labels, where items are named by their beginnings."""
+    items = re.findall(r"^- (.+)$", prompt, re.M)
+    if name == "keep":
+        return "\n".join(items[:6])
+    numbered = re.sub(
+        r"^- ", "[1] ", prompt.replace("Known names:", "known_names").replace("Question:", "question"), flags=re.M
+    )
+    answers = _value("answers", numbered)
+    if name == "cited":
+        return "\n".join(item for item in items if answers and item.endswith(answers[0]))
+    return _text(_value(name, numbered), _lines)
+
+
+def _lines(value: Any) -> str:
+    return "\n".join(map(str, value)) if isinstance(value, list) else json.dumps(value)
+
+
 def _value(name: str, prompt: str) -> Any:
     facts = [(number, text, tail) for number, text, tail in _FACT.findall(prompt)]
     words = set(re.findall(r"\w{4,}", prompt.split("question", 1)[-1].split("[[")[0].lower()))
     best = max(facts, key=lambda fact: len(words & set(re.findall(r"\w{4,}", fact[1].lower()))), default=None)
     known: dict[str, Any] = {
-        "topics": re.findall(r"\[\d+\] (.+)", prompt.partition("known_names")[2]) or ["Bernhard Heiden"],
+        "topics": re.findall(r"\[\d+\] (?:.+ = )?(.+?)(?: \(.*\))?$", prompt.partition("known_names")[2], re.M)
+        or ["Bernhard Heiden"],
         "domain": "unknown",
         "keep": list(range(1, 7)),
         "cited": [] if best is None else [int(best[0])],
