@@ -39,7 +39,7 @@ class TestReading:
         ("signature", "inputs", "outputs"),
         [
             (NameTopics, {"question": "Q?", "known_names": [], "types": []}, ("topics", "domain")),
-            (SelectPaths, {"question": "Q?", "topics": [], "paths": ["A → b"]}, ("keep",)),
+            (SelectPaths, {"question": "Q?", "topics": [], "paths": ["A → b"]}, ("reasoning", "keep")),
         ],
     )
     def test_each_step_is_known_by_its_outputs(self, signature: Any, inputs: Any, outputs: tuple[str, ...]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from triplecheck.programs import Sources, resolve_program
 from triplecheck.programs.outcome import evidence_rows
 from triplecheck.programs.steps import Consulted
 from triplecheck.programs.subgraph import Hop
+from triplecheck.signatures import STEPS
 
 Paths = Sequence[Sequence[tuple[str, str]]]
 
@@ -113,9 +114,18 @@ def reply(world: KnowledgeBase, asked: Question, outputs: str, **inputs: str | l
         name: value if isinstance(value, str) else "\n".join(f"[{n}] {item}" for n, item in enumerate(value, 1))
         for name, value in (inputs if "question" in inputs else {"question": asked.question, **inputs}).items()
     }
-    right = answered(world, asked, Prompt(written, tuple(outputs.split(", "))))
+    right = answered(world, asked, Prompt(written, _with_optional(written, outputs.split(", "))))
     assert right is not None
     return right
+
+
+def _with_optional(inputs: Mapping[str, str], required: list[str]) -> tuple[str, ...]:
+    """The output fields of the step with these inputs and these required outputs."""
+    for step in STEPS:
+        needed = [name for name, field in step.output_fields.items() if field.is_required()]
+        if list(step.input_fields) == list(inputs) and needed == required:
+            return tuple(step.output_fields)
+    return tuple(required)
 
 
 def answered(world: KnowledgeBase, asked: Question, prompt: Prompt) -> GoldReply | None:
@@ -218,7 +228,7 @@ def test_keywords_are_spelt_as_in_the_graph_and_what_follows_is_recognised(world
     right = reply(world, wrong, "proofread, keywords", known_names=known)
     assert right.outputs == {"proofread": TAUGHT.question, "keywords": ["Bernhard Heiden"]}
     inputs = {"question": TAUGHT.question, "topics": "[1] Bernhard Heiden", "paths": "[1] Bernhard Heiden → student of"}
-    after = answered(world, wrong, Prompt(inputs, ("keep",)))
+    after = answered(world, wrong, Prompt(inputs, ("reasoning", "keep")))
     assert after is not None and after.outputs == {"keep": [1]}
 
 

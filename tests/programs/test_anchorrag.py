@@ -62,14 +62,14 @@ def recall(*answers: str) -> Say:
 
 STEP_OF = {
     ("proofread", "keywords"): "extract",
-    ("relations", "scores"): "relations",
-    ("entities", "scores"): "entities",
-    ("relevant",): "filter",
-    ("sufficient",): "judge",
-    ("relevant", "sufficient", "follow"): "go_on",
+    ("reasoning", "relations", "scores"): "relations",
+    ("reasoning", "entities", "scores"): "entities",
+    ("reasoning", "relevant"): "filter",
+    ("reasoning", "sufficient"): "judge",
+    ("reasoning", "relevant", "sufficient", "follow"): "go_on",
     ("goals",): "goals",
     ("findings",): "memory",
-    ("revisit",): "reflect",
+    ("reasoning", "revisit"): "reflect",
     ("reasoning", "cited", "operation", "answers"): "answer",
     ("reasoning", "answers"): "recall",
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -19,7 +18,9 @@ from triplecheck.kg.embedding.embeddings import train_into
 from triplecheck.kg.readers import read_graph
 from triplecheck.lms import Roles, session
 from triplecheck.lms.engines import messages_of
+from triplecheck.lms.prompt import read_request
 from triplecheck.lms.testing import QueueEngine, scripted_model
+from triplecheck.signatures import STEPS
 
 PASSAGES = {
     "Bernhard Heiden": "Bernhard Heiden was a composer. He studied with Paul Hindemith.",
@@ -51,9 +52,10 @@ def build_text_world(folder: Path, *, embedded: bool = False) -> KnowledgeBase:
 
 
 def step_of(request: Request) -> str:
-    """The output fields that a request asks for, as "reasoning answer"."""
-    prompt = messages_of(request)[-1]["content"].rpartition("Reply with ")[2]
-    return " ".join(name for name in re.findall(r"\[\[ ## (\w+) ## \]\]", prompt) if name != "completed")
+    """The output fields that a request asks for, as "reasoning answer", without optional ones."""
+    prompt = read_request([(message["role"], message["content"]) for message in messages_of(request)])
+    fields = prompt.step(STEPS).output_fields
+    return " ".join(name for name in prompt.outputs if fields[name].is_required())
 
 
 def section(request: Request, name: str) -> str:
