@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from triplecheck.kg.redaction import RedactingFormatter
-
 if TYPE_CHECKING:
     from triplecheck.evals import Progress
     from triplecheck.kg.progress import ProgressCallback
@@ -40,6 +38,8 @@ def shown(*, quiet: bool, verbose: bool) -> Iterator[None]:
     """Show less or more inside the block. Without either flag nothing changes; `quiet` wins over `verbose`."""
     level = Verbosity.QUIET if quiet else Verbosity.VERBOSE if verbose else _verbosity.get()
     if level is Verbosity.VERBOSE:
+        from triplecheck.kg.redaction import RedactingFormatter
+
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(RedactingFormatter("%(name)s: %(message)s"))
         logging.basicConfig(handlers=[handler], level=logging.INFO)

@@ -1,10 +1,10 @@
 """Language models by role: engines, ledger and budgets, and the adapter that reads what they write."""
 
-from triplecheck.lms.adapter import StreamListener, TolerantAdapter
+from triplecheck.lms.adapter import LabelAdapter, TolerantAdapter
 from triplecheck.lms.check import CheckReport, check
 from triplecheck.lms.errors import BudgetExceededError, ModelReplyError, ModelUnavailableError, PromptTooLongError
 from triplecheck.lms.ledger import Budget, Ledger, Usage
-from triplecheck.lms.predict import RolePredict
+from triplecheck.lms.predict import RolePredict, StreamListener
 from triplecheck.lms.resolve import language_model, register_engine, unregister_engine
 from triplecheck.lms.roles import ROLES, Roles, session
 
@@ -13,6 +13,7 @@ __all__ = [
     "Budget",
     "BudgetExceededError",
     "CheckReport",
+    "LabelAdapter",
     "Ledger",
     "ModelReplyError",
     "ModelUnavailableError",

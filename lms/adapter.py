@@ -20,7 +20,6 @@ from typing import Any
 import dspy
 from dspy.adapters.types.base_type import Type
 from dspy.adapters.utils import apply_output_field_defaults, format_field_value
-from dspy.streaming import StreamListener as _StreamListener
 from dspy.utils.exceptions import AdapterParseError
 
 from triplecheck.kg.errors import UserError
@@ -360,22 +359,5 @@ def _render_input(field: Any, value: Any) -> str:
     return _OPENING.sub("[ [", text)
 
 
-class StreamListener(_StreamListener):
-    """A `dspy.streaming.StreamListener` that also works inside a session.
-
-    DSPy finds the field delimiters by the adapter's class name and rejects unknown names. `TolerantAdapter` uses
-    the field headers of `dspy.ChatAdapter`. Fields with other headers that it accepts, such as bold ones, are not
-    streamed; they are in the final prediction.
-    """
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.adapter_identifiers[TolerantAdapter.__name__] = self.adapter_identifiers["ChatAdapter"]
-        label = label_of(self.signature_field_name)
-        self.adapter_identifiers[LabelAdapter.__name__] = {
-            "start_identifier": f"{label}:",
-            "end_identifier": re.compile(r"\n[A-Z][a-z ]*:"),
-            "start_indicator": label[0],
-            "end_pattern_prefixes": ["\n"],
-            "end_pattern_contains": "\n",
-        }
+DEFAULT_ADAPTER = TolerantAdapter()
+"""The adapter of sessions where the user has set none: each step replaces it by the one that its model reads best."""

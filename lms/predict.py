@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import dspy
+from dspy.streaming import StreamListener as _StreamListener
 from dspy.utils.exceptions import (
     AdapterParseError,
     ContextWindowExceededError,
@@ -25,7 +27,7 @@ from dspy.utils.exceptions import (
 
 from triplecheck.kg.errors import TriplecheckError, UserError
 from triplecheck.kg.redaction import redacted
-from triplecheck.lms.adapter import LabelAdapter, TolerantAdapter, UnreadableReplyError
+from triplecheck.lms.adapter import DEFAULT_ADAPTER, LabelAdapter, TolerantAdapter, UnreadableReplyError, label_of
 from triplecheck.lms.errors import ModelReplyError, ModelUnavailableError, PromptTooLongError
 from triplecheck.lms.metering import MeteredLM, is_free, is_general, metered, model_name, watching
 from triplecheck.lms.resolve import language_model
@@ -236,6 +238,11 @@ class RolePredict(dspy.Predict):
         return (roles or BASELINE).lm(self.role)
 
     @property
+    def adapter(self) -> Any:
+        """The adapter that a call here and now would use."""
+        return _adapter_for(self.lm or self._lm_of_role())
+
+    @property
     def model(self) -> str:
         """The name of the model that a call here and now would go to."""
         roles: Roles | None = dspy.settings.get("lm_roles")
@@ -314,9 +321,37 @@ class RolePredict(dspy.Predict):
 def _adapter_for(lm: Any) -> Any:
     """The user's adapter; without one, the one whose format the model reads best."""
     configured = dspy.settings.adapter
-    if configured is not None and type(configured) is not TolerantAdapter:
+    if configured is not None and configured is not DEFAULT_ADAPTER:
         return configured
-    return LabelAdapter() if is_general(lm) else configured or TolerantAdapter()
+    return LabelAdapter() if is_general(lm) else DEFAULT_ADAPTER
+
+
+class StreamListener(_StreamListener):
+    """A `dspy.streaming.StreamListener` that knows the formats of this project.
+
+    DSPy finds the field delimiters by the class name of the configured adapter; a `RolePredict` may use another one.
+    Fields with other headers than the adapter asks for, such as bold ones, are not streamed; they are in the final
+    prediction.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.adapter_identifiers[TolerantAdapter.__name__] = self.adapter_identifiers["ChatAdapter"]
+        label = label_of(self.signature_field_name)
+        self.adapter_identifiers[LabelAdapter.__name__] = {
+            "start_identifier": f"{label}:",
+            "end_identifier": re.compile(r"\n[A-Z][a-z ]*+:"),
+            "start_indicator": label[0],
+            "end_pattern_prefixes": ["\n"],
+            "end_pattern_contains": "\n",
+        }
+
+    def receive(self, chunk: Any) -> Any:
+        """See `dspy.streaming.StreamListener`."""
+        if not isinstance(self.predict, RolePredict):
+            return super().receive(chunk)
+        with dspy.context(adapter=self.predict.adapter):
+            return super().receive(chunk)
 
 
 def _numbered(fields: Mapping[str, Any], demo: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import dspy
 
 from triplecheck.kg.errors import UserError
-from triplecheck.lms.adapter import TolerantAdapter
+from triplecheck.lms.adapter import DEFAULT_ADAPTER
 from triplecheck.lms.ledger import Budget, Ledger
 from triplecheck.lms.metering import model_name
 from triplecheck.lms.resolve import language_model
@@ -194,7 +194,7 @@ def session(
         roles, default = Roles(configured), configured
     else:
         roles, default = BASELINE, language_model(BASELINE.default)
-    adapter = dspy.settings.adapter or TolerantAdapter()
+    adapter = dspy.settings.adapter or DEFAULT_ADAPTER
     if demos is not None and demos != roles.demos:
         roles = Roles(roles.default, roles.by_role, demos=demos)
     with dspy.context(lm_roles=roles, ledger=ledger, lm=default, adapter=adapter):

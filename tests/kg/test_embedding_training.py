@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -183,11 +182,9 @@ def test_a_changed_weight_is_found_out(mine: KnowledgeBase) -> None:
         KnowledgeBase.open(mine.path).verify()
 
 
-def test_embeddings_of_another_format_are_refused(mine: KnowledgeBase) -> None:
+def test_embeddings_of_another_format_are_refused(mine: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
     train_into(mine.graph, mine.generation, QUICK)
-    about = mine.path / "embeddings" / "embeddings.json"
-    data = json.loads(about.read_text("utf-8"))
-    about.write_text(json.dumps(data | {"version": 9}, indent=1), "utf-8")
+    monkeypatch.setattr("triplecheck.kg.embedding.embeddings.VERSION", 9)
     opened = KnowledgeBase.open(mine.path)
     with pytest.raises(KnowledgeBaseError, match="train them again"):
         _ = opened.embeddings

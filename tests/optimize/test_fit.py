@@ -161,7 +161,7 @@ def test_an_unmet_guarantee_is_reported_with_the_best_one_that_can_be_met(
     assert fitted.sentence.startswith("No threshold meets this guarantee")
     assert (
         "abstains from every question" in fitted.sentence
-        and "The best guarantee that can be met: answering from" in fitted.sentence
+        and "The best guarantee that can be met: answering only with" in fitted.sentence
     )
     assert any("same confidence" in note for note in fitted.notes)
     assert any("it takes 29 or more" in note for note in fitted.notes) == (guarantee == "answered")

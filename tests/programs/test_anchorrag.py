@@ -8,12 +8,13 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import dspy
 import pytest
 from dspy.lm15 import Request
 from program_parts import Build, ask, fields, numbers, sources_of, steps
 
 from triplecheck.kg import UserError
-from triplecheck.lms import Budget, BudgetExceededError, session
+from triplecheck.lms import Budget, BudgetExceededError, TolerantAdapter, session
 from triplecheck.lms.engines import messages_of
 from triplecheck.lms.prompt import Prompt, read_request
 from triplecheck.lms.testing import STAND_IN, scripted_model, stand_in_server
@@ -288,7 +289,8 @@ class TestAgents:
             answer=answer("thing x", cite=("→ a",)),
         )
         server = stand_in_server(lambda asked: talk(read_request([("user", asked.prompt)])), latency=0.5, slots=16)
-        with server as running, running.environment(), session(STAND_IN):
+        headers = dspy.context(adapter=TolerantAdapter())
+        with headers, server as running, running.environment(), session(STAND_IN):
             result = anchorrag(sources, agents=3)(question="What is the a of Mercury?")
         assert result.answer == "thing x"
         assert len(steps(result, Scored)) == running.busiest == 3

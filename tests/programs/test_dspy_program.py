@@ -312,7 +312,7 @@ class TestTools:
             *parts, last = stream(question=QUESTION)
         told = [part.message for part in parts if isinstance(part, dspy.streaming.StatusMessage)]
         assert told == [f"{step.kind}: {in_words(step)}" for step in last.steps]
-        assert told[-1] == "answered: Paul Hindemith"
+        assert told[-1] == "answered: Paul Hindemith (proved)"
 
     def test_steps_of_parallel_branches_are_streamed(self, world: KnowledgeBase) -> None:
         stream = dspy.streamify(AnchorRAG(world), async_streaming=False)
@@ -326,7 +326,8 @@ class TestTools:
             found = program(question=QUESTION)
         plain = json.loads(json.dumps(found.toDict()))
         assert plain == found.toDict()
-        assert plain["steps"][-1] == {"kind": "answered", "answer": "Paul Hindemith", "grounded": True}
+        answered = {"kind": "answered", "answer": "Paul Hindemith", "grounded": True, "verdict": "proved"}
+        assert plain["steps"][-1] == answered
         assert plain["usage"]["calls"] == 3
         assert isinstance(found.retrieved, frozenset)
         assert plain["retrieved"] == sorted(found.retrieved)
