@@ -102,9 +102,11 @@ def test_the_summary_separates_coverage_and_score(knowledge_base: KnowledgeBase,
     assert written["by_kind"]["many"]["f1"] == 1
     assert written["configuration"]["switches"] == {
         "abstain_below": None,
+        "closed_world": False,
         "grounded_only": False,
         "order": "first",
         "pause": 0.0,
+        "verdict": "any",
     }
     assert written["configuration"]["knowledge_base"] == {"content_hash": knowledge_base.manifest.content_hash}
 

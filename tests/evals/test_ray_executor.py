@@ -18,7 +18,6 @@ from triplecheck.evals.executors import RayProcesses
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.lms import Budget, session
 from triplecheck.lms.testing import STAND_IN, stand_in_server
-from triplecheck.optimize.optimizers.modules import Voting
 
 ray = pytest.importorskip("ray")
 
@@ -128,9 +127,6 @@ def test_a_program_that_other_processes_cannot_open_is_rejected(knowledge_base: 
 
     with pytest.raises(UserError, match=r"'local' cannot be opened by other processes: .*cannot be imported"):
         evaluate(Local(sources(knowledge_base)), ASKED[:1], tmp_path / "a", executor=RayProcesses())
-    several = Voting([OneHop(sources(knowledge_base))] * 2)
-    with pytest.raises(UserError, match="takes 'members', which is not a field of its Options"):
-        evaluate(several, ASKED[:1], tmp_path / "b", knowledge_base=knowledge_base, executor=RayProcesses())
     with pytest.raises(UserError, match="do not come from a knowledge base"):
         elsewhere = OneHop(sources(KnowledgeBase.open(knowledge_base.path)))
         evaluate(elsewhere, ASKED[:1], tmp_path / "c", knowledge_base=knowledge_base, executor=RayProcesses())

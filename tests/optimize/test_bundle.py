@@ -20,6 +20,7 @@ from triplecheck.lms import RolePredict, Roles, session
 from triplecheck.optimize import load_bundle, save_bundle
 from triplecheck.optimize.state import state_key, state_of, with_state
 from triplecheck.programs import KERAG, Sources
+from triplecheck.signatures import AnswerFromFacts
 
 EXTRACTIVE = Roles("extractive")
 
@@ -51,7 +52,7 @@ def test_a_saved_program_is_loaded_unchanged(saved: Path, bundled: KnowledgeBase
     assert isinstance(demo, dspy.Example) and demo.keep == [2]
     assert program.summarize.signature.instructions == "Look twice."
     assert program.summarize.signature.__name__ == "AnswerFromFacts", "traces name the step by it"
-    assert module.AnswerFromFacts.instructions != "Look twice.", "the class that all programs share is as it was"
+    assert AnswerFromFacts.instructions != "Look twice.", "the class that all programs share is as it was"
     assert (bundle.roles, bundle.about) == (EXTRACTIVE, {"optimizer": "by hand"})
     assert bundle.notes(Sources.of(bundled)) == []
 

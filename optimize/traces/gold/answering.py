@@ -34,6 +34,16 @@ def answer_from_facts(known: KnownGold, prompt: Prompt) -> GoldReply:
     return _reply(explain(way), way.numbers(set(ends)), "none", ends) if ends else NO_ANSWER
 
 
+def settle_answer(known: KnownGold, prompt: Prompt) -> GoldReply:
+    """Which of the written and the computed answer is right. Not taught: which of the two it is says nothing of why."""
+
+    def is_right(text: str) -> bool:
+        return known.is_answer(text) or all(known.is_answer(part) for part in text.split(", "))
+
+    right = next((name for name in ("written", "computed") if is_right(prompt.text(name))), "neither")
+    return GoldReply({"reasoning": "The known answer decides.", "right": right}, taught=False)
+
+
 def leading_facts(known: KnownGold, prompt: Prompt) -> list[int]:
     """Numbers of the facts on a gold path that lead to or towards an answer.
 

@@ -23,7 +23,7 @@ from triplecheck.lms import TolerantAdapter, register_engine, unregister_engine
 from triplecheck.lms.engines import code_hash, messages_of, reply
 from triplecheck.lms.prompt import ForeignPromptError, Prompt, read_request
 from triplecheck.optimize.traces.gold import exploration, patterns, references
-from triplecheck.optimize.traces.gold.answering import answer_from_facts
+from triplecheck.optimize.traces.gold.answering import answer_from_facts, settle_answer
 from triplecheck.optimize.traces.gold.known import GoldQuestion, GoldReply, KnownGold, Solver
 from triplecheck.optimize.traces.gold_paths import GoldPath, found_paths, given_paths
 from triplecheck.optimize.traces.records import StepRecord
@@ -35,6 +35,7 @@ _SOLVERS: Mapping[type[Step], Solver] = {
     steps.NameTopics: exploration.name_topics,
     steps.SelectPaths: exploration.select_paths,
     steps.AnswerFromFacts: answer_from_facts,
+    steps.SettleAnswer: settle_answer,
     steps.ExtractKeywords: exploration.extract_keywords,
     steps.ScoreRelations: exploration.score_relations,
     steps.ScoreEntities: exploration.score_entities,
