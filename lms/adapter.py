@@ -217,8 +217,7 @@ class LabelAdapter(TolerantAdapter):
     """Writes each field after its label, as in `Question: Who designed it?`, and asks for replies of this form.
 
     A model names an item of a list by copying its beginning, not by its number, which small language models often get
-    wrong: choosing paths on the same questions of three graphs, Qwen2.5-Coder-1.5B scored .35 with DSPy's headers and
-    numbers, .73 with labels and numbers, and .84 with labels and beginnings (`docs/dspy.md`).
+    wrong. Items of a long text keep their numbers.
     """
 
     def __init__(self, callbacks: list[Any] | None = None) -> None:

@@ -250,7 +250,8 @@ def in_words(step: TraceEvent) -> str:
         case Scored(what, scores):
             return f"{what}: " + listed([f"{name} {score:.2f}" for name, score in scores])
         case Wrote(role, model, signature, outputs):
-            return f"{model} as {role} ({signature}): " + ", ".join(f"{k}={_value(v)}" for k, v in outputs.items())
+            written = ", ".join(f"{name}={_value(value)}" for name, value in outputs.items() if value != "")
+            return f"{model} as {role} ({signature}): {written}"
         case Checked(what, passed, reason):
             return f"{what}: {'; '.join(part for part in ('' if passed else 'failed', reason) if part) or 'passed'}"
         case Computed(operation, inputs, result):
