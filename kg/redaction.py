@@ -10,7 +10,7 @@ from collections.abc import Iterable
 HIDDEN = "[key]"
 """What is written instead of a credential."""
 
-_SHORTEST = 12  # characters; a shorter value, such as "none", is a placeholder
+_SHORTEST = 8  # characters; a shorter value, such as "none", is a placeholder
 _NAMED_SECRET = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD)$", re.IGNORECASE)
 _BEARER = re.compile(r"\b(bearer)\s++[\w.~+/=-]{4,}", re.IGNORECASE)
 _NAMED = re.compile(r"""\b(api[-_]?key["'\\]*\s*+[:=]\s*+["'\\]*)[\w.~+/=-]{4,}""", re.IGNORECASE)

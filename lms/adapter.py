@@ -28,7 +28,7 @@ from triplecheck.lms.metering import reply_was_cut
 from triplecheck.lms.prompt import COMPLETED, HEADER, bare_reply, is_completed, split_fields
 from triplecheck.lms.values import hint, is_list, read, render, render_numbered
 from triplecheck.signatures.notation import beginning, items_named
-from triplecheck.signatures.step import Numbers
+from triplecheck.signatures.step import Numbers, hint_of
 
 LONGEST_REPLY = 1_000_000
 """Characters of a reply, thoughts included. A longer one is refused."""
@@ -77,8 +77,8 @@ class TolerantAdapter(dspy.ChatAdapter):
 
     def format_field_description(self, signature: type[dspy.Signature]) -> str:
         """The fields by name, with their descriptions, for the system message."""
-        inputs = "\n".join(f"- `{name}`{_description(name, field)}" for name, field in signature.input_fields.items())
-        outputs = "\n".join(f"- `{name}`{_description(name, field)}" for name, field in signature.output_fields.items())
+        inputs = "\n".join(_listed(name, field) for name, field in signature.input_fields.items())
+        outputs = "\n".join(_listed(name, field) for name, field in signature.output_fields.items())
         return f"Your input fields are:\n{inputs}\nYour output fields are:\n{outputs}"
 
     def format_field_structure(self, signature: type[dspy.Signature]) -> str:
@@ -122,12 +122,24 @@ class TolerantAdapter(dspy.ChatAdapter):
     def format_assistant_message_content(
         self, signature: type[dspy.Signature], outputs: dict[str, Any], missing_field_message: str | None = None
     ) -> str:
-        """A well-formed reply: each output under its header, without optional ones that are empty."""
+        """A well-formed reply: each output, without optional ones that are empty."""
         parts = []
         for name, field in signature.output_fields.items():
             value = outputs.get(name, missing_field_message)
             if field.is_required() or value not in (None, field.default):
-                parts.append(f"{HEADER.format(name=name)}\n{render(field.annotation, value)}")
+                parts.append(self.format_output(signature, name, value, outputs))
+        return self.join_outputs(parts)
+
+    def mark_of(self, name: str) -> str:
+        """What stands before the value of a field."""
+        return HEADER.format(name=name)
+
+    def format_output(self, signature: type[dspy.Signature], name: str, value: Any, outputs: dict[str, Any]) -> str:
+        """One field of a reply: its mark and its value."""
+        return f"{self.mark_of(name)}\n{render(signature.output_fields[name].annotation, value)}"
+
+    def join_outputs(self, parts: list[str]) -> str:
+        """A reply of these fields."""
         return "\n\n".join([*parts, COMPLETED]) + "\n"
 
     def format_finetune_data(
@@ -176,7 +188,7 @@ class TolerantAdapter(dspy.ChatAdapter):
                 problem = f"the field `{name}` is not as asked for: {error}"
                 raise UnreadableReplyError(signature, completion, problem, parsed) from error
         parsed = apply_output_field_defaults(signature, parsed)
-        missing = [HEADER.format(name=name) for name in signature.output_fields if name not in parsed]
+        missing = [self.mark_of(name) for name in signature.output_fields if name not in parsed]
         if missing:
             raise UnreadableReplyError(signature, completion, f"{', '.join(missing)} is missing", parsed)
         return parsed
@@ -241,8 +253,8 @@ class LabelAdapter(TolerantAdapter):
 
     def format_system_message(self, signature: type[dspy.Signature]) -> str:
         """The instruction, the input fields that need explaining, and the form of a reply."""
-        told = ((name, _told(name, field)) for name, field in signature.input_fields.items())
-        inputs = [f"{label_of(name)}: {text}" for name, text in told if text]
+        described = ((name, _description(name, field)) for name, field in signature.input_fields.items())
+        inputs = [f"{label_of(name)}: {text}" for name, text in described if text]
         parts = [signature.instructions.strip()]
         if inputs:
             parts.append("\n".join(["The input:", *inputs]))
@@ -262,23 +274,24 @@ class LabelAdapter(TolerantAdapter):
         for name, field in signature.input_fields.items():
             if name in inputs:
                 text = _render_input(field, inputs[name])
-                parts.append(_labelled(name, _NUMBER.sub("- ", text) if name in copied else text))
+                parts.append(self._labelled(name, _NUMBER.sub("- ", text) if name in copied else text))
         return "\n".join([*parts, suffix] if suffix else parts).strip()
 
     def user_message_output_requirements(self, signature: type[dspy.Signature]) -> str:
         """The form of the reply, for a second try."""
         return f"Reply again, in exactly this form:\n{_form_of_reply(signature)}"
 
-    def format_assistant_message_content(
-        self, signature: type[dspy.Signature], outputs: dict[str, Any], missing_field_message: str | None = None
-    ) -> str:
-        """A well-formed reply: each output after its label, without optional ones that are empty."""
-        parts = []
-        for name, field in signature.output_fields.items():
-            value = outputs.get(name, missing_field_message)
-            if field.is_required() or value not in (None, field.default):
-                text = self._copies(signature, name, value, outputs)
-                parts.append(_labelled(name, render(field.annotation, value) if text is None else text))
+    def mark_of(self, name: str) -> str:
+        """The label of a field."""
+        return f"{label_of(name)}:"
+
+    def format_output(self, signature: type[dspy.Signature], name: str, value: Any, outputs: dict[str, Any]) -> str:
+        """One field of a reply: its label and its value, or the beginnings of the items that it names."""
+        text = self._copies(signature, name, value, outputs)
+        return self._labelled(name, render(signature.output_fields[name].annotation, value) if text is None else text)
+
+    def join_outputs(self, parts: list[str]) -> str:
+        """A reply of these fields, one per line."""
         return "\n".join(parts)
 
     def format_finetune_data(self, signature: Any, demos: Any, inputs: dict[str, Any], outputs: Any) -> Any:
@@ -297,6 +310,10 @@ class LabelAdapter(TolerantAdapter):
             raise ValueError(f"{lines[0][:80]!r} is none of the {numbers.of}; copy the beginning of one")
         return list(dict.fromkeys(found))
 
+    def _labelled(self, name: str, text: str) -> str:
+        listed = "\n" in text or text.startswith(("[1] ", "- "))
+        return f"{self.mark_of(name)}{chr(10) if listed else ' '}{text}"
+
     def _copies(self, signature: type[dspy.Signature], name: str, value: Any, row: dict[str, Any]) -> str | None:
         """The items of these numbers by their beginnings; None for a field of another kind."""
         numbers = _copied(signature, name)
@@ -314,8 +331,8 @@ _NUMBER = re.compile(r"^\[\d+\] ", re.MULTILINE)
 
 def _copied(signature: type[dspy.Signature], name: str) -> Numbers | None:
     """The hint of an output field that names items by copying them; None for another field."""
-    hints = signature.output_fields[name].metadata
-    return next((hint for hint in hints if isinstance(hint, Numbers) and hint.items != "text"), None)
+    numbers = hint_of(signature, name)
+    return numbers if isinstance(numbers, Numbers) and numbers.items != "text" else None
 
 
 def label_of(name: str) -> str:
@@ -323,28 +340,24 @@ def label_of(name: str) -> str:
     return name.replace("_", " ").capitalize()
 
 
-def _labelled(name: str, text: str) -> str:
-    listed = "\n" in text or text.startswith(("[1] ", "- "))
-    return f"{label_of(name)}:{chr(10) if listed else ' '}{text}"
-
-
 def _form_of_reply(signature: type[dspy.Signature]) -> str:
     lines = []
     for name, field in signature.output_fields.items():
         kind = "their beginnings, one per line, or none" if _copied(signature, name) else hint(field.annotation)
-        what = "; ".join(filter(None, (_told(name, field), kind)))
+        what = "; ".join(filter(None, (_description(name, field), kind)))
         lines.append(f"{label_of(name)}: <{what or 'text'}>")
     return "\n".join(lines)
 
 
-def _told(name: str, field: Any) -> str:
+def _description(name: str, field: Any) -> str:
+    """The description that a signature gives its field; empty for DSPy's default."""
     text = (field.json_schema_extra or {}).get("desc") or ""
     return str(text) if text != f"${{{name}}}" else ""
 
 
-def _description(name: str, field: Any) -> str:
-    text = _told(name, field)
-    return f": {text}" if text else ""
+def _listed(name: str, field: Any) -> str:
+    text = _description(name, field)
+    return f"- `{name}`: {text}" if text else f"- `{name}`"
 
 
 def _render_input(field: Any, value: Any) -> str:

@@ -185,8 +185,9 @@ class RolePredict(dspy.Predict):
             return reply
         if dspy.settings.trace:
             dspy.settings.trace.pop()  # a demonstration must not be made of it
-        text = TolerantAdapter().format_assistant_message_content(self.signature, dict(reply.items()))
-        raise UnreadableReplyError(self.signature, text, problem, dict(reply.items()))
+        outputs = dict(reply.items())
+        text = attempt.adapter.format_assistant_message_content(self.signature, attempt.inputs | outputs)
+        raise UnreadableReplyError(self.signature, text, problem, outputs)
 
     def _attempt(self, kwargs: dict[str, Any]) -> _Attempt:
         lm = kwargs.pop("lm", None) or self.lm

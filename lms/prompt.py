@@ -31,16 +31,14 @@ def split_fields(text: str, names: Iterable[str]) -> dict[str, str]:
     are used, else lines that begin with `Field:` or `## Field`. The first section of each name counts.
     """
     wanted = list(names)
-    text = without_thoughts(text)
-    end = _COMPLETED.search(text)
-    text = _without_mark(text[: end.start()]) if end else text
+    text = bare_reply(text)
     found = _bracketed(text, wanted)
     # If there are well-formed headers, a line such as "Answer: ..." is part of a value.
     return found or _keyed(text, wanted) or _titled(text, wanted)
 
 
 def bare_reply(text: str) -> str:
-    """A reply without headers: its text, for a step that asks for one field."""
+    """A reply without the thoughts before it and without its completion marker."""
     text = without_thoughts(text)
     end = _COMPLETED.search(text)
     return (_without_mark(text[: end.start()]) if end else text).strip()

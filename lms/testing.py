@@ -90,7 +90,7 @@ class StandInServer:
     @contextmanager
     def environment(self) -> Iterator[None]:
         """Put the address and a key into the environment, where models `openai/...` look for them."""
-        ours = {"OPENAI_API_BASE": self.api_base, "OPENAI_API_KEY": "stand-in"}
+        ours = {"OPENAI_API_BASE": self.api_base, "OPENAI_API_KEY": "none"}
         before = {name: os.environ.get(name) for name in ours}
         os.environ.update(ours)
         try:

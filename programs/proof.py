@@ -97,12 +97,12 @@ class Proof:
     # --- paths ---------------------------------------------------------------------------------
     @cached_property
     def paths(self) -> list[WrittenHops]:
-        """The relations from topics to the answers (or to whatever the evidence ends at), each sequence once."""
+        """The relations from topics to the answers, or to the ends of the evidence if it holds no answer."""
         edges: dict[int, list[tuple[Hop, int]]] = {}
         for head, relation, tail in self.found.evidence:
             edges.setdefault(head, []).append((Hop(relation, Direction.OUT), tail))
             edges.setdefault(tail, []).append((Hop(relation, Direction.IN), head))
-        # Of an extreme the answers are in the midst of the paths, whose ends are compared.
+        # For an extreme, the compared values end the paths and the answers are inside them.
         answers = set() if self.computed & {"max", "min"} else set(self.found.answers)
         starts = [topic for topic in self.topics if topic in edges]
         starts = starts or [node for node in edges if node not in answers][:1] or list(edges)[:1]

@@ -25,7 +25,7 @@ Items: TypeAlias = Literal["path", "fact", "reached", "text"]
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Of a field of integers: numbers of the items of an input list, from 1.
+    """A field of integers holds numbers of the items of an input list, from 1.
 
     Attributes:
         of: the input list.
@@ -39,7 +39,7 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class CopiedFrom:
-    """Of a field of texts: copied from the items that an earlier field of `Numbers` names.
+    """A field of texts holds copies from the items that an earlier field of `Numbers` names.
 
     Attributes:
         cited: the field of numbers.
@@ -52,9 +52,9 @@ class CopiedFrom:
 
 @dataclass(frozen=True, slots=True)
 class NamesIn:
-    """Of a field of texts: most are names from the items of an input list.
+    """A field of texts holds mostly names from the items of an input list.
 
-    Nothing is forbidden by it; it tells where a list of names joined by commas may be taken apart.
+    Other texts are allowed. The hint is used to split names that a reply joins by commas.
     """
 
     of: str
@@ -93,9 +93,9 @@ def step_of(signature: type[dspy.Signature]) -> type[Step] | None:
     return next((one for one in signature.__mro__ if Step in one.__bases__), None)
 
 
-def hint_of(step: type[Step], field: str) -> Numbers | CopiedFrom | NamesIn | None:
-    """The hint on an output field of a step."""
-    hints = (one for one in step.output_fields[field].metadata if isinstance(one, Numbers | CopiedFrom | NamesIn))
+def hint_of(signature: type[dspy.Signature], field: str) -> Numbers | CopiedFrom | NamesIn | None:
+    """The hint on an output field of a step; None for a field without one."""
+    hints = (one for one in signature.output_fields[field].metadata if isinstance(one, Numbers | CopiedFrom | NamesIn))
     return next(hints, None)
 
 

@@ -285,7 +285,7 @@ class _Process:
     threads: int
     active: int = 0
     alone: bool = False
-    """Whether the process retries a question whose process died, and takes no others."""
+    """Whether the process only retries questions whose first process died."""
 
 
 @dataclass(eq=False)

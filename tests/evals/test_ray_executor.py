@@ -57,7 +57,7 @@ def cluster(server: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
 @pytest.fixture
 def reachable(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_BASE", server.api_base)
-    monkeypatch.setenv("OPENAI_API_KEY", "stand-in")
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
 
 
 def rows_of(out: Path) -> dict[str, dict[str, Any]]:

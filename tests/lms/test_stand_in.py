@@ -28,10 +28,11 @@ def test_a_program_reaches_it_through_the_environment_and_gets_what_the_reply_ma
 def test_calls_beyond_the_slots_wait_in_line() -> None:
     with stand_in_server("[[ ## answer ## ]]\nyes", latency=0.1, slots=4) as server:
         lm = language_model(STAND_IN, api_base=server.api_base, api_key="x", cache=False)
-        RolePredict("question -> answer")(question="warm?", lm=lm)
+        step = RolePredict("question -> answer")
+        step(question="warm?", lm=lm)
         began = time.perf_counter()
         with ThreadPoolExecutor(12) as threads:
-            list(threads.map(lambda n: RolePredict("question -> answer")(question=f"{n}?", lm=lm), range(12)))
+            list(threads.map(lambda n: step(question=f"{n}?", lm=lm), range(12)))
         took = time.perf_counter() - began
     assert server.busiest == 4
     assert server.calls == 13
