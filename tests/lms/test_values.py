@@ -42,6 +42,7 @@ Operation = Literal["none", "count", "max"]
         (list[str], "[1] Paris\n[2] London", ["Paris", "London"]),
         (list[str], '["Paris", "Washington, D.C."]', ["Paris", "Washington, D.C."]),
         (list[str], "['Paris', 'London']", ["Paris", "London"]),
+        (list[str], """['Land\\'s End', "O'Neill"]""", ["Land's End", "O'Neill"]),
         (list[str], '```json\n["Paris"]\n```', ["Paris"]),
         (list[str], "Washington, D.C.", ["Washington, D.C."]),
         (list[str], "- **Paris**\n- `London`", ["Paris", "London"]),
