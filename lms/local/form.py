@@ -30,8 +30,8 @@ LISTS: frozenset[Kind] = frozenset({"lines", "numbers", "items", "copies"})
 NONE = "none"
 """The text of an empty list."""
 
-_REMINDER = re.compile(r"Reply with (?P<fields>`\[\[ ## .*), and end with `\[\[ ## completed ## \]\]`\.\s*$", re.DOTALL)
-_FIELD = re.compile(r"`\[\[ ## (\w+) ## \]\]`(?: \((.*?)\))?(?=, then `|$)", re.DOTALL)
+_REMINDER = "Reply with `[[ ## "
+_END_OF_REMINDER = ", and end with `[[ ## completed ## ]]`."
 _KINDS: dict[str, Kind] = {
     "": "text",
     "one per line, or none": "lines",
@@ -84,7 +84,7 @@ def shown(messages: Sequence[tuple[str, str]], steps: Sequence[type[Step]] = STE
     def as_shown(at: int, role: str, content: str) -> str:
         if role == "assistant":
             return _rewritten(_fields(messages, at, steps), content, _items)
-        return _REMINDER.sub("", content).rstrip() or content
+        return _without_reminder(content)[0].rstrip() or content
 
     return tuple((role, as_shown(at, role, content)) for at, (role, content) in enumerate(messages))
 
@@ -130,12 +130,24 @@ def _rewritten(fields: Sequence[Field], reply: str, write: Callable[[Field, str]
     return reply
 
 
+def _without_reminder(content: str) -> tuple[str, list[tuple[str, str]]]:
+    """A message without the reminder of the format at its end, and the fields that this names, each with its type."""
+    before, found, reminder = content.rstrip().rpartition(_REMINDER)
+    if not found or not reminder.endswith(_END_OF_REMINDER):
+        return content, []
+    fields = []
+    for text in reminder.removesuffix(_END_OF_REMINDER).split(", then `[[ ## "):
+        name, _, kind = text.partition(" ## ]]`")
+        fields.append((name, kind.strip().removeprefix("(").removesuffix(")")))
+    return before, fields
+
+
 def _fields(messages: Sequence[tuple[str, str]], at: int, steps: Sequence[type[Step]]) -> list[Field]:
     """The fields that the last message asks for, with the lists that a reply at this position refers to."""
-    reminder = _REMINDER.search(messages[-1][1]) if messages else None
-    if reminder is None:
+    reminder = _without_reminder(messages[-1][1])[1] if messages else []
+    if not reminder:
         return []
-    asked = [_field(name, hint) for name, hint in _FIELD.findall(reminder["fields"])]
+    asked = [_field(name, hint) for name, hint in reminder]
     try:
         step = read_request(messages).step(steps)
     except ForeignPromptError:

@@ -12,7 +12,7 @@ from typing import Any
 
 from triplecheck.lms.errors import ModelUnavailableError
 
-_NAME = re.compile(r"model\.layers\.(?P<block>\d+)\.(?P<module>[\w.]+)\.lora_(?P<half>[AB])\.weight$")
+_NAME = re.compile(r"model\.layers\.(?P<block>\d+)\.(?P<module>\w+\.\w+)\.lora_(?P<half>[AB])\.weight$")
 _MODULES = {
     "self_attn.q_proj": "attn_q",
     "self_attn.k_proj": "attn_k",
