@@ -143,9 +143,13 @@ def write_reached(path: str, entity: str) -> str:
 
 
 def read_reached(line: str) -> tuple[str, str]:
-    """The path and the entity on a line. They are split at the last colon, so a name with a colon loses its start."""
-    path, _, entity = line.rpartition(_COLON)
-    return path, entity
+    """The path and the entity on a line, split at the first colon after the last arrow.
+
+    Names often have a colon. A relation whose label has one is read wrongly.
+    """
+    last_arrow = max(line.rfind(FORWARD), line.rfind(BACKWARD))
+    colon = line.find(_COLON, last_arrow + 1)
+    return (line[:colon], line[colon + len(_COLON) :]) if colon >= 0 else ("", line)
 
 
 # --- facts ---------------------------------------------------------------------------------------
