@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from triplecheck.kg import Direction, Graph
+from triplecheck.kg import Direction, Graph, IntArray
+from triplecheck.kg.graph import Edges
 from triplecheck.programs.steps import Checked, Expanded, Trace, Truncated
 from triplecheck.programs.subgraph import Fact, Hop, Path, RelationTexts, Subgraph, render_fact
 from triplecheck.signatures.notation import write_end
@@ -17,6 +19,7 @@ SCHEMA_RELATIONS = (r"(^|/)type[./]object[./]", r"(^|/)common[./]", r"(^|[/#:])s
 
 _CHARACTERS_PER_TOKEN = 4
 _EXAMPLES_SHOWN = 3
+_MOST_TYPED = 100_000  # edges that are looked at to tell which lead to things of a type
 
 
 def one_hop_paths(graph: Graph, paths: Iterable[Path]) -> list[tuple[Path, int]]:
@@ -32,6 +35,48 @@ def one_hop_paths(graph: Graph, paths: Iterable[Path]) -> list[tuple[Path, int]]
     return offers
 
 
+def typed(graph: Graph, offers: Sequence[tuple[Path, int]], kind: str, types: Sequence[str]) -> list[tuple[Path, int]]:
+    """The offers, with hops to things of a type in place of those that lead to these alone, else after them.
+
+    Args:
+        graph: the graph.
+        offers: of `one_hop_paths`.
+        kind: the type in words.
+        types: its ids.
+    """
+    found = []
+    for path, edges in offers:
+        hop = replace(path.hops[-1], kind=kind, types=tuple(types))
+        schema = graph.schema(hop.relation)
+        side = dict(schema.range if hop.direction is Direction.OUT else schema.domain)
+        number = len(_far(graph, path.ends, hop)) if edges <= _MOST_TYPED and not side.keys().isdisjoint(types) else 0
+        if number < edges:
+            found.append((path, edges))
+        if number:
+            found.append((Path(path.topic, (*path.hops[:-1], hop), path.ends), number))
+    return found
+
+
+def _far(graph: Graph, starts: IntArray, hop: Hop) -> IntArray:
+    edges = edges_of(graph, starts, hop, None)
+    return edges.tails if hop.direction is Direction.OUT else edges.heads
+
+
+def edges_of(graph: Graph, starts: IntArray | Sequence[int], hop: Hop, limit: int | None) -> Edges:
+    """The edges of a hop at some nodes, at most `limit` for each node."""
+    if hop.kind is None:
+        return graph.expand(starts, hop.relation, hop.direction, limit)
+    edges = graph.expand(starts, hop.relation, hop.direction)
+    near, far = (edges.heads, edges.tails) if hop.direction is Direction.OUT else (edges.tails, edges.heads)
+    kept = np.flatnonzero(np.isin(far, np.concatenate([graph.nodes_of_type(id) for id in hop.types])))
+    total = len(kept)
+    if limit is not None:
+        order = np.argsort(near[kept], kind="stable")
+        starts_at = np.searchsorted(near[kept][order], near[kept][order])
+        kept = np.sort(kept[order][np.arange(total) - starts_at < limit])
+    return Edges(edges.heads[kept], edges.relations[kept], edges.tails[kept], total)
+
+
 def is_schema(graph: Graph, relation: int, patterns: Iterable[str | re.Pattern[str]]) -> bool:
     """Whether one of some patterns finds the id of a relation."""
     id = graph.relation(relation).id
@@ -40,6 +85,8 @@ def is_schema(graph: Graph, relation: int, patterns: Iterable[str | re.Pattern[s
 
 def note_at_end(graph: Graph, path: Path, edges: int, *, by_schema: bool) -> str:
     """What is at the end of an offered path: the number of edges, and the types or examples they lead to."""
+    if path.hops[-1].kind is not None:
+        return write_end(edges)
     if by_schema:
         return write_end(edges, types=types_at_end(graph, path))
     return write_end(edges, examples=examples_at_end(graph, path))
@@ -88,7 +135,7 @@ def fetch(
     if len(starts) < len(path.ends):
         trace.add(Truncated(f"frontier: {label}", len(starts), len(path.ends)))
         subgraph.cut.add(path.key)
-    edges = graph.expand(starts, hop.relation, hop.direction, values)
+    edges = edges_of(graph, starts, hop, values)
     near, far = (edges.heads, edges.tails) if hop.direction is Direction.OUT else (edges.tails, edges.heads)
     trace.add(Expanded(len(path.hops), label, min(len(far), room), edges.total))
     ends: list[int] = []
@@ -96,7 +143,7 @@ def fetch(
         found = far[near == anchor].tolist()
         total = len(found)
         if total >= values:
-            total = graph.expand([anchor], hop.relation, hop.direction, 0).total
+            total = edges_of(graph, [anchor], hop, 0).total
         kept = tuple(found[: room - len(ends)])
         if kept:
             subgraph.add(Fact(anchor, hop, kept, total, path.key))

@@ -12,15 +12,17 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from triplecheck.kg.types import Edge
 from triplecheck.lms import RolePredict
 from triplecheck.programs.base import AnySources, Program
 from triplecheck.programs.conclude import Reading, answer_from_facts, answering_step
-from triplecheck.programs.expansion import fetch, note_at_end, one_hop_paths, valid_numbers, within_tokens
+from triplecheck.programs.expansion import fetch, note_at_end, one_hop_paths, typed, valid_numbers, within_tokens
+from triplecheck.programs.groups import Groups, Picked, picking_step
 from triplecheck.programs.options import ProgramOptions
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Pruned, Stopped, Trace, Truncated
 from triplecheck.programs.subgraph import Path, RelationNames, Subgraph, node_names, render_path
-from triplecheck.programs.topics import TopicLinker, named_topics
+from triplecheck.programs.topics import Topic, TopicLinker, named_topics
 from triplecheck.signatures import NameTopics, SelectPaths
 
 Filtering = Literal["schema", "instances", "none"]
@@ -57,18 +59,21 @@ class KERAGOptions(ProgramOptions):
             `instances`: examples of what is there, also used for a graph without types; `none`: no filter,
             everything is expanded.
         multi_entity: plan with several topics; off: with the first only.
+        described: also start from things that the question describes by their class ("the longest river").
         limits: how much to look at.
     """
 
     hops: int = 2
     filtering: Filtering = "schema"
     multi_entity: bool = True
+    described: bool = True
     limits: KERAGLimits = KERAGLimits()
 
 
 PAPER: Mapping[str, Any] = {
     "hops": 2,  # planning: up to h hops; schema filtering is evaluated from 1 to 2
     "filtering": "schema",  # planning: predicates are filtered at the schema level before anything is fetched
+    "described": False,  # planning: topics are named entities
     "multi_entity": True,  # the adaptation to comparison questions
     "limits": {"candidates": 1},  # planning: each topic is linked to one entity
 }
@@ -84,12 +89,16 @@ class Plan:
         topics: the name of each topic node in prompts.
         shown: the topics as prompts show them, with the question's spelling.
         relations: the wording of each relation in prompts.
+        groups: the classes that the question speaks of; None if these are not used.
+        evidence: triples that single out a topic that the question describes.
     """
 
     question: str
     topics: dict[int, str]
     shown: list[str]
     relations: RelationNames
+    groups: Groups | None = None
+    evidence: tuple[Edge, ...] = ()
 
 
 class KERAG(Program):
@@ -110,12 +119,18 @@ class KERAG(Program):
     def __init__(self, sources: AnySources, **options: Any) -> None:
         super().__init__(sources, **options)
         self.name_topics = RolePredict(NameTopics, role="extract")
+        self.pick_from_class = picking_step()
         self.select_paths = RolePredict(SelectPaths, role="prune")
         self.summarize = answering_step()
 
     def run(self, question: str, trace: Trace) -> Outcome:
         """Planning, retrieval, summarization: the three modules of the paper."""
         plan = self.plan(question, trace)
+        if plan.groups is not None and (plan.groups.described or not plan.topics):
+            picked = plan.groups.pick(self.pick_from_class, trace)
+            if picked is not None and picked.whole:
+                return picked.outcome(self.graph)
+            plan = plan if picked is None else self.start_from(picked, plan, trace)
         if not plan.topics:
             trace.add(Stopped("no_topic", "no entity of the graph was recognised in the question"))
             return Outcome(abstained="no_topic")
@@ -137,7 +152,15 @@ class KERAG(Program):
         candidates = self.options.limits.candidates
         topics = [topic for name in named for topic in linker.link(name, reply.domain, candidates, trace)]
         names, shown = named_topics(self.graph, topics)
-        return Plan(question, names, shown, RelationNames(self.graph, self.sources.relations, question))
+        relations = RelationNames(self.graph, self.sources.relations, question)
+        groups = Groups(self, question, topics, shown, relations) if self.options.described else None
+        return Plan(question, names, shown, relations, groups)
+
+    def start_from(self, picked: Picked, plan: Plan, trace: Trace) -> Plan:
+        """Not in the paper: things that the question describes by their class are its topics."""
+        nodes = picked.topics(self.graph, self.options.limits.candidates, trace)
+        names, shown = named_topics(self.graph, [Topic(node, picked.description) for node in nodes])
+        return replace(plan, topics=names, shown=shown, evidence=picked.evidence)
 
     # --- retrieval -----------------------------------------------------------------------------
     def retrieve(self, plan: Plan, trace: Trace) -> Subgraph:
@@ -158,6 +181,8 @@ class KERAG(Program):
     def _offers(self, plan: Plan, frontier: list[Path], trace: Trace) -> list[tuple[Path, int]]:
         """Each path extended by one relation, with its number of edges."""
         offers = one_hop_paths(self.graph, frontier)
+        if plan.groups is not None and (asked := plan.groups.asked):
+            offers = typed(self.graph, offers, *asked)
         limit = self.options.limits.offered
         if len(offers) > limit and self.options.filtering != "none":
             trace.add(Truncated("offered paths", limit, len(offers)))
@@ -211,4 +236,5 @@ class KERAG(Program):
         names = node_names(self.graph, nodes) | plan.topics
         lines = within_tokens(subgraph.facts, names, plan.relations, self.options.limits.tokens, trace)
         reading = Reading(plan.question, plan.topics, plan.shown, subgraph, subgraph.facts, lines, names)
-        return answer_from_facts(self, self.summarize, reading, trace)
+        found = answer_from_facts(self, self.summarize, reading, trace)
+        return replace(found, evidence=(*plan.evidence, *found.evidence)) if found.evidence else found

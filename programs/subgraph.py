@@ -21,6 +21,7 @@ from triplecheck.signatures.notation import (
     WrittenHop,
     WrittenPath,
     clean,
+    with_kind,
     with_note,
     write_fact,
     write_path,
@@ -41,10 +42,19 @@ class RelationTexts(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One relation followed in one direction."""
+    """One relation followed in one direction.
+
+    Attributes:
+        relation: the relation.
+        direction: which way it is followed.
+        kind: label of the type to which it is followed; None for everything.
+        types: ids of this type.
+    """
 
     relation: int
     direction: Direction
+    kind: str | None = None
+    types: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -163,7 +173,8 @@ def render_fact(fact: Fact, names: dict[int, str], relations: RelationTexts) -> 
 
 
 def _written(hop: Hop, relations: RelationTexts) -> WrittenHop:
-    return WrittenHop(relations[hop.relation], ARROWS[hop.direction])
+    label = relations[hop.relation]
+    return WrittenHop(label if hop.kind is None else with_kind(label, hop.kind), ARROWS[hop.direction])
 
 
 class RelationNames:

@@ -3,6 +3,7 @@
     path       Bernhard Heiden → student of ← author (3 × Book)      topic, hops, note on what lies at the end
     fact       Alien → directed by → Ridley Scott | ... 2 more       anchor, relation, values; ← where it is followed
                                                                      backwards
+    typed hop  Norway ← located in [lake] ← Mjøsa                    only values of this type
     topic      Satchmo = Louis Armstrong                             as the question writes it = as in the graph
     known name Satchmo = Louis Armstrong (Musician)                  the same with types
     relation   directed by / director: Film to Person                label / aliases: types at both ends
@@ -30,6 +31,8 @@ _TIMES = " × "
 _EXAMPLES = "e.g. "
 _ENDS = " to "
 _COLON = ": "
+ANYTHING_WITH = "anything with "
+"""Before a relation: a class of a graph without types, which holds everything that has the relation."""
 
 _MARKS = re.compile(r"[\x00-\x1f\x7f-\x9f|→←]")
 # Text that, if a model copies it, would be parsed as a header or as a thought instead of as part of a reply.
@@ -89,6 +92,23 @@ class WrittenHop:
 
     label: str
     arrow: str
+
+
+def with_kind(label: str, kind: str) -> str:
+    """The label of a relation that is followed to things of one type alone."""
+    return f"{label} [{kind}]"
+
+
+def split_kind(label: str) -> tuple[str, str]:
+    """The label of a relation, and the type that is followed alone; empty if it is followed to everything."""
+    if label.endswith("]") and (at := label.rfind(" [")) > 0:
+        return label[:at], label[at + 2 : -1]
+    return label, ""
+
+
+def without_kind(hop: WrittenHop) -> WrittenHop:
+    """The hop to everything, in place of that to things of one type."""
+    return WrittenHop(split_kind(hop.label)[0], hop.arrow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,13 +350,13 @@ def write_wordings(wordings: Iterable[str]) -> str:
 
 
 def wordings(label: str) -> list[str]:
-    """The names of one relation, its label first."""
-    return label.split(_BETWEEN_WORDINGS)
+    """The names of one relation, its label first; without the type at its end."""
+    return split_kind(label)[0].split(_BETWEEN_WORDINGS)
 
 
 def is_relation(text: str, label: str) -> bool:
-    """Whether a text writes the relation of this label: the label, alone or before an alias."""
-    return text == label or text.startswith(f"{label}{_BETWEEN_WORDINGS}")
+    """Whether a text writes the relation of this label: the label, alone or before an alias or a type."""
+    return any(one == label or one.startswith(f"{label}{_BETWEEN_WORDINGS}") for one in (text, split_kind(text)[0]))
 
 
 def write_relation(relation: WrittenRelation) -> str:

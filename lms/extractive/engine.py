@@ -31,6 +31,7 @@ def _always(**outputs: object) -> Solver:
 
 _SOLVERS: dict[type[Step], Solver] = {
     steps.NameTopics: lambda prompt, _: planning.name_topics(prompt),
+    steps.PickFromClass: planning.pick_from_class,
     steps.SelectPaths: planning.select_paths,
     steps.AnswerFromFacts: answers.answer_from_facts,
     steps.ExtractKeywords: lambda prompt, _: exploration.extract_keywords(prompt),

@@ -1,4 +1,4 @@
-"""Planning: which of the known names are the topics of a question, and which relations to follow from them."""
+"""Planning: the topics of a question, the things that it describes by their class, and the relations to follow."""
 
 from __future__ import annotations
 
@@ -7,14 +7,29 @@ from dataclasses import replace
 
 import numpy as np
 
+from triplecheck.lms.extractive.described import describe, nouns
 from triplecheck.lms.extractive.question import STOP_WORDS, find_span, plain, read_question
 from triplecheck.lms.extractive.relevance import Encode, PathRelevance, phrases
 from triplecheck.lms.prompt import Prompt
-from triplecheck.signatures.notation import KnownName, WrittenPath, read_known_name, read_path
+from triplecheck.signatures.notation import (
+    ANYTHING_WITH,
+    KnownName,
+    WrittenPath,
+    read_known_name,
+    read_path,
+    read_relation,
+    split_note,
+    wordings,
+)
 
 _WORD = re.compile(r"[^\W_]+(?:\.[^\W_]+)*|'s\b", re.UNICODE)
 # Least clarity of a further topic, relative to the first.
 _SHARE_OF_BEST = 0.55
+
+# Of a relation to what singles things out: the least cosine, the cost of each later word that says it, and what it
+# gains by leading to the things that are counted.
+_LEAST_FIT, _LATER_WORD, _COUNTED = 0.35, 0.01, 0.3
+_MEASURES = frozenset({"number", "date"})
 
 _MOST_FIRST, _MARGIN_FIRST = 7, 0.4
 _MOST_LATER, _MARGIN_LATER = 8, 0.45
@@ -70,6 +85,52 @@ def _clarity(words: list[str], name: str, cased: bool) -> float:
         return length * (0.25 + 0.75 * capital)
     # If the question has no capitals, the graph's spelling distinguishes names from words.
     return length * (1.0 if any(c.isupper() or c.isdigit() for c in name) or len(content) > 1 else 0.5)
+
+
+# --- classes -------------------------------------------------------------------------------------
+def pick_from_class(prompt: Prompt, encode: Encode) -> dict[str, object]:
+    """What the question describes by its class, and the relation that is nearest to what singles it out."""
+    classes = [split_note(line)[0] for line in prompt.items("classes")]
+    lines = [split_note(line) for line in prompt.items("relations")]
+    relations = [read_relation(line) for line, _ in lines]
+    labels = {wording for relation in relations for wording in wordings(relation.label)}
+    named = [name for name in classes if not name.startswith(ANYTHING_WITH)]
+    found = describe(prompt.text("question"), prompt.items("topics"), named, labels)
+    nothing: dict[str, object] = {"description": "none", "chosen": [], "choice": "all", "by": []}
+    if found is None:
+        return nothing
+    # A graph without such a class: everything that has a relation is one.
+    names = found.names or tuple(name for name in classes if name.startswith(ANYTHING_WITH))
+    chosen = [number for number, name in enumerate(classes, 1) if name in names]
+    outputs: dict[str, object] = {"description": found.text, "chosen": chosen, "choice": found.choice, "by": []}
+    if found.choice in ("all", "count"):
+        return outputs if found.names else nothing
+    measured = found.choice in ("max", "min")
+    usable = [
+        (number, relation)
+        for number, relation in enumerate(relations, 1)
+        if {relation.head, relation.tail} & set(names)
+        and (relation.tail in _MEASURES) == measured
+        and (measured or not lines[number - 1][1])
+    ]
+    if not usable:
+        return nothing
+    words = found.attribute.split()
+    parts = list(dict.fromkeys([found.attribute, *words]))
+    vectors = encode(parts)
+    scores = []
+    for number, relation in usable:
+        cosines = (encode(wordings(relation.label)) @ vectors.T).max(axis=0)
+        cosines[1:] -= _LATER_WORD * np.arange(1, len(parts))
+        other = relation.tail if relation.head in names else relation.head
+        counted = not measured and nouns(found.attribute, [other])
+        scores.append((float(cosines.max()) + _COUNTED * bool(counted), -number))
+    best, at = max(scores)
+    if best < _LEAST_FIT:
+        return nothing
+    if not found.names:
+        outputs["chosen"] = [number for number in chosen if classes[number - 1] == relations[-at - 1].head]
+    return outputs | {"by": [-at]}
 
 
 # --- paths ---------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from triplecheck.lms.extractive.facts import Hops
 from triplecheck.lms.extractive.question import STOP_WORDS, ParsedQuestion
-from triplecheck.signatures.notation import BACKWARD, WrittenHop, wordings
+from triplecheck.signatures.notation import BACKWARD, WrittenHop, split_kind, wordings
 
 FloatArray = npt.NDArray[np.floating[Any]]
 Encode = Callable[[Sequence[str]], FloatArray]
@@ -69,7 +69,9 @@ class PathRelevance:
         """Cosine of each label with each segment, shape (labels, segments)."""
         new = [label for label in dict.fromkeys(labels) if label not in self._known]
         if new:
-            named = [(label, wording) for label in new for wording in wordings(label)]
+            named = [
+                (label, wording) for label in new for wording in (*wordings(label), split_kind(label)[1]) if wording
+            ]
             cosines = self._encode([wording for _, wording in named]) @ self._part_vectors.T
             cosines *= self._part_weights
             best = np.maximum.reduceat(cosines, self._part_starts, axis=1)
@@ -171,8 +173,8 @@ def phrases(hops: Iterable[WrittenHop]) -> set[str]:
 
 
 def nearest(label: str) -> str:
-    """Of a relation written "label / alias", the alias: it is more similar to the question."""
-    return wordings(label)[-1]
+    """Of a relation written "label / alias", the alias, after the type at its end: it is nearer to the question."""
+    return f"{split_kind(label)[1]} {wordings(label)[-1]}".strip()
 
 
 def _parts(text: str) -> list[str]:

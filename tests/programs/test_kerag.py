@@ -19,6 +19,7 @@ from program_parts import (
     keep,
     kerag,
     kinds,
+    nothing_described,
     play,
     sources_of,
     steps,
@@ -254,8 +255,8 @@ class TestAbstaining:
     @pytest.mark.parametrize(
         ("reason", "replies"),
         [
-            ("no_topic", [topics()]),
-            ("no_topic", [topics("Zaphod Beeblebrox")]),
+            ("no_topic", [topics(), nothing_described()]),
+            ("no_topic", [topics("Zaphod Beeblebrox"), nothing_described()]),
             ("no_facts", [topics("Bernhard Heiden"), fields(keep="none")]),
             ("no_facts", [topics("Bernhard Heiden"), fields(keep="99, 100")]),
             ("not_in_facts", [*TALK[:3], conclude_with()]),
@@ -301,9 +302,10 @@ class TestAbstaining:
 
 
 class TestAsAModule:
-    def test_its_predictors_are_the_three_steps(self, sources: Sources) -> None:
+    def test_its_predictors_are_the_three_steps_and_that_for_described_things(self, sources: Sources) -> None:
         assert [(name, step.role) for name, step in kerag(sources).named_predictors()] == [
             ("name_topics", "extract"),
+            ("pick_from_class", "extract"),
             ("select_paths", "prune"),
             ("summarize", "answer"),
         ]
@@ -321,7 +323,7 @@ class TestAsAModule:
         program.summarize.signature = program.summarize.signature.with_instructions("Be brief.")
         program.summarize.demos = [dspy.Example(question="q", topics=["t"], facts=["f"], answers=["a"], cited=[1])]
         state = program.dump_state()
-        assert set(state) == {"name_topics", "select_paths", "summarize"}
+        assert set(state) == {"name_topics", "pick_from_class", "select_paths", "summarize"}
         assert all(part["lm"] is None for part in state.values())
         json.dumps(state)
         program.save(tmp_path / "kerag.json")

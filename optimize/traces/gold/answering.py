@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from triplecheck.kg import Literal
 from triplecheck.kg.values import Quantity, quantity
@@ -11,7 +12,7 @@ from triplecheck.lms.prompt import Prompt
 from triplecheck.optimize.traces.gold.known import GoldReply, KnownGold
 from triplecheck.optimize.traces.gold_paths import GoldPath
 from triplecheck.programs.subgraph import ARROWS
-from triplecheck.signatures.notation import WrittenHop, read_facts
+from triplecheck.signatures.notation import WrittenFact, WrittenHop, read_facts, without_kind
 
 Way = tuple[GoldPath, FactPath]
 """A gold path, and the facts that follow it."""
@@ -49,7 +50,7 @@ def leading_facts(known: KnownGold, prompt: Prompt) -> list[int]:
 
     The facts may be those of a later hop only.
     """
-    facts = read_facts(prompt.items("facts"))
+    facts = _facts(prompt)
     found = {
         fact.number
         for path, chain in known.chains.items()
@@ -79,8 +80,13 @@ def _whole(known: KnownGold, prompt: Prompt) -> list[FactPath]:
 
 
 def _followed(prompt: Prompt, names: Sequence[str]) -> dict[tuple[str, Hops], FactPath]:
-    facts = read_facts(prompt.items("facts"))
+    facts = _facts(prompt)
     return {(path.topic, path.hops): path for path in follow(facts, sorted(set(names)))}
+
+
+def _facts(prompt: Prompt) -> list[WrittenFact]:
+    """The facts of a prompt, without the types that their hops are followed to."""
+    return [replace(fact, hop=without_kind(fact.hop)) for fact in read_facts(prompt.items("facts"))]
 
 
 def _written(known: KnownGold, path: GoldPath) -> Hops:

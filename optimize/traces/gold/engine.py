@@ -33,6 +33,7 @@ from triplecheck.signatures.step import Numbers, hint_of
 
 _SOLVERS: Mapping[type[Step], Solver] = {
     steps.NameTopics: exploration.name_topics,
+    steps.PickFromClass: exploration.pick_from_class,
     steps.SelectPaths: exploration.select_paths,
     steps.AnswerFromFacts: answer_from_facts,
     steps.SettleAnswer: settle_answer,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from triplecheck.kg import Graph, normalize
 from triplecheck.lms.extractive.planning import known_names
@@ -10,7 +11,20 @@ from triplecheck.lms.prompt import Prompt
 from triplecheck.optimize.traces.gold.answering import NO_ANSWER, answer_from_facts, leading_facts
 from triplecheck.optimize.traces.gold.known import GoldReply, KnownGold
 from triplecheck.optimize.traces.gold_paths import GoldPath
-from triplecheck.signatures.notation import read_facts, read_path, without_note, write_reached
+from triplecheck.signatures.notation import (
+    read_facts,
+    read_path,
+    split_kind,
+    without_kind,
+    without_note,
+    write_path,
+    write_reached,
+)
+
+
+def pick_from_class(_known: KnownGold, _prompt: Prompt) -> GoldReply:
+    """Nothing is described: an answer does not tell how its question describes things."""
+    return GoldReply({"description": "none", "chosen": [], "choice": "all", "by": []}, taught=False)
 
 
 def name_topics(known: KnownGold, prompt: Prompt) -> GoldReply:
@@ -49,8 +63,23 @@ def leading(known: KnownGold, prompt: Prompt, field: str = "paths", topics: Coll
     for name, path in known.starts(prompt):
         for length in range(1, len(path.hops) + 1) if topics is None or path.topic in topics else ():
             text = known.path_text(name, path.hops[:length])
-            found += [n for n, line in enumerate(lines, 1) if text in (line, without_note(line))]
+            fitting = {
+                n: _kind(line) for n, line in enumerate(lines, 1) if text in (line, without_note(line), _untyped(line))
+            }
+            # A path to things of one type is right if the answers are of this type, or if there is no other.
+            wanted = {kind for kind in fitting.values() if kind in known.kinds} or {""} & set(fitting.values())
+            found += [n for n, kind in fitting.items() if kind in wanted or not wanted]
     return list(dict.fromkeys(found))
+
+
+def _kind(line: str) -> str:
+    hops = read_path(line).hops
+    return split_kind(hops[-1].label)[1] if hops else ""
+
+
+def _untyped(line: str) -> str:
+    path = read_path(line)
+    return write_path(replace(path, hops=tuple(map(without_kind, path.hops)), note=""))
 
 
 def named_topics(known: KnownGold, prompt: Prompt) -> list[tuple[int, str]]:

@@ -78,6 +78,12 @@ class KnownGold:
         ends_in_answers = any(self.graph.literal(node) is not None for node in self.gold.answers)
         return not ends_in_answers and bool(range_) and range_[0][0].startswith(_XSD)
 
+    @cached_property
+    def kinds(self) -> frozenset[str]:
+        """The types of the answers, as prompts write them."""
+        types = {kind for node in self.gold.answers for kind in self.graph.types(node)}
+        return frozenset(clean(self.graph.type_label(kind)) for kind in types)
+
     def alone(self, path: GoldPath) -> bool:
         """Whether a path leads only to the answers, so no other condition is needed."""
         ends = set(self._reached(path)[-1].tolist())

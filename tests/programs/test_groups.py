@@ -1,0 +1,130 @@
+"""Questions that describe things by their class instead of naming them."""
+
+from __future__ import annotations
+
+import pytest
+
+from triplecheck.kg import KnowledgeBase, build
+from triplecheck.kg.readers import read_graph
+from triplecheck.lms import session
+from triplecheck.lms.extractive.described import asked_noun, describe, says_nothing_else
+from triplecheck.programs import KERAG
+from triplecheck.programs.steps import Computed, Linked
+
+ISLANDS = {"Aro": 12, "Bry": 40, "Cor": 7}
+TRIPLES = [
+    *((name, "area", str(area)) for name, area in ISLANDS.items()),
+    ("Aro", "belongs to", "Norland"),
+    ("Bry", "belongs to", "Norland"),
+    ("Cor", "belongs to", "Sutland"),
+    ("Norland", "capital", "Nordby"),
+    ("Sutland", "capital", "Sutby"),
+    *((f"Light {n}", "stands on", island) for n, island in enumerate(["Aro", "Aro", "Bry", "Cor", "Aro"])),
+    *((f"Light {n}", "height", str(height)) for n, height in enumerate([20, 31, 25, 44, 12])),
+    *((ferry, "serves", island) for ferry, island in [("Fast", "Aro"), ("Fast", "Bry"), ("Slow", "Cor")]),
+    ("Norland", "contains", "Aro"),
+    ("Norland", "contains", "Nordby"),
+    ("Norland", "contains", "Light 2"),
+]
+TYPES = {
+    "island": ISLANDS,
+    "country": ["Norland", "Sutland"],
+    "city": ["Nordby", "Sutby"],
+    "lighthouse": [f"Light {n}" for n in range(5)],
+    "ferry": ["Fast", "Slow"],
+}
+
+
+@pytest.fixture(scope="module")
+def islands(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
+    folder = tmp_path_factory.mktemp("islands")
+    (folder / "triples.tsv").write_text("".join("\t".join(row) + "\n" for row in TRIPLES))
+    rows = [f"{name}\t{name}\t{kind}\n" for kind, names in TYPES.items() for name in names]
+    (folder / "entities.tsv").write_text("id\tlabel\ttype\n" + "".join(rows))
+    raw = read_graph([folder / "triples.tsv"], entities=folder / "entities.tsv")
+    return build(raw, folder / "kb")
+
+
+@pytest.fixture(scope="module")
+def untyped(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
+    folder = tmp_path_factory.mktemp("untyped")
+    (folder / "triples.tsv").write_text("".join("\t".join(row) + "\n" for row in TRIPLES))
+    return build(read_graph([folder / "triples.tsv"]), folder / "kb")
+
+
+@pytest.mark.parametrize(
+    ("question", "answers"),
+    [
+        ("Which island has the largest area?", {"Bry"}),
+        ("what is the smallest island", {"Cor"}),
+        ("how many islands are there", {"3"}),
+        ("list all ferries", {"Fast", "Slow"}),
+        ("which island has the most lighthouses", {"Aro"}),
+        ("which ferry serves the most islands", {"Fast"}),
+        ("what is the capital of the country that the smallest island belongs to", {"Sutby"}),
+        ("which country does the largest island belong to", {"Norland"}),
+        ("what is the tallest lighthouse that stands on Aro", {"Light 1"}),
+        ("which lighthouses does Norland contain", {"Light 2"}),
+        ("how many islands does Norland contain", {"1"}),
+    ],
+)
+def test_the_baseline_answers(islands: KnowledgeBase, question: str, answers: set[str]) -> None:
+    with session():
+        found = KERAG(islands, verdict="any")(question=question)
+    assert set(found.answer.split(", ")) == answers
+    assert found.grounded
+
+
+def test_what_is_picked_is_proved_and_in_the_trace(islands: KnowledgeBase) -> None:
+    with session():
+        found = KERAG(islands, verdict="any")(question="what is the capital of the country with the most islands")
+    assert found.answer == "Nordby"
+    computed = next(step for step in found.steps if isinstance(step, Computed))
+    assert (computed.operation, computed.inputs, computed.result) == (
+        "most the country with the most islands",
+        2,
+        "Norland",
+    )
+    assert [step.mention for step in found.steps if isinstance(step, Linked)][-1] == "the country with the most islands"
+    assert ["Aro", "belongs to", "Norland"] in [[row["head"], row["relation"], row["tail"]] for row in found.evidence]
+
+
+def test_a_graph_without_types_takes_everything_that_has_the_relation(untyped: KnowledgeBase) -> None:
+    with session():
+        found = KERAG(untyped, verdict="any")(question="which island has the largest area")
+    assert found.answer == "Bry"
+
+
+def test_it_can_be_turned_off(islands: KnowledgeBase) -> None:
+    with session():
+        assert KERAG(islands, described=False)(question="what is the smallest island").reason == "no_topic"
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "choice", "whole"),
+    [
+        ("What is the longest river?", "the longest river", "max", True),
+        ("Which state has the fewest cities?", "state has the fewest cities", "fewest", True),
+        ("Who rules the least populous country?", "the least populous country", "min", False),
+        ("What is the highest point of Nevada?", None, None, None),
+        ("Who wrote Alien?", None, None, None),
+    ],
+)
+def test_descriptions(question: str, text: str | None, choice: str | None, whole: bool | None) -> None:
+    names = ["river", "state", "city", "country of the world", "big country"]
+    found = describe(question, [], names, ["highest point"])
+    assert (found and found.text, found and found.choice, found and found.whole) == (text, choice, whole)
+
+
+def test_a_noun_stands_for_the_classes_that_it_heads() -> None:
+    assert asked_noun("how many countries are there", ["country of the world", "big country", "river"]) == (
+        "country of the world",
+        "big country",
+    )
+    assert asked_noun("how many countries are there", ["country", "big country"]) == ("country",)
+    assert asked_noun("who rules the country", ["country"]) == ()
+
+
+def test_the_rest_of_a_question_says_something_or_not() -> None:
+    assert says_nothing_else("What is the longest river in the graph?", "the longest river")
+    assert not says_nothing_else("What is the mouth of the longest river?", "the longest river")
