@@ -111,7 +111,7 @@ def _likeness(proof: Proof) -> float:
     said = "; ".join(
         f"{next(labels)} {proof.graph.relation(relation).label} {next(labels)}" for _, relation, _ in edges
     )
-    first, second = proof.encode([proof.question, said])
+    first, second = proof.encode([proof.spelt, said])
     return min(1.0, max(0.0, float(first @ second)))
 
 

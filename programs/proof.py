@@ -17,7 +17,7 @@ from scipy.optimize import linear_sum_assignment
 from triplecheck.kg import Direction, Graph, normalize
 from triplecheck.kg.types import Edge
 from triplecheck.kg.values import quantity, value_of
-from triplecheck.lms.extractive.question import COMPARATIVES, ParsedQuestion, read_question
+from triplecheck.lms.extractive.question import COMPARATIVES, TOPIC, ParsedQuestion, read_question
 from triplecheck.lms.extractive.relevance import Encode, PathRelevance, phrases
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Computed, Linked, Pruned, TraceEvent
@@ -136,9 +136,20 @@ class Proof:
     @cached_property
     def parsed(self) -> ParsedQuestion:
         """The question, with its topics masked."""
-        mentions = list(self.topics.values())
-        known = dict.fromkeys(write_topic(name) for name in (*mentions, *self.graph.labels(list(self.topics))))
+        question = f" {normalize(self.question)} "
+        aliases = [name for node in self.topics for name in self.graph.entity(node).aliases]
+        written = [name for name in aliases if (form := normalize(name)) and f" {form} " in question]
+        names = (*self.topics.values(), *self.graph.labels(list(self.topics)), *written)
+        known = dict.fromkeys(write_topic(name) for name in names)
         return read_question(self.question, list(known), phrases(hop for path in self.paths for hop in path))
+
+    @cached_property
+    def spelt(self) -> str:
+        """The question with the graph's label in place of its spelling of the topic, if it has one topic."""
+        labels = list(dict.fromkeys(self.graph.labels(list(self.topics))))
+        if len(labels) != 1:
+            return self.question
+        return " ".join(labels[0] if word == TOPIC else word for word in self.parsed.words)
 
     @cached_property
     def relevance(self) -> PathRelevance:
