@@ -21,6 +21,7 @@ import dspy
 from triplecheck.evals.configuration import switches
 from triplecheck.kg import ReadError, UserError
 from triplecheck.kg._atomic import replaced_directory
+from triplecheck.kg.values import parse_json
 from triplecheck.lms import Roles, TolerantAdapter, session
 from triplecheck.lms.local.weights import LLAMA_CPP, PREFIX, adapter_files, find_weights
 from triplecheck.lms.resolve import language_model
@@ -297,7 +298,7 @@ def _hash(content: bytes) -> str:
 def _json(path: Path) -> tuple[dict[str, Any], bytes]:
     try:
         content = path.read_bytes()
-        value = json.loads(content)
+        value = parse_json(content)
     except FileNotFoundError:
         raise ReadError(path, None, "no such file; name the directory of a bundle") from None
     except (OSError, ValueError) as error:

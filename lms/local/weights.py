@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import json
 import re
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from triplecheck.kg.values import parse_json
 from triplecheck.lms.errors import ModelUnavailableError
 from triplecheck.lms.local.gguf_file import MAGIC as GGUF_MAGIC
 
@@ -118,8 +118,8 @@ def _smollm2(model: str) -> Weights:
 
 def _base_of(directory: Path, model: str) -> Weights:
     try:
-        named = str(json.loads((directory / ADAPTER_CONFIG).read_text("utf-8"))["base_model_name_or_path"])
-    except (ValueError, KeyError, OSError) as error:
+        named = str(parse_json((directory / ADAPTER_CONFIG).read_text("utf-8"))["base_model_name_or_path"])
+    except (ValueError, KeyError, TypeError, OSError) as error:
         raise ModelUnavailableError(
             f"{model}: {directory / ADAPTER_CONFIG} does not name the model it adapts; write the adapter anew",
             model=model,
