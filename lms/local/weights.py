@@ -67,7 +67,13 @@ def find_weights(model: str) -> Weights:
         ModelUnavailableError: not found; the message lists what is installed and how to get more.
     """
     name = plain_name(model).partition("?")[0].removeprefix(PREFIX).removeprefix(LLAMA_CPP)
-    directory = Path(name).expanduser()
+    try:
+        return _found(name, Path(name).expanduser())
+    except (OSError, ValueError, RuntimeError) as error:  # too long, with a null character, of an unknown user
+        raise ModelUnavailableError(f"{model[:200]}: cannot be looked for ({error})"[:400], model=model) from error
+
+
+def _found(name: str, directory: Path) -> Weights:
     if is_gguf_file(name):
         return _gguf_file(f"{LLAMA_CPP}{name}", directory)
     model = PREFIX + name

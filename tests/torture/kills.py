@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import importlib
 import io
 import json
 import math
@@ -157,15 +158,23 @@ class Nursery:
             shutil.copytree(self._inputs, template)
             for words in command.before:
                 _checked(self.command(template, words))
+            self._import()
             for number in range(2):
                 place = self._folder / f"{name}-{number}"
                 shutil.copytree(template, place)
                 ended = _checked(self.command(place, command.words))
+                self._import()
                 ends.append(snapshot(place))
                 shutil.rmtree(place)
             same = {path: content for path, content in ends[0].items() if _must_agree(path, ends, content)}
             self._references[name] = Reference(template, frozenset(ends[0]), same, ended.events, ended.seconds)
         return self._references[name]
+
+    def _import(self) -> None:
+        """Import what the last process has imported, so that the next ones need not."""
+        for name in (self._folder / "modules").read_text().split():
+            with contextlib.suppress(Exception):
+                importlib.import_module(name)
 
 
 @dataclass(frozen=True)
@@ -217,8 +226,9 @@ def snapshot(place: Path) -> dict[str, bytes]:
     return found
 
 
-_MAY_DIFFER = ("records.jsonl", "estimate.json")
-"""A record that no row follows is written again, and an estimate counts what is not in the cache yet."""
+_MAY_DIFFER = ("records.jsonl", "estimate.json", "embeddings.json", "manifest.json")
+"""A record that no row follows is written again, an estimate counts what is not in the cache yet, the next two say how
+long a training took."""
 
 
 def _must_agree(path: str, ends: list[dict[str, bytes]], content: bytes) -> bool:
@@ -273,6 +283,7 @@ def _child(
         counted = faults.torture_events()
         faults.torture_arm(b"", 0, ctypes.c_long(0), 0, 0)
         events.write_text(str(counted))
+        events.with_name("modules").write_text("\n".join(sys.modules))
     except BaseException:  # noqa: BLE001 - the log is read by the parent
         traceback.print_exc()
     finally:
