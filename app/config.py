@@ -139,6 +139,8 @@ def load_settings(**flags: Any) -> Settings:
         raise UserError(f"{FILE}: not TOML: {error}") from None
     except UnicodeDecodeError as error:
         raise UserError(f"{FILE}: not UTF-8 ({error.reason} at byte {error.start})") from None
+    except RecursionError:
+        raise UserError(f"{FILE}: nested too deeply") from None
     except SettingsError as error:
         raise UserError(f"{PREFIX}...: {error}; tables are written NAME__KEY=VALUE or as JSON") from None
     if "lm" in given:
@@ -173,7 +175,7 @@ def parse_options(items: Iterable[str], where: str = "--option") -> dict[str, An
     for name, text in parse_pairs(items, where).items():
         try:
             value = tomllib.loads(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError:
+        except (tomllib.TOMLDecodeError, RecursionError):
             value = text
         *tables, key = name.split(".")
         place = options

@@ -67,7 +67,7 @@ def _runs(folder: Path) -> Iterator[dict[str, Any]]:
         inner.sort()
         path = Path(place)
         about = _read(path / "run.json") if "run.json" in files else _read(path / "fit.json")
-        kind = _KINDS.get(about.get("format", ""))
+        kind = _KINDS.get(str(about.get("format", "")))
         if kind is not None:
             inner.clear()
             yield _described(path, kind, about)
@@ -75,26 +75,30 @@ def _runs(folder: Path) -> Iterator[dict[str, Any]]:
 
 def _described(path: Path, kind: str, about: dict[str, Any]) -> dict[str, Any]:
     done = _read(path / {"eval": "summary.json", "compile": "report.json", "fit": "fit.json"}[kind])
-    scores = done if kind == "eval" else done.get("after") or {}
+    scores = done if kind == "eval" else _object(done.get("after"))
     state = f"stopped: {done['stopped']}" if done.get("stopped") else "finished" if done else "unfinished"
     questions = scores.get("n")
     if kind == "eval" and not done and (path / "rows.jsonl").is_file():
         with (path / "rows.jsonl").open("rb") as rows:
             questions = sum(1 for _ in rows)
-    program = about.get("configuration", about).get("program")
+    program = _object(about.get("configuration", about)).get("program")
     row = {"run": str(path), "command": kind, "program": program, "questions": questions}
     return row | {"hits_at_1": scores.get("hits_at_1"), "state": state}
 
 
 def _read(path: Path) -> dict[str, Any]:
     """A file of JSON; empty if it is missing or damaged."""
-    import json
+    from triplecheck.kg.values import parse_json
 
     try:
-        found = json.loads(path.read_text("utf-8"))
+        found = parse_json(path.read_text("utf-8"))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return _object(found)
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 @commands.command()

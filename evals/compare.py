@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from triplecheck.evals.metrics import mcnemar, paired_bootstrap, randomisation
 from triplecheck.evals.metrics.trace import Row
 from triplecheck.evals.run_directory import FORMAT, read_rows
 from triplecheck.kg import UserError
+from triplecheck.kg.values import parse_json
 
 
 def _accuracy(row: Row) -> float | None:
@@ -112,7 +112,7 @@ def read_run(path: Path) -> Run:
     """
     file = path / "run.json"
     try:
-        noted = json.loads(file.read_text("utf-8"))
+        noted = parse_json(file.read_text("utf-8"))
         if noted["format"] != FORMAT:
             raise UserError(f"{path}: does not hold an evaluation")
         configuration = noted["configuration"]

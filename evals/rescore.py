@@ -27,6 +27,7 @@ from triplecheck.evals.metrics import (
 from triplecheck.evals.metrics.answers import ClosedRule
 from triplecheck.evals.questions import Question
 from triplecheck.kg import ReadError, UserError, normalize
+from triplecheck.kg.values import parse_json
 
 # Reading released predictions: JSON, JSON lines, CSV or TSV, with fields of any name.
 #
@@ -137,7 +138,7 @@ def _rows(path: Path, form: Format, fields: Fields) -> Iterator[tuple[str, Any]]
 
 def _json_rows(path: Path, fields: Fields) -> Iterator[tuple[str, Any]]:
     try:
-        found = json.loads(path.read_text("utf-8-sig"))
+        found = parse_json(path.read_text("utf-8-sig"))
     except (json.JSONDecodeError, RecursionError) as error:
         raise ReadError(path, None, f"is not JSON ({error}); for JSON lines say --format jsonl") from error
     if fields.records:
@@ -157,7 +158,7 @@ def _json_rows(path: Path, fields: Fields) -> Iterator[tuple[str, Any]]:
 
 def _json_line(line: str) -> Any:
     try:
-        return json.loads(line)
+        return parse_json(line)
     except (json.JSONDecodeError, RecursionError) as error:
         return error
 
@@ -215,7 +216,7 @@ def _texts(value: Any, name: str, separator: str) -> Iterator[str]:
 def _parts(text: str, name: str, separator: str) -> Iterator[str]:
     if separator == "json" and text.lstrip().startswith("["):
         try:
-            yield from _texts(json.loads(text), name, "")
+            yield from _texts(parse_json(text), name, "")
         except json.JSONDecodeError as error:
             raise ValueError(f"{name!r} is not a JSON list ({error})") from error
     elif separator and separator != "json":

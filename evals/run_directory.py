@@ -18,8 +18,10 @@ from typing import IO, Any, Self
 from filelock import FileLock, Timeout
 
 from triplecheck.evals.configuration import differences
+from triplecheck.evals.summary import check_row
 from triplecheck.kg import ReadError, UserError
 from triplecheck.kg._atomic import stored, write_bytes, write_text
+from triplecheck.kg.values import parse_json
 
 FORMAT = "triplecheck-evaluation"
 VERSION = 1
@@ -80,7 +82,7 @@ class RunDirectory:
             self.write("run.json", noted)
             return
         try:
-            noted = json.loads(file.read_text("utf-8"))
+            noted = parse_json(file.read_text("utf-8"))
             known = (noted["format"], noted["version"]) == (kind, VERSION)
             there = noted["configuration"]
         except (ValueError, KeyError, TypeError) as error:
@@ -126,7 +128,11 @@ class EvaluationDirectory(RunDirectory):
         seen: set[str] = set()
 
         def keep(row: dict[str, Any]) -> bool:
-            if not {"id", "key", "status"} <= row.keys() or row["key"] in seen or not _to_keep(row, keys):
+            try:
+                check_row(row)
+            except ValueError:
+                return False
+            if row["key"] in seen or not _to_keep(row, keys):
                 return False
             seen.add(row["key"])
             if keys.get(row["id"]) == row["key"]:
@@ -185,7 +191,7 @@ def complete_lines(path: Path) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
     with path.open("rb") as lines:
         for line in lines:
             try:
-                row = json.loads(line) if line.endswith(b"\n") else None
+                row = parse_json(line) if line.endswith(b"\n") else None
             except ValueError:
                 row = None
             yield line, row if isinstance(row, dict) else None
@@ -215,9 +221,11 @@ def read_rows(run: Path) -> Iterator[dict[str, Any]]:
     with path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             try:
-                yield json.loads(line)
+                row = parse_json(line)
+                check_row(row)
             except ValueError as error:
-                raise ReadError(path, number, f"is not JSON ({error})") from error
+                raise ReadError(path, number, f"is not a row ({error})") from error
+            yield row
 
 
 def encoded(text: str) -> bytes:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Literal, NotRequired
+
+from pydantic import ConfigDict, TypeAdapter
+from typing_extensions import TypedDict
 
 from triplecheck.evals.metrics import (
     BANDS,
@@ -21,6 +25,90 @@ from triplecheck.evals.metrics.trace import Row
 
 
 NOT_RUN = "not_run"
+
+
+_STRICT = ConfigDict(strict=True, allow_inf_nan=False)
+
+
+class _Usage(TypedDict):
+    __pydantic_config__ = _STRICT  # type: ignore[misc]
+    calls: int
+    cached_calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    seconds: float
+    dollars: float
+
+
+_Score = float | None
+
+
+class _Error(TypedDict):
+    kind: str
+    message: str
+
+
+class _Judged(TypedDict):
+    correct: bool | None
+
+
+class _StoredRow(TypedDict):
+    __pydantic_config__ = _STRICT  # type: ignore[misc]
+    id: str
+    key: str
+    question: str
+    kind: str | None
+    hops: int | None
+    popularity: NotRequired[float | str | None]
+    gold: list[str]
+    answerable: bool
+    answer: str
+    abstained: bool
+    grounded: bool
+    verdict: NotRequired[str]
+    confidence: NotRequired[_Score]
+    status: Literal["ok", "abstained", "parse_error", "error"]
+    error: NotRequired[_Error | None]
+    crag: Literal["accurate", "hallucinated", "missing"] | None
+    judged: NotRequired[_Judged | None]
+    hits_at_1: _Score
+    hit: _Score
+    precision: _Score
+    recall: _Score
+    f1: _Score
+    exact_match: _Score
+    token_f1: _Score
+    lenient_match: NotRequired[_Score]
+    hit_at_1_ranked: NotRequired[_Score]
+    hit_at_5: NotRequired[_Score]
+    recall_at_20: NotRequired[_Score]
+    mrr: NotRequired[_Score]
+    retrieval_recall: _Score
+    link_recall: _Score
+    anchor_accuracy: NotRequired[_Score]
+    citation_precision: NotRequired[_Score]
+    lost: str | None
+    usage: _Usage
+    seconds: float
+    seconds_outside_lm: float
+
+
+@functools.cache
+def _checker() -> TypeAdapter[Any]:
+    return TypeAdapter(_StoredRow)
+
+
+def check_row(row: object) -> None:
+    """Check that a stored row has all that a summary and a comparison need.
+
+    Raises:
+        ValueError: a field is missing or of the wrong type.
+    """
+    _checker().validate_python(row)
+    if isinstance(row, dict) and (row["status"] == "error") != bool(row.get("error")):
+        raise ValueError("status and error contradict each other")
+
+
 """Status of a question that the run did not reach."""
 
 

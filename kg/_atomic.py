@@ -72,7 +72,7 @@ def replaced_directory(target: Path) -> Iterator[Path]:
         held.enter_context(stored(target))
         target.parent.mkdir(parents=True, exist_ok=True)
         recover(target)
-        parent = held.enter_context(_directory(target.parent))
+        parent = held.enter_context(_handle(target.parent))
         new = held.enter_context(draft_directory(target))
         yield new
         new.chmod(0o755)
@@ -86,18 +86,48 @@ def draft_directory(target: Path) -> Iterator[Path]:
     sweep(target)
     with contextlib.ExitStack() as held:
         while True:
-            draft = Path(tempfile.mkdtemp(prefix=f".{target.name}.new-", dir=target.parent))
+            draft = Path(tempfile.mkdtemp(prefix=_draft_prefix(target), dir=target.parent))
             with contextlib.suppress(FileNotFoundError):  # another process takes it for a stale one
-                if _locked(draft, held.enter_context(_directory(draft)), otherwise=True):
+                if _locked(draft, held.enter_context(_handle(draft)), otherwise=True):
                     break
         held.callback(_remove, draft)
         yield draft
 
 
+@contextlib.contextmanager
+def replaced_file(target: Path) -> Iterator[Path]:
+    """A new, empty file that replaces `target` if the block succeeds and is removed if it fails.
+
+    Drafts of processes that have ended are removed, too.
+
+    Raises:
+        StorageError: as `stored`; the file is unchanged.
+    """
+    target = target.absolute()
+    with stored(target), contextlib.ExitStack() as held:
+        sweep(target)
+        while True:
+            draft = target.with_name(f"{_draft_prefix(target)}{secrets.token_hex(4)}")
+            draft.open("xb").close()
+            held.callback(_remove, draft)
+            with contextlib.suppress(FileNotFoundError):  # another process takes it for a stale one
+                handle = held.enter_context(_handle(draft))
+                if _locked(draft, handle, otherwise=True):
+                    break
+        yield draft
+        with draft.open("rb+") as written:
+            os.fsync(written.fileno())
+        draft.replace(target)
+
+
+def _draft_prefix(target: Path) -> str:
+    return f".{target.name}.new-"
+
+
 def recover(target: Path) -> None:
     """Bring back a directory that an interrupted replacement has moved aside, if nothing is at its place."""
     for aside in _beside(target, "old") if not os.path.lexists(target) else ():
-        with contextlib.suppress(OSError), _directory(aside) as handle:
+        with contextlib.suppress(OSError), _handle(aside) as handle:
             if _locked(aside, handle, otherwise=True) and (aside / _OLD).exists() and not os.path.lexists(target):
                 (aside / _OLD).rename(target)
                 shutil.rmtree(aside, ignore_errors=True)
@@ -106,7 +136,7 @@ def recover(target: Path) -> None:
 def sweep(target: Path) -> None:
     """Remove the drafts of `target`, and what was moved aside for it, whose processes have ended."""
     for draft in [*_beside(target, "new"), *(_beside(target, "old") if target.exists() else ())]:
-        with contextlib.suppress(OSError), _directory(draft) as handle:
+        with contextlib.suppress(OSError), _handle(draft) as handle:
             if _locked(draft, handle, otherwise=False):
                 _remove(draft)
 
@@ -158,7 +188,7 @@ def _renameat2() -> Callable[..., Any] | None:
 
 def _put_in_two_steps(new: Path, target: Path, parent: int | None) -> None:
     aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.old-", dir=target.parent))
-    with _directory(aside) as handle:
+    with _handle(aside) as handle:
         _locked(aside, handle, otherwise=True)
         try:
             with contextlib.suppress(FileNotFoundError):
@@ -182,12 +212,12 @@ def _rename(source: Path, target: Path, parent: int | None) -> None:
 
 
 @contextlib.contextmanager
-def _directory(path: Path) -> Iterator[int | None]:
-    """An open directory; None where the system cannot open one."""
+def _handle(path: Path) -> Iterator[int | None]:
+    """An open file or directory; None where the system cannot open a directory."""
     if os.rename not in os.supports_dir_fd:
         yield None
         return
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+    handle = os.open(path, os.O_RDONLY)
     try:
         yield handle
     finally:
@@ -195,7 +225,7 @@ def _directory(path: Path) -> Iterator[int | None]:
 
 
 def _locked(path: Path, handle: int | None, *, otherwise: bool) -> bool:
-    """Take the lock of a directory, which ends with the process.
+    """Take the lock of a file or directory, which ends with the process.
 
     False if another process holds it or has moved the directory; `otherwise` if there are no locks here.
     """
@@ -228,14 +258,5 @@ def write_bytes(path: Path, content: bytes) -> None:
     Raises:
         StorageError: as `stored`; the file is unchanged.
     """
-    path = path.absolute()
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    with stored(path):
-        try:
-            with draft.open("xb") as sink:
-                sink.write(content)
-                sink.flush()
-                os.fsync(sink.fileno())
-            draft.replace(path)
-        finally:
-            draft.unlink(missing_ok=True)
+    with replaced_file(path) as draft:
+        draft.write_bytes(content)

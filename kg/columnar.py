@@ -7,7 +7,6 @@ Node numbers start with the entities; literals follow.
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -24,6 +23,7 @@ from triplecheck.kg._checked import Sums, mapped, table, unchecked
 from triplecheck.kg.graph import Edges, IntArray, RelationCount, RelationSchema
 from triplecheck.kg.readable import entity_label
 from triplecheck.kg.types import Direction, Entity, Literal, Relation
+from triplecheck.kg.values import parse_json
 
 # Separates the lexical form of a literal from its datatype in the id trie.
 _SEPARATOR = "\x1f"
@@ -78,7 +78,7 @@ class ColumnarGraph:
     """
 
     def __init__(self, folder: Path, sums: Sums = unchecked) -> None:
-        meta = json.loads((folder / "graph.json").read_text("utf-8"))
+        meta = parse_json((folder / "graph.json").read_text("utf-8"))
         self._num_entities = int(meta["entities"])
         self._num_nodes = int(meta["nodes"])
         self._datatypes: list[str] = meta["datatypes"]

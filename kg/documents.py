@@ -24,7 +24,7 @@ from triplecheck.kg._arrays import RowArray
 from triplecheck.kg._atomic import replaced_directory, write_text
 from triplecheck.kg.errors import KnowledgeBaseError, UserError
 from triplecheck.kg.progress import ProgressCallback, no_progress
-from triplecheck.kg.values import valid
+from triplecheck.kg.values import parse_json, valid
 
 if TYPE_CHECKING:
     from triplecheck.kg.encode import Encoder
@@ -139,7 +139,7 @@ class DocumentStore:
         """
         place = Path(directory)
         try:
-            manifest = json.loads((place / MANIFEST).read_text("utf-8"))
+            manifest = parse_json((place / MANIFEST).read_text("utf-8"))
             if (manifest["format"], manifest["version"]) != (FORMAT, VERSION):
                 raise KnowledgeBaseError(
                     f"{place}: documents of format {manifest['format']} {manifest['version']}, this version reads "
@@ -335,7 +335,7 @@ def _vector_draft(place: Path, metadata: dict[str, str], shape: tuple[int, int])
     from numpy.lib.format import open_memmap
 
     try:
-        state = json.loads((place / "done.json").read_text("utf-8"))
+        state = parse_json((place / "done.json").read_text("utf-8"))
         matrix = open_memmap(place / "matrix.npy", mode="r+")
         done = int(state.pop("done"))
         if state == metadata and matrix.shape == shape and matrix.dtype == np.float16 and 0 <= done <= shape[0]:

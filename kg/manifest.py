@@ -14,6 +14,7 @@ from typing import Any
 from triplecheck.kg._atomic import recover, replaced_directory, write_text
 from triplecheck.kg._checked import BLOCK, changed, checksums
 from triplecheck.kg.errors import KnowledgeBaseError, KnowledgeBaseReplacedError
+from triplecheck.kg.values import parse_json
 
 FORMAT = "triplecheck-knowledge-base"
 VERSION = 1
@@ -211,7 +212,7 @@ def _content_hash(files: dict[str, tuple[int, str]]) -> str:
 def is_one(folder: Path) -> bool:
     """Whether a folder has the manifest of a knowledge base, of any version."""
     try:
-        data = json.loads((folder / FILE).read_text("utf-8"))
+        data = parse_json((folder / FILE).read_text("utf-8"))
     except (OSError, ValueError):
         return False
     return isinstance(data, dict) and data.get("format") == FORMAT
@@ -253,7 +254,7 @@ def _read(folder: Path) -> Manifest:
     if not path.is_file():
         raise KnowledgeBaseError(f"{folder}: not a knowledge base (it has no {FILE})")
     try:
-        data = json.loads(path.read_text("utf-8"))
+        data = parse_json(path.read_text("utf-8"))
         if data["format"] != FORMAT:
             raise KnowledgeBaseError(f"{path}: format is {data['format']!r}, not {FORMAT!r}")
         if data["version"] != VERSION:

@@ -6,8 +6,10 @@ In a text: "13 August 1899", "84 million".
 from __future__ import annotations
 
 import datetime as dt
+import json
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from triplecheck.kg.graph import Graph
 from triplecheck.kg.types import XSD, Literal
@@ -21,6 +23,18 @@ _DAYS_IN_400_YEARS = 146_097
 def valid(text: str) -> str:
     """The text with lone surrogates replaced, which are not valid Unicode."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def parse_json(text: str | bytes) -> Any:
+    """The value of a JSON text.
+
+    Raises:
+        ValueError: it is not JSON, not UTF-8, or nested too deeply.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
 
 
 @dataclass(frozen=True, slots=True, order=True)

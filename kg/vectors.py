@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from triplecheck.kg._arrays import FloatArray, RowArray, as_float32
 from triplecheck.kg.errors import KnowledgeBaseError
+from triplecheck.kg.values import parse_json
 
 HNSW_ROWS = 200_000
 """Rows above which `VectorIndex.save` adds an HNSW graph."""
@@ -212,7 +213,7 @@ class VectorIndex:
         """
         place = Path(directory)
         try:
-            manifest = json.loads((place / _MANIFEST).read_text("utf-8"))
+            manifest = parse_json((place / _MANIFEST).read_text("utf-8"))
             if manifest["format"] != _FORMAT or manifest["version"] != _VERSION:
                 raise KnowledgeBaseError(
                     f"{place}: vectors of format {manifest['format']} {manifest['version']}, this version reads "

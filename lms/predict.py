@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -27,6 +29,7 @@ from dspy.utils.exceptions import (
 
 from triplecheck.kg.errors import TriplecheckError, UserError
 from triplecheck.kg.redaction import redacted
+from triplecheck.kg.values import valid
 from triplecheck.lms.adapter import DEFAULT_ADAPTER, LabelAdapter, TolerantAdapter, UnreadableReplyError, label_of
 from triplecheck.lms.errors import ModelReplyError, ModelUnavailableError, PromptTooLongError
 from triplecheck.lms.metering import MeteredLM, is_free, is_general, metered, model_name, watching
@@ -155,12 +158,16 @@ class RolePredict(dspy.Predict):
         attempt = self._attempt(kwargs)
         with self._around(attempt):
             try:
-                return self._checked(attempt, self._separated(super().forward(**attempt.kwargs), attempt))
+                with self._reading():
+                    reply = super().forward(**attempt.kwargs)
+                return self._checked(attempt, self._separated(self._sound(reply), attempt))
             except AdapterParseError as error:
                 attempt = attempt.again(error)
         with self._around(attempt):
             try:
-                return self._checked(attempt, self._separated(super().forward(**attempt.kwargs), attempt))
+                with self._reading():
+                    reply = super().forward(**attempt.kwargs)
+                return self._checked(attempt, self._separated(self._sound(reply), attempt))
             except AdapterParseError as error:
                 raise self._unreadable(error, attempt) from error
 
@@ -169,14 +176,43 @@ class RolePredict(dspy.Predict):
         attempt = self._attempt(kwargs)
         with self._around(attempt):
             try:
-                return self._checked(attempt, self._separated(await super().aforward(**attempt.kwargs), attempt))
+                with self._reading():
+                    reply = await super().aforward(**attempt.kwargs)
+                return self._checked(attempt, self._separated(self._sound(reply), attempt))
             except AdapterParseError as error:
                 attempt = attempt.again(error)
         with self._around(attempt):
             try:
-                return self._checked(attempt, self._separated(await super().aforward(**attempt.kwargs), attempt))
+                with self._reading():
+                    reply = await super().aforward(**attempt.kwargs)
+                return self._checked(attempt, self._separated(self._sound(reply), attempt))
             except AdapterParseError as error:
                 raise self._unreadable(error, attempt) from error
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Makes an `AdapterParseError` of other errors in an adapter's `parse`.
+
+        DSPy's adapters raise those of their parsers for deep nesting and half a surrogate pair.
+        """
+        try:
+            yield
+        except (ValueError, RecursionError) as error:
+            if not any(frame.f_code.co_name == "parse" for frame, _ in traceback.walk_tb(error.__traceback__)):
+                raise
+            raise UnreadableReplyError(self.signature, "", f"{type(error).__name__}: {error}", {}) from error
+
+    def _sound(self, prediction: dspy.Prediction) -> dspy.Prediction:
+        """The prediction without half surrogate pairs, which JSON can spell.
+
+        Raises:
+            UnreadableReplyError: a number is not finite.
+        """
+        for name, value in prediction.items():
+            if isinstance(value, float) and not math.isfinite(value):
+                raise UnreadableReplyError(self.signature, str(value), f"{name} is {value}, not a finite number", {})
+            prediction[name] = _valid(value)
+        return prediction
 
     def _checked(self, attempt: _Attempt, reply: dspy.Prediction) -> dspy.Prediction:
         """The reply; an `AdapterParseError` if the step's own check finds a problem."""
@@ -325,6 +361,12 @@ def _adapter_for(lm: Any) -> Any:
     if configured is not None and configured is not DEFAULT_ADAPTER:
         return configured
     return LabelAdapter() if is_general(lm) else DEFAULT_ADAPTER
+
+
+def _valid(value: Any) -> Any:
+    if isinstance(value, str):
+        return valid(value)
+    return [_valid(item) for item in value] if isinstance(value, list) else value
 
 
 class StreamListener(_StreamListener):

@@ -7,6 +7,7 @@ Adapters of distilled models are copied into the bundle (`models/`) and loaded f
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import shutil
@@ -14,13 +15,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NotRequired
 
 import dspy
+from pydantic import StringConstraints, TypeAdapter
+from typing_extensions import TypedDict
 
 from triplecheck.evals.configuration import switches
 from triplecheck.kg import ReadError, UserError
 from triplecheck.kg._atomic import replaced_directory
+from triplecheck.kg.values import parse_json
 from triplecheck.lms import Roles, TolerantAdapter, session
 from triplecheck.lms.local.weights import LLAMA_CPP, PREFIX, adapter_files, find_weights
 from triplecheck.lms.resolve import language_model
@@ -248,6 +252,10 @@ def load_bundle(path: Path | str) -> Bundle:
     if manifest.get("sha256") != _hash(content):
         raise ReadError(program, None, "is not the one that manifest.json was written for; restore it or compile again")
     try:
+        manifest = _checker().validate_python(manifest)
+    except ValueError as error:
+        raise ReadError(file, None, f"is damaged ({error}); compile again") from error
+    try:
         here = carried_models(manifest.get("models", {}), path)
         models = {role: here.get(model, model) for role, model in manifest["roles"].items()}
         for row in state.values():
@@ -268,6 +276,34 @@ def load_bundle(path: Path | str) -> Bundle:
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise ReadError(file, None, f"lacks something ({error}); compile again") from error
+
+
+class _Carried(TypedDict):
+    # Nothing outside of the bundle: a bundle may come from a stranger.
+    folder: Annotated[str, StringConstraints(pattern=rf"^{FOLDER}/[0-9a-f]{{12}}$")]
+    sha256: str
+
+
+class _Signature(TypedDict):
+    fields: dict[str, str]
+    text: str
+
+
+class _Manifest(TypedDict):
+    program: str
+    options: dict[str, Any]
+    roles: dict[str, str | bool]
+    models: NotRequired[dict[str, _Carried]]
+    model_ids: dict[str, str]
+    signatures: dict[str, _Signature]
+    adapter: str
+    versions: dict[str, str]
+    about: dict[str, Any]
+
+
+@functools.cache
+def _checker() -> TypeAdapter[Any]:
+    return TypeAdapter(_Manifest)
 
 
 class _Shape(dspy.Signature):  # type: ignore[misc]
@@ -297,7 +333,7 @@ def _hash(content: bytes) -> str:
 def _json(path: Path) -> tuple[dict[str, Any], bytes]:
     try:
         content = path.read_bytes()
-        value = json.loads(content)
+        value = parse_json(content)
     except FileNotFoundError:
         raise ReadError(path, None, "no such file; name the directory of a bundle") from None
     except (OSError, ValueError) as error:

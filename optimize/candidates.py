@@ -12,6 +12,7 @@ from typing import Any, Literal, cast, get_args
 from triplecheck.evals.run_directory import JsonLines, repair_lines
 from triplecheck.kg import UserError
 from triplecheck.kg._atomic import write_text
+from triplecheck.kg.values import parse_json
 from triplecheck.optimize.state import state_key
 
 
@@ -90,7 +91,7 @@ class Candidates:
 
     def state(self, key: str) -> dict[str, Any]:
         """The state of a candidate."""
-        loaded: dict[str, Any] = json.loads((self._folder / f"{key}.json").read_text("utf-8"))
+        loaded: dict[str, Any] = parse_json((self._folder / f"{key}.json").read_text("utf-8"))
         return loaded
 
     def over(self, examples: list[str]) -> list[CandidateProgram]:

@@ -7,10 +7,13 @@ demonstrations and settings. Its fields are saved separately, so that they can b
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NotRequired
 
 import dspy
+from pydantic import TypeAdapter
+from typing_extensions import TypedDict
 
 from triplecheck.evals.configuration import digest
 from triplecheck.kg import UserError
@@ -55,15 +58,36 @@ def with_state(program: Any, state: Mapping[str, Any]) -> Any:
         missing, unknown = sorted(state.keys() - steps.keys()), sorted(steps.keys() - state.keys())
         raise UserError(f"the program has other steps: missing {missing}, not in the state {unknown}")
     for name, step in steps.items():
-        row = state[name]
+        try:
+            row = _checker().validate_python(state[name])
+        except ValueError as error:
+            raise UserError(f"the state of step {name!r} is damaged ({error}); compile again") from error
         names = list(step.signature.fields)
         if list(row["fields"]) != names:
             raise UserError(f"step {name!r} has the fields {names} and the state {list(row['fields'])}")
         step.signature = _signature(step.signature, row)
         step.demos = [_demo(demo, step.signature) for demo in row["demos"]]
-        step.config = dict(row["config"])
+        step.config = row["config"]
         step.lm = language_model(row["model"]) if "model" in row else None
     return other
+
+
+class _FieldText(TypedDict):
+    prefix: str
+    desc: str
+
+
+class _StepState(TypedDict):
+    instructions: str
+    fields: dict[str, _FieldText]
+    demos: list[dict[str, Any]]
+    config: dict[str, Any]
+    model: NotRequired[str]
+
+
+@functools.cache
+def _checker() -> TypeAdapter[Any]:
+    return TypeAdapter(_StepState)
 
 
 def asked_for(signature: type[dspy.Signature]) -> dict[str, str]:

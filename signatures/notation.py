@@ -435,7 +435,7 @@ def _pattern_parts(text: str) -> Sequence[str] | None:
     if text.startswith(("{", "[")):
         try:
             found = _json_parts(json.loads(text))
-        except ValueError:
+        except (ValueError, RecursionError):
             found = None  # a line that begins with a bracket
         if found is not None:
             return found

@@ -184,7 +184,7 @@ def _json(path: Path) -> Any:
     with opened(path) as source:
         try:
             return json.load(source)
-        except (json.JSONDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             raise ReadError(path, getattr(error, "lineno", None), f"not valid JSON ({error})") from error
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,8 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from triplecheck.kg._atomic import stored
+from triplecheck.kg._atomic import replaced_file
 from triplecheck.kg.errors import KnowledgeBaseError
+from triplecheck.kg.values import parse_json
 
 Array = npt.NDArray[Any]
 
@@ -25,19 +23,9 @@ def save(path: Path, arrays: Mapping[str, Array], metadata: Mapping[str, str] | 
     """Write arrays into one file, atomically."""
     from safetensors.numpy import save_file
 
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    os.close(handle)
-    with stored(path):
-        try:
-            save_file(
-                {key: np.ascontiguousarray(a).reshape(a.shape) for key, a in arrays.items()}, name, dict(metadata or {})
-            )
-            with Path(name).open("rb") as written:
-                os.fsync(written.fileno())
-            Path(name).chmod(0o644)
-            Path(name).replace(path)
-        finally:
-            Path(name).unlink(missing_ok=True)
+    whole = {key: np.ascontiguousarray(a).reshape(a.shape) for key, a in arrays.items()}
+    with replaced_file(path) as draft:
+        save_file(whole, draft, dict(metadata or {}))
 
 
 def open_mapped(path: Path) -> tuple[dict[str, Array], dict[str, str]]:
@@ -49,7 +37,7 @@ def open_mapped(path: Path) -> tuple[dict[str, Array], dict[str, str]]:
     try:
         with path.open("rb") as source:
             length = int.from_bytes(source.read(_LENGTH_BYTES), "little")
-            header: dict[str, Any] = json.loads(source.read(length))
+            header: dict[str, Any] = parse_json(source.read(length))
         data = np.memmap(path, np.uint8, "r", offset=_LENGTH_BYTES + length).view(np.ndarray)
         metadata: dict[str, str] = header.pop("__metadata__", {})
         arrays = {}

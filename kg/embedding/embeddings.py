@@ -23,6 +23,7 @@ from triplecheck.kg.errors import KnowledgeBaseError
 from triplecheck.kg.graph import IntArray
 from triplecheck.kg.manifest import Generation
 from triplecheck.kg.progress import ProgressCallback, no_progress
+from triplecheck.kg.values import parse_json
 
 if TYPE_CHECKING:
     from triplecheck.kg.columnar import ColumnarGraph
@@ -183,7 +184,7 @@ def save(trained: Trained, folder: Path) -> None:
 
 def _read_about(path: Path) -> About:
     try:
-        data: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        data: dict[str, Any] = parse_json(path.read_text("utf-8"))
         if data.pop("format") != FORMAT or data.pop("version") != VERSION:
             raise KnowledgeBaseError(f"{path}: embeddings of another format version; train them again")
         data["options"], data["quality"] = TrainingOptions(**data["options"]), Quality(**data["quality"])

@@ -26,6 +26,7 @@ from triplecheck.kg.embedding.ranking import Quality, TripleSplit, quality
 from triplecheck.kg.embedding.scoring import ArrayScorer, InnerProduct, Scorer, interaction_of
 from triplecheck.kg.errors import KnowledgeBaseError, UserError
 from triplecheck.kg.progress import ProgressCallback, no_progress
+from triplecheck.kg.values import parse_json
 
 SHARED_NEGATIVES = 1500
 """Default number of random tails per batch."""
@@ -279,7 +280,7 @@ def resume_checkpoint(
 
     arrays, metadata = _files.open_mapped(path)
     try:
-        state = json.loads(metadata["training"])
+        state = parse_json(metadata["training"])
         if state["key"] != _options_key(options, split):
             return None
         course = Course(**state["course"])

@@ -25,6 +25,7 @@ from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.readers._rdf_describe import Descriptions, describe
 from triplecheck.kg.readers.raw import BadLine, RawGraph, open_packed
 from triplecheck.kg.types import XSD
+from triplecheck.kg.values import parse_json
 from triplecheck.kg.vocabulary import Vocabulary
 
 
@@ -265,7 +266,7 @@ def _json_ld(path: Path, file: IO[bytes], blank: Blank, fetch_contexts: bool) ->
     if not text.strip():
         return
     try:
-        document = json.loads(text)
+        document = parse_json(text)
         if not isinstance(document, dict | list):
             raise ReadError(path, None, "not JSON-LD: neither an object nor a list")
         remote = None if fetch_contexts else next(_remote_contexts(document), None)

@@ -172,7 +172,10 @@ def _first_fields(path: Path) -> list[str]:
         raise ReadError(path, 1, f"not readable as text: {error}") from error
     if not line:
         return []
-    return next(csv.reader([line])) if quoted else line.split(delimiter)
+    try:
+        return next(csv.reader([line])) if quoted else line.split(delimiter)
+    except csv.Error as error:
+        raise ReadError(path, 1, f"not readable as CSV: {error}") from error
 
 
 def _read_delimited(path: Path, layout: _Layout, skip_bad: bool) -> tuple[pa.Table, list[BadLine]]:

@@ -14,7 +14,6 @@ embeds some 13 full-length documents per second and core.
 from __future__ import annotations
 
 import json
-import secrets
 import shutil
 import threading
 from collections.abc import Callable, Sequence
@@ -26,12 +25,14 @@ import numpy as np
 import numpy.typing as npt
 
 from triplecheck.kg._arrays import FloatArray, RowArray, distinct
+from triplecheck.kg._atomic import draft_directory
 from triplecheck.kg.encode import Encoder
 from triplecheck.kg.errors import KnowledgeBaseError
 from triplecheck.kg.graph import IntArray
 from triplecheck.kg.manifest import Generation
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.skb.node_documents import NodeDocuments
+from triplecheck.kg.values import parse_json
 
 _CHUNK = 128  # rows encoded between two writes: the work that an interruption can lose
 _SCORED_AT_ONCE = 8192  # rows converted to float32 per block
@@ -123,7 +124,7 @@ def _opened(
 
 def _about(folder: Path) -> object:
     try:
-        return json.loads((folder / _ABOUT).read_text("utf-8"))
+        return parse_json((folder / _ABOUT).read_text("utf-8"))
     except (FileNotFoundError, ValueError):
         return None
 
@@ -133,18 +134,16 @@ def _make(folder: Path, shape: tuple[int, int], about: dict[str, object]) -> Non
     from numpy.lib.format import open_memmap
 
     folder.parent.mkdir(parents=True, exist_ok=True)
-    draft = folder.with_name(f".{folder.name}-{secrets.token_hex(4)}")
-    try:
-        draft.mkdir()
-        open_memmap(draft / _MATRIX, mode="w+", dtype=np.float16, shape=shape).flush()
-        open_memmap(draft / _FILLED, mode="w+", dtype=np.uint8, shape=shape[:1]).flush()
-        (draft / _ABOUT).write_text(json.dumps(about), "utf-8")
+    with draft_directory(folder) as draft:
+        new = draft / folder.name
+        new.mkdir()
+        open_memmap(new / _MATRIX, mode="w+", dtype=np.float16, shape=shape).flush()
+        open_memmap(new / _FILLED, mode="w+", dtype=np.uint8, shape=shape[:1]).flush()
+        (new / _ABOUT).write_text(json.dumps(about), "utf-8")
         if folder.exists() and _about(folder) != about:
             shutil.rmtree(folder)
         if not folder.exists():
-            draft.rename(folder)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
+            new.rename(folder)
 
 
 # --- searches ------------------------------------------------------------------------------------

@@ -5,11 +5,11 @@ Tensor names and keys follow `src/llama-adapter.cpp`.
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
 
+from triplecheck.kg.values import parse_json
 from triplecheck.lms.errors import ModelUnavailableError
 
 _NAME = re.compile(r"model\.layers\.(?P<block>\d+)\.(?P<module>\w+\.\w+)\.lora_(?P<half>[AB])\.weight$")
@@ -40,7 +40,7 @@ def write_gguf_lora(adapter: Path, base: Path, target: Path) -> None:
     from safetensors.numpy import load_file
 
     heads = _heads(base, gguf)
-    config = json.loads((adapter / "adapter_config.json").read_text("utf-8"))
+    config = parse_json((adapter / "adapter_config.json").read_text("utf-8"))
     writer = gguf.GGUFWriter(target, "llama")
     writer.add_type("adapter")
     writer.add_string("adapter.type", "lora")

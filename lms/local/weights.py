@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import json
 import re
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from triplecheck.kg.values import parse_json
 from triplecheck.lms.errors import ModelUnavailableError
 from triplecheck.lms.local.gguf_file import MAGIC as GGUF_MAGIC
 
@@ -67,7 +67,13 @@ def find_weights(model: str) -> Weights:
         ModelUnavailableError: not found; the message lists what is installed and how to get more.
     """
     name = plain_name(model).partition("?")[0].removeprefix(PREFIX).removeprefix(LLAMA_CPP)
-    directory = Path(name).expanduser()
+    try:
+        return _found(name, Path(name).expanduser())
+    except (OSError, ValueError, RuntimeError) as error:  # too long, with a null character, of an unknown user
+        raise ModelUnavailableError(f"{model[:200]}: cannot be looked for ({error})"[:400], model=model) from error
+
+
+def _found(name: str, directory: Path) -> Weights:
     if is_gguf_file(name):
         return _gguf_file(f"{LLAMA_CPP}{name}", directory)
     model = PREFIX + name
@@ -118,8 +124,8 @@ def _smollm2(model: str) -> Weights:
 
 def _base_of(directory: Path, model: str) -> Weights:
     try:
-        named = str(json.loads((directory / ADAPTER_CONFIG).read_text("utf-8"))["base_model_name_or_path"])
-    except (ValueError, KeyError, OSError) as error:
+        named = str(parse_json((directory / ADAPTER_CONFIG).read_text("utf-8"))["base_model_name_or_path"])
+    except (ValueError, KeyError, TypeError, OSError) as error:
         raise ModelUnavailableError(
             f"{model}: {directory / ADAPTER_CONFIG} does not name the model it adapts; write the adapter anew",
             model=model,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
-import secrets
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,8 +14,9 @@ from typing import Any
 
 from triplecheck.evals.run_directory import locked
 from triplecheck.kg import ReadError, UnavailableError, UserError
-from triplecheck.kg._atomic import replaced_directory, write_text
+from triplecheck.kg._atomic import draft_directory, replaced_directory, write_text
 from triplecheck.kg.progress import ProgressCallback, no_progress
+from triplecheck.kg.values import parse_json
 from triplecheck.lms.local.weights import PREFIX, SMOLLM2, Weights, find_weights
 from triplecheck.optimize.distil.data import ChatEncoder, DistilOptions, TrainingData, prepare, read_rows
 from triplecheck.optimize.traces import TraceRow
@@ -66,7 +66,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """
     path = folder / MANIFEST
     try:
-        manifest = json.loads(path.read_text("utf-8"))
+        manifest = parse_json(path.read_text("utf-8"))
     except FileNotFoundError:
         raise ReadError(path, None, "no such file; `triplecheck distill` writes it") from None
     except (OSError, ValueError) as error:
@@ -83,10 +83,9 @@ def point(out: Path, name: str, target: str) -> Path:
         UserError: the name is invalid, or taken by something other than a link.
     """
     check_name(out, name)
-    pointer, draft = out / name, out / f".{name}.{secrets.token_hex(4)}"
-    draft.symlink_to(target)
-    draft.replace(pointer)
-    return pointer
+    with draft_directory(out / name) as draft:
+        (draft / name).symlink_to(target)
+        return (draft / name).replace(out / name)
 
 
 def check_name(out: Path, name: str) -> None:
@@ -181,8 +180,10 @@ def distil_rows(
     }
     # The location of the base is not part of the address.
     path = out / address({**made_from, "base": weights.fingerprint, "data": data.sha256})
-    if not (path / MANIFEST).is_file():
-        work = out / f".{path.name}.work"
+    work = out / f".{path.name}.work"
+    if (path / MANIFEST).is_file():
+        shutil.rmtree(work, ignore_errors=True)  # of a process that was killed when the model was complete
+    else:
         with locked(work, "another process is training this model"):
             _train(path, work, weights, data, options, made_from, device, tell)
     if name is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from collections import Counter
@@ -13,11 +14,13 @@ from typing import Any, Literal
 
 import dspy
 from dspy.utils.callback import BaseCallback, callback_context
+from pydantic import TypeAdapter
 
 from triplecheck.evals.questions import Question
 from triplecheck.evals.run_directory import complete_lines
 from triplecheck.kg import ReadError, UserError
 from triplecheck.kg._atomic import write_bytes, write_text
+from triplecheck.kg.values import parse_json
 from triplecheck.lms import RolePredict, TolerantAdapter
 from triplecheck.lms.metering import model_name, reply_was_cut
 from triplecheck.programs import Program
@@ -162,9 +165,14 @@ class TraceRow:
         return asdict(self) | {"messages": [dict(message) for message in self.messages]}
 
     @classmethod
-    def from_json(cls, row: Mapping[str, Any]) -> TraceRow:
-        """From the object of a line."""
-        return cls(**{**row, "messages": tuple(row["messages"])})
+    def from_json(cls, row: Any) -> TraceRow:
+        """From the object of a line.
+
+        Raises:
+            ValueError: a field is missing, unknown or of the wrong type.
+        """
+        found: TraceRow = _of_rows().validate_python(row)
+        return found
 
 
 def trace_row(call: StepRecord, question: Question, program: str, source: Source, model: str | None = None) -> TraceRow:
@@ -201,6 +209,16 @@ def hashed_split(key: str, dev_share: float) -> SplitName:
     """The split of a key, by its hash."""
     value = hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
     return "dev" if int.from_bytes(value[:8]) < dev_share * 2**64 else "train"
+
+
+@functools.cache
+def _of_rows() -> TypeAdapter[Any]:
+    return TypeAdapter(TraceRow)
+
+
+@functools.cache
+def _of_records() -> TypeAdapter[Any]:
+    return TypeAdapter(Record)
 
 
 def messages_key(messages: Sequence[Message]) -> str:
@@ -246,19 +264,18 @@ def read_records(folder: Path, ids: Sequence[str]) -> list[Record]:
     found: dict[str, Record] = {}
     wanted = set(ids)
     for _, row in complete_lines(folder / FILE):
-        if row is not None and row["id"] in wanted:
-            found[row["id"]] = _record(row)
+        if row is not None and row.get("id") in wanted:
+            try:
+                record: Record = _of_records().validate_python(row)
+            except ValueError as error:
+                raise ReadError(folder / FILE, None, f"the record of {row['id']!r} is damaged ({error})") from error
+            found[record.id] = record
     return [found[id] for id in ids if id in found]
 
 
 def rejections(records: Sequence[Record]) -> dict[str, int]:
     """Numbers of rejected questions by reason, most frequent first."""
     return dict(Counter(record.rejected for record in records if record.rejected is not None).most_common())
-
-
-def _record(row: Mapping[str, Any]) -> Record:
-    rows = tuple(TraceRow.from_json(inner) for inner in row["rows"])
-    return Record(row["id"], row["key"], row["rejected"], rows, row["left_out"])
 
 
 # `traces.jsonl`, made from the records of all passes, and its manifest.
@@ -358,10 +375,13 @@ def read_traces(out: Path | str) -> list[TraceRow]:
     if not path.is_file() or not (Path(out) / MANIFEST).is_file():
         raise UserError(f"{out}: holds no collected traces; `triplecheck collect` writes them")
     data = path.read_bytes()
-    about = json.loads((Path(out) / MANIFEST).read_text("utf-8"))
-    if hashlib.sha256(data).hexdigest() != about.get("sha256"):
-        raise ReadError(path, None, f"does not match {MANIFEST}; collect again")
-    return [TraceRow.from_json(json.loads(line)) for line in data.decode("utf-8").split("\n") if line]
+    try:
+        about = parse_json((Path(out) / MANIFEST).read_text("utf-8"))
+        if hashlib.sha256(data).hexdigest() != about["sha256"]:
+            raise ReadError(path, None, f"does not match {MANIFEST}; collect again")
+        return [TraceRow.from_json(parse_json(line)) for line in data.decode("utf-8").split("\n") if line]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ReadError(path, None, f"it or {MANIFEST} is damaged ({error}); collect again") from error
 
 
 def _kept(ids: Sequence[str], records: Sequence[Record], cap: int, left_out: Counter[str]) -> Iterator[TraceRow]:
@@ -385,7 +405,7 @@ def _kept(ids: Sequence[str], records: Sequence[Record], cap: int, left_out: Cou
 
 
 def _about(folder: Path, records: Sequence[Record], stopped: str | None) -> dict[str, Any]:
-    run = json.loads((folder / "evaluation" / "run.json").read_text("utf-8"))
+    run = parse_json((folder / "evaluation" / "run.json").read_text("utf-8"))
     return {
         "asked": len(records),
         "kept": sum(record.rejected is None for record in records),

@@ -174,8 +174,8 @@ def _bare(part: Any) -> str:
 def read_head_to_tail(path: Path, split: str) -> Iterator[tuple[None, Record]]:
     """The questions of the three popularity bands, each a list of entity, template, question and answer."""
     content = json_object(path)
-    if not set(content) <= set(BANDS):
-        raise ReadError(path, None, f"is not an object of {', '.join(BANDS)}")
+    if not set(content) <= set(BANDS) or not all(isinstance(rows, list) for rows in content.values()):
+        raise ReadError(path, None, f"is not an object of lists {', '.join(BANDS)}")
     for band, rows in content.items():
         for number, row in enumerate(rows):
             if not isinstance(row, list) or len(row) != 4:

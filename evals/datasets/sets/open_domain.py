@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from triplecheck.evals.datasets.spec import (
 )
 from triplecheck.evals.questions import Question, text_lines
 from triplecheck.kg import ReadError
+from triplecheck.kg.values import parse_json
 
 # HotpotQA: Yang et al. 2018, "HotpotQA: A Dataset for Diverse, Explainable Multi-hop Question Answering".
 
@@ -94,7 +94,7 @@ def adapt_two_wiki(row: Record, id: str) -> Question:
 
 def _plain(value: Any) -> Any:
     """Parse JSON text; some copies on the hub store fields that way."""
-    return json.loads(value) if isinstance(value, str) else value
+    return parse_json(value) if isinstance(value, str) else value
 
 
 def _triples(evidences: Any) -> list[list[str]]:
@@ -107,10 +107,13 @@ def _triples(evidences: Any) -> list[list[str]]:
 def read_two_wiki(path: Path, split: str) -> Iterator[tuple[None, Record]]:
     """The rows of a file, with aliases of the answers from `id_aliases.json` in the same folder, if it exists."""
     beside = path.parent / _ALIASES
-    aliases = {row["Q_id"]: row for _, row in json_line_rows(beside)} if beside.is_file() else {}
+    aliases = {str(row.get("Q_id")): row for _, row in json_line_rows(beside)} if beside.is_file() else {}
     for place, row in json_rows(path):
-        known = aliases.get(row.get("answer_id"), {})
-        yield place, {**row, "answer_aliases": [*known.get("aliases", ()), *known.get("demonyms", ())]}
+        known = aliases.get(str(row.get("answer_id")), {})
+        other = [known.get(name) or [] for name in ("aliases", "demonyms")]
+        if not all(isinstance(names, list) for names in other):
+            raise ReadError(beside, None, f"the aliases of {row.get('answer_id')!r} are not a list of names")
+        yield place, {**row, "answer_aliases": [*other[0], *other[1]]}
 
 
 TWO_WIKI = DataSet(
@@ -158,7 +161,7 @@ def adapt_popqa(row: Record, id: str) -> Question:
 
 
 def _list(value: Any) -> list[Any]:
-    found = json.loads(value) if isinstance(value, str) and value.strip() else value
+    found = parse_json(value) if isinstance(value, str) and value.strip() else value
     if found is not None and not isinstance(found, list):
         raise ValueError(f"{value!r} is not a list")
     return found or []
@@ -257,7 +260,7 @@ def adapt_stark(row: Record, id: str) -> Question:
     return question(
         id=f"{id.rsplit('-', 1)[0]}-{required(row, 'id')}",
         question=required(row, "query"),
-        answers=texts(json.loads(nodes) if isinstance(nodes, str) else nodes),
+        answers=texts(parse_json(nodes) if isinstance(nodes, str) else nodes),
     )
 
 

@@ -1,0 +1,454 @@
+"""Kills of commands: at each rename, sync, creation and removal of a file, within writes, and at random moments.
+
+`COMMANDS` is the table of commands: one line each. A command runs again and again in forked processes, in a copy of
+its folder; `faults.c` kills them. After each kill, everything there must be whole. After the last one the same command
+must end well, with the files of a run that nobody disturbed: no file more (a draft), none less, equal bytes where two
+undisturbed runs agree, and each line of finished work as it was when it was first written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import importlib
+import io
+import json
+import math
+import os
+import random
+import re
+import shlex
+import shutil
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from torture.attack import Attack, Case, Failure
+
+RENAME, SYNC, WRITE, CREATE, REMOVE = 1, 2, 4, 8, 16
+BEFORE, AFTER, WITHIN, FAIL = 1, 2, 3, 4
+STEPS = RENAME | SYNC | CREATE | REMOVE
+
+_SECONDS = 120.0
+_RANDOM = re.compile(r"\b[0-9a-f]{32}\b")
+"""Names that tantivy draws."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command to kill.
+
+    Attributes:
+        words: the command line, in the folder of `inputs`.
+        before: command lines that make the state before.
+    """
+
+    words: str
+    before: tuple[str, ...] = ()
+
+
+_BASE = "kb build base --triples old.tsv --no-vectors"
+_ASKED = "--kb base --questions questions.jsonl --hops 1"
+COMMANDS = {
+    "build": Command("kb build base --triples new.tsv --documents texts.jsonl --no-vectors", (_BASE,)),
+    "build-vectors": Command("kb build base --triples new.tsv", (_BASE,)),
+    "embed": Command(
+        "kb embed base --loop sampled --dimensions 4 --epochs 3 --batch-size 64 --evaluate-every 1", (_BASE,)
+    ),
+    "encode": Command("kb encode base", ("kb build base --triples old.tsv --documents texts.jsonl",)),
+    "eval": Command(f"eval kerag {_ASKED} --out run", (_BASE,)),
+    "collect": Command(f"collect kerag {_ASKED} --out traces --export trl", (_BASE,)),
+    "compile": Command(
+        f"compile kerag {_ASKED} --optimizer BootstrapFewShot --teacher gold --limit 8 --out run", (_BASE,)
+    ),
+    "fit": Command(f"fit kerag {_ASKED} --guarantee asked --alpha 0.4 --try limits.candidates=1,3 --out run", (_BASE,)),
+    "synthesize": Command("synthesize base made.jsonl --limit 8", (_BASE,)),
+    "distill": Command(
+        "distill traces --base model --out adapters --name toy --epochs 1 --batch 4 --rank 2 --dev-rows 4"
+        " --precision float32 --device cpu"
+    ),
+}
+"""The commands by name."""
+
+
+def inputs(folder: Path) -> None:
+    """Write the files that the commands read: two graphs, documents, questions, traces and a small model."""
+    from distil_parts import rows, tiny_llama, traces
+
+    people = [f"Person {name}" for name in ("Adler", "Brandt", "Celan", "Döblin", "Eich", "Fried", "Grass", "Huch")]
+    places = [f"City of {name}" for name in ("Ulm", "Köln", "Bonn", "Jena", "Trier")]
+    chance = random.Random(0)
+    edges = [(person, "born in", chance.choice(places)) for person in people]
+    edges += [(person, "teacher", chance.choice(people)) for person in people]
+    edges += [(place, "twinned with", chance.choice(places)) for place in places]
+    new = [*edges, *((f"Book {n}", "author", chance.choice(people)) for n in range(200))]
+    for name, rows_of in (("old", edges), ("new", new)):
+        (folder / f"{name}.tsv").write_text("".join("\t".join(row) + "\n" for row in rows_of), "utf-8")
+    texts = ({"id": f"d{n}", "node": person, "text": f"{person} wrote."} for n, person in enumerate(people))
+    (folder / "texts.jsonl").write_text("".join(json.dumps(text) + "\n" for text in texts), "utf-8")
+    asked = (
+        {"id": f"q{n}", "question": f"Where was {head} born?", "topic": head, "answers": [tail], "path": ["born in"]}
+        for n, (head, _, tail) in enumerate(edges[: len(people)])
+    )
+    (folder / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in asked), "utf-8")
+    tiny_llama(folder / "model", [message["content"] for row in rows() for message in row.messages])
+    traces(folder / "traces", rows())
+
+
+class Nursery:
+    """Forks processes that have everything imported and run one command each.
+
+    Args:
+        folder: for templates and logs.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        _import_everything()
+        self._folder = folder
+        self._inputs = folder / "inputs"
+        self._references: dict[str, Reference] = {}
+        self._inputs.mkdir()
+        _checked(self.run(lambda: inputs(self._inputs), folder))
+
+    def command(self, place: Path, words: str, **fault: int) -> Ended:
+        """Run a command in a folder, with a fault below it."""
+        return self.run(lambda: _command(words), place, **fault)
+
+    def run(
+        self,
+        work: Callable[[], None],
+        place: Path,
+        *,
+        kinds: int = 0,
+        nth: int = 0,
+        action: int = 0,
+        error: int = 0,
+        after: float = _SECONDS,
+    ) -> Ended:
+        """Run something in a forked process.
+
+        Args:
+            work: the something.
+            place: its folder, where `faults.c` counts events.
+            kinds: of events.
+            nth: the event of the fault; 0 counts only.
+            action: the fault.
+            error: of the fault `FAIL`.
+            after: seconds until it is killed.
+        """
+        log = self._folder / "log"
+        with log.open("wb") as output:
+            began = time.monotonic()
+            pid = os.fork()
+            if not pid:
+                _child(work, place, output.fileno(), kinds or STEPS, nth, action, error, self._folder / "events")
+            status = _waited(pid, began + after)
+        seconds = time.monotonic() - began
+        return Ended(os.waitstatus_to_exitcode(status), seconds, log.read_text("utf-8", "replace"), self._folder)
+
+    def reference(self, name: str) -> Reference:
+        """The template and the results of undisturbed runs of a command."""
+        if name not in self._references:
+            command = COMMANDS[name]
+            template, ends = self._folder / f"{name}-template", []
+            shutil.copytree(self._inputs, template)
+            for words in command.before:
+                _checked(self.command(template, words))
+            self._import()
+            for number in range(2):
+                place = self._folder / f"{name}-{number}"
+                shutil.copytree(template, place)
+                ended = _checked(self.command(place, command.words))
+                self._import()
+                ends.append(snapshot(place))
+                shutil.rmtree(place)
+            same = {path: content for path, content in ends[0].items() if _must_agree(path, ends, content)}
+            self._references[name] = Reference(template, frozenset(ends[0]), same, ended.events, ended.seconds)
+        return self._references[name]
+
+    def _import(self) -> None:
+        """Import what the last process has imported, so that the next ones need not."""
+        for name in (self._folder / "modules").read_text().split():
+            with contextlib.suppress(Exception):
+                importlib.import_module(name)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A process that has ended."""
+
+    code: int
+    seconds: float
+    output: str
+    folder: Path
+
+    @property
+    def events(self) -> int:
+        """Events that were counted, of a process that was not killed."""
+        return int((self.folder / "events").read_text())
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Runs of a command that nobody disturbed.
+
+    Attributes:
+        template: the folder before.
+        names: all paths after.
+        same: the content of the files that two runs write equally.
+        events: steps of a run.
+        seconds: of a run.
+    """
+
+    template: Path
+    names: frozenset[str]
+    same: Mapping[str, bytes]
+    events: int
+    seconds: float
+
+
+def snapshot(place: Path) -> dict[str, bytes]:
+    """The content of all files and links below a folder, by path; not the caches of others."""
+    found = {}
+    for path in sorted(place.rglob("*")):
+        name = path.relative_to(place).as_posix()
+        if name.startswith("cache/") or path.name.startswith("cache.db"):  # SQLite
+            continue
+        name = _RANDOM.sub("*", name)
+        if path.is_symlink():
+            found[name] = os.fsencode(path.readlink())
+        elif path.is_file():
+            found[name] = path.read_bytes()
+    return found
+
+
+_MAY_DIFFER = ("records.jsonl", "estimate.json", "embeddings.json", "manifest.json")
+"""A record that no row follows is written again, an estimate counts what is not in the cache yet, the next two say how
+long a training took."""
+
+
+def _must_agree(path: str, ends: list[dict[str, bytes]], content: bytes) -> bool:
+    """Not the files of tantivy, whose threads share out the documents."""
+    return ends[1].get(path) == content and "/words/" not in path and Path(path).name not in _MAY_DIFFER
+
+
+def _import_everything() -> None:
+    os.environ |= {"OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+    os.environ |= {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
+    import faiss  # noqa: F401
+    import pyarrow
+    import tantivy  # noqa: F401
+    import torch
+
+    import triplecheck.app.main
+    import triplecheck.evals
+    import triplecheck.kg
+    import triplecheck.optimize.distil
+    import triplecheck.optimize.fit
+    import triplecheck.programs  # noqa: F401
+
+    with contextlib.suppress(ImportError):
+        import trl  # noqa: F401
+    torch.set_num_threads(1)
+    pyarrow.set_cpu_count(1)
+
+
+def _command(words: str) -> None:
+    from triplecheck.app.main import app
+
+    app(shlex.split(words))
+
+
+def _child(
+    work: Callable[[], None], place: Path, output: int, kinds: int, nth: int, action: int, error: int, events: Path
+) -> None:
+    code = 70
+    try:
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        sys.stdout = sys.stderr = io.TextIOWrapper(io.FileIO(1, "w"), "utf-8", write_through=True)
+        os.chdir(place)
+        os.environ["DSPY_CACHEDIR"] = os.environ["TRIPLECHECK_CACHE"] = str(place / "cache")
+        faults = ctypes.CDLL(None)
+        faults.torture_arm(os.fsencode(f"{place}/"), kinds, ctypes.c_long(nth), action, error)
+        try:
+            work()
+            code = 0
+        except SystemExit as ended:
+            code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+        counted = faults.torture_events()
+        faults.torture_arm(b"", 0, ctypes.c_long(0), 0, 0)
+        events.write_text(str(counted))
+        events.with_name("modules").write_text("\n".join(sys.modules))
+    except BaseException:  # noqa: BLE001 - the log is read by the parent
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+def _waited(pid: int, deadline: float) -> int:
+    pause = 0.001
+    while True:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            return status
+        if time.monotonic() >= deadline:
+            os.kill(pid, signal.SIGKILL)
+            return os.waitpid(pid, 0)[1]
+        time.sleep(pause)
+        pause = min(pause * 1.2, 0.01)
+
+
+def _checked(ended: Ended) -> Ended:
+    if ended.code:
+        raise Failure(f"an undisturbed run ends with {ended.code}: {ended.output[-2000:]}")
+    return ended
+
+
+def whole(place: Path) -> None:
+    """Check all that a folder holds: bases, bundles, adapters, and the lines of finished work.
+
+    Raises:
+        Failure: something is neither old nor new.
+    """
+    from triplecheck.kg import KnowledgeBase, TriplecheckError
+    from triplecheck.optimize.bundle import load_bundle
+    from triplecheck.optimize.distil.run import read_manifest
+
+    for path in place.rglob("manifest.json"):
+        folder = path.parent
+        hidden = any(part.startswith(".") for part in folder.relative_to(place).parts)
+        try:
+            written = json.loads(path.read_bytes())
+            form = written.get("format", "")
+            if hidden or not isinstance(written, dict):
+                continue
+            if form == "triplecheck-knowledge-base":
+                base = KnowledgeBase.open(folder)
+                base.verify()
+                base.graph.labels(range(base.graph.num_nodes))
+                _ = base.names, base.documents, base.embeddings
+            elif form == "triplecheck-bundle":
+                load_bundle(folder)
+            elif form == "triplecheck-distilled":
+                read_manifest(folder)
+        except (TriplecheckError, ValueError) as error:
+            raise Failure(f"{folder.relative_to(place)}: not whole: {error}") from error
+
+
+def finished(place: Path) -> dict[str, list[bytes]]:
+    """The complete lines of rows, records and scores, by file."""
+    found = {}
+    for path in place.rglob("*.jsonl"):
+        name = path.relative_to(place).as_posix()
+        if path.name in ("rows.jsonl", "records.jsonl", "scores.jsonl"):
+            found[name] = [line for line in path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
+    return found
+
+
+def lost(before: Mapping[str, list[bytes]], after: Mapping[str, list[bytes]]) -> list[str]:
+    """Lines of finished work that are missing later."""
+    return [
+        f"{name}: {line[:80]!r}" for name, lines in before.items() for line in set(lines) - set(after.get(name, []))
+    ]
+
+
+def killed(nursery: Nursery, name: str, chance: random.Random, step: int | None) -> int:
+    """Kill a command several times, then let it end; return the number of kills.
+
+    Args:
+        nursery: forks.
+        name: the command.
+        chance: chooses the moments.
+        step: the step of the first kill, counted over before and after; None: chosen by chance.
+    """
+    reference, command = nursery.reference(name), COMMANDS[name]
+    place = nursery._folder / "place"
+    shutil.copytree(reference.template, place)
+    try:
+        done: dict[str, list[bytes]] = {}
+        kills = 0
+        for number in range(KILLS_OF_A_CASE):
+            if number == 0 and step is not None:
+                ended = nursery.command(place, command.words, nth=1 + step // 2, action=(BEFORE, AFTER)[step % 2])
+            else:
+                ended = _killed_by_chance(nursery, reference, command, place, chance)
+            if ended.code not in (0, -signal.SIGKILL):
+                raise Failure(f"{name}: the run after {kills} kills ended with {ended.code}: {ended.output[-3000:]}")
+            if ended.code == 0:
+                break
+            kills += 1
+            _checked_in_child(nursery, place, name)
+            now = finished(place)
+            if lost(done, now):
+                raise Failure(f"{name}: finished work is lost: {lost(done, now)[:3]}")
+            done = now
+        ended = nursery.command(place, command.words)
+        if ended.code:
+            raise Failure(f"{name}: the last run ended with {ended.code}: {ended.output[-3000:]}")
+        _checked_in_child(nursery, place, name)
+        if lost(done, finished(place)):
+            raise Failure(f"{name}: finished work is lost or repeated: {lost(done, finished(place))[:3]}")
+        _compare(name, reference, snapshot(place))
+        return kills
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+KILLS_OF_A_CASE = 5
+
+
+def _killed_by_chance(
+    nursery: Nursery, reference: Reference, command: Command, place: Path, chance: random.Random
+) -> Ended:
+    how = chance.random()
+    if how < 0.4:
+        nth = int(2 ** chance.uniform(0, math.log2(reference.events + 1)))
+        return nursery.command(place, command.words, nth=nth, action=chance.choice((BEFORE, AFTER)))
+    if how < 0.8:
+        nth = int(2 ** chance.uniform(0, 6))
+        return nursery.command(place, command.words, kinds=WRITE, nth=nth, action=WITHIN)
+    return nursery.command(place, command.words, after=chance.random() * reference.seconds)
+
+
+def _checked_in_child(nursery: Nursery, place: Path, name: str) -> None:
+    ended = nursery.run(lambda: whole(place), place)
+    if ended.code:
+        raise Failure(f"{name}: {ended.output.strip().splitlines()[-1] if ended.output.strip() else ended.code}")
+
+
+def _compare(name: str, reference: Reference, found: Mapping[str, bytes]) -> None:
+    more, less = sorted(set(found) - reference.names), sorted(reference.names - set(found))
+    if more or less:
+        raise Failure(f"{name}: files too many: {more}; missing: {less}")
+    differ = [path for path, content in reference.same.items() if found[path] != content]
+    if differ:
+        raise Failure(f"{name}: the content differs from an undisturbed run: {differ}")
+
+
+def _available() -> list[str]:
+    with contextlib.suppress(ImportError):
+        import trl  # noqa: F401
+
+        return list(COMMANDS)
+    return [name for name in COMMANDS if name != "distill"]
+
+
+@contextlib.contextmanager
+def cases(folder: Path) -> Iterator[Case]:
+    """One command after another: first at each step of each, then at random moments."""
+    nursery, names = Nursery(folder), _available()
+
+    def case(number: int, chance: random.Random) -> int:
+        name, turn = names[number % len(names)], number // len(names)
+        steps = 2 * nursery.reference(name).events
+        return killed(nursery, name, chance, turn if turn < steps else None)
+
+    yield case
+
+
+KILLS = Attack("kills", "kills of commands", 300, 300.0, cases, preloaded=True)

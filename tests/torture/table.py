@@ -1,0 +1,11 @@
+"""All attacks."""
+
+from __future__ import annotations
+
+from torture.attack import Attack
+from torture.inputs import INPUTS
+from torture.kills import KILLS
+from torture.replies import REPLIES
+
+ATTACKS: dict[str, Attack] = {attack.name: attack for attack in (KILLS, INPUTS, REPLIES)}
+"""Attacks by name."""
