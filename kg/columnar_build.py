@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from triplecheck.kg._arrays import bisect_ranges, concat_ranges, distinct, smallest_unsigned, used
 from triplecheck.kg.columnar import PROPERTIES, id_key
-from triplecheck.kg.readable import entity_label, relation_alias, relation_label
+from triplecheck.kg.readable import STANDARD, entity_label, relation_alias, relation_label, split_name
 from triplecheck.kg.readers.raw import EDGE_PROPERTY_SCHEMA, ENTITY_SCHEMA, RELATION_SCHEMA, UNKNOWN, RawGraph
 from triplecheck.kg.types import XSD, Relation
 
@@ -67,6 +67,7 @@ def concat(graphs: Sequence[RawGraph]) -> RawGraph:
         edge_properties=pa.concat_tables(properties),
         type_labels=labels,
         skipped=[bad for g in graphs for bad in g.skipped],
+        read=sum(len(g) if g.read is None else g.read for g in graphs),
         described=sum(g.described for g in graphs),
         left_out=dict(left_out),
         notes=[note for g in graphs for note in g.notes],
@@ -221,6 +222,9 @@ def _describe(table: pa.Table, ids: pa.Array) -> tuple[pa.Array, pa.Array, pa.Ar
             aliases[at] += [a for a in more or () if a not in aliases[at]]
             types[at] += [t for t in kinds or () if t not in types[at]]
     named = [label or entity_label(id) for label, id in zip(labels, names, strict=True)]
+    for at, (id, label) in enumerate(zip(names, named, strict=True)):
+        if "://" in id and (words := split_name(id, label)) is not None and words not in aliases[at]:
+            aliases[at].append(words)
     text = pa.string()
     return pa.array(named, text), pa.array(descriptions, text), pa.array(aliases, pa.list_(text)), types
 
@@ -261,7 +265,9 @@ def _relations(raw: RawGraph) -> tuple[list[Relation], Int]:
         path = relation_alias(id)
         if path and not row.get("label"):
             aliases.append(path)
-        label = row.get("label") or relation_label(id)
+        standard = STANDARD.get(id, ())
+        label = row.get("label") or next(iter(standard), None) or relation_label(id)
+        aliases += [other for other in standard if other != label and other not in aliases]
         table.append(
             Relation(id, label, tuple(aliases), row.get("description") or "", row.get("domain"), row.get("range"))
         )

@@ -32,7 +32,7 @@ from triplecheck.kg.linking import GraphLinker
 from triplecheck.kg.manifest import VERSION
 from triplecheck.kg.names import NameIndex, TrigramIndex, build_names, build_trigrams
 from triplecheck.kg.progress import ProgressCallback, no_progress
-from triplecheck.kg.readers import graphs_of, read_graph
+from triplecheck.kg.readers import RawGraph, graphs_of, read_graph
 from triplecheck.kg.skb import NodeSearches, node_documents
 from triplecheck.kg.vectors import VectorIndex
 
@@ -290,9 +290,21 @@ def build(
             counts,
             encoder=None if model is None else {"name": model.name, "fingerprint": model.fingerprint},
             sources=sorted(sources),
+            report=_report(whole, counts["triples"]),
             skipped=len(whole.skipped) + len(getattr(documents, "skipped", ())),
         )
     return KnowledgeBase(out, about, temporary)
+
+
+def _report(whole: RawGraph, triples: int) -> dict[str, Any]:
+    """What became of the statements that were read."""
+    left_out = dict(whole.left_out)
+    read = len(whole) if whole.read is None else whole.read
+    parts = read - len(whole) - whole.described - sum(left_out.values())
+    if parts > 0:
+        left_out["parts of class expressions and of statements about statements"] = parts
+    found = {"read": read, "descriptions": whole.described, "duplicates": len(whole) - triples, "left_out": left_out}
+    return found | {"notes": whole.notes}
 
 
 def open_bundled(cache: Path | None = None, progress: ProgressCallback = no_progress) -> KnowledgeBase:

@@ -35,11 +35,14 @@ def read_graph(
     edge_properties: Sequence[str] = (),
     skip_bad: bool = False,
     fetch_contexts: bool = False,
+    axioms: bool | None = None,
+    language: str = "en",
     progress: ProgressCallback = no_progress,
 ) -> list[RawGraph]:
     """Read all files of one graph, each by its extension (also with `.gz`).
 
-    See `tables.read_triples` for `header` and `edge_properties`, `rdf.read_rdf` for `fetch_contexts`.
+    See `tables.read_triples` for `header` and `edge_properties`, `rdf.read_rdf` for `fetch_contexts`, `axioms`
+    and `language`.
 
     Raises:
         UserError: an unknown extension.
@@ -67,7 +70,16 @@ def read_graph(
     if rdf:
         from triplecheck.kg.readers.rdf import read_rdf
 
-        graphs.append(read_rdf(rdf, skip_bad=skip_bad, fetch_contexts=fetch_contexts, progress=progress))
+        graphs.append(
+            read_rdf(
+                rdf,
+                skip_bad=skip_bad,
+                fetch_contexts=fetch_contexts,
+                axioms=axioms,
+                language=language,
+                progress=progress,
+            )
+        )
     if not graphs:
         raise UserError("no file of triples was given")
     if entities is not None:

@@ -74,6 +74,7 @@ class RawGraph:
         edge_properties: rows of `EDGE_PROPERTY_SCHEMA`: what is said about single triples, such as a start time.
         type_labels: label by type id.
         skipped: lines skipped under `skip_bad`.
+        read: number of statements in the source; None: as many as triples.
         described: number of statements that became descriptions (labels, comments, types), not edges.
         left_out: number of statements that became neither, by the reason.
         notes: what a reader was not sure of.
@@ -88,6 +89,7 @@ class RawGraph:
     edge_properties: pa.Table = field(default_factory=lambda: EDGE_PROPERTY_SCHEMA.empty_table())
     type_labels: dict[str, str] = field(default_factory=dict)
     skipped: list[BadLine] = field(default_factory=list)
+    read: int | None = None
     described: int = 0
     left_out: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)

@@ -33,7 +33,8 @@ from triplecheck.kg.readers.raw import (
     open_packed,
 )
 
-TABLE_SUFFIXES = (".tsv", ".txt", ".csv", ".parquet")
+DELIMITED_SUFFIXES = (".tsv", ".txt", ".csv")
+TABLE_SUFFIXES = (*DELIMITED_SUFFIXES, ".parquet")
 _LIST_SEPARATOR = "|"
 # A quoted field from its start, and the rest of a field opened on an earlier line; group 1 is empty if the field is
 # still open at the end of the line.
