@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -60,9 +61,28 @@ def build(
     documents: Annotated[
         Path | None, flag("--documents FILE", "Documents as JSON lines with text; optional: id, title, node.")
     ] = None,
+    edge_properties: Annotated[
+        list[str] | None,
+        flag(
+            "--edge-properties NAME",
+            "Further column to keep as a property of the edges, such as a start time; * for all. Repeatable.",
+        ),
+    ] = None,
     mapping: Annotated[
         list[str] | None, flag("--map NAME=COLUMN", "Columns of the files, such as head=customer. Repeatable.")
     ] = None,
+    header: Annotated[
+        bool | None, flag("--header/--no-header", "Whether tables begin with a header. Default: by its names.")
+    ] = None,
+    axioms: Annotated[
+        bool | None,
+        flag(
+            "--axioms/--no-axioms",
+            "Whether subclasses, domains, ranges and other axioms of RDF files are edges. Default: if the files are "
+            "mostly about classes and properties.",
+        ),
+    ] = None,
+    language: Annotated[str, flag("--language TAG", "Preferred language of labels in RDF, such as de.")] = "en",
     skip_bad: Annotated[bool, flag("--skip-bad", "Skip malformed lines, and list them.")] = False,
     fetch_contexts: Annotated[
         bool, flag("--fetch-contexts", "Read the contexts that JSON-LD files refer to, from network and disk.")
@@ -76,8 +96,9 @@ def build(
 ) -> None:
     """Build a knowledge base from files.
 
-    In a table without a header the first three columns are head, relation and tail. If a file is missing
-    or malformed, nothing is written, and the error names the file and the line.
+    A first line with usual names (`subject predicate object`, `source type target`, ...) is a header; without
+    one the first three columns are head, relation and tail. The table at the end says what became of what
+    was read. If a file is missing or malformed, nothing is written, and the error names the file and the line.
 
     Examples:
 
@@ -101,9 +122,21 @@ def build(
     if suffix(out) in (*TABLE_SUFFIXES, *RDF_SUFFIXES):
         raise UserError(f"{out}: looks like a file of triples; name the directory to write, OUT, before --triples")
     columns = parse_mapping(mapping or ())
+    if header is None and not {"head", "relation", "tail"} & columns.keys():
+        header = _asked_header(triples)
     with reporting(stderr(), "reading") as tell:
         raw = read_graph(
-            triples, entities, relations, columns, skip_bad=skip_bad, fetch_contexts=fetch_contexts, progress=tell
+            triples,
+            entities,
+            relations,
+            columns,
+            header=header,
+            edge_properties=edge_properties or (),
+            skip_bad=skip_bad,
+            fetch_contexts=fetch_contexts,
+            axioms=axioms,
+            language=language,
+            progress=tell,
         )
         texts = None if documents is None else read_documents(documents, columns, skip_bad=skip_bad)
         kb = build_knowledge_base(
@@ -116,7 +149,24 @@ def build(
             progress=tell,
         )
     _list_skipped([line for graph in raw for line in graph.skipped] + ([] if texts is None else texts.skipped))
+    for note in kb.manifest.report["notes"]:
+        stderr().print(f"note: {printable(note)}", soft_wrap=True)
     stdout().print(_table(kb))
+
+
+def _asked_header(paths: Sequence[Path]) -> bool | None:
+    """Whether the first line of the tables is a header, where only a person can tell; asked on a terminal."""
+    from triplecheck.kg.readers.columns import odd_first_line
+    from triplecheck.kg.readers.tables import DELIMITED_SUFFIXES, suffix
+
+    if not (sys.stdin.isatty() and stderr().is_terminal):
+        return None
+    for path in paths:
+        odd = odd_first_line(path) if path.is_file() and suffix(path) in DELIMITED_SUFFIXES else None
+        if odd is not None:
+            line = printable(" | ".join(odd))
+            return typer.confirm(f"{path}: the first line is {line}. Is it a header?", default=True, err=True)
+    return None
 
 
 @commands.command("build-debian")
@@ -326,6 +376,7 @@ def _about(kb: KnowledgeBase) -> dict[str, Any]:
         "embeddings": None if kb.embeddings is None else asdict(kb.embeddings.about),
         "sources": about.sources,
         "skipped": about.skipped,
+        "report": about.report,
     }
 
 
@@ -346,11 +397,24 @@ def _table(kb: KnowledgeBase) -> Table:
     if about["embeddings"]:
         trained, quality = about["embeddings"]["options"], about["embeddings"]["quality"]
         rows.add_row("embeddings", f"{trained['model']}, {trained['dimensions']} dimensions, MRR {quality['mrr']:.3f}")
+    _add_report(rows, kb.manifest.report)
     rows.add_row("sources", Text(printable(", ".join(about["sources"])) or "unknown"))
     if about["skipped"]:
         rows.add_row("skipped lines", f"{about['skipped']:,}")
     rows.add_row("content hash", about["content_hash"])
     return rows
+
+
+def _add_report(rows: Table, report: dict[str, Any]) -> None:
+    """What became of what was read."""
+    if not report:
+        return
+    rows.add_row("statements read", f"{report['read']:,}")
+    if report["descriptions"]:
+        rows.add_row("kept as descriptions", f"{report['descriptions']:,} (labels, comments, types)")
+    rows.add_row("merged as duplicates", f"{report['duplicates']:,}")
+    for reason, count in report["left_out"].items():
+        rows.add_row("left out", f"{count:,} {printable(reason)}")
 
 
 def _columns(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:

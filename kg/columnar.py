@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from triplecheck.kg._arrays import bisect_ranges, concat_ranges, positions_in_runs
 from triplecheck.kg._checked import Sums, mapped, table, unchecked
-from triplecheck.kg.graph import Edges, IntArray, RelationCount, RelationSchema
+from triplecheck.kg.graph import EdgeProperties, Edges, IntArray, RelationCount, RelationSchema
 from triplecheck.kg.readable import entity_label
 from triplecheck.kg.types import Direction, Entity, Literal, Relation
 from triplecheck.kg.values import parse_json
@@ -29,6 +29,8 @@ from triplecheck.kg.values import parse_json
 _SEPARATOR = "\x1f"
 # Up to this many edges are scanned instead of bisected; up to this many nodes are looked up one by one.
 _SCANNED, _ONE_BY_ONE = 1 << 18, 64
+PROPERTIES = "edge_properties"
+"""Name of the files of edge properties; a graph without any has none."""
 
 
 def id_key(id: str, datatype: str | None = None) -> str:
@@ -101,6 +103,10 @@ class ColumnarGraph:
         self._type_labels: dict[str, str] = dict(zip(self._type_ids, types["label"].to_pylist(), strict=True))
         self._schema = table(folder / "schema.arrow", unchecked)[0]
         self._of_type: dict[str, IntArray] = {}
+        self._property_edges, self._statements = np.empty(0, np.int64), None
+        if (folder / f"{PROPERTIES}.npy").is_file():
+            self._property_edges = mapped(folder / f"{PROPERTIES}.npy", sums)
+            self._statements = table(folder / f"{PROPERTIES}.arrow", unchecked)[0]["statements"].chunk(0)
 
     # --- sizes ---------------------------------------------------------------------------------
     @property
@@ -254,11 +260,33 @@ class ColumnarGraph:
         return ends
 
     def contains(self, head: int, relation: int, tail: int) -> bool:
+        return self._place(head, relation, tail) is not None
+
+    def _place(self, head: int, relation: int, tail: int) -> int | None:
+        """Row of an edge, None if there is no such edge."""
         rows = self._rows[Direction.OUT]
         start, stop = rows.run(head, relation)
         ends = rows.ends.data
         at = bisect_left(ends, tail, start, stop)
-        return at < stop and int(ends[at]) == tail
+        return at if at < stop and int(ends[at]) == tail else None
+
+    @property
+    def has_edge_properties(self) -> bool:
+        return self._statements is not None
+
+    def edge_properties(self, head: int, relation: int, tail: int) -> tuple[EdgeProperties, ...]:
+        edge = None if self._statements is None else self._place(head, relation, tail)
+        if edge is None or self._statements is None:
+            return ()
+        at = int(np.searchsorted(np.asarray(self._property_edges), edge))
+        if at == len(self._property_edges) or int(self._property_edges[at]) != edge:
+            return ()
+        return tuple(
+            tuple(
+                (name, value if datatype is None else Literal(value, datatype)) for name, value, datatype in statement
+            )
+            for statement in parse_json(self._statements[at].as_py())
+        )
 
     # --- batched -------------------------------------------------------------------------------
     def relation_counts(self, nodes: IntArray | Sequence[int]) -> list[RelationCount]:

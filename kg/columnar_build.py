@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +19,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from triplecheck.kg._arrays import concat_ranges, distinct, smallest_unsigned, used
-from triplecheck.kg.columnar import id_key
-from triplecheck.kg.readable import entity_label, relation_alias, relation_label
-from triplecheck.kg.readers.raw import ENTITY_SCHEMA, RELATION_SCHEMA, RawGraph
+from triplecheck.kg._arrays import bisect_ranges, concat_ranges, distinct, smallest_unsigned, used
+from triplecheck.kg.columnar import PROPERTIES, id_key
+from triplecheck.kg.readable import STANDARD, entity_label, relation_alias, relation_label, split_name
+from triplecheck.kg.readers.raw import EDGE_PROPERTY_SCHEMA, ENTITY_SCHEMA, RELATION_SCHEMA, UNKNOWN, RawGraph
 from triplecheck.kg.types import XSD, Relation
 
-# Datatype if the source does not tell literals from entities.
-_UNKNOWN = "?"
 _FORMS = {
     XSD + "integer": r"^[+-]?[0-9]{1,18}$",
     XSD + "decimal": r"^[+-]?[0-9]*\.[0-9]+$",
@@ -49,8 +49,14 @@ def concat(graphs: Sequence[RawGraph]) -> RawGraph:
         return pa.chunked_array(arrays).unify_dictionaries().combine_chunks()
 
     labels: dict[str, str] = {}
+    left_out: Counter[str] = Counter()
+    properties, before = [], 0
     for graph in graphs:
         labels |= graph.type_labels
+        left_out.update(graph.left_out)
+        edges = pc.add(graph.edge_properties["edge"], before)
+        properties.append(graph.edge_properties.set_column(0, "edge", edges))
+        before += len(graph)
     return RawGraph(
         heads=column("heads"),
         relations=column("relations"),
@@ -58,13 +64,18 @@ def concat(graphs: Sequence[RawGraph]) -> RawGraph:
         datatypes=None if all(g.datatypes is None for g in graphs) else column("datatypes"),
         entities=pa.concat_tables([g.entities for g in graphs]),
         relation_rows=pa.concat_tables([g.relation_rows for g in graphs]),
+        edge_properties=pa.concat_tables(properties),
         type_labels=labels,
         skipped=[bad for g in graphs for bad in g.skipped],
+        read=sum(len(g) if g.read is None else g.read for g in graphs),
+        described=sum(g.described for g in graphs),
+        left_out=dict(left_out),
+        notes=[note for g in graphs for note in g.notes],
     )
 
 
 def _all_unknown(n: int) -> pa.DictionaryArray:
-    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, np.int32)), pa.array([_UNKNOWN]))
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, np.int32)), pa.array([UNKNOWN]))
 
 
 def number(raw: RawGraph) -> NumberedGraph:
@@ -105,7 +116,27 @@ def number(raw: RawGraph) -> NumberedGraph:
         type_codes=type_codes,
         types=type_table,
         relation_table=relation_table,
+        edge_properties=_edge_properties(raw, entity_ids, labels, relation_table),
     )
+
+
+def _edge_properties(raw: RawGraph, ids: pa.Array, labels: pa.Array, relations: Sequence[Relation]) -> pa.Table:
+    """The edge properties with readable names and values, and a datatype for every literal."""
+    table = raw.edge_properties
+    if not table.num_rows:
+        return table
+    readable = {row["id"]: row["label"] for row in raw.relation_rows.to_pylist() if row["label"]}
+    readable |= {relation.id: relation.label for relation in relations}
+    names = [readable.get(name) or relation_label(name) for name in table["name"].to_pylist()]
+    values, datatypes = table["value"].to_pylist(), table["datatype"].to_pylist()
+    at = pc.index_in(table["value"], value_set=ids).to_pylist()
+    for row, datatype in enumerate(datatypes):
+        if datatype is None:
+            values[row] = labels[at[row]].as_py() if at[row] is not None else entity_label(values[row])
+        elif datatype == UNKNOWN:
+            form = next((form for form, pattern in _FORMS.items() if re.match(pattern, values[row])), XSD + "string")
+            datatypes[row] = form
+    return pa.table([table["edge"], names, values, pa.array(datatypes, pa.string())], schema=EDGE_PROPERTY_SCHEMA)
 
 
 def _codes(column: pa.DictionaryArray) -> Int:
@@ -126,8 +157,8 @@ def _datatypes(raw: RawGraph, heads: Int, relations: Int, tails: Int) -> tuple[I
     given = _all_unknown(len(raw)) if raw.datatypes is None else raw.datatypes
     names: list[str] = given.dictionary.to_pylist()
     codes = pc.fill_null(given.indices, -1).to_numpy(zero_copy_only=False).astype(np.int32)
-    if _UNKNOWN in names:
-        open_ = codes == names.index(_UNKNOWN)
+    if UNKNOWN in names:
+        open_ = codes == names.index(UNKNOWN)
         names = [*names, *(f for f in _FORMS if f not in names)]
         guess = _guess(raw, heads, relations[open_], tails[open_])
         codes[open_] = np.array([names.index(f) for f in _FORMS] + [-1], np.int32)[guess]
@@ -191,6 +222,9 @@ def _describe(table: pa.Table, ids: pa.Array) -> tuple[pa.Array, pa.Array, pa.Ar
             aliases[at] += [a for a in more or () if a not in aliases[at]]
             types[at] += [t for t in kinds or () if t not in types[at]]
     named = [label or entity_label(id) for label, id in zip(labels, names, strict=True)]
+    for at, (id, label) in enumerate(zip(names, named, strict=True)):
+        if "://" in id and (words := split_name(id, label)) is not None and words not in aliases[at]:
+            aliases[at].append(words)
     text = pa.string()
     return pa.array(named, text), pa.array(descriptions, text), pa.array(aliases, pa.list_(text)), types
 
@@ -231,7 +265,9 @@ def _relations(raw: RawGraph) -> tuple[list[Relation], Int]:
         path = relation_alias(id)
         if path and not row.get("label"):
             aliases.append(path)
-        label = row.get("label") or relation_label(id)
+        standard = STANDARD.get(id, ())
+        label = row.get("label") or next(iter(standard), None) or relation_label(id)
+        aliases += [other for other in standard if other != label and other not in aliases]
         table.append(
             Relation(id, label, tuple(aliases), row.get("description") or "", row.get("domain"), row.get("range"))
         )
@@ -256,6 +292,7 @@ class NumberedGraph:
         type_offsets, type_codes: types of each entity, compressed sparse rows.
         types: (id, label) by type code.
         relation_table: by relation number.
+        edge_properties: rows of `EDGE_PROPERTY_SCHEMA`; `edge` is a row of `heads`.
     """
 
     heads: Int
@@ -271,6 +308,7 @@ class NumberedGraph:
     type_codes: Int
     types: list[tuple[str, str]]
     relation_table: list[Relation]
+    edge_properties: pa.Table = field(default_factory=EDGE_PROPERTY_SCHEMA.empty_table)
 
     @property
     def num_entities(self) -> int:
@@ -284,6 +322,7 @@ def write_graph(graph: NumberedGraph, folder: Path) -> None:
     out = _sorted_edges(graph.heads, graph.relations, graph.tails, nodes, relations)
     _write_rows(folder, "out", *out, nodes)
     heads, rels, tails = out
+    _write_edge_properties(graph, out, folder)
     _write_rows(folder, "in", *_sorted_edges(tails, rels, heads, nodes, relations, distinct=False), nodes)
     for name in ("type_offsets", "type_codes", "literal_datatypes"):
         np.save(folder / f"{name}.npy", getattr(graph, name))
@@ -334,6 +373,27 @@ def _write_rows(folder: Path, name: str, near: Int, relations: Int, far: Int, no
     np.save(folder / f"{name}_offsets.npy", offsets)
     np.save(folder / f"{name}_relations.npy", relations)
     np.save(folder / f"{name}_ends.npy", far)
+
+
+def _write_edge_properties(graph: NumberedGraph, edges: tuple[Int, Int, Int], folder: Path) -> None:
+    """The place of each edge that has properties, and its statements as JSON; nothing if there are none."""
+    table = graph.edge_properties
+    if not table.num_rows:
+        return
+    heads, relations, tails = edges
+    rows = table["edge"].to_numpy()
+    near = graph.heads[rows]
+    low, high = np.searchsorted(heads, near, "left"), np.searchsorted(heads, near, "right")
+    low, high = (bisect_ranges(relations, low, high, graph.relations[rows], side) for side in ("left", "right"))
+    at = bisect_ranges(tails, low, high, graph.tails[rows])
+    statements: dict[int, dict[int, list[list[str | None]]]] = {}
+    columns = (table[name].to_pylist() for name in ("name", "value", "datatype"))
+    for edge, row, *about in zip(at.tolist(), rows.tolist(), *columns, strict=True):
+        statements.setdefault(edge, {}).setdefault(row, []).append(about)
+    order = sorted(statements)
+    np.save(folder / f"{PROPERTIES}.npy", np.array(order, np.int64))
+    texts = [json.dumps(list(statements[edge].values()), ensure_ascii=False) for edge in order]
+    write_table(pa.table({"statements": pa.array(texts, pa.large_string())}), folder / f"{PROPERTIES}.arrow")
 
 
 def _write_ids(graph: NumberedGraph, folder: Path) -> None:

@@ -21,6 +21,9 @@ from triplecheck.kg.types import Direction, Entity, Literal, Relation
 
 IntArray = npt.NDArray[np.integer]
 
+EdgeProperties = tuple[tuple[str, Literal | str], ...]
+"""What one statement of an edge says besides it: (name, value), such as ("start time", 1993); a string is an entity."""
+
 
 @dataclass(frozen=True, slots=True)
 class RelationCount:
@@ -146,6 +149,13 @@ class Graph(Protocol):
 
     def contains(self, head: int, relation: int, tail: int) -> bool:
         """Whether the graph has this edge."""
+
+    @property
+    def has_edge_properties(self) -> bool:
+        """Whether any edge has properties."""
+
+    def edge_properties(self, head: int, relation: int, tail: int) -> tuple[EdgeProperties, ...]:
+        """The properties of an edge, one entry per statement; empty if it has none or is not in the graph."""
 
     # --- batched -----------------------------------------------------------------------------
     def relation_counts(self, nodes: IntArray | Sequence[int]) -> list[RelationCount]:

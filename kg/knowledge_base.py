@@ -10,15 +10,17 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import html
 import os
 import sys
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from triplecheck.kg import columnar_build, manifest, relation_vectors
+from triplecheck.kg import columnar_build, export, manifest, relation_vectors
 from triplecheck.kg._atomic import draft_directory, replaced_directory
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.columnar_build import concat, number
@@ -30,8 +32,7 @@ from triplecheck.kg.linking import GraphLinker
 from triplecheck.kg.manifest import VERSION
 from triplecheck.kg.names import NameIndex, TrigramIndex, build_names, build_trigrams
 from triplecheck.kg.progress import ProgressCallback, no_progress
-from triplecheck.kg.readers import read_graph
-from triplecheck.kg.readers.raw import RawGraph
+from triplecheck.kg.readers import RawGraph, graphs_of, read_graph
 from triplecheck.kg.skb import NodeSearches, node_documents
 from triplecheck.kg.vectors import VectorIndex
 
@@ -49,9 +50,12 @@ class KnowledgeBase:
             path by then, that is a `KnowledgeBaseReplacedError`.
     """
 
-    def __init__(self, path: Path, about: manifest.Manifest) -> None:
+    def __init__(
+        self, path: Path, about: manifest.Manifest, temporary: tempfile.TemporaryDirectory[str] | None = None
+    ) -> None:
         self.path = path
         self.manifest = about
+        self._temporary = temporary  # removed together with this object
         self.generation = manifest.Generation(path, about)
 
     @classmethod
@@ -70,6 +74,24 @@ class KnowledgeBase:
             return open_bundled(progress=progress)
         folder = Path(path)
         return cls(folder, manifest.read(folder))
+
+    @classmethod
+    def from_triples(cls, triples: object, out: Path | str | None = None, **options: Any) -> KnowledgeBase:
+        """A knowledge base of triples that Python holds.
+
+            KnowledgeBase.from_triples([("Ada", "works in", "Billing"), ("Billing", "located in", "Oslo")])
+
+        Args:
+            triples: a list of (head, relation, tail), a data frame (pandas, polars, pyarrow), a networkx graph, or the
+                path of a file; see `kg.readers.frames.read_memory`.
+            out: a directory to keep it in. None: it is built in a temporary directory, which is removed when the
+                object is no longer used.
+            **options: of `build`, such as `entities=`, `mapping=`, `edge_properties=`, `documents=`.
+
+        Raises:
+            UserError: something else, missing columns, or an empty cell.
+        """
+        return build(triples, out, **options)
 
     @functools.cached_property
     def graph(self) -> ColumnarGraph:
@@ -169,15 +191,31 @@ class KnowledgeBase:
         counts = ", ".join(f"{self.manifest.counts[name]:,} {name}" for name in ("entities", "relations", "triples"))
         return f"KnowledgeBase({str(self.path)!r}: {counts})"
 
+    def to_pandas(self) -> Any:
+        """All triples as a pandas frame; see `kg.export.to_pandas`."""
+        return export.to_pandas(self.graph)
+
+    def to_networkx(self) -> Any:
+        """The graph as a `networkx.MultiDiGraph`; see `kg.export.to_networkx`."""
+        return export.to_networkx(self.graph)
+
+    def _repr_html_(self) -> str:
+        counts = "".join(f"<tr><th>{name}</th><td>{n:,}</td></tr>" for name, n in self.manifest.counts.items() if n)
+        return f"<b>KnowledgeBase</b> <code>{html.escape(str(self.path))}</code><table>{counts}</table>"
+
     def verify(self) -> None:
         """Check every file against its hash."""
         manifest.verify(self.path)
 
 
 def build(
-    raw: RawGraph | Iterable[RawGraph],
-    out: Path | str,
+    triples: object,
+    out: Path | str | None = None,
     *,
+    entities: object = None,
+    relations: object = None,
+    mapping: Mapping[str, str] | None = None,
+    edge_properties: Sequence[str] = (),
     documents: Iterable[Document] | None = None,
     encoder: Encoder | str | None = "all-MiniLM-L6-v2",
     name_vectors: bool = False,
@@ -187,8 +225,13 @@ def build(
     """Build a knowledge base and open it.
 
     Args:
-        raw: graphs from the readers.
-        out: its directory. An older knowledge base there is replaced when the new one is complete.
+        triples: graphs from the readers, a list of triples, a data frame (pandas, polars, pyarrow), a networkx graph,
+            or the path of a file; see `kg.readers.graphs_of`, also for the next four.
+        out: its directory. An older knowledge base there is replaced when the new one is complete. None: a temporary
+            directory that is removed with the `KnowledgeBase`.
+        entities, relations: tables that describe them.
+        mapping: columns of tables and data frames, such as `{"head": "customer"}`.
+        edge_properties: further columns to keep as properties of the edges; `*` for all.
         documents: texts to search, each about a node or about none.
         encoder: makes the vectors; None builds no vectors.
         name_vectors: also encode every entity label, for dense candidates (250 names per second and core).
@@ -196,11 +239,14 @@ def build(
         progress: called at each step.
 
     Raises:
+        UserError: `triples` is nothing that holds triples, or a column is missing.
         KnowledgeBaseError: `out` is neither a knowledge base nor an empty directory.
     """
-    out = Path(out)
+    temporary = tempfile.TemporaryDirectory(prefix="triplecheck-") if out is None else None
+    out = Path(temporary.name) if temporary else Path(str(out))
     _refuse_foreign(out)
-    graphs = [raw] if isinstance(raw, RawGraph) else list(raw)
+    described = {"entities": entities, "relations": relations}
+    graphs = graphs_of(triples, **described, mapping=mapping, edge_properties=edge_properties, progress=progress)
     whole = concat(graphs)
     model = load_encoder(encoder) if isinstance(encoder, str) else encoder
     with replaced_directory(out) as folder:
@@ -244,9 +290,21 @@ def build(
             counts,
             encoder=None if model is None else {"name": model.name, "fingerprint": model.fingerprint},
             sources=sorted(sources),
+            report=_report(whole, counts["triples"]),
             skipped=len(whole.skipped) + len(getattr(documents, "skipped", ())),
         )
-    return KnowledgeBase(out, about)
+    return KnowledgeBase(out, about, temporary)
+
+
+def _report(whole: RawGraph, triples: int) -> dict[str, Any]:
+    """What became of the statements that were read."""
+    left_out = dict(whole.left_out)
+    read = len(whole) if whole.read is None else whole.read
+    parts = read - len(whole) - whole.described - sum(left_out.values())
+    if parts > 0:
+        left_out["parts of class expressions and of statements about statements"] = parts
+    found = {"read": read, "descriptions": whole.described, "duplicates": len(whole) - triples, "left_out": left_out}
+    return found | {"notes": whole.notes}
 
 
 def open_bundled(cache: Path | None = None, progress: ProgressCallback = no_progress) -> KnowledgeBase:

@@ -37,6 +37,7 @@ class Manifest:
         blocks: of large files, the CRC-32 of each block of `_checked.BLOCK` bytes, 8 hexadecimal digits each.
         sources: file names it was built from.
         skipped: number of lines left out by the build.
+        report: what became of what was read: `read`, `descriptions`, `duplicates`, and `left_out` by the reason.
     """
 
     counts: dict[str, int]
@@ -46,6 +47,7 @@ class Manifest:
     blocks: dict[str, str] = field(default_factory=dict)
     sources: list[str] = field(default_factory=list)
     skipped: int = 0
+    report: dict[str, Any] = field(default_factory=dict)
     format: str = FORMAT
     version: int = VERSION
 

@@ -12,6 +12,38 @@ from urllib.parse import unquote
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _JOINTS = re.compile(r"[_\s]+")
+_RDF, _RDFS = "http://www.w3.org/1999/02/22-rdf-syntax-ns#", "http://www.w3.org/2000/01/rdf-schema#"
+_OWL, _SKOS = "http://www.w3.org/2002/07/owl#", "http://www.w3.org/2004/02/skos/core#"
+
+STANDARD: dict[str, tuple[str, ...]] = {
+    _RDF + "type": ("instance of", "type"),
+    _RDFS + "subClassOf": ("subclass of", "superclass", "kind of"),
+    _RDFS + "subPropertyOf": ("subproperty of", "superproperty"),
+    _RDFS + "domain": ("domain", "property of"),
+    _RDFS + "range": ("range", "has values of"),
+    _RDFS + "seeAlso": ("see also",),
+    _OWL + "inverseOf": ("inverse of", "inverse"),
+    _OWL + "equivalentClass": ("equivalent class", "same class as"),
+    _OWL + "equivalentProperty": ("equivalent property", "same property as"),
+    _OWL + "disjointWith": ("disjoint with",),
+    _OWL + "sameAs": ("same as",),
+    _SKOS + "broader": ("broader", "broader concept", "kind of"),
+    _SKOS + "narrower": ("narrower", "narrower concept"),
+    _SKOS + "related": ("related", "related concept"),
+    _SKOS + "inScheme": ("in scheme",),
+    _SKOS + "topConceptOf": ("top concept of",),
+    _SKOS + "exactMatch": ("exact match", "same as"),
+    **{
+        f"{scheme}://schema.org/{name}": names
+        for scheme in ("http", "https")
+        for name, names in (
+            ("domainIncludes", ("domain includes", "domain", "property of")),
+            ("rangeIncludes", ("range includes", "range", "has values of")),
+            ("inverseOf", ("inverse of", "inverse")),
+        )
+    },
+}
+"""Label and aliases of relations of the schema languages."""
 
 
 def local_name(id: str) -> str:
@@ -27,6 +59,17 @@ def entity_label(id: str) -> str:
     name = local_name(id.removeprefix("_:"))
     label = name if " " in name else name.replace("_", " ").strip()
     return label or id
+
+
+def split_name(id: str, label: str) -> str | None:
+    """The words of an IRI's local name that is also the label: "FoodEstablishment" -> "Food Establishment".
+
+    None if the label is not the local name, or is one word.
+    """
+    if label != local_name(id) and label != entity_label(id):
+        return None
+    words = _JOINTS.sub(" ", _CAMEL.sub(" ", label)).strip()
+    return words if words != label and " " in words else None
 
 
 def relation_label(id: str) -> str:

@@ -15,6 +15,9 @@ OWL = "http://www.w3.org/2002/07/owl#"
 SKOS = "http://www.w3.org/2004/02/skos/core#"
 FOAF = "http://xmlns.com/foaf/0.1/"
 DCTERMS = "http://purl.org/dc/terms/"
+DC = "http://purl.org/dc/elements/1.1/"
+OBO = "http://purl.obolibrary.org/obo/"
+OBO_IN_OWL = "http://www.geneontology.org/formats/oboInOwl#"
 SCHEMA = ("http://schema.org/", "https://schema.org/")
 
 
@@ -32,29 +35,43 @@ class Vocabulary:
         domains, ranges: from a relation to the class of its heads, of its tails.
         classes: types whose members are classes.
         properties: types whose members are relations.
-        ignored: predicates to leave out (ontology bookkeeping, page links).
+        axioms: from class to class and from relation to relation. Edges in a file that is about its schema (see
+            `readers.rdf`), else left out, as are domains and ranges.
+        ignored: predicates to leave out (page links).
+        meta: where the IRIs of the schema languages begin; a type of theirs is not a class of the graph.
         language: preferred language tag; texts without a tag rank equally.
     """
 
     types: tuple[str, ...] = (RDF + "type",)
     labels: tuple[str, ...] = (RDFS + "label", SKOS + "prefLabel", *(s + "name" for s in SCHEMA), FOAF + "name")
-    aliases: tuple[str, ...] = (SKOS + "altLabel", *(s + "alternateName" for s in SCHEMA))
+    labels += (DC + "title", DCTERMS + "title")
+    aliases: tuple[str, ...] = (SKOS + "altLabel", *(s + "alternateName" for s in SCHEMA), SKOS + "hiddenLabel")
+    aliases += (OBO_IN_OWL + "hasExactSynonym",)
     descriptions: tuple[str, ...] = (
         RDFS + "comment",
         *(s + "description" for s in SCHEMA),
         DCTERMS + "description",
+        DC + "description",
+        SKOS + "definition",
+        OBO + "IAO_0000115",
     )
     domains: tuple[str, ...] = (RDFS + "domain", *(s + "domainIncludes" for s in SCHEMA))
     ranges: tuple[str, ...] = (RDFS + "range", *(s + "rangeIncludes" for s in SCHEMA))
     classes: tuple[str, ...] = (RDFS + "Class", OWL + "Class")
-    properties: tuple[str, ...] = (RDF + "Property", OWL + "ObjectProperty", OWL + "DatatypeProperty")
-    ignored: tuple[str, ...] = (
+    properties: tuple[str, ...] = (
+        RDF + "Property",
+        OWL + "ObjectProperty",
+        OWL + "DatatypeProperty",
+        OWL + "AnnotationProperty",
+    )
+    axioms: tuple[str, ...] = (
         RDFS + "subClassOf",
         RDFS + "subPropertyOf",
         OWL + "inverseOf",
         OWL + "equivalentProperty",
-        RDFS + "isDefinedBy",
     )
+    ignored: tuple[str, ...] = (RDFS + "isDefinedBy",)
+    meta: tuple[str, ...] = (RDF, RDFS, OWL)
     language: str = "en"
 
     @cached_property
@@ -65,7 +82,7 @@ class Vocabulary:
     @cached_property
     def not_edges(self) -> tuple[str, ...]:
         """All predicates that are not relations of the graph."""
-        return self.described + self.domains + self.ranges + self.ignored
+        return self.described + self.domains + self.ranges + self.axioms + self.ignored
 
     def language_rank(self, language: str) -> int:
         """0 for no tag or the preferred one, 1 for a variety of it ("en-GB"), 2 for others."""

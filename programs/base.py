@@ -76,6 +76,7 @@ class Sources:
         if not isinstance(given, KnowledgeBase):
             raise UserError(
                 f"a program needs a KnowledgeBase, the path of one, 'bundled' or Sources, not {type(given).__name__}; "
+                "KnowledgeBase.from_triples makes one from a list, a data frame or a networkx graph; "
                 "for a graph alone give Sources(graph, linker)"
             )
         return cls(given.graph, given.linker, given.relation_vectors, given)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any, Literal
 
 import dspy
 import numpy as np
 
 from triplecheck.kg import Graph, Triple
+from triplecheck.kg.export import plain_properties
 from triplecheck.lms import Usage
+from triplecheck.programs.picture import Evidence, draw
 from triplecheck.programs.steps import TraceEvent
 
 Verdict = Literal["proved", "supported", "unsupported", "unknown"]
@@ -83,6 +86,15 @@ class Answer(dspy.Prediction):
         counts = f"{len(self.evidence)} triples, {len(self.steps)} steps, {self.usage.calls} model calls"
         return f"<{self.program} {self.question!r}: {found} ({proof}, {counts}{sure})>"
 
+    def _repr_html_(self) -> str:
+        if "steps" not in self or "usage" not in self:
+            return f"<pre>{escape(repr(self))}</pre>"
+        found = "Not in the graph, as far as I can tell" if self.abstained else self.answer
+        sure = "" if self.confidence is None else f", confidence {self.confidence:.2f}"
+        shown = self.nearest if self.abstained else self.evidence
+        about = f"{self.reason}; nearest facts:" if self.abstained else f"{self.verdict}{sure}"
+        return f"<p>{escape(self.question)}<br><b>{escape(found)}</b> <i>{escape(about)}</i></p>{draw(shown)}"
+
 
 def _plain(value: Any) -> Any:
     """A value as JSON has it."""
@@ -97,11 +109,11 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def evidence_rows(graph: Graph, triples: Iterable[tuple[int, int, int]]) -> list[dict[str, str]]:
-    """Triples in ids and labels, each once, in order."""
-    rows = []
+def evidence_rows(graph: Graph, triples: Iterable[tuple[int, int, int]]) -> Evidence:
+    """Triples in ids and labels, each once, in order; `properties` lists those of an edge that has any."""
+    rows = Evidence()
     for head, relation, tail in dict.fromkeys(triples):
-        row = {
+        row: dict[str, Any] = {
             "head": graph.node_id(head),
             "relation": graph.relation(relation).id,
             "tail": graph.node_id(tail),
@@ -112,6 +124,8 @@ def evidence_rows(graph: Graph, triples: Iterable[tuple[int, int, int]]) -> list
         value = graph.literal(tail)
         if value is not None:
             row["tail_datatype"] = value.datatype
+        if statements := graph.edge_properties(head, relation, tail):
+            row["properties"] = [plain_properties(statement) for statement in statements]
         rows.append(row)
     return rows
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 
 from triplecheck.kg.errors import UserError
 from triplecheck.kg.progress import ProgressCallback, no_progress
+from triplecheck.kg.readers.frames import is_frame, is_network, read_memory, table_of
 from triplecheck.kg.readers.raw import BadLine, RawGraph
 from triplecheck.kg.readers.tables import (
     TABLE_SUFFIXES,
+    entity_rows,
     parse_mapping,
     read_entities,
     read_relations,
     read_triples,
+    relation_rows,
     suffix,
 )
 
@@ -23,16 +26,23 @@ RDF_SUFFIXES = (".nt", ".ttl", ".nq", ".trig", ".rdf", ".xml", ".owl", ".jsonld"
 
 
 def read_graph(
-    triples: Sequence[Path],
-    entities: Path | None = None,
-    relations: Path | None = None,
+    triples: Path | str | Sequence[Path | str],
+    entities: Path | str | None = None,
+    relations: Path | str | None = None,
     mapping: Mapping[str, str] | None = None,
     *,
+    header: bool | None = None,
+    edge_properties: Sequence[str] = (),
     skip_bad: bool = False,
     fetch_contexts: bool = False,
+    axioms: bool | None = None,
+    language: str = "en",
     progress: ProgressCallback = no_progress,
 ) -> list[RawGraph]:
-    """Read all files of one graph, each by its extension (also with `.gz`). See `rdf.read_rdf` for `fetch_contexts`.
+    """Read all files of one graph, each by its extension (also with `.gz`).
+
+    See `tables.read_triples` for `header` and `edge_properties`, `rdf.read_rdf` for `fetch_contexts`, `axioms`
+    and `language`.
 
     Raises:
         UserError: an unknown extension.
@@ -40,9 +50,18 @@ def read_graph(
     """
     graphs = []
     rdf = []
-    for path in triples:
+    for path in paths_of(triples, "triples"):
         if suffix(path) in TABLE_SUFFIXES:
-            graphs.append(read_triples(path, mapping, skip_bad=skip_bad, progress=progress))
+            graphs.append(
+                read_triples(
+                    path,
+                    mapping,
+                    header=header,
+                    edge_properties=edge_properties,
+                    skip_bad=skip_bad,
+                    progress=progress,
+                )
+            )
         elif suffix(path) in RDF_SUFFIXES:
             rdf.append(path)
         else:
@@ -51,18 +70,93 @@ def read_graph(
     if rdf:
         from triplecheck.kg.readers.rdf import read_rdf
 
-        graphs.append(read_rdf(rdf, skip_bad=skip_bad, fetch_contexts=fetch_contexts, progress=progress))
+        graphs.append(
+            read_rdf(
+                rdf,
+                skip_bad=skip_bad,
+                fetch_contexts=fetch_contexts,
+                axioms=axioms,
+                language=language,
+                progress=progress,
+            )
+        )
     if not graphs:
         raise UserError("no file of triples was given")
     if entities is not None:
-        rows, skipped = read_entities(entities, mapping, skip_bad=skip_bad)
+        rows, skipped = read_entities(paths_of(entities, "entities")[0], mapping, skip_bad=skip_bad)
         graphs[0].entities = pa.concat_tables([graphs[0].entities, rows])
         graphs[0].skipped += skipped
     if relations is not None:
-        rows, skipped = read_relations(relations, mapping, skip_bad=skip_bad)
+        rows, skipped = read_relations(paths_of(relations, "relations")[0], mapping, skip_bad=skip_bad)
         graphs[0].relation_rows = pa.concat_tables([graphs[0].relation_rows, rows])
         graphs[0].skipped += skipped
     return graphs
+
+
+def paths_of(given: object, what: str) -> list[Path]:
+    """One path or several, given as text or as `Path`s.
+
+    Raises:
+        UserError: something else, such as a data frame.
+    """
+    several: list[object] = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+    paths = [Path(one) for one in several if isinstance(one, str | Path)]
+    if len(paths) < len(several):
+        raise UserError(
+            f"{what} must be the path of a file, or several, not {type(given).__name__}; triples in memory are for "
+            "KnowledgeBase.from_triples, or build(TRIPLES, OUT)"
+        )
+    return paths
+
+
+def graphs_of(
+    triples: object,
+    *,
+    entities: object = None,
+    relations: object = None,
+    mapping: Mapping[str, str] | None = None,
+    edge_properties: Sequence[str] = (),
+    progress: ProgressCallback = no_progress,
+) -> list[RawGraph]:
+    """Graphs from whatever holds triples: `RawGraph`s, paths of files, lists, data frames, networkx graphs.
+
+    Args:
+        triples: see `frames.read_memory`; a string is a path.
+        entities, relations: paths of tables, or data frames with the same columns (`read_entities`,
+            `read_relations`).
+        mapping: columns of tables and data frames, such as `{"head": "customer"}`.
+        edge_properties: further columns to keep as properties of the edges; `*` for all.
+        progress: called while files are read.
+
+    Raises:
+        UserError: something else, or no triples in it.
+        ReadError: a file that cannot be read.
+    """
+    if isinstance(triples, RawGraph):
+        graphs = [triples]
+    elif isinstance(triples, str | Path):
+        graphs = read_graph(triples, mapping=mapping, edge_properties=edge_properties, progress=progress)
+    else:
+        held = triples
+        if isinstance(triples, Iterable) and not (isinstance(triples, Mapping) or is_frame(held) or is_network(held)):
+            held = list(triples)
+        if isinstance(held, list) and held and all(isinstance(one, RawGraph) for one in held):
+            graphs = held
+        elif isinstance(held, list) and held and all(isinstance(one, str | Path) for one in held):
+            graphs = read_graph(held, mapping=mapping, edge_properties=edge_properties, progress=progress)
+        else:
+            graphs = [read_memory(held, mapping, edge_properties)]
+    described = RawGraph(*(pa.array([], pa.string()).dictionary_encode() for _ in range(3)))
+    if isinstance(entities, str | Path):
+        described.entities, described.skipped = read_entities(Path(entities), mapping)
+    elif entities is not None:
+        described.entities = entity_rows(table_of(entities, "entities"))
+    if isinstance(relations, str | Path):
+        described.relation_rows, skipped = read_relations(Path(relations), mapping)
+        described.skipped += skipped
+    elif relations is not None:
+        described.relation_rows = relation_rows(table_of(relations, "relations"))
+    return [*graphs, described] if described.entities.num_rows or described.relation_rows.num_rows else graphs
 
 
 __all__ = [

@@ -46,8 +46,13 @@ def describe(
     tails: pa.DictionaryArray,
     datatypes: pa.DictionaryArray,
     words: Vocabulary,
+    *,
+    with_schema: bool = False,
 ) -> Described:
-    """Merge the statements about each subject, and separate entities, relations and classes."""
+    """Merge the statements about each subject, and separate entities, relations and classes.
+
+    `with_schema`: classes and relations are entities, too.
+    """
     gathered = _Gathered(literals, words)
     ids = literals.subjects.dictionary
     types = gathered.rows(words.types, texts=False)
@@ -72,7 +77,7 @@ def describe(
         "range": gathered.first(gathered.rows(words.ranges, texts=False)),
     }
     table = pa.table(columns)
-    is_entity = is_described & (has_edges | ~(is_relation | is_class))
+    is_entity = is_described & (has_edges | ~(is_relation | is_class) | with_schema)
     label_rows = table.filter(pa.array(is_class)).filter(pc.field("label").is_valid())
     return Described(
         entities=_select(table, is_entity, ENTITY_SCHEMA),

@@ -31,6 +31,18 @@ RELATION_SCHEMA = pa.schema(
     ]
 )
 
+EDGE_PROPERTY_SCHEMA = pa.schema(
+    [
+        ("edge", pa.int64()),  # row of the triple that has the property
+        ("name", pa.string()),
+        ("value", pa.string()),  # lexical form of a literal, id of an entity
+        ("datatype", pa.string()),  # null for an entity
+    ]
+)
+
+UNKNOWN = "?"
+"""Datatype of what may be an entity or a literal, where the source does not say: the builder decides."""
+
 
 def open_packed(path: Path) -> IO[bytes]:
     """Open a file for reading, plain or compressed (.gz, .bz2, .xz)."""
@@ -59,8 +71,13 @@ class RawGraph:
             source does not distinguish literals from entities (plain TSV).
         entities: rows of `ENTITY_SCHEMA`; several rows of one id are merged.
         relation_rows: rows of `RELATION_SCHEMA`; several rows of one id are merged.
+        edge_properties: rows of `EDGE_PROPERTY_SCHEMA`: what is said about single triples, such as a start time.
         type_labels: label by type id.
         skipped: lines skipped under `skip_bad`.
+        read: number of statements in the source; None: as many as triples.
+        described: number of statements that became descriptions (labels, comments, types), not edges.
+        left_out: number of statements that became neither, by the reason.
+        notes: what a reader was not sure of.
     """
 
     heads: pa.DictionaryArray
@@ -69,8 +86,13 @@ class RawGraph:
     datatypes: pa.DictionaryArray | None = None
     entities: pa.Table = field(default_factory=lambda: ENTITY_SCHEMA.empty_table())
     relation_rows: pa.Table = field(default_factory=lambda: RELATION_SCHEMA.empty_table())
+    edge_properties: pa.Table = field(default_factory=lambda: EDGE_PROPERTY_SCHEMA.empty_table())
     type_labels: dict[str, str] = field(default_factory=dict)
     skipped: list[BadLine] = field(default_factory=list)
+    read: int | None = None
+    described: int = 0
+    left_out: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.heads)

@@ -10,23 +10,36 @@ import codecs
 import json
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 from urllib.parse import quote
 from xml.parsers import expat
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyoxigraph as ox
 
 from triplecheck.kg.errors import ReadError
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.readers._rdf_describe import Descriptions, describe
-from triplecheck.kg.readers.raw import BadLine, RawGraph, open_packed
+from triplecheck.kg.readers._rdf_schema import (
+    NOT_ASSERTED,
+    STRUCTURE,
+    Statement,
+    axiom_edges,
+    is_schema,
+    resolve,
+    stated_properties,
+    with_inherited,
+)
+from triplecheck.kg.readers.raw import EDGE_PROPERTY_SCHEMA, BadLine, RawGraph, open_packed
 from triplecheck.kg.types import XSD
 from triplecheck.kg.values import parse_json
-from triplecheck.kg.vocabulary import Vocabulary
+from triplecheck.kg.vocabulary import RDF, Vocabulary
 
 
 def read_rdf(
@@ -34,6 +47,8 @@ def read_rdf(
     *,
     skip_bad: bool = False,
     fetch_contexts: bool = False,
+    axioms: bool | None = None,
+    language: str = "en",
     progress: ProgressCallback = no_progress,
     vocabulary: Vocabulary | None = None,
 ) -> RawGraph:
@@ -43,6 +58,12 @@ def read_rdf(
     not edges. Descriptions of a relation (used as a predicate, or typed as a property) go to `relation_rows`, labels of
     a class (object of a type statement, or typed as a class) to `type_labels`; relations and classes are entities only
     if they have edges.
+
+    Where most subjects are classes and relations (an ontology, a vocabulary), the graph is about them: each is an
+    entity, axioms (subClassOf, subPropertyOf, inverseOf, domain, range), types and restrictions of superclasses are
+    edges, and entities have the superclasses of their types as types.
+
+    A statement about a statement (RDF 1.2, RDF-star, reification, annotated OWL axioms) is a property of its edge.
     Blank nodes become entities `_:b0`, `_:b1` ... in order of appearance. A literal keeps its
     lexical form and datatype; language tags are dropped. In JSON-LD, rdflib converts numbers and
     booleans to their canonical form.
@@ -53,6 +74,8 @@ def read_rdf(
             past an error.
         fetch_contexts: read the contexts that a JSON-LD file refers to, from the network or from local files. Without
             it such a file is refused, because its author would choose what is read.
+        axioms: whether axioms are edges. None: if most subjects are classes and relations.
+        language: preferred language of labels and descriptions, such as `de`.
         progress: called after each batch with the number of statements.
         vocabulary: predicates that describe; default: RDFS, SKOS, schema.org, FOAF.
 
@@ -60,10 +83,12 @@ def read_rdf(
         ReadError: a file is missing, malformed (with the line), or has an unknown extension.
     """
     files = [Path(paths)] if isinstance(paths, Path | str) else [Path(p) for p in paths]
-    words = vocabulary or Vocabulary()
+    words = vocabulary or Vocabulary(language=language)
     edges, literals = _Columns(4), _Columns(4)
     blanks: dict[tuple[int, str], str] = {}
     skipped: list[BadLine] = []
+    schema: list[Statement] = []
+    structure: list[Statement] = []
     done = 0
     for number, path in enumerate(files):
 
@@ -71,20 +96,72 @@ def read_rdf(
             return blanks.setdefault((number, label), f"_:b{len(blanks)}")
 
         for batch in statements(path, blank, skipped if skip_bad else None, fetch_contexts=fetch_contexts):
-            _encode(batch, words, edges, literals)
-            done += len(batch)
+            batch, special = _separated(batch, STRUCTURE)
+            structure += special
+            _encode(batch, words, edges, literals, schema)
+            done += len(batch) + len(special)
             progress(f"reading {path.name}", done, None)
+    raw = _finished(words, edges, literals, schema, structure, axioms)
+    raw.skipped, raw.read = skipped, done
+    return raw
+
+
+def _separated(batch: list[Statement], predicates: frozenset[str]) -> tuple[list[Statement], list[Statement]]:
+    """A batch without the statements of some predicates, and those."""
+    special = [s for s in batch if s[1] in predicates]
+    return ([s for s in batch if s[1] not in predicates], special) if special else (batch, special)
+
+
+def _finished(
+    words: Vocabulary,
+    edges: _Columns,
+    literals: _Columns,
+    schema: list[Statement],
+    structure: list[Statement],
+    axioms: bool | None,
+) -> RawGraph:
+    described = Descriptions(*literals.arrays())
+    of_schema = {s[0] for s in schema}
+    if axioms is None:
+        axioms = bool(of_schema) and is_schema(described.subjects.dictionary, edges.arrays()[0].dictionary, of_schema)
+    left_out = Counter({"links to pages (isDefinedBy)": literals.counted(words.ignored)})
+    resolved = resolve(structure, schema)
+    left_out.update(resolved.left_out)
+    described_only = literals.counted(words.described)
+    as_edges = {*words.axioms, *words.domains, *words.ranges}
+    if axioms:
+        types = axiom_edges(literals.rows(1, words.types), words)
+        described_only -= len(types)
+        edges.add([*axiom_edges((s for s in schema if s[1] in as_edges), words), *types, *resolved.restrictions])
+    else:
+        left_out["axioms of the schema (--axioms makes them edges)"] = sum(s[1] in as_edges for s in schema)
+    edges.add(resolved.edges)
     heads, relations, tails, datatypes = edges.arrays()
-    found = describe(Descriptions(*literals.arrays()), heads, relations, tails, datatypes, words)
+    properties = EDGE_PROPERTY_SCHEMA.empty_table()
+    if resolved.stated:
+        about = edges.rows(0, resolved.stated.keys())
+        properties = stated_properties(resolved, about, (heads, relations, tails))
+        left_out.update({name: n for name, n in resolved.left_out.items() if name == NOT_ASSERTED})
+    if resolved.hidden:
+        kept = pc.invert(pc.is_in(heads, value_set=pa.array(sorted(resolved.hidden), pa.string())))
+        place = np.cumsum(kept.to_numpy(zero_copy_only=False)) - 1
+        properties = properties.set_column(0, "edge", pa.array(place[properties["edge"].to_numpy()], pa.int64()))
+        heads, relations, tails, datatypes = (c.filter(kept) for c in (heads, relations, tails, datatypes))
+    found = describe(described, heads, relations, tails, datatypes, words, with_schema=axioms)
+    entities = found.entities
+    if resolved.hidden:
+        entities = entities.filter(~pc.field("id").isin(sorted(resolved.hidden)))
     return RawGraph(
         heads=heads,
         relations=relations,
         tails=tails,
         datatypes=datatypes,
-        entities=found.entities,
+        entities=with_inherited(entities, schema, words.axioms[0]) if axioms else entities,
         relation_rows=found.relation_rows,
+        edge_properties=properties,
         type_labels=found.type_labels,
-        skipped=skipped,
+        described=described_only,
+        left_out={reason: n for reason, n in left_out.items() if n},
     )
 
 
@@ -94,10 +171,24 @@ class _Columns:
     def __init__(self, width: int) -> None:
         self._chunks: list[list[pa.DictionaryArray]] = [[] for _ in range(width)]
 
-    def add(self, rows: list[tuple[str | None, ...]]) -> None:
+    def add(self, rows: Sequence[tuple[str | None, ...]]) -> None:
         if rows:
             for chunks, values in zip(self._chunks, zip(*rows, strict=True), strict=True):
                 chunks.append(pa.array(values, pa.string()).dictionary_encode())
+
+    def counted(self, predicates: Iterable[str]) -> int:
+        """Number of rows with one of these predicates."""
+        wanted = pa.array(list(predicates), pa.string())
+        return sum(pc.sum(pc.is_in(chunk, value_set=wanted)).as_py() or 0 for chunk in self._chunks[1])
+
+    def rows(self, column: int, values: Iterable[str]) -> list[Statement]:
+        """Rows whose column 0 (subject) or 1 (predicate) has one of these values, without languages."""
+        wanted = pa.array(list(values), pa.string())
+        found: list[Statement] = []
+        for chunks in zip(*self._chunks, strict=True):
+            there = pc.is_in(chunks[column], value_set=wanted)
+            found += [(*row, None) for row in zip(*(c.filter(there).to_pylist() for c in chunks), strict=True)]
+        return found
 
     def arrays(self) -> list[pa.DictionaryArray]:
         kind = pa.dictionary(pa.int32(), pa.string())
@@ -109,10 +200,16 @@ class _Columns:
         ]
 
 
-def _encode(batch: list[Statement], words: Vocabulary, edges: _Columns, literals: _Columns) -> None:
+def _encode(
+    batch: list[Statement], words: Vocabulary, edges: _Columns, literals: _Columns, schema: list[Statement]
+) -> None:
     not_edges = frozenset(words.not_edges)
     edges.add([s[:4] for s in batch if s[1] not in not_edges])
-    literals.add([_description(s) for s in batch if s[1] in not_edges])
+    described = [s for s in batch if s[1] in not_edges]
+    literals.add([_description(s) for s in described])
+    of_schema = frozenset((*words.axioms, *words.domains, *words.ranges))
+    members = frozenset((*words.classes, *words.properties))
+    schema += [s for s in described if s[1] in of_schema or (s[1] in words.types and s[2] in members)]
 
 
 def _description(statement: Statement) -> tuple[str | None, ...]:
@@ -122,9 +219,6 @@ def _description(statement: Statement) -> tuple[str | None, ...]:
 
 
 # --- parsing -------------------------------------------------------------------------------------
-Statement = tuple[str, str, str, str | None, str | None]
-"""(subject, predicate, object, datatype, language); both None if the object is an entity."""
-
 FORMATS: dict[str, ox.RdfFormat | None] = {
     ".nt": ox.RdfFormat.N_TRIPLES,
     ".nq": ox.RdfFormat.N_QUADS,
@@ -241,10 +335,16 @@ def _convert(quads: Iterable[ox.Quad], blank: Blank) -> list[Statement]:
     found: list[Statement] = []
     for quad in quads:
         subject, target = quad.subject, quad.object
-        if isinstance(subject, ox.Triple) or isinstance(target, ox.Triple):
-            raise _QuotedTripleError("quoted triples (RDF-star) are not supported")
-        head = subject.value if isinstance(subject, named) else blank(subject.value)
-        if isinstance(target, literal):
+        if isinstance(subject, ox.Triple):
+            head = blank(str(subject))
+            found += _reified(head, subject, blank)
+        else:
+            head = subject.value if isinstance(subject, named) else blank(subject.value)
+        if isinstance(target, ox.Triple):
+            if quad.predicate.value != RDF + "reifies":
+                raise _QuotedTripleError("a quoted triple as an object is not supported")
+            found += _reified(head, target, blank)
+        elif isinstance(target, literal):
             language = target.language
             datatype = target.datatype.value if language is None else string
             found.append((head, quad.predicate.value, target.value, datatype, language))
@@ -252,6 +352,21 @@ def _convert(quads: Iterable[ox.Quad], blank: Blank) -> list[Statement]:
             tail = target.value if isinstance(target, named) else blank(target.value)
             found.append((head, quad.predicate.value, tail, None, None))
     return found
+
+
+def _reified(statement: str, triple: Any, blank: Blank) -> list[Statement]:
+    """A quoted triple as a reified statement."""
+    parts = zip(("subject", "predicate", "object"), (triple.subject, triple.predicate, triple.object), strict=True)
+    return [
+        (
+            statement,
+            RDF + name,
+            blank(term.value) if isinstance(term, ox.BlankNode) else term.value,
+            term.datatype.value if isinstance(term, ox.Literal) else None,
+            None,
+        )
+        for name, term in parts
+    ]
 
 
 def _reason(error: Exception) -> str:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import csv
 import io
 import re
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
@@ -22,16 +22,24 @@ import pyarrow.parquet as pq
 
 from triplecheck.kg.errors import ReadError, UserError
 from triplecheck.kg.progress import ProgressCallback, no_progress
-from triplecheck.kg.readers.raw import ENTITY_SCHEMA, RELATION_SCHEMA, BadLine, RawGraph, open_packed
+from triplecheck.kg.readers.columns import DAMAGED, TRIPLE_COLUMNS, dialect, first_fields, odd_first_line, usual_columns
+from triplecheck.kg.readers.raw import (
+    EDGE_PROPERTY_SCHEMA,
+    ENTITY_SCHEMA,
+    RELATION_SCHEMA,
+    UNKNOWN,
+    BadLine,
+    RawGraph,
+    open_packed,
+)
 
-TRIPLE_COLUMNS = ("head", "relation", "tail")
-TABLE_SUFFIXES = (".tsv", ".txt", ".csv", ".parquet")
+DELIMITED_SUFFIXES = (".tsv", ".txt", ".csv")
+TABLE_SUFFIXES = (*DELIMITED_SUFFIXES, ".parquet")
 _LIST_SEPARATOR = "|"
 # A quoted field from its start, and the rest of a field opened on an earlier line; group 1 is empty if the field is
 # still open at the end of the line.
 _QUOTED = re.compile(rb'(?:^|,)"[^"]*(?:""[^"]*)*("?)')
 _QUOTED_REST = re.compile(rb'[^"]*(?:""[^"]*)*("?)')
-_DAMAGED = (OSError, EOFError, zlib.error)
 
 
 def suffix(path: Path) -> str:
@@ -44,14 +52,26 @@ def read_triples(
     path: Path,
     mapping: Mapping[str, str] | None = None,
     *,
+    header: bool | None = None,
+    edge_properties: Sequence[str] = (),
     skip_bad: bool = False,
     progress: ProgressCallback = no_progress,
 ) -> RawGraph:
     """Read triples from one file.
 
-    Without a mapping the first three columns are head, relation and tail; a first line of exactly these names is a
-    header. A mapping (`{"head": "subject", ...}`) gives the column names of a file with a header; the optional key
-    `datatype` gives the column with the datatype IRI of literal tails.
+    Without a mapping, a first line with the usual names of head, relation and tail (`subject predicate object`,
+    `source type target`, ...; see `kg.readers.columns`) is a header; without a header the first three columns are
+    head, relation and tail.
+
+    Args:
+        path: the file.
+        mapping: column names of a file with a header, such as `{"head": "customer"}`; the optional key `datatype` gives
+            the column with the datatype IRI of literal tails.
+        header: whether the first line is a header. None: if it has the usual names. If it has not and its cells
+            occur nowhere else in the file, it is read as a triple, and `notes` says so.
+        edge_properties: further columns to keep as properties of the edges; `*` for all.
+        skip_bad: skip malformed lines.
+        progress: called once.
 
     Raises:
         ReadError: the file is missing, or a line is malformed and `skip_bad` is off.
@@ -61,16 +81,35 @@ def read_triples(
     if mapping and "datatype" in mapping:
         wanted["datatype"] = mapping["datatype"]
     mapped = any((mapping or {}).get(name) for name in TRIPLE_COLUMNS)
-    table, skipped = _read(path, wanted if mapped else None, skip_bad)
-    columns = {name: _dictionary(table[name]) for name in wanted}
-    datatypes = columns.get("datatype")
+    table, skipped, notes = _read(path, wanted if mapped else None, header, edge_properties, skip_bad)
+    return triples_of(table, skipped, notes)
+
+
+def triples_of(table: pa.Table, skipped: Sequence[BadLine] = (), notes: Sequence[str] = ()) -> RawGraph:
+    """A graph from columns of strings: head, relation, tail, perhaps datatype; every other one is an edge property."""
+    columns = {name: dictionary(table[name]) for name in (*TRIPLE_COLUMNS, "datatype") if name in table.column_names}
+    others = [name for name in table.column_names if name not in columns]
     return RawGraph(
         heads=columns["head"],
         relations=columns["relation"],
         tails=columns["tail"],
-        datatypes=datatypes,
-        skipped=skipped,
+        datatypes=columns.get("datatype"),
+        edge_properties=pa.concat_tables(
+            [EDGE_PROPERTY_SCHEMA.empty_table(), *(_properties(name, table[name]) for name in others)]
+        ),
+        skipped=list(skipped),
+        notes=list(notes),
     )
+
+
+def _properties(name: str, column: pa.ChunkedArray) -> pa.Table:
+    """One column as properties of the edges of its rows; empty cells are none."""
+    values = pa.concat_arrays(column.cast(pa.string()).chunks) if column.num_chunks else pa.array([], pa.string())
+    at = np.flatnonzero(pc.fill_null(pc.not_equal(pc.utf8_trim_whitespace(values), ""), False).to_numpy(False))
+    kept = values.take(pa.array(at))
+    kinds = [UNKNOWN] * len(at)
+    columns = [pa.array(at, pa.int64()), pa.array([name] * len(at), pa.string()), kept, pa.array(kinds, pa.string())]
+    return pa.table(columns, schema=EDGE_PROPERTY_SCHEMA)
 
 
 def read_entities(
@@ -81,6 +120,11 @@ def read_entities(
     Columns: id, label, description, aliases and type (several separated by `|`). Other columns are ignored.
     """
     table, skipped = _described(path, mapping, skip_bad, {"id", "label", "description", "aliases", "type"})
+    return entity_rows(table), skipped
+
+
+def entity_rows(table: pa.Table) -> pa.Table:
+    """A table with the columns of `read_entities` as rows of `ENTITY_SCHEMA`."""
     columns = {
         "id": table["id"],
         "label": _text(table, "label"),
@@ -88,7 +132,7 @@ def read_entities(
         "aliases": _split(table, "aliases"),
         "types": _split(table, "type"),
     }
-    return pa.table(columns).cast(ENTITY_SCHEMA), skipped
+    return pa.table(columns).cast(ENTITY_SCHEMA)
 
 
 def read_relations(
@@ -96,9 +140,14 @@ def read_relations(
 ) -> tuple[pa.Table, list[BadLine]]:
     """Rows of `RELATION_SCHEMA` from a table with a header, and the skipped lines; only `id` is required."""
     table, skipped = _described(path, mapping, skip_bad, {"id", "label", "description", "aliases", "domain", "range"})
+    return relation_rows(table), skipped
+
+
+def relation_rows(table: pa.Table) -> pa.Table:
+    """A table with the columns of `read_relations` as rows of `RELATION_SCHEMA`."""
     columns = {name: _text(table, name) for name in ("label", "description", "domain", "range")}
     columns = {"id": table["id"], **columns, "aliases": _split(table, "aliases")}
-    return pa.table({name: columns[name] for name in RELATION_SCHEMA.names}).cast(RELATION_SCHEMA), skipped
+    return pa.table({name: columns[name] for name in RELATION_SCHEMA.names}).cast(RELATION_SCHEMA)
 
 
 # --- one file ------------------------------------------------------------------------------------
@@ -114,23 +163,69 @@ class _Layout:
     required: tuple[str, ...]
 
 
-def _read(path: Path, wanted: Mapping[str, str] | None, skip_bad: bool) -> tuple[pa.Table, list[BadLine]]:
-    """Columns `head`, `relation`, `tail` (and `datatype`) as strings."""
+def _read(
+    path: Path,
+    wanted: Mapping[str, str] | None,
+    header: bool | None,
+    properties: Sequence[str],
+    skip_bad: bool,
+) -> tuple[pa.Table, list[BadLine], list[str]]:
+    """Columns `head`, `relation`, `tail` (and `datatype`, and properties) as strings, skipped lines and notes."""
     if not path.is_file():
         raise ReadError(path, None, "no such file")
-    if suffix(path) == ".parquet":
-        return _read_parquet(path, wanted or {name: name for name in TRIPLE_COLUMNS}, TRIPLE_COLUMNS), []
-    first = _first_fields(path)
-    if wanted is None:
-        header = tuple(f.strip().lower() for f in first[:3]) == TRIPLE_COLUMNS
+    is_parquet = suffix(path) == ".parquet"
+    first = _parquet_columns(path) if is_parquet else first_fields(path)
+    notes = []
+    if wanted is not None:
+        places = _positions(path, first, wanted)
+        has_header = True
+    else:
+        usual = {} if header is False else _usual_columns(path, first)
+        has_header = is_parquet or (bool(usual) if header is None else header)
         positions = {name: i for i, name in enumerate(TRIPLE_COLUMNS)}
+        if is_parquet and not usual:
+            usual = _positions(path, first, {name: name for name in TRIPLE_COLUMNS})
+        places = usual if usual and has_header else positions
+        if has_header and "datatype" in first:
+            places["datatype"] = first.index("datatype")
         if first and len(first) < 3:
             raise ReadError(path, 1, f"{len(first)} field(s), but head, relation and tail are required")
-    else:
-        header, positions = True, _positions(path, first, wanted)
-    delimiter, quoted = _dialect(path)
-    width = len(first) if first else 3
-    return _read_delimited(path, _Layout(delimiter, quoted, positions, width, header, TRIPLE_COLUMNS), skip_bad)
+        if not has_header and header is None and (odd := odd_first_line(path)):
+            notes.append(
+                f"{path}: the first line ({' '.join(odd[:3])}) was read as a triple, though its cells occur in no "
+                "other line; if it is a header, say so (--header, or header=True)"
+            )
+    if properties:
+        places |= _property_places(path, first if has_header else [], places, properties)
+    if is_parquet:
+        return _read_parquet(path, {name: first[at] for name, at in places.items()}, TRIPLE_COLUMNS), [], notes
+    layout = _Layout(*dialect(path), places, len(first) if first else 3, has_header, TRIPLE_COLUMNS)
+    return *_read_delimited(path, layout, skip_bad), notes
+
+
+def _usual_columns(path: Path, first: Sequence[str]) -> dict[str, int]:
+    """Places of head, relation and tail if all have usual names, else {}.
+
+    Raises:
+        ReadError: head and tail have usual names, and no column is a relation.
+    """
+    usual = usual_columns(first)
+    if usual.keys() == {"head", "tail"}:
+        names = ", ".join(first)
+        raise ReadError(path, 1, f"a header without a column of relations ({names}); name one: --map relation=COLUMN")
+    return usual if len(usual) == len(TRIPLE_COLUMNS) else {}
+
+
+def _property_places(
+    path: Path, header: Sequence[str], places: Mapping[str, int], properties: Sequence[str]
+) -> dict[str, int]:
+    if not header:
+        raise ReadError(path, 1, "edge properties are named by a header, and the file has none")
+    names = list(properties)
+    if names == ["*"]:
+        names = [name for at, name in enumerate(header) if at not in places.values()]
+    _positions(path, header, {name: name for name in names})
+    return {name: list(header).index(name) for name in names}
 
 
 def _described(
@@ -143,15 +238,11 @@ def _described(
         present = _parquet_columns(path)
         wanted = {k: v for k, v in wanted.items() if v in present or k == "id" or v != k}
         return _read_parquet(path, wanted, ("id",)), []
-    first = _first_fields(path)
+    first = first_fields(path)
     wanted = {k: v for k, v in wanted.items() if v in first or k == "id" or v != k}
-    delimiter, quoted = _dialect(path)
+    delimiter, quoted = dialect(path)
     layout = _Layout(delimiter, quoted, _positions(path, first, wanted), len(first), True, ("id",))
     return _read_delimited(path, layout, skip_bad)
-
-
-def _dialect(path: Path) -> tuple[str, bool]:
-    return (",", True) if suffix(path) == ".csv" else ("\t", False)
 
 
 def _positions(path: Path, header: Sequence[str], wanted: Mapping[str, str]) -> dict[str, int]:
@@ -162,22 +253,6 @@ def _positions(path: Path, header: Sequence[str], wanted: Mapping[str, str]) -> 
     return {name: list(header).index(column) for name, column in wanted.items()}
 
 
-def _first_fields(path: Path) -> list[str]:
-    """Fields of the first line, [] for an empty file."""
-    delimiter, quoted = _dialect(path)
-    try:
-        with open_packed(path) as source:
-            line = source.readline().decode("utf-8-sig").rstrip("\r\n")
-    except (UnicodeDecodeError, *_DAMAGED) as error:
-        raise ReadError(path, 1, f"not readable as text: {error}") from error
-    if not line:
-        return []
-    try:
-        return next(csv.reader([line])) if quoted else line.split(delimiter)
-    except csv.Error as error:
-        raise ReadError(path, 1, f"not readable as CSV: {error}") from error
-
-
 def _read_delimited(path: Path, layout: _Layout, skip_bad: bool) -> tuple[pa.Table, list[BadLine]]:
     try:
         with pa.input_stream(str(path), compression="detect") as source:
@@ -186,7 +261,7 @@ def _read_delimited(path: Path, layout: _Layout, skip_bad: bool) -> tuple[pa.Tab
             return table, []
     except pa.ArrowInvalid:
         pass
-    except _DAMAGED as error:
+    except DAMAGED as error:
         raise ReadError(path, None, f"cannot be read to the end: {error}") from error
     # A line is malformed: find out which and why.
     good, skipped, records = io.BytesIO(), [], 0
@@ -199,7 +274,7 @@ def _read_delimited(path: Path, layout: _Layout, skip_bad: bool) -> tuple[pa.Tab
                 if not skip_bad:
                     raise ReadError(path, number, reason)
                 skipped.append(BadLine(str(path), number, reason))
-    except _DAMAGED as error:
+    except DAMAGED as error:
         raise ReadError(path, None, f"cannot be read to the end: {error}") from error
     good.seek(0)
     try:
@@ -244,7 +319,7 @@ def _parse(source: object, layout: _Layout) -> pa.Table | None:
         return _empty(layout)
     if bad:
         return None
-    columns = {name: _dictionary(table[f"f{i}"]) for name, i in layout.columns.items()}
+    columns = {name: dictionary(table[f"f{i}"]) for name, i in layout.columns.items()}
     if any(_faulty(column, name in layout.required) for name, column in columns.items()):
         return None
     return pa.table(columns)
@@ -352,7 +427,7 @@ def _read_parquet(path: Path, wanted: Mapping[str, str], required: Sequence[str]
 
 
 # --- columns -------------------------------------------------------------------------------------
-def _dictionary(column: pa.ChunkedArray) -> pa.DictionaryArray:
+def dictionary(column: pa.ChunkedArray) -> pa.DictionaryArray:
     """One dictionary-encoded array from a column of strings, however chunked."""
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyoxigraph
 
 from triplecheck.kg.errors import GraphUnavailableError
-from triplecheck.kg.graph import Edges, IntArray, RelationCount, RelationSchema
+from triplecheck.kg.graph import EdgeProperties, Edges, IntArray, RelationCount, RelationSchema
 from triplecheck.kg.sparql._lookup import Describer, Found, Lookup
 from triplecheck.kg.sparql.client import QueryRefusedError, SparqlClient
 from triplecheck.kg.sparql.terms import STRING, Term, TermKind, is_iri, literal, string_variants
@@ -232,6 +232,15 @@ class SparqlGraph:
 
     def contains(self, head: int, relation: int, tail: int) -> bool:
         return bool(self._look.contained([(head, relation, tail)]))
+
+    @property
+    def has_edge_properties(self) -> bool:
+        """False: endpoints are read as plain triples."""
+        return False
+
+    def edge_properties(self, head: int, relation: int, tail: int) -> tuple[EdgeProperties, ...]:
+        """Always empty: endpoints are read as plain triples."""
+        return ()
 
     # --- batched ---------------------------------------------------------------------------------
     def relation_counts(self, nodes: IntArray | Sequence[int]) -> list[RelationCount]:

@@ -159,3 +159,48 @@ def test_building_in_a_process_leaves_nothing_but_the_summary(process: Process, 
     assert result.returncode == 0, result.stderr
     assert "all-MiniLM-L6-v2" in result.stdout
     assert not result.stderr
+
+
+def test_the_table_says_what_became_of_what_was_read(run: Run, elsewhere: Path) -> None:
+    (elsewhere / "a.ttl").write_text(
+        """@prefix ex: <http://e/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+        ex:a ex:p ex:b ; rdfs:label "A" ; rdfs:isDefinedBy ex:page . ex:T rdfs:subClassOf ex:U . ex:c ex:p ex:d .""",
+        "utf-8",
+    )
+    (elsewhere / "b.ttl").write_text("<http://e/a> <http://e/p> <http://e/b> .", "utf-8")
+    result = run("kb", "build", "out", "--triples", "a.ttl", "b.ttl", "--no-vectors")
+    assert result.exit_code == 0, result.output
+    said = " ".join(result.stdout.split())
+    assert "statements read 6 " in said
+    assert "kept as descriptions 1 " in said
+    assert "merged as duplicates 1 " in said
+    assert "1 links to pages (isDefinedBy)" in said
+    assert "1 axioms of the schema" in said
+    with_axioms = run("kb", "build", "out", "--triples", "a.ttl", "b.ttl", "--no-vectors", "--axioms")
+    assert "triples 3 " in " ".join(with_axioms.stdout.split())
+
+
+def test_an_odd_first_line_is_noted_and_can_be_called_a_header(run: Run, elsewhere: Path) -> None:
+    (elsewhere / "a.tsv").write_text("person\tverb\tthing\n" + "".join(f"a{i}\tlikes\ta{i + 1}\n" for i in range(4)))
+    result = run("kb", "build", "out", "--triples", "a.tsv", "--no-vectors")
+    assert "person verb thing" in result.stderr
+    assert KnowledgeBase.open("out").graph.num_triples == 5
+    result = run("kb", "build", "out", "--triples", "a.tsv", "--no-vectors", "--header")
+    assert result.stderr == ""
+    assert KnowledgeBase.open("out").graph.num_triples == 4
+
+
+def test_further_columns_become_edge_properties(run: Run, elsewhere: Path) -> None:
+    (elsewhere / "a.csv").write_text("source,type,target,since\nAda,knows,Ben,1993\n", "utf-8")
+    assert run("kb", "build", "out", "--triples", "a.csv", "--no-vectors", "--edge-properties", "since").exit_code == 0
+    assert KnowledgeBase.open("out").graph.has_edge_properties
+
+
+def test_labels_are_in_the_preferred_language(run: Run, elsewhere: Path) -> None:
+    text = (
+        '<http://e/a> <http://www.w3.org/2000/01/rdf-schema#label> "tree"@en , "Baum"@de ; <http://e/p> <http://e/b> .'
+    )
+    (elsewhere / "a.ttl").write_text(text, "utf-8")
+    assert run("kb", "build", "out", "--triples", "a.ttl", "--no-vectors", "--language", "de").exit_code == 0
+    graph = KnowledgeBase.open("out").graph
+    assert graph.label(graph.find("http://e/a") or 0) == "Baum"

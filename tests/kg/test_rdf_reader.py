@@ -55,7 +55,7 @@ JSON_LD = {
 def read(tmp_path: Path, text: str, name: str = "x.ttl", **options: object) -> RawGraph:
     path = tmp_path / name
     path.write_bytes((PREFIXES + text if name.endswith(".ttl") else text).encode())
-    return read_rdf([path], **options)  # type: ignore[arg-type]
+    return read_rdf([path], **{"axioms": False} | options)  # type: ignore[arg-type]
 
 
 def edges(raw: RawGraph) -> set[tuple[str, str, str, str | None]]:
@@ -325,7 +325,7 @@ class TestMalformed:
 
     def test_a_statement_about_a_statement_has_no_place(self, tmp_path: Path) -> None:
         text = "<e:a> <e:p> <<( <e:a> <e:p> <e:b> )>> .\n<e:a> <e:p> <e:b> .\n"
-        with pytest.raises(ReadError, match=r"x\.nt:1: .*RDF-star"):
+        with pytest.raises(ReadError, match=r"x\.nt:1: .*quoted triple"):
             read(tmp_path, text, "x.nt")
         assert [bad.line for bad in read(tmp_path, text, "x.nt", skip_bad=True).skipped] == [1]
 
@@ -342,3 +342,68 @@ class TestMalformed:
         (tmp_path / "x.doc").write_text("")
         with pytest.raises(ReadError, match=r"'\.doc'; known: \.nt"):
             read_rdf([tmp_path / "x.doc"])
+
+
+class TestSchemas:
+    ONTOLOGY = """ex:Place a owl:Class ; rdfs:label "place" . ex:Cafe a owl:Class ; rdfs:subClassOf ex:Place ;
+      rdfs:comment "Serves coffee." . ex:serves a owl:ObjectProperty ; rdfs:domain ex:Place ; rdfs:range ex:Drink ;
+      owl:inverseOf ex:servedAt . ex:Drink a owl:Class . ex:servedAt a owl:ObjectProperty ; rdfs:subPropertyOf ex:at .
+      ex:Cafe rdfs:subClassOf [ a owl:Restriction ; owl:onProperty ex:serves ; owl:someValuesFrom ex:Drink ] .
+      ex:blue a ex:Cafe ; rdfs:label "Blue" ; rdfs:isDefinedBy ex:page ."""
+
+    def test_classes_and_relations_of_an_ontology_are_entities_and_axioms_are_edges(self, tmp_path: Path) -> None:
+        raw = read(tmp_path, self.ONTOLOGY, axioms=None)
+        found = {
+            (h.removeprefix(EX), r.rsplit("#")[-1].removeprefix(EX), t.removeprefix(EX)) for h, r, t, _ in edges(raw)
+        }
+        assert found == {
+            ("Cafe", "subClassOf", "Place"),
+            ("Cafe", "serves", "Drink"),
+            ("serves", "domain", "Place"),
+            ("serves", "range", "Drink"),
+            ("serves", "inverseOf", "servedAt"),
+            ("servedAt", "subPropertyOf", "at"),
+            ("blue", "type", "Cafe"),
+        }
+        assert set(entities(raw)) == {"Place", "Cafe", "Drink", "serves", "servedAt", "blue"}
+        assert raw.left_out == {"links to pages (isDefinedBy)": 1}
+
+    def test_instances_inherit_the_superclasses_of_their_types(self, tmp_path: Path) -> None:
+        raw = read(tmp_path, self.ONTOLOGY, axioms=None)
+        assert entities(raw)["blue"]["types"] == [EX + "Cafe", EX + "Place"]
+
+    def test_axioms_of_a_data_file_are_left_out_and_counted(self, tmp_path: Path) -> None:
+        data = self.ONTOLOGY + "".join(f" ex:cafe{i} ex:near ex:cafe{i + 1} ." for i in range(9))
+        raw = read(tmp_path, data, axioms=None)
+        assert len(raw) == 9
+        assert raw.left_out["axioms of the schema (--axioms makes them edges)"] == 6
+        assert len(read(tmp_path, data, axioms=True)) == 16
+
+    def test_lists_and_statements_that_are_data_stay_edges(self, tmp_path: Path) -> None:
+        assert len(read(tmp_path, "ex:a ex:p ( ex:b ex:c ) .")) == 5
+
+
+class TestStatementsAboutStatements:
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "ex:a ex:p ex:b {| ex:since 1993 |} .",
+            "ex:a ex:p ex:b . << ex:a ex:p ex:b >> ex:since 1993 .",
+            "ex:a ex:p ex:b . [] a rdf:Statement ; rdf:subject ex:a ; rdf:predicate ex:p ; "
+            "rdf:object ex:b ; ex:since 1993 .",
+            "ex:a ex:p ex:b . [] a owl:Axiom ; owl:annotatedSource ex:a ; owl:annotatedProperty ex:p ; "
+            "owl:annotatedTarget ex:b ; ex:since 1993 .",
+        ],
+    )
+    def test_each_form_is_a_property_of_the_edge(self, tmp_path: Path, text: str) -> None:
+        raw = read(tmp_path, text)
+        assert [(h, r) for h, r, _, _ in edges(raw)] == [(EX + "a", EX + "p")]
+        (row,) = raw.edge_properties.to_pylist()
+        assert row == {"edge": 0, "name": EX + "since", "value": "1993", "datatype": XSD + "integer"}
+        assert raw.entities.num_rows == 0
+
+    def test_what_is_not_asserted_is_left_out_and_counted(self, tmp_path: Path) -> None:
+        raw = read(tmp_path, "ex:a ex:p ex:b . << ex:a ex:p ex:c >> ex:since 1993 .")
+        assert len(raw) == 1
+        assert raw.edge_properties.num_rows == 0
+        assert raw.left_out == {"properties of statements that are not edges": 1}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triplecheck.kg.readable import entity_label, local_name, relation_alias, relation_label
+from triplecheck.kg.readable import entity_label, local_name, relation_alias, relation_label, split_name
 
 
 @pytest.mark.parametrize(
@@ -75,3 +75,10 @@ def test_what_is_no_path_has_no_further_name(id: str) -> None:
 def test_no_label_is_empty(id: str) -> None:
     assert entity_label(id)
     assert relation_label(id)
+
+
+def test_the_local_name_of_an_iri_is_split_at_capitals_if_it_is_the_label() -> None:
+    assert split_name("http://e/FoodEstablishment", "FoodEstablishment") == "Food Establishment"
+    assert split_name("http://e/food_place", "food place") is None
+    assert split_name("http://e/Q7", "FoodEstablishment") is None
+    assert split_name("http://e/Paris", "Paris") is None

@@ -51,13 +51,62 @@ class TestTriples:
     def test_line_ends_a_byte_order_mark_and_empty_lines_do_not_matter(self, tmp_path: Path, content: str) -> None:
         assert rows(read_triples(write(tmp_path / "a.tsv", content))) == TWO_ROWS
 
-    @pytest.mark.parametrize("header", ["head\trelation\ttail\n", "Head\tRelation\tTail\n"])
+    @pytest.mark.parametrize(
+        "header",
+        [
+            "head\trelation\ttail\n",
+            "Head\tRelation\tTail\n",
+            "subject\tpredicate\tobject\n",
+            "source\trelation\ttarget\n",
+            "s\tp\to\n",
+            "h\tr\tt\n",
+            "from\tedge\tto\n",
+            "src\trel\tdst\n",
+            "start\ttype\tend\n",
+            "node1\tlabel\tnode2\n",
+            ":START_ID\t:TYPE\t:END_ID\n",
+        ],
+    )
     def test_a_first_line_that_names_the_columns_is_a_header(self, tmp_path: Path, header: str) -> None:
         assert rows(read_triples(write(tmp_path / "a.tsv", header + TWO))) == TWO_ROWS
 
+    def test_a_header_gives_the_order_of_the_columns(self, tmp_path: Path) -> None:
+        path = write(tmp_path / "a.csv", "id,source,target,type\n1,ada,charles,knows\n2,charles,London,born in\n")
+        assert rows(read_triples(path)) == TWO_ROWS
+
+    def test_a_header_without_a_column_of_relations_is_an_error(self, tmp_path: Path) -> None:
+        error = refusal(write(tmp_path / "a.csv", "source,target,weight\na,b,1\n"))
+        assert "--map relation=COLUMN" in error.reason
+
     def test_any_other_first_line_is_a_triple(self, tmp_path: Path) -> None:
-        content = "subject\tpredicate\tobject\n"
-        assert rows(read_triples(write(tmp_path / "a.tsv", content))) == [("subject", "predicate", "object")]
+        content = "thing\thow\tother\n"
+        raw = read_triples(write(tmp_path / "a.tsv", content))
+        assert rows(raw) == [("thing", "how", "other")]
+        assert raw.notes == []
+
+    def test_an_odd_first_line_is_read_as_a_triple_with_a_note(self, tmp_path: Path) -> None:
+        path = write(tmp_path / "a.tsv", "person\tverb\tthing\na\tlikes\tb\nb\tlikes\tc\nc\tlikes\td\n")
+        raw = read_triples(path)
+        assert len(raw) == 4
+        assert "person verb thing" in raw.notes[0]
+        assert "--header" in raw.notes[0]
+
+    def test_a_first_line_with_a_known_cell_needs_no_note(self, tmp_path: Path) -> None:
+        path = write(tmp_path / "a.tsv", "a\tknows\tx\na\tlikes\tb\nb\tlikes\tc\nc\tlikes\td\n")
+        assert read_triples(path).notes == []
+
+    @pytest.mark.parametrize(("header", "count"), [(True, 1), (False, 2)])
+    def test_the_caller_says_whether_there_is_a_header(self, tmp_path: Path, header: bool, count: int) -> None:
+        path = write(tmp_path / "a.tsv", "subject\tverb\tobject\nada\tknows\tcharles\n")
+        assert len(read_triples(path, header=header)) == count
+
+    def test_further_columns_may_be_edge_properties(self, tmp_path: Path) -> None:
+        path = write(tmp_path / "a.tsv", "subject\tpredicate\tobject\tsince\tnote\na\tr\tb\t1993\t\na\tr\tc\t\tx\n")
+        found = read_triples(path, edge_properties=["*"]).edge_properties.to_pylist()
+        assert [(row["edge"], row["name"], row["value"]) for row in found] == [(0, "since", "1993"), (1, "note", "x")]
+        assert len(read_triples(path, edge_properties=["since"]).edge_properties) == 1
+        with pytest.raises(ReadError, match="no column 'until'"):
+            read_triples(path, edge_properties=["until"])
 
     def test_a_header_is_only_on_the_first_line(self, tmp_path: Path) -> None:
         raw = read_triples(write(tmp_path / "a.tsv", TWO + "head\trelation\ttail\n"))
@@ -135,9 +184,9 @@ class TestMapping:
         assert "s, p, o" in error.reason
 
     def test_parquet_columns_are_named_too(self, tmp_path: Path) -> None:
-        pq.write_table(pa.table({"s": ["a"], "p": ["r"], "o": ["b"]}), tmp_path / "a.parquet")
+        pq.write_table(pa.table({"x": ["a"], "y": ["r"], "z": ["b"]}), tmp_path / "a.parquet")
         assert "'head'" in refusal(tmp_path / "a.parquet").reason
-        raw = read_triples(tmp_path / "a.parquet", {"head": "s", "relation": "p", "tail": "o"})
+        raw = read_triples(tmp_path / "a.parquet", {"head": "x", "relation": "y", "tail": "z"})
         assert rows(raw) == [("a", "r", "b")]
 
     def test_pairs_are_parsed(self) -> None:

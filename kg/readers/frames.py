@@ -1,0 +1,322 @@
+"""Triples from Python: lists, data frames (pandas, polars, pyarrow and whatever exports Arrow) and networkx graphs."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from triplecheck.kg.errors import UserError
+from triplecheck.kg.readers.columns import TRIPLE_COLUMNS, usual_columns
+from triplecheck.kg.readers.raw import EDGE_PROPERTY_SCHEMA, ENTITY_SCHEMA, UNKNOWN, RawGraph
+from triplecheck.kg.types import XSD, Literal, Triple
+
+LINKED = "linked to"
+"""The relation of an edge of a networkx graph that has no name."""
+_KINDS = "a list of triples, a data frame (pandas, polars, pyarrow), a networkx graph, or the path of a file"
+# By Python type, most specific first.
+_DATATYPES: tuple[tuple[type, str], ...] = (
+    (bool, "boolean"),
+    (int, "integer"),
+    (float, "double"),
+    (Decimal, "decimal"),
+    (dt.datetime, "dateTime"),
+    (dt.date, "date"),
+)
+_LABELS, _DESCRIPTIONS = ("label", "name", "title", "labels"), ("description", "comment")
+_NO_PROPERTIES = ("label", "id", "key")
+_TYPES, _ALIASES = ("type", "types", "kind", "class"), ("alias", "aliases")
+
+
+def is_frame(given: object) -> bool:
+    """Whether something is a table of columns: it exports Arrow data, or is a pandas frame."""
+    return hasattr(given, "__arrow_c_stream__") or type(given).__module__.startswith("pandas")
+
+
+def is_network(given: object) -> bool:
+    """Whether something is a networkx graph."""
+    return all(hasattr(given, name) for name in ("nodes", "edges", "is_multigraph", "is_directed"))
+
+
+def read_memory(given: object, mapping: Mapping[str, str] | None = None, properties: Sequence[str] = ()) -> RawGraph:
+    """Triples that Python holds.
+
+    In a data frame the columns are found by their usual names (`kg.readers.columns`); one of three columns with other
+    names has head, relation and tail in this order. Numbers, dates and booleans as tails are literals. Of a networkx
+    graph, the attributes `label`, `type`, `description` and `aliases` describe a node, and every other one is an edge
+    to a literal; the relation of an edge is its attribute of a usual name, or its key, or "linked to"; its other
+    attributes are edge properties.
+
+    Args:
+        given: a list of triples (tuples, dicts or `Triple`s; a fourth item of a tuple is a dict of edge properties), a
+            data frame, or a networkx graph.
+        mapping: columns of a data frame, such as `{"head": "customer"}`.
+        properties: further columns of a data frame to keep as edge properties; `*` for all.
+
+    Raises:
+        UserError: something else, missing columns, or an empty cell.
+    """
+    if is_network(given):
+        return _read_network(given)
+    if is_frame(given):
+        return _read_columns(_columns(given), mapping or {}, properties)
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise UserError(f"{type(given).__name__} is no graph: give {_KINDS}")
+    rows = list(given)
+    if rows and all(isinstance(row, Mapping) for row in rows):
+        names = dict.fromkeys(str(name) for row in rows for name in row)
+        return _read_columns({name: [row.get(name) for row in rows] for name in names}, mapping or {}, properties)
+    return _read_rows(rows)
+
+
+def table_of(given: object, what: str) -> pa.Table:
+    """A data frame of entities or relations as a table of strings; lists become `a|b`.
+
+    Raises:
+        UserError: no data frame, or one without a column `id`.
+    """
+    if not is_frame(given):
+        raise UserError(f"{what} must be a data frame or the path of a table, not {type(given).__name__}")
+    columns = {name: _joined(values) for name, values in _columns(given).items()}
+    if "id" not in columns:
+        raise UserError(f"{what} have no column 'id' (they have: {', '.join(columns) or 'none'})")
+    return pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()})
+
+
+def _joined(values: Any) -> list[str | None]:
+    cells = values.to_pylist() if hasattr(values, "to_pylist") else values
+    return [
+        None if cell is None or cell != cell else "|".join(map(str, cell)) if isinstance(cell, list) else str(cell)
+        for cell in cells
+    ]
+
+
+# --- data frames ---------------------------------------------------------------------------------
+def _columns(frame: Any) -> dict[str, Any]:
+    """The columns of a frame by name: Arrow arrays, or lists where pandas mixes types in one."""
+    try:
+        table = pa.table(frame) if hasattr(frame, "__arrow_c_stream__") else pa.Table.from_pandas(frame)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return {str(name): frame[name].tolist() for name in frame.columns}
+    return {str(name): table[name] for name in table.column_names if name != "__index_level_0__"}
+
+
+def _read_columns(columns: Mapping[str, Any], mapping: Mapping[str, str], properties: Sequence[str]) -> RawGraph:
+    names = list(columns)
+    usual = {name: names[at] for name, at in usual_columns(names).items()}
+    if len(usual) < len(TRIPLE_COLUMNS) and len(names) == len(TRIPLE_COLUMNS) and not mapping:
+        usual = dict(zip(TRIPLE_COLUMNS, names, strict=True))
+    wanted = usual | {name: mapping[name] for name in TRIPLE_COLUMNS if name in mapping}
+    lacking = [name for name in TRIPLE_COLUMNS if wanted.get(name) not in columns]
+    if lacking:
+        raise UserError(
+            f"the data frame has no column for {' and '.join(lacking)} (it has: {', '.join(names) or 'none'}); name "
+            f"it with mapping={{{lacking[0]!r}: COLUMN}}"
+        )
+    heads, relations = (_strings(*_cells(columns[wanted[name]], name)) for name in ("head", "relation"))
+    tails, datatypes = _cells(columns[wanted["tail"]], "tail")
+    if _type_of(columns[wanted["head"]]) == _type_of(columns[wanted["tail"]]):
+        datatypes = [UNKNOWN] * len(tails)  # ids that are numbers
+    given = mapping.get("datatype", "datatype")
+    if given in columns:
+        datatypes = _given_datatypes(columns[given], tails)
+    others = [name for name in names if name not in {*wanted.values(), given}]
+    kept = others if list(properties) == ["*"] else list(properties)
+    unknown = [name for name in kept if name not in columns]
+    if unknown:
+        raise UserError(f"the data frame has no column {unknown[0]!r} (it has: {', '.join(names)})")
+    about = {name: (dict(zip(*_present(columns[name]), strict=True))) for name in kept}
+    rows = [(row, name, value) for name, values in about.items() for row, value in values.items()]
+    return RawGraph(heads, relations, *_encoded(tails, datatypes), edge_properties=_property_table(rows))
+
+
+def _given_datatypes(column: Any, tails: Any) -> list[str | None]:
+    cells = column.to_pylist() if hasattr(column, "to_pylist") else list(column)
+    found = [cell if isinstance(cell, str) and cell else None for cell in cells]
+    return found if len(found) == len(tails) else [None] * len(tails)
+
+
+def _type_of(column: Any) -> Any:
+    return column.type if hasattr(column, "type") else None
+
+
+def _cells(column: Any, what: str) -> tuple[Any, list[str | None]]:
+    """A column as texts, and the datatype of each cell, `UNKNOWN` for a text.
+
+    Raises:
+        UserError: an empty cell.
+    """
+    values = column if isinstance(column, list) else _plain(column)
+    if isinstance(values, list):
+        pairs = [_value(cell, what, row) for row, cell in enumerate(values, 1)]
+        return [text for text, _ in pairs], [datatype for _, datatype in pairs]
+    empty = pc.fill_null(pc.equal(pc.utf8_trim_whitespace(values), ""), True)
+    if pc.any(empty).as_py():
+        raise UserError(f"row {empty.to_pylist().index(True) + 1} has no {what}")
+    return values, [_arrow_datatype(_type_of(column))] * len(values)
+
+
+def _plain(column: Any) -> Any:
+    """An Arrow column as strings; Python values where a cast does not say the same."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if _arrow_datatype(column.type) is None:
+        return column.to_pylist()
+    return column.cast(pa.string()).combine_chunks()
+
+
+def _arrow_datatype(kind: Any) -> str | None:
+    types = pa.types
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        return UNKNOWN
+    if types.is_integer(kind):
+        return XSD + "integer"
+    if types.is_date(kind):
+        return XSD + "date"
+    return XSD + "boolean" if types.is_boolean(kind) else None
+
+
+def _value(cell: object, what: str, row: int) -> tuple[str, str | None]:
+    """A cell as text, and its datatype."""
+    if isinstance(cell, np.generic):
+        cell = cell.item()
+    if isinstance(cell, Literal):
+        return cell.lexical, cell.datatype
+    if isinstance(cell, _Node):
+        return str(cell), None
+    if isinstance(cell, str):
+        if not cell.strip():
+            raise UserError(f"row {row} has no {what}")
+        return cell, UNKNOWN
+    if cell is None or cell != cell:
+        raise UserError(f"row {row} has no {what}")
+    for kind, name in _DATATYPES:
+        if isinstance(cell, kind):
+            if isinstance(cell, dt.date):
+                return cell.isoformat(), XSD + name
+            return str(cell).lower() if kind is bool else str(cell), XSD + name
+    raise UserError(f"row {row}: the {what} is {type(cell).__name__}; give text, a number, a date or a Literal")
+
+
+def _present(column: Any) -> tuple[list[int], list[Any]]:
+    """The rows of a column that have a value, and the values."""
+    cells = column.to_pylist() if hasattr(column, "to_pylist") else column
+    rows = [row for row, cell in enumerate(cells) if cell is not None and cell == cell and cell != ""]
+    return rows, [cells[row] for row in rows]
+
+
+def _strings(texts: Any, _datatypes: object = None) -> pa.DictionaryArray:
+    return (pa.array(texts, pa.string()) if isinstance(texts, list) else texts.cast(pa.string())).dictionary_encode()
+
+
+def _encoded(tails: Any, datatypes: list[str | None]) -> tuple[pa.DictionaryArray, pa.DictionaryArray]:
+    return _strings(tails), pa.array(datatypes, pa.string()).dictionary_encode()
+
+
+def _property_table(rows: Iterable[tuple[int, str, object]]) -> pa.Table:
+    """(row of the edge, name, value) as a table."""
+    found = [(edge, name, *_value(value, name, edge + 1)) for edge, name, value in rows]
+    columns = zip(*found, strict=True) if found else ([], [], [], [])
+    return pa.table(
+        [pa.array(c, f.type) for c, f in zip(columns, EDGE_PROPERTY_SCHEMA, strict=True)], EDGE_PROPERTY_SCHEMA
+    )
+
+
+# --- lists ---------------------------------------------------------------------------------------
+def _read_rows(rows: Sequence[Any]) -> RawGraph:
+    triples: list[tuple[Any, ...]] = []
+    for number, row in enumerate(rows, 1):
+        if isinstance(row, Triple):
+            triples.append((row.head, row.relation, row.tail))
+        elif isinstance(row, Sequence) and not isinstance(row, str | bytes) and len(row) in (3, 4):
+            triples.append(tuple(row))
+        else:
+            hint = f"; to read a file give its path as a Path: Path({row!r})" if isinstance(row, str) else ""
+            raise UserError(f"item {number} is no triple (head, relation, tail): {row!r}{hint}")
+    return _from_triples(triples)
+
+
+def _from_triples(triples: Sequence[tuple[Any, ...]], entities: pa.Table | None = None) -> RawGraph:
+    heads = [_value(t[0], "head", row)[0] for row, t in enumerate(triples, 1)]
+    relations = [_value(t[1], "relation", row)[0] for row, t in enumerate(triples, 1)]
+    tails = [_value(t[2], "tail", row) for row, t in enumerate(triples, 1)]
+    about = [(row, str(name), value) for row, t in enumerate(triples) for name, value in dict(*t[3:]).items()]
+    return RawGraph(
+        _strings(heads),
+        _strings(relations),
+        *_encoded([text for text, _ in tails], [datatype for _, datatype in tails]),
+        edge_properties=_property_table(about),
+        entities=ENTITY_SCHEMA.empty_table() if entities is None else entities,
+    )
+
+
+# --- networkx ------------------------------------------------------------------------------------
+def _read_network(network: Any) -> RawGraph:
+    triples: list[tuple[Any, ...]] = []
+    described = []
+    for node, about in network.nodes(data=True):
+        if isinstance(node, Literal):
+            continue
+        row, used = _description(about)
+        described.append({"id": str(node), **row})
+        triples += [
+            (str(node), str(name), value) for name, value in about.items() if name not in used and _is_scalar(value)
+        ]
+    edges = network.edges(keys=True, data=True) if network.is_multigraph() else network.edges(data=True)
+    for edge in edges:
+        head, tail, about = edge[0], edge[1], dict(edge[-1])
+        name = _relation(about, edge[2] if len(edge) == 4 else None)
+        rest = {str(name): value for name, value in about.items() if name not in _NO_PROPERTIES and _is_scalar(value)}
+        triples.append((str(head), name, tail if isinstance(tail, Literal) else _Node(tail), rest))
+    return _from_triples(triples, pa.Table.from_pylist(described, ENTITY_SCHEMA))
+
+
+class _Node(str):
+    """The id of a node, which is never a literal."""
+
+    __slots__ = ()
+
+    def __new__(cls, node: object) -> _Node:
+        return super().__new__(cls, node)
+
+
+def _relation(about: dict[str, Any], key: object) -> str:
+    """The relation of an edge; the attribute that names it is taken out."""
+    named = usual_columns([*about]).get("relation")
+    if named is not None:
+        name = about.pop([*about][named])
+        if isinstance(name, str) and name.strip():
+            return name
+    return key if isinstance(key, str) and key.strip() else LINKED
+
+
+def _description(about: Mapping[str, Any]) -> tuple[dict[str, Any], set[str]]:
+    """The row of a node, and the attributes that it is made of."""
+    row: dict[str, Any] = {}
+    used: set[str] = set()
+    for column, names in (("label", _LABELS), ("description", _DESCRIPTIONS)):
+        at = next((name for name in names if isinstance(about.get(name), str) and about[name]), None)
+        if at is not None:
+            row[column] = about[at]
+            used.add(at)
+    for column, names in (("types", _TYPES), ("aliases", _ALIASES)):
+        values = next((about[name] for name in names if about.get(name)), None)
+        if isinstance(values, str) or (isinstance(values, Sequence) and all(isinstance(v, str) for v in values)):
+            row[column] = [values] if isinstance(values, str) else list(values)
+            used |= {name for name in names if name in about}
+    return row, used
+
+
+def _is_scalar(value: object) -> bool:
+    """Whether an attribute can be a literal."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    is_value = isinstance(value, str | Literal) or any(isinstance(value, kind) for kind, _ in _DATATYPES)
+    return is_value and value == value and value != ""
