@@ -7,6 +7,7 @@ relations fit the question; popularity breaks ties.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -15,8 +16,9 @@ import numpy as np
 
 from triplecheck.kg.encode import Encoder
 from triplecheck.kg.graph import Graph
-from triplecheck.kg.mentions import Mention, MentionDetector
+from triplecheck.kg.mentions import CONNECTORS, Mention, MentionDetector
 from triplecheck.kg.names import NamedNode, NameIndex, TrigramIndex, normalize, similarity
+from triplecheck.kg.readable import singular
 from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.kg.vectors import VectorIndex
 
@@ -30,6 +32,8 @@ _MISSPELT_COST, _PART_OF_NAME, _LENGTH_MATTERS = 2.5, 0.64, 0.03
 # From this fit on, no looser candidates are searched.
 _SURE = 0.75
 _LONGEST_PART = 100  # characters
+# Words of relation names that say nothing by themselves.
+_SMALL = CONNECTORS | {"has", "have", "is", "are", "be"}
 _SOURCE_WEIGHT = {"label": 1.0, "alias": 0.97, "value": 0.9}
 
 
@@ -108,9 +112,21 @@ class GraphLinker:
         self._top_k = top_k
         self._detector = MentionDetector(names, trigrams, _relation_words(graph))
 
+    @functools.cached_property
+    def _relation_names(self) -> frozenset[str]:
+        relations = (self._graph.relation(number) for number in range(self._graph.num_relations))
+        return frozenset(_content(text) for r in relations for text in (r.label, *r.aliases)) - {""}
+
     def mentions(self, question: str) -> list[Mention]:
-        """Parts of the question that name something in the graph, most salient first."""
-        return self._detector.detect(question)
+        """Parts of the question that name something in the graph, most salient first.
+
+        A common noun that names a relation ("the antonym of happy") is none where something else is mentioned.
+        """
+        found = self._detector.detect(question)
+        others = [
+            m for m in found if not m.forms or m.text[:1].isupper() or _content(m.text) not in self._relation_names
+        ]
+        return others if any(mention.forms for mention in others) else found
 
     def candidates(
         self,
@@ -252,6 +268,11 @@ def _least_similarity(words: set[str], name: set[str]) -> float:
             if least == 0.0:
                 break
     return least
+
+
+def _content(text: str) -> str:
+    """The words of a relation without small words and plurals: "has parts" and "part of" -> "part"."""
+    return " ".join(singular(word) for word in normalize(text).split() if word not in _SMALL)
 
 
 def _relation_words(graph: Graph) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Readable labels from identifiers, for graphs without labels.
+"""Readable labels from identifiers, for graphs without labels; nouns without plural.
 
 An IRI gives its local name, an identifier its words: `http://ex.org/birthPlace` -> "birth place",
 `plays_in_club` -> "plays in club". A path of slashes and dots, as in Freebase
@@ -92,3 +92,12 @@ def relation_alias(id: str) -> str | None:
 def _distinct_words(text: str) -> str:
     words = _JOINTS.sub(" ", _CAMEL.sub(" ", text)).replace("-", " ").strip().split()
     return " ".join(dict.fromkeys(w if w.isupper() and len(w) > 1 else w.lower() for w in words))
+
+
+def singular(word: str) -> str:
+    """A noun without the ending of an English plural."""
+    if len(word) > 4 and word.endswith("ies"):
+        return word[:-3] + "y"
+    if len(word) > 4 and word.endswith(("ches", "shes", "sses", "xes", "zes")):
+        return word[:-2]
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")) else word

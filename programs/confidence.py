@@ -43,7 +43,7 @@ def features_of(proof: Proof) -> dict[str, float]:
     - `type_fit`: cosine of what the question asks for and the types of the answers; `type_known`: whether both are
       known; `kind_fit`: 1 if the answer is a date, a number or an entity as the question word asks, -1 if it is not;
     - `hops`, `spare_hops`: of the path, and of these more than there are parts of the question; `backward`: share of
-      relations followed backwards; `paths`: different paths in the proof;
+      relations followed backwards unasked; `paths`: different paths in the proof;
     - `answers`: log of their number; `followed`: 1 / sqrt(paths that were expanded);
     - `topics`: share of the linked topics that the evidence has; `ambiguous`: log of what a mention may mean;
       `linking`: the least score of the linked topics;
@@ -80,7 +80,7 @@ def features_of(proof: Proof) -> dict[str, float]:
         "kind_fit": _kind_fit(proof),
         "hops": float(hops),
         "spare_hops": float(max(0, hops - len(relevance.segments))),
-        "backward": sum(hop.arrow == "←" for hop in path) / max(1, hops),
+        "backward": relevance.backwards(path) / max(1, hops),
         "paths": float(len(paths)),
         "answers": math.log1p(len(found.answers)),
         "followed": 1 / math.sqrt(max(1, sum(isinstance(step, Expanded) for step in proof.steps))),

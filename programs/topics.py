@@ -105,7 +105,8 @@ class TopicLinker:
         """The question's spelling of a name, and what it may mean: a recognised name, or a new look-up."""
         wanted = {normalize(part) for part in names_in(name)}
         for known in self.known:
-            of_kind = [c for c in known.candidates if normalize(with_note(c.label, self._kinds(c.node))) in wanted]
+            noted = [(c, self._kinds(c.node)) for c in known.candidates]
+            of_kind = [c for c, kind in noted if kind and normalize(with_note(c.label, kind)) in wanted]
             if of_kind:
                 return known.written, of_kind
             if wanted & {normalize(known.written), *(normalize(c.label) for c in known.candidates)}:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from triplecheck.kg.readable import singular
 from triplecheck.lms.extractive.question import COMPARATIVES, STOP_WORDS, TOPIC, plain, spelling
 from triplecheck.signatures.notation import read_topic
 
@@ -52,15 +53,6 @@ class Description:
     choice: Choice
     attribute: str
     whole: bool
-
-
-def singular(word: str) -> str:
-    """A noun without the ending of an English plural."""
-    if len(word) > 4 and word.endswith("ies"):
-        return word[:-3] + "y"
-    if len(word) > 4 and word.endswith(("ches", "shes", "sses", "xes", "zes")):
-        return word[:-2]
-    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")) else word
 
 
 def nouns(question: str, names: Sequence[str]) -> list[str]:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from triplecheck.kg.readable import singular
 from triplecheck.lms.extractive.facts import Hops
 from triplecheck.lms.extractive.question import STOP_WORDS, ParsedQuestion
 from triplecheck.signatures.notation import BACKWARD, WrittenHop, split_kind, wordings
@@ -90,7 +91,7 @@ class PathRelevance:
             return np.empty(0)
         sims = self.similarity([hop.label for hop in hops])
         relative = sims / np.maximum(sims.max(axis=0), 1e-6)
-        backward = np.array([hop.arrow == BACKWARD for hop in hops])
+        backward = np.array([self.backwards((hop,)) for hop in hops])
         scores: FloatArray = (relative + 0.5 * sims).max(axis=1) - _BACKWARD * backward
         return scores
 
@@ -100,7 +101,7 @@ class PathRelevance:
             return np.empty(0)
         whole = self._likeness(paths)
         matched = np.array([self._match(tuple(hop.label for hop in path)) for path in paths])
-        against = np.array([sum(hop.arrow == BACKWARD for hop in path) for path in paths])
+        against = np.array([self.backwards(path) for path in paths])
         wrong = np.array([self._wrong_way(path) for path in paths])
         scores: FloatArray = matched + _WHOLE * whole - _BACKWARD * against - _WRONG_WAY * wrong
         return scores + self._end_bonus(ends) if ends is not None else scores
@@ -112,10 +113,21 @@ class PathRelevance:
         rows = self.similarity([hop.label for hop in path])
         return max(float(rows.max(axis=1).min()), float(self._likeness([path])[0]))
 
+    def backwards(self, path: Hops) -> int:
+        """Number of hops that go backwards though the question does not ask for the heads of their relation."""
+        return sum(hop.arrow == BACKWARD and not self._is_owned(hop) for hop in path)
+
     def _wrong_way(self, path: Hops) -> bool:
-        """Whether a path goes backwards where the question says "the R of X"."""
+        """Whether a path goes backwards for "the R of X", or forwards along "R of" for "the Rs of X"."""
         owned = {s.text for s in self.segments if s.of_topic}
-        return path[0].arrow == BACKWARD and not owned.isdisjoint(wordings(path[0].label))
+        if path[0].arrow == BACKWARD:
+            return not owned.isdisjoint(wordings(path[0].label))
+        return self._is_owned(path[0])
+
+    def _is_owned(self, hop: WrittenHop) -> bool:
+        """Whether the question asks for the heads of a relation: "the parts of a car" for "part of"."""
+        names = {f"{singular(s.text)} of" for s in self.segments if s.of_topic}
+        return not names.isdisjoint(wordings(hop.label))
 
     def _likeness(self, paths: Sequence[Hops]) -> FloatArray:
         """Cosine of each path, the sum of its relations, with the whole question."""

@@ -21,9 +21,9 @@ BELOW: dict[str, set[str]] = {
     "evals": {"kg", "lms", "signatures", "programs"},
     "app": {"kg", "lms", "signatures", "programs", "evals", "optimize"},
 }
-# What `lms` may import of `kg`: errors, values and the sentence encoder.
+# What `lms` may import of `kg`: errors, values, words and the sentence encoder.
 OF_KG_TO_LMS = {
-    f"triplecheck.kg.{name}" for name in ("errors", "encode", "redaction", "types", "values", "readers.raw")
+    f"triplecheck.kg.{name}" for name in ("errors", "encode", "readable", "redaction", "types", "values", "readers.raw")
 }
 # The name under which the packages are installed.
 PACKAGE = "triplecheck"

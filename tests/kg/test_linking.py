@@ -172,3 +172,27 @@ class TestMentionsToCandidates:
         found = people.linker.candidates(mention)
         assert [c.id for c in found] == ids
         assert {c.source for c in found} == {source}
+
+
+class TestRelationNames:
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def words(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
+        triples = "happy\tantonym\tunhappy\nwheel\tpart of\tcar\nantonym\tkind of\tword\nparts\tkind of\tregion\n"
+        return built(tmp_path_factory.mktemp("words"), triples)
+
+    @pytest.mark.parametrize(
+        ("question", "named"),
+        [
+            ("What is the antonym of happy?", ["happy"]),
+            ("What are the parts of a car?", ["car"]),
+            ("What is the antonym?", ["antonym"]),
+        ],
+    )
+    def test_a_word_that_names_a_relation_is_a_topic_only_alone(
+        self, words: KnowledgeBase, question: str, named: list[str]
+    ) -> None:
+        assert [mention.text for mention in words.linker.mentions(question) if mention.forms] == named
+
+    def test_a_name_with_a_capital_stays_a_topic(self, words: KnowledgeBase) -> None:
+        assert {m.text for m in words.linker.mentions("Is Antonym happy?")} == {"Antonym", "happy"}
