@@ -1,7 +1,8 @@
 """Limits on calls to servers: a deadline for a whole reply, its size, and the wait that a server may ask for.
 
 DSPy's own client (`dspy.lm15`) limits each read but not the reply: one byte a second goes on for ever. Its transport is
-replaced by one with limits. LiteLLM cannot be limited from inside; such a call runs in a thread of its own.
+replaced by one with limits. A call through LiteLLM runs in a thread of its own, and its client for servers that speak
+OpenAI's protocol gets a transport with limits, so that no abandoned thread reads for ever.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import asyncio
 import contextvars
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
@@ -26,6 +27,9 @@ LARGEST_REPLY = 10 * 1024 * 1024
 """Bytes of a reply, unpacked."""
 LONGEST_WAIT = 30.0
 """Seconds that a server may make a call wait before the next try (`Retry-After`)."""
+
+_PIECE = 1 << 13
+"""Bytes that are received at once."""
 
 Result = TypeVar("Result")
 
@@ -94,6 +98,7 @@ class LimitedEngines(dict[Any, Any]):
 class _LimitedTransport(StdlibTransport):
     def stream(self, request: Any) -> Any:
         response = super().stream(request)
+        check_codings(response.headers, request.url)
         return TransportResponse(
             **_head(response), chunks=_capped(response, request.url), release=lambda _: response.close()
         )
@@ -124,7 +129,8 @@ class _LimitedSocket:
             raise too_late(self._host, self._seconds)
         self._sock.settimeout(left)
         try:
-            data: bytes = self._sock.recv(size)
+            # A small piece: what it unpacks to is measured only then.
+            data: bytes = self._sock.recv(min(size, _PIECE))
         except TimeoutError:
             if self._has_begun:
                 raise too_late(self._host, self._seconds) from None
@@ -146,6 +152,7 @@ class _LimitedAsyncTransport(StdlibAsyncTransport):
                 response = await super()._do_stream(request)
         except TimeoutError:
             raise too_late(host, seconds) from None
+        check_codings(response.headers, host)
 
         async def chunks() -> AsyncIterator[bytes]:
             size, rest = 0, aiter(response)
@@ -157,13 +164,22 @@ class _LimitedAsyncTransport(StdlibAsyncTransport):
                     raise too_late(host, seconds) from None
                 if chunk is None:
                     return
-                size = _add(size, chunk, host)
+                size = add_size(size, chunk, host)
                 yield chunk
 
         async def release(_: bool) -> None:
             await response.aclose()
 
         return AsyncTransportResponse(**_head(response), chunks=chunks(), release=release)
+
+
+def check_codings(headers: Iterable[tuple[str, str]], url: str) -> list[str]:
+    """The coding of a reply, at most one: each may multiply the size by a thousand."""
+    named = (part for name, value in headers if name.casefold() == "content-encoding" for part in value.split(","))
+    codings = [coding for part in named if (coding := part.strip().casefold()) not in ("", "identity")]
+    if len(codings) > 1:
+        raise ModelUnavailableError(f"{url}: the reply is packed {len(codings)} times; check the address", model=url)
+    return codings
 
 
 def _head(response: Any) -> dict[str, Any]:
@@ -186,14 +202,25 @@ def _capped_wait(value: str) -> str:
 def _capped(response: Any, url: str) -> Iterator[bytes]:
     size = 0
     for chunk in response:
-        size = _add(size, chunk, url)
+        size = add_size(size, chunk, url)
         yield chunk
 
 
-def _add(size: int, chunk: bytes, url: str) -> int:
+def add_size(size: int, chunk: bytes, url: str) -> int:
+    """The size of a reply with one more chunk; an error if it is too large."""
     size += len(chunk)
     if size > LARGEST_REPLY:
         raise ModelUnavailableError(
             f"{url}: the reply is larger than {LARGEST_REPLY >> 20} MiB; this is no chat completion: check the address"
         )
     return size
+
+
+def limit_litellm() -> None:
+    """Give LiteLLM's client for OpenAI's protocol a transport with limits, unless the user has set a client."""
+    import litellm
+
+    if litellm.client_session is None:
+        from triplecheck.lms._httpx_limits import limited_client  # httpx comes with LiteLLM, which loads slowly
+
+        litellm.client_session = limited_client()

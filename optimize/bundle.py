@@ -137,7 +137,7 @@ class Bundle:
         notes = [
             f"compiled with {name} {was}, this is {now}"
             for name, was in self.versions.items()
-            if (now := version(name)) != was
+            if name in _LIBRARIES and (now := version(name)) != was
         ]
         if self.adapter != adapter_fingerprint():
             notes.append("the prompt format has changed since this was compiled")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import http.client
+import io
 import json
 import threading
 import time
 import urllib.error
 import urllib.parse
+import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -73,11 +75,12 @@ class Meter:
 
     def __init__(self, name: str, limits: QueryLimits) -> None:
         self._name, self._limits = name, limits
-        self._end = time.monotonic() + limits.seconds
+        self.end = time.monotonic() + limits.seconds
+        """When the time is over, by the monotonic clock."""
 
     def check_time(self) -> None:
         """Raise if the time is over."""
-        if time.monotonic() > self._end:
+        if time.monotonic() > self.end:
             raise too_slow(self._name, self._limits)
 
     def check_rows(self, rows: int) -> None:
@@ -163,12 +166,11 @@ class HttpClient:
 
     def _ask(self, query: str, meter: Meter) -> tuple[bytes, Mapping[str, str]]:
         """Body and headers of the reply."""
-        from SPARQLWrapper import JSON, POST, SPARQLExceptions, SPARQLWrapper
+        from SPARQLWrapper import JSON, POST
 
-        wrapper = SPARQLWrapper(self._address, agent="triplecheck")
+        wrapper = _wrapper(self._address)
         wrapper.setReturnFormat(JSON)
         wrapper.setOnlyConneg(True)
-        wrapper.timeout = self._limits.seconds  # setTimeout would round it to whole seconds
         for name, value in self._parameters:
             wrapper.addParameter(name, value)
         if self._user:
@@ -177,16 +179,13 @@ class HttpClient:
             wrapper.setMethod(POST)
         wrapper.setQuery(query)
         try:
-            reply = wrapper.query().response
-        except SPARQLExceptions.QueryBadFormed as error:
-            raise QueryRefusedError(f"{self.name} rejects a query (HTTP 400): {_first_line(error)}") from error
-        except SPARQLExceptions.SPARQLWrapperException as error:
-            raise GraphUnavailableError(
-                f"{self.name} failed on a query ({_first_line(error)}); check the URL, or try again later"
-            ) from error
+            reply = _opener(meter.end).open(wrapper._createRequest(), timeout=max(0.001, meter.end - time.monotonic()))
         except urllib.error.HTTPError as error:
+            said = _first_line(error.read1(_PIECE))
+            if error.code == 400:
+                raise QueryRefusedError(f"{self.name} rejects a query (HTTP 400): {said}") from error
             raise GraphUnavailableError(
-                f"{self.name} failed on a query (HTTP {error.code} {error.reason}); {_way_out(error)}"
+                f"{self.name} failed on a query (HTTP {error.code} {error.reason}: {said}); {_way_out(error)}"
             ) from error
         with reply:
             return self._read(reply, meter), reply.headers
@@ -238,31 +237,107 @@ def _row(binding: Mapping[str, Any]) -> Binding:
 
 
 def _term(value: Mapping[str, Any]) -> Term | None:
-    text = value["value"]
+    text, more = value["value"], (value.get("xml:lang", ""), value.get("datatype", STRING))
+    if not all(isinstance(part, str) for part in (text, *more)):
+        raise TypeError(f"the term {str(value)[:80]} is not made of texts")
     match value["type"]:
         case "uri":
             return Term(TermKind.IRI, text)
         case "bnode":
             return Term(TermKind.BLANK, text)
         case "literal" | "typed-literal":
-            language = value.get("xml:lang", "")
-            return Term(TermKind.LITERAL, text, STRING if language else value.get("datatype", STRING), language)
+            language, datatype = more
+            return Term(TermKind.LITERAL, text, STRING if language else datatype, language)
     return None  # a quoted triple
 
 
-def _first_line(error: Exception) -> str:
-    text = str(error.args[0] if error.args else error).replace("\\n", "\n")
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+def _first_line(body: bytes) -> str:
+    lines = [line.strip() for line in body.decode("utf-8", "replace").splitlines() if line.strip()]
     return " ".join(lines)[:200]
 
 
 def _way_out(error: urllib.error.HTTPError) -> str:
-    if error.code == 403:
+    if error.code in (401, 403):
         return "give user and password"
+    if error.code in (404, 414):
+        return "check the URL"
     if error.code == 429:
         wait = error.headers.get("Retry-After")
         return f"retry after {wait} s" if wait else "try again later"
     return "try again later"
+
+
+def _wrapper(address: str) -> Any:
+    from SPARQLWrapper import SPARQLWrapper
+
+    class Wrapper(SPARQLWrapper):  # type: ignore[misc]
+        def _createRequest(self) -> urllib.request.Request:  # noqa: N802
+            """Its request; credentials do not follow a redirection, which may lead to another host."""
+            request: urllib.request.Request = super()._createRequest()
+            credentials = request.headers.pop("Authorization", None)
+            if credentials is not None:
+                request.add_unredirected_header("Authorization", credentials)
+            return request
+
+    return Wrapper(address, agent="triplecheck")
+
+
+def _opener(end: float) -> urllib.request.OpenerDirector:
+    """Opens requests whose replies must be whole at a time: a timeout of each read alone never ends a slow trickle."""
+
+    class Http(http.client.HTTPConnection):
+        def connect(self) -> None:
+            super().connect()
+            self.sock: Any = _TimedSocket(self.sock, end)
+
+    class Https(http.client.HTTPSConnection):
+        def connect(self) -> None:
+            super().connect()
+            self.sock: Any = _TimedSocket(self.sock, end)
+
+    class HttpHandler(urllib.request.HTTPHandler):
+        def http_open(self, req: urllib.request.Request) -> Any:
+            return self.do_open(Http, req)
+
+    class HttpsHandler(urllib.request.HTTPSHandler):
+        def https_open(self, req: urllib.request.Request) -> Any:
+            return self.do_open(Https, req)
+
+    return urllib.request.build_opener(HttpHandler, HttpsHandler)
+
+
+class _TimedSocket:
+    """A socket whose file ends at a time."""
+
+    def __init__(self, sock: Any, end: float) -> None:
+        self._sock, self._end = sock, end
+
+    def makefile(self, *_: Any, **__: Any) -> io.BufferedReader:
+        return io.BufferedReader(_TimedFile(self._sock, self._end))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._sock, name)
+
+
+class _TimedFile(io.RawIOBase):
+    def __init__(self, sock: Any, end: float) -> None:
+        self._sock, self._end = sock, end
+        self._raw = sock.makefile("rb", buffering=0)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        left = self._end - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the time is over")
+        self._sock.settimeout(left)
+        size: int | None = self._raw.readinto(buffer)
+        return size
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
 
 
 # --- in process ----------------------------------------------------------------------------------

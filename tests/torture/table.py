@@ -6,6 +6,7 @@ from torture.attack import Attack
 from torture.inputs import INPUTS
 from torture.kills import KILLS
 from torture.replies import REPLIES
+from torture.servers import SERVERS
 
-ATTACKS: dict[str, Attack] = {attack.name: attack for attack in (KILLS, INPUTS, REPLIES)}
+ATTACKS: dict[str, Attack] = {attack.name: attack for attack in (KILLS, INPUTS, REPLIES, SERVERS)}
 """Attacks by name."""
