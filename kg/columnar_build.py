@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from triplecheck.kg._arrays import bisect_ranges, concat_ranges, distinct, smallest_unsigned, used
 from triplecheck.kg.columnar import PROPERTIES, id_key
+from triplecheck.kg.names import normalize
 from triplecheck.kg.readable import STANDARD, entity_label, relation_alias, relation_label, split_name
 from triplecheck.kg.readers.raw import EDGE_PROPERTY_SCHEMA, ENTITY_SCHEMA, RELATION_SCHEMA, UNKNOWN, RawGraph
 from triplecheck.kg.types import XSD, Relation
@@ -100,11 +101,16 @@ def number(raw: RawGraph) -> NumberedGraph:
     lexical = raw.tails.dictionary.take(pa.array(values // max(len(datatypes), 1)))
 
     labels, descriptions, aliases, types = _describe(raw.entities, entity_ids)
-    type_table, type_offsets, type_codes = _number_types(types, len(entity_ids), raw.type_labels)
     relation_table, relation_numbers = _relations(raw)
+    head_numbers, edge_relations = entity_number[head_at[heads]], relation_numbers[relations]
+    member_of = np.array([normalize(relation.label) in _MEMBERSHIP for relation in relation_table], bool)
+    in_class = member_of[edge_relations] & ~is_value if len(member_of) else np.zeros(len(heads), bool)
+    classes = _classes(types, head_numbers[in_class], tail_numbers[in_class], entity_ids)
+    names = {entity_ids[at].as_py(): labels[at].as_py() for at in np.unique(tail_numbers[in_class]).tolist()}
+    type_table, type_offsets, type_codes = _number_types(classes, len(entity_ids), names | raw.type_labels)
     return NumberedGraph(
-        heads=entity_number[head_at[heads]],
-        relations=relation_numbers[relations],
+        heads=head_numbers,
+        relations=edge_relations,
         tails=tail_numbers,
         ids=pa.concat_arrays([entity_ids, lexical]),
         labels=pa.concat_arrays([labels, lexical]),
@@ -227,6 +233,21 @@ def _describe(table: pa.Table, ids: pa.Array) -> tuple[pa.Array, pa.Array, pa.Ar
             aliases[at].append(words)
     text = pa.string()
     return pa.array(named, text), pa.array(descriptions, text), pa.array(aliases, pa.list_(text)), types
+
+
+_MEMBERSHIP = frozenset({"instance of", "is instance of", "is a", "isa", "type", "rdf type", "has type"})
+"""Names of relations that lead from a thing to its class. Their edges stay in the graph, too."""
+
+
+def _classes(types: list[list[str]] | None, members: Int, classes: Int, ids: pa.Array) -> list[list[str]] | None:
+    """The types of each entity, with those that edges give."""
+    if not len(members):
+        return types
+    found = [[] for _ in range(len(ids))] if types is None else types
+    for member, kind in np.unique(np.stack([members, classes], axis=1), axis=0).tolist():
+        if (id := ids[kind].as_py()) not in found[member]:
+            found[member].append(id)
+    return found
 
 
 def _number_types(

@@ -28,6 +28,7 @@ from triplecheck.signatures.notation import ANYTHING_WITH, WrittenRelation, clea
 
 _CLASSES, _RELATIONS = 12, 40
 _SAMPLED, _PER_NODE = 300, 5
+_AROUND = 1_000  # things next to a place, by each relation
 _HEADS = 10  # relations whose heads are offered as a class
 _MOSTLY = 0.8  # share of values that must be numbers or dates
 _TYPES_SHOWN = 2
@@ -257,18 +258,33 @@ class Groups:
             if normalize(topic.written) in normalize(description):
                 places.setdefault(topic.written, []).append(topic.node)
         for place in places.values():
-            edges = self._graph.expand(place)
-            heads, tails = edges.heads, edges.tails
-            far = np.where(np.isin(heads, place), tails, heads)
-            kept = np.isin(far, nodes)
-            relations = np.unique(edges.relations[kept])
-            vectors = self._program.sources.relations
-            if len(relations) > 1 and vectors is not None:
-                relations = relations[[int(np.argmax(vectors.against(description)[relations]))]]
-            kept &= np.isin(edges.relations, relations)
-            nodes = np.unique(far[kept])
-            evidence += zip(heads[kept].tolist(), edges.relations[kept].tolist(), tails[kept].tolist(), strict=True)
+            found, edges = self._next_to(place, nodes, description)
+            if not len(found):  # "rivers in the country": through things that are next to both
+                around = self._graph.expand(place, limit_per_node=_AROUND)
+                between = np.unique(np.concatenate([around.heads, around.tails]))
+                found, edges = self._next_to(between, nodes, description)
+            nodes = found
+            evidence += edges
         return nodes, tuple(evidence)
+
+    def _next_to(
+        self, places: IntArray | Sequence[int], nodes: IntArray, description: str
+    ) -> tuple[IntArray, list[Edge]]:
+        """Of some things those next to places by one relation, and the edges between."""
+        found: list[tuple[int, Edge]] = []
+        for direction in Direction:
+            edges = self._graph.expand(places, None, direction)
+            far = edges.tails if direction is Direction.OUT else edges.heads
+            kept = np.isin(far, nodes)
+            columns = (far, edges.heads, edges.relations, edges.tails)
+            rows = zip(*(column[kept].tolist() for column in columns), strict=True)
+            found += [(end, (head, relation, tail)) for end, head, relation, tail in rows]
+        relations = np.unique(np.array([relation for _, (_, relation, _) in found], np.int64))
+        vectors = self._program.sources.relations
+        if len(relations) > 1 and vectors is not None:
+            relations = relations[[int(np.argmax(vectors.against(description)[relations]))]]
+        chosen = [(end, edge) for end, edge in found if edge[1] in relations]
+        return np.unique(np.array([end for end, _ in chosen], np.int64)), [edge for _, edge in chosen]
 
     def _extreme(self, nodes: IntArray, by: _Option, *, greatest: bool) -> tuple[IntArray, tuple[Edge, ...]] | None:
         found = extreme(self._graph, nodes, by.relation, greatest=greatest)

@@ -70,7 +70,13 @@ class TopicLinker:
             linker.candidates, question=question if grounding else None, top_k=top_k, union=union
         )
         found = [(m.text, self._candidates(m)) for m in linker.mentions(question)[:_NAMES_SHOWN]]
-        self.known = [Known(text, tuple(candidates)) for text, candidates in found if candidates]
+        known = [Known(text, tuple(candidates)) for text, candidates in found if candidates]
+        # The name of a class says what is asked for; it is a topic only where nothing else is named.
+        self.known = [one for one in known if not self._is_class(one)] or known
+
+    def _is_class(self, known: Known) -> bool:
+        types = self._graph.type_ids
+        return known.written == known.written.lower() and all(c.id in types for c in known.candidates)
 
     def known_names(self) -> list[str]:
         """The recognised names for a prompt: "written = name (types)"."""

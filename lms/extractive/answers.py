@@ -6,11 +6,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from triplecheck.lms.extractive.described import says_only
 from triplecheck.lms.extractive.facts import NOTHING_FOUND, FactPath, Hops, each, explain, follow, is_quantity
 from triplecheck.lms.extractive.question import ParsedQuestion, plain, read_question, spelling
 from triplecheck.lms.extractive.relevance import LEAST_SUPPORT, Encode, PathRelevance, phrases
 from triplecheck.lms.prompt import Prompt
-from triplecheck.signatures.notation import read_facts, read_topic
+from triplecheck.signatures.notation import read_facts, read_topic, split_kind
 
 # Of two conditions with a common answer, one may have less support: the common answer is evidence for it.
 _LEAST_CONDITION = 0.2
@@ -92,7 +93,7 @@ class _Reader:
             return found
         if len(self._subjects) > 1 and (found := self._common()):
             return found
-        best = self._ranked[0]
+        best = self._general() or self._ranked[0]
         if self._relevance.support(best.path.hops) < LEAST_SUPPORT:
             return Conclusion()
         if question.counts and not best.path.measured:
@@ -102,6 +103,17 @@ class _Reader:
             path = max(ways, key=lambda p: len(p.ends))
             return Conclusion(explain(path, then="count"), tuple(f.number for f in path.facts), "count")
         return self._plain(best.path)
+
+    def _general(self) -> _Scored | None:
+        """For "which lakes are in Norway", the relation that leads to the most lakes: no word names it."""
+        best = None
+        for scored in self._ranked:
+            kind = split_kind(scored.path.hops[-1].label)[1]
+            if not kind or len(scored.path.hops) > 1 or not says_only(self._question.words, kind):
+                continue
+            if best is None or len(scored.path.ends) > len(best.path.ends):
+                best = scored
+        return best
 
     def _plain(self, path: FactPath) -> Conclusion:
         ends = path.ends

@@ -20,7 +20,9 @@ _TOKEN = re.compile(r"'s\b|[^\W_]+(?:[.'’-][^\W_]+)*")
 _MOST, _FEWEST = frozenset({"most"}), frozenset({"fewest", "least"})
 _SUPERLATIVES = frozenset(word for word in COMPARATIVES if word.endswith("est")) | _MOST | _FEWEST
 _DETERMINERS = frozenset("the a an all any every each these those some other our your".split())
-_ASKING = frozenset("what which many list name count find show number".split())
+_ASKING = frozenset("what which many list name count find show".split())
+_ASKING_PAIRS = frozenset({("what", "are"), ("which", "are"), ("give", "me"), ("show", "me"), ("number", "of")})
+_PLACING = frozenset("through across into near from on along at around over".split())
 _EMPTY = frozenset("graph database there exist exists known altogether total all list lists number different".split())
 _LINKING = frozenset("with having has have that which who whose is are was were of by the its a an had".split())
 _AUXILIARIES = frozenset("is are was were do does did has have had".split())
@@ -69,12 +71,23 @@ def says_nothing_else(question: str, description: str) -> bool:
     return not _content(rest)
 
 
+def says_only(words: Sequence[str], noun: str) -> bool:
+    """Whether the words of a question say nothing but its topics and a class noun."""
+    own = {singular(word) for word in _words(noun)}
+    said = [word for word in _content(words) if singular(word) not in own and word not in _PLACING | _ASKING]
+    return not said
+
+
 def asked_noun(question: str, names: Sequence[str]) -> tuple[str, ...]:
-    """The names of the class of things that a question asks for ("which lakes ...", "how many lakes ...")."""
+    """The names of the class of things that a question asks for: "which lakes ...", "how many lakes ..."."""
     words = _words(question)
     for noun in _places(words, names):
         before = [word for word in words[: noun.start] if word not in _DETERMINERS]
-        if (before and before[-1] in _ASKING) or before[-2:] in (["what", "are"], ["which", "are"]):
+        if before and _is_content(before[-1]) and before[-1] not in _ASKING:
+            before.pop()  # "what are the major cities"
+        plural = singular(words[noun.end - 1]) != words[noun.end - 1]
+        asks = (before and before[-1] in _ASKING) or tuple(before[-2:]) in _ASKING_PAIRS or (plural and not before)
+        if asks:
             return noun.names
     return ()
 
@@ -123,6 +136,9 @@ class _Tokens:
             choice = compared[0] if word in _MOST else ("min" if compared[0] == "max" else "max")  # type: ignore[assignment]
             noun = self._noun_at(at + 2) or self._bare_noun(at + 2)
             return None if noun is None else self._made(at, noun.end, noun, choice, compared[1])
+        adjective = self._word(at + 1)
+        if word in _MOST and following is not None and following.start == at + 2 and not self._is_plural(following):
+            return self._made(at, following.end, following, "max", adjective)  # "the most dense state"
         before = self._noun_before(at)
         if before is None and not self._nouns:
             before = self._asked_word(at) if counted else self._linked_word(at)
@@ -143,6 +159,11 @@ class _Tokens:
         if end > at + 1 and before is not None and self._links(before.end, at):
             # "the state with the largest population"
             return self._made(before.start, end, before, choice, " ".join(self.words[at + 1 : end]))
+        if before is not None and end == at + 1 and self._links(before.end, at):
+            # "which state is the largest", "the largest in population"
+            named = self._end_of_noun(at + 2) if self._word(at + 1) in ("in", "by") else at + 1
+            attribute = " ".join(self.words[at + 2 : named]) if named > at + 2 else what or word
+            return self._made(before.start, max(named, at + 1) if named > at + 2 else at + 1, before, choice, attribute)
         bare = self._bare_noun(at + 1)
         return None if bare is None else self._made(at, bare.end, bare, choice, what or word)
 
@@ -150,7 +171,7 @@ class _Tokens:
         """A description of a whole class, if the question says nothing else."""
         for noun in self._nouns:
             rest = [*self.words[: noun.start], *self.words[noun.end :]]
-            if TOPIC in rest or _content(rest):
+            if TOPIC in rest or _content(rest) or _SUPERLATIVES & set(rest):
                 continue
             counts = "many" in rest[:3] or "number" in rest or rest[:1] == ["count"]
             choice: Choice = "count" if counts else "all"
@@ -164,6 +185,9 @@ class _Tokens:
     def _noun_at(self, at: int) -> _Noun | None:
         """The class noun at a position, with at most one adjective before it."""
         return next((noun for noun in self._nouns if at <= noun.start <= at + 1), None)
+
+    def _is_plural(self, noun: _Noun) -> bool:
+        return singular(self.words[noun.end - 1]) != self.words[noun.end - 1]
 
     def _noun_before(self, at: int) -> _Noun | None:
         return max((noun for noun in self._nouns if noun.end <= at), default=None, key=lambda noun: noun.end)
@@ -206,7 +230,8 @@ class _Tokens:
         """The end of "in Texas" or "that borders Texas" after a description, else its own end."""
         for at in range(end + 1, min(end + _LONGEST_PLACE, len(self.words))):
             if self.words[at] == TOPIC:
-                if len(_content(self.words[end:at])) > 1 or self.words[end] in _AUXILIARIES | {"and", "or"}:
+                said = [word for word in _content(self.words[end:at]) if word not in _PLACING]
+                if len(said) > 1 or self.words[end] in _AUXILIARIES | {"and", "or"}:
                     return end
                 while at < len(self.words) and self.words[at] == TOPIC:
                     at += 1
