@@ -22,7 +22,7 @@ from scipy.optimize import minimize
 from triplecheck.kg import UserError
 from triplecheck.lms.extractive.relevance import LEAST_SUPPORT
 from triplecheck.programs.proof import LEAST_COVERAGE, Proof
-from triplecheck.programs.steps import Computed, Expanded
+from triplecheck.programs.steps import Computed, Expanded, Picked
 
 PACKAGED = Path(__file__).parent / "confidence.json"
 _PENALTY = 10.0
@@ -61,7 +61,7 @@ def features_of(proof: Proof) -> dict[str, float]:
     nodes = {end for head, _, tail in found.evidence for end in (head, tail)}
     used = [bool(nodes & {proof.graph.find(id) for id in step.chosen}) for step in proof.linked]
     hops = len(path)
-    computed = float(any(isinstance(step, Computed) for step in proof.steps))
+    computed = float(any(isinstance(step, Computed | Picked) for step in proof.steps))
     support = min((relevance.support(path) for path in paths), default=0.0)
     return {
         "score": best,

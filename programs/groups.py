@@ -20,7 +20,7 @@ from triplecheck.lms.extractive.described import asked_noun, describe, nouns, sa
 from triplecheck.programs.base import Program
 from triplecheck.programs.expansion import valid_numbers
 from triplecheck.programs.outcome import Outcome
-from triplecheck.programs.steps import Computed, Linked, Trace, Truncated
+from triplecheck.programs.steps import Linked, Picked, Trace, Truncated, listed
 from triplecheck.programs.subgraph import RelationNames
 from triplecheck.programs.topics import Topic
 from triplecheck.signatures import Choice, PickFromClass
@@ -35,7 +35,7 @@ _TYPES_SHOWN = 2
 
 
 @dataclass(frozen=True)
-class Picked:
+class Group:
     """The things that a description means.
 
     Attributes:
@@ -129,7 +129,7 @@ class Groups:
         found = describe(self._question, self._shown, self._names, self._relation_labels())
         return found is not None and bool(found.names) and found.choice not in ("all", "count")
 
-    def pick(self, step: RolePredict, trace: Trace) -> Picked | None:
+    def pick(self, step: RolePredict, trace: Trace) -> Group | None:
         """Ask what the question describes, and pick it; None if it describes nothing of the graph."""
         members = {name: self._members(self._ids[name]) for name in self._names} or self._heads()
         if not members:
@@ -148,7 +148,7 @@ class Groups:
         if reply.description.strip().casefold() in ("", "none"):
             return None
         nodes = np.unique(np.concatenate([members[name] for name in chosen])) if chosen else None
-        return self._picked(reply.description.strip(), reply.choice, nodes, by, trace)
+        return self._picked(reply.description.strip(), reply.choice, chosen, nodes, by, trace)
 
     # --- what is offered -----------------------------------------------------------------------
     def _members(self, types: Sequence[str]) -> IntArray:
@@ -219,8 +219,14 @@ class Groups:
 
     # --- picking -------------------------------------------------------------------------------
     def _picked(
-        self, description: str, choice: Choice, nodes: IntArray | None, by: Sequence[_Option], trace: Trace
-    ) -> Picked | None:
+        self,
+        description: str,
+        choice: Choice,
+        names: Sequence[str],
+        nodes: IntArray | None,
+        by: Sequence[_Option],
+        trace: Trace,
+    ) -> Group | None:
         if nodes is None:
             return None
         nodes, evidence = self._around(nodes, description)
@@ -243,9 +249,10 @@ class Groups:
                 *(edge for edge in evidence if not {edge[0], edge[2]}.isdisjoint(found[0].tolist())),
                 *singled_out,
             )
-        labels = self._graph.labels(nodes[:5]) if choice != "count" else [str(size)]
-        trace.add(Computed(f"{choice} {description}", size, ", ".join(labels)))
-        return Picked(description, tuple(nodes.tolist()), choice, size, evidence, whole)
+        result = str(size) if choice == "count" else listed(self._graph.labels(nodes))
+        relation = self._relations[by[0].relation] if by and choice not in ("all", "count") else ""
+        trace.add(Picked(description, ", ".join(names), choice, relation, size, result, whole))
+        return Group(description, tuple(nodes.tolist()), choice, size, evidence, whole)
 
     def _around(self, nodes: IntArray, description: str) -> tuple[IntArray, tuple[Edge, ...]]:
         """Of some things those that are related to the topics in their description, and the triples that say so.

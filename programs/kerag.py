@@ -17,7 +17,7 @@ from triplecheck.lms import RolePredict
 from triplecheck.programs.base import AnySources, Program
 from triplecheck.programs.conclude import Reading, answer_from_facts, answering_step
 from triplecheck.programs.expansion import fetch, note_at_end, one_hop_paths, typed, valid_numbers, within_tokens
-from triplecheck.programs.groups import Groups, Picked, picking_step
+from triplecheck.programs.groups import Group, Groups, picking_step
 from triplecheck.programs.options import ProgramOptions
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Pruned, Stopped, Trace, Truncated
@@ -156,7 +156,7 @@ class KERAG(Program):
         groups = Groups(self, question, topics, shown, relations) if self.options.described else None
         return Plan(question, names, shown, relations, groups)
 
-    def start_from(self, picked: Picked, plan: Plan, trace: Trace) -> Plan:
+    def start_from(self, picked: Group, plan: Plan, trace: Trace) -> Plan:
         """Not in the paper: things that the question describes by their class are its topics."""
         nodes = picked.topics(self.graph, self.options.limits.candidates, trace)
         names, shown = named_topics(self.graph, [Topic(node, picked.description) for node in nodes])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,12 +17,13 @@ from scipy.optimize import linear_sum_assignment
 from triplecheck.kg import Direction, Graph, normalize
 from triplecheck.kg.types import Edge
 from triplecheck.kg.values import quantity, value_of
+from triplecheck.lms.extractive.described import asked_noun
 from triplecheck.lms.extractive.question import COMPARATIVES, TOPIC, ParsedQuestion, read_question
 from triplecheck.lms.extractive.relevance import Encode, PathRelevance, phrases
 from triplecheck.programs.outcome import Outcome
-from triplecheck.programs.steps import Computed, Linked, Pruned, TraceEvent
+from triplecheck.programs.steps import Computed, Linked, Picked, Pruned, TraceEvent
 from triplecheck.programs.subgraph import ARROWS, Hop
-from triplecheck.signatures.notation import WrittenHop, clean, read_path, write_topic, write_wordings
+from triplecheck.signatures.notation import WrittenHop, clean, read_path, with_kind, write_topic, write_wordings
 
 _MOST_HOPS = 4
 _MOST_ALTERNATIVES = 200
@@ -98,6 +99,9 @@ class Proof:
     @cached_property
     def paths(self) -> list[WrittenHops]:
         """The relations from topics to the answers, or to the ends of the evidence if it holds no answer."""
+        if (picked := self.picked) is not None and picked.whole:
+            label = with_kind(picked.relation, picked.group) if picked.relation else picked.group
+            return [(WrittenHop(label, ARROWS[Direction.OUT]),)]
         edges: dict[int, list[tuple[Hop, int]]] = {}
         for head, relation, tail in self.found.evidence:
             edges.setdefault(head, []).append((Hop(relation, Direction.OUT), tail))
@@ -109,12 +113,30 @@ class Proof:
         sequences: dict[tuple[Hop, ...], bool] = {}
         for start in starts:
             sequences |= dict.fromkeys(_sequences(edges, start, answers), True)
-        return [tuple(self.write(hop) for hop in hops) for hops in sequences]
+        return [self._typed(tuple(self.write(hop) for hop in hops)) for hops in sequences]
+
+    def _typed(self, path: WrittenHops) -> WrittenHops:
+        """The path with the type at its end, if that is the class of things that the question asks for."""
+        if not path or not self.asked_class:
+            return path
+        return (*path[:-1], replace(path[-1], label=with_kind(path[-1].label, self.asked_class)))
+
+    @cached_property
+    def asked_class(self) -> str:
+        """The type of the answers, if the question asks for it by its name; else empty."""
+        return next(iter(asked_noun(self.question, self.types)), "")
+
+    @property
+    def picked(self) -> Picked | None:
+        """How the things were picked that the question describes by their class."""
+        return next((step for step in self.steps if isinstance(step, Picked)), None)
 
     @cached_property
     def computed(self) -> set[str]:
         """The operations that code ran."""
-        return {step.operation for step in self.steps if isinstance(step, Computed)}
+        operations = {step.operation for step in self.steps if isinstance(step, Computed)}
+        picked = {"most": "max", "fewest": "min"}.get(self.picked.choice, self.picked.choice) if self.picked else ""
+        return operations | ({picked} - {"", "all"})
 
     def write(self, hop: Hop) -> WrittenHop:
         """A hop with all names of its relation."""
@@ -159,9 +181,10 @@ class Proof:
     # --- coverage ------------------------------------------------------------------------------
     @cached_property
     def types(self) -> list[str]:
-        """The types of the answers, most frequent first."""
+        """The types of the answers, most frequent first; for a number, of what the evidence leads to."""
         counts: dict[str, int] = {}
-        for node in self.found.answers[:20]:
+        nodes = self.found.answers or [n for head, _, tail in self.found.evidence for n in (head, tail)]
+        for node in [node for node in nodes if node not in self.topics or node in self.found.answers][:20]:
             for kind in self.graph.types(node):
                 counts[kind] = counts.get(kind, 0) + 1
         return [self.graph.type_label(kind) for kind in sorted(counts, key=lambda kind: -counts[kind])[:8]]

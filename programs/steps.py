@@ -152,6 +152,24 @@ class Computed(TraceEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class Picked(TraceEvent):
+    """Code picked the things that the question describes by their class.
+
+    `choice` says how (`signatures.Choice`), by `relation` (empty for all of the class) among `inputs` things. `whole`:
+    the question asks for nothing else, so that they are its answer.
+    """
+
+    kind: ClassVar[str] = "picked"
+    description: str
+    group: str
+    choice: str
+    relation: str
+    inputs: int
+    result: str
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Consulted(TraceEvent):
     """A candidate reference of one turn, and its verdict.
 
@@ -256,6 +274,9 @@ def in_words(step: TraceEvent) -> str:
             return f"{what}: {'; '.join(part for part in ('' if passed else 'failed', reason) if part) or 'passed'}"
         case Computed(operation, inputs, result):
             return f"{operation} of {inputs} = {result}"
+        case Picked(description, group, choice, relation, inputs, result, _):
+            by = f" by {relation}" if relation else ""
+            return f"{description!r}: {choice} of {inputs} {group}{by} = {result}"
         case Consulted(turn, origin, text, _, score, verdict):
             return f"turn {turn}, {origin}: {verdict}{'' if score is None else f', {score:.2f}'}: {text}"
         case Weighed(turn, answer, triples, score, reason, threshold, decision):

@@ -16,7 +16,7 @@ from triplecheck.programs.confidence import (
 from triplecheck.programs.options import Bar
 from triplecheck.programs.outcome import Outcome, Verdict
 from triplecheck.programs.proof import Proof, nearest_facts
-from triplecheck.programs.steps import TraceEvent
+from triplecheck.programs.steps import Picked, TraceEvent
 
 UNSURE = "low_confidence"
 """The reason for abstaining if the confidence is below `Program.abstain_below`."""
@@ -44,7 +44,9 @@ class Judge:
         """
         if found.abstained is not None:
             return replace(found, verdict="unknown")
-        if not found.evidence:
+        # What code counted or listed of a class rests on the graph without a triple.
+        by_class = found.grounded and any(isinstance(step, Picked) for step in steps)
+        if not found.evidence and not by_class:
             return replace(found, verdict="unsupported")
         model = packaged_model()
         proof = Proof(self._graph, self._encode, question, found, steps)
@@ -52,7 +54,8 @@ class Judge:
         left_out = [f"the proof does not cover {part!r}" for part in uncovered_parts(proof)]
         doubts = tuple(dict.fromkeys((*found.doubts, *left_out)))
         confidence = model(features)
-        sure = confidence >= model.proved and found.grounded and not doubts and says_what_is_asked(features)
+        says = bool(found.evidence) and not doubts and says_what_is_asked(features)
+        sure = confidence >= model.proved and found.grounded and says
         verdict: Verdict = "proved" if sure else "supported"
         own = confidence if found.confidence is None else found.confidence
         return replace(found, verdict=verdict, confidence=own, doubts=doubts, features=features)

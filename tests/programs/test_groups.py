@@ -9,7 +9,7 @@ from triplecheck.kg.readers import read_graph
 from triplecheck.lms import session
 from triplecheck.lms.extractive.described import asked_noun, describe, says_nothing_else
 from triplecheck.programs import KERAG
-from triplecheck.programs.steps import Computed, Linked
+from triplecheck.programs.steps import Linked, Picked
 
 ISLANDS = {"Aro": 12, "Bry": 40, "Cor": 7}
 TRIPLES = [
@@ -79,12 +79,9 @@ def test_what_is_picked_is_proved_and_in_the_trace(islands: KnowledgeBase) -> No
     with session():
         found = KERAG(islands, verdict="any")(question="what is the capital of the country with the most islands")
     assert found.answer == "Nordby"
-    computed = next(step for step in found.steps if isinstance(step, Computed))
-    assert (computed.operation, computed.inputs, computed.result) == (
-        "most the country with the most islands",
-        2,
-        "Norland",
-    )
+    picked = next(step for step in found.steps if isinstance(step, Picked))
+    assert (picked.description, picked.choice, picked.group) == ("the country with the most islands", "most", "country")
+    assert (picked.relation, picked.inputs, picked.result, picked.whole) == ("belongs to", 2, "Norland", False)
     assert [step.mention for step in found.steps if isinstance(step, Linked)][-1] == "the country with the most islands"
     assert ["Aro", "belongs to", "Norland"] in [[row["head"], row["relation"], row["tail"]] for row in found.evidence]
 
