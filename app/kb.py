@@ -41,7 +41,8 @@ def build(
         list[Path],
         flag(
             "--triples FILE...",
-            "Files of triples: .tsv .txt .csv .parquet .nt .ttl .nq .trig .rdf .xml .owl .jsonld, also with .gz. "
+            "Files of triples: .tsv .txt .csv .parquet .nt .ttl .nq .trig .rdf .xml .owl .jsonld, and of property "
+            "graphs: .graphml .gexf .jsonl .json (also Wikidata's dump), Neo4j's CSV; also with .gz. "
             "Several files after one flag, or the flag repeated.",
         ),
     ],
@@ -115,11 +116,11 @@ def build(
     with waiting(stderr(), "loading"):
         from triplecheck.kg import build as build_knowledge_base
         from triplecheck.kg.encode import DEFAULT_ENCODER
-        from triplecheck.kg.readers import RDF_SUFFIXES, parse_mapping, read_graph
+        from triplecheck.kg.readers import SUFFIXES, parse_mapping, read_graph
         from triplecheck.kg.readers.documents import read_documents
-        from triplecheck.kg.readers.tables import TABLE_SUFFIXES, suffix
+        from triplecheck.kg.readers.tables import suffix
 
-    if suffix(out) in (*TABLE_SUFFIXES, *RDF_SUFFIXES):
+    if suffix(out) in SUFFIXES:
         raise UserError(f"{out}: looks like a file of triples; name the directory to write, OUT, before --triples")
     columns = parse_mapping(mapping or ())
     if header is None and not {"head", "relation", "tail"} & columns.keys():

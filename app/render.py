@@ -10,6 +10,7 @@ from rich.text import Text
 from triplecheck.app.console import printable
 from triplecheck.lms import Usage
 from triplecheck.programs import steps
+from triplecheck.programs.picture import properties_text
 from triplecheck.programs.steps import TraceEvent, in_words, listed
 
 _KIND_WIDTH = 10
@@ -89,10 +90,11 @@ def _no_answer(result: Any) -> list[Text]:
     return lines
 
 
-def proof_line(row: dict[str, str]) -> Text:
+def proof_line(row: Mapping[str, Any]) -> Text:
     """One triple of a proof by its labels."""
     head, relation, tail = (printable(row[f"{part}_label"]) for part in ("head", "relation", "tail"))
-    return Text.assemble(f"  {head}", (f" —{relation}→ ", "magenta"), tail)
+    about = properties_text(row.get("properties", ()))
+    return Text.assemble(f"  {head}", (f" —{relation}→ ", "magenta"), tail, (printable(about), "dim"))
 
 
 def usage_line(usage: Usage, program: str | None = None, seconds: float | None = None) -> Text:

@@ -10,6 +10,7 @@ import numpy as np
 
 from triplecheck.kg import Direction, Graph, IntArray
 from triplecheck.kg.graph import Edges
+from triplecheck.programs.conditions import TimeCondition
 from triplecheck.programs.steps import Checked, Expanded, Trace, Truncated
 from triplecheck.programs.subgraph import Fact, Hop, Path, RelationTexts, Subgraph, render_fact
 from triplecheck.signatures.notation import write_end
@@ -136,6 +137,8 @@ def fetch(
         trace.add(Truncated(f"frontier: {label}", len(starts), len(path.ends)))
         subgraph.cut.add(path.key)
     edges = edges_of(graph, starts, hop, values)
+    if subgraph.condition is not None:
+        edges = _holding(graph, edges, subgraph.condition, trace)
     near, far = (edges.heads, edges.tails) if hop.direction is Direction.OUT else (edges.tails, edges.heads)
     trace.add(Expanded(len(path.hops), label, min(len(far), room), edges.total))
     ends: list[int] = []
@@ -151,6 +154,16 @@ def fetch(
         else:
             subgraph.cut.add(path.key)
     return Path(path.topic, path.hops, np.unique(np.array(ends, np.int64)))
+
+
+def _holding(graph: Graph, edges: Edges, condition: TimeCondition, trace: Trace) -> Edges:
+    """The edges that hold at the time that the question is about."""
+    rows = zip(edges.heads.tolist(), edges.relations.tolist(), edges.tails.tolist(), strict=True)
+    kept = np.flatnonzero([condition.holds(graph, edge) for edge in rows])
+    if len(kept) == len(edges):
+        return edges
+    trace.add(Checked("condition", True, f"{condition.text}: {len(kept)} of {len(edges)} edges hold"))
+    return Edges(edges.heads[kept], edges.relations[kept], edges.tails[kept], len(kept))
 
 
 def within_tokens(

@@ -16,6 +16,7 @@ from triplecheck.kg.types import Edge
 from triplecheck.lms import RolePredict
 from triplecheck.programs.base import AnySources, Program
 from triplecheck.programs.conclude import Reading, answer_from_facts, answering_step
+from triplecheck.programs.conditions import time_condition
 from triplecheck.programs.expansion import fetch, note_at_end, one_hop_paths, typed, valid_numbers, within_tokens
 from triplecheck.programs.groups import Group, Groups, picking_step
 from triplecheck.programs.options import ProgramOptions
@@ -165,7 +166,7 @@ class KERAG(Program):
     # --- retrieval -----------------------------------------------------------------------------
     def retrieve(self, plan: Plan, trace: Trace) -> Subgraph:
         """Retrieval module: at each hop list the relations at the frontier, filter them, expand only those kept."""
-        subgraph = Subgraph()
+        subgraph = Subgraph(condition=time_condition(self.graph, plan.question))
         frontier = [Path(topic, (), np.array([topic])) for topic in plan.topics]
         for hop in range(1, self.options.hops + 1):
             offered = self._offers(plan, frontier, trace)

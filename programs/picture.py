@@ -49,6 +49,11 @@ def draw(rows: Sequence[Mapping[str, Any]]) -> str:
     return "".join(parts) + "</svg>" + more
 
 
+def properties_text(statements: Sequence[Mapping[str, str]]) -> str:
+    """The properties of an edge: " (start: 1993; end: 1997)", one pair of parentheses per statement."""
+    return "".join(f" ({'; '.join(f'{name}: {value}' for name, value in one.items())})" for one in statements)
+
+
 def _is_value(row: Mapping[str, Any], end: str) -> bool:
     return end == "tail" and "tail_datatype" in row
 
@@ -88,7 +93,8 @@ def _arrow(row: Mapping[str, Any], places: Mapping[tuple[str, bool], tuple[int, 
     x1, x2 = (x1 + _WIDTH, x2) if tail_at > head_at else (x1, x2 + _WIDTH) if tail_at < head_at else (x1 + 20, x2 + 20)
     line = f'<line x1="{x1}" y1="{y1 + middle}" x2="{x2}" y2="{y2 + middle}" stroke="#888" marker-end="url(#tip)"/>'
     label = f'<text x="{(x1 + x2) // 2}" y="{(y1 + y2) // 2 + middle - 5}" text-anchor="middle" fill="#a3388f">'
-    return f"{line}{label}{_short(row['relation_label'])}</text>"
+    about = row["relation_label"] + properties_text(row.get("properties", ()))
+    return f"{line}{label}{_short(row['relation_label'])}<title>{escape(about)}</title></text>"
 
 
 def _short(text: str) -> str:

@@ -20,6 +20,7 @@ from triplecheck.kg.values import quantity, value_of
 from triplecheck.lms.extractive.described import asked_noun
 from triplecheck.lms.extractive.question import COMPARATIVES, TOPIC, ParsedQuestion, read_question
 from triplecheck.lms.extractive.relevance import Encode, PathRelevance, phrases
+from triplecheck.programs.conditions import time_condition
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Computed, Linked, Picked, Pruned, TraceEvent
 from triplecheck.programs.subgraph import ARROWS, Hop
@@ -197,7 +198,11 @@ class Proof:
         if not said or not relevance.segments:
             return {}
         best = relevance.similarity(list(dict.fromkeys(said))).max(axis=0)
-        return {segment.text: float(value) for segment, value in zip(relevance.segments, best, strict=True)}
+        dated = set(normalize(self._proved_time).split())
+        return {
+            segment.text: 1.0 if dated and set(normalize(segment.text).split()) <= dated else float(value)
+            for segment, value in zip(relevance.segments, best, strict=True)
+        }
 
     @cached_property
     def matched(self) -> tuple[float, float, float]:
@@ -226,7 +231,9 @@ class Proof:
         """The conditions of the question that the proof says nothing of, in the question's words."""
         words = self._words()
         computed = self.computed
-        found = [match[0] for match in _LIMIT.finditer(self.question)]
+        proved = self._proved_time
+        words |= set(normalize(proved).split())
+        found = [match[0] for match in _LIMIT.finditer(self.question) if match[0] not in proved]
         limits = " ".join(found)
         for match in _NUMBER.finditer(self.question):
             if match[0] not in limits and not set(normalize(match[0]).split()) <= words:
@@ -249,6 +256,12 @@ class Proof:
             if normalize(mention) in normalize(self.question) and not meant & nodes:
                 found.append(mention)
         return list(dict.fromkeys(found))
+
+    @cached_property
+    def _proved_time(self) -> str:
+        """The time that the question is about, if an edge of the evidence has it as a property; else empty."""
+        when = time_condition(self.graph, self.question)
+        return when.text if when is not None and when.is_proved_by(self.graph, self.found.evidence) else ""
 
     def _words(self) -> set[str]:
         """Words of everything that the evidence names, and of the topics."""

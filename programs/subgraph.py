@@ -14,6 +14,7 @@ import numpy as np
 
 from triplecheck.kg import Direction, Graph, IntArray
 from triplecheck.kg.relation_vectors import RelationVectors
+from triplecheck.programs.conditions import TimeCondition
 from triplecheck.signatures.notation import (
     BACKWARD,
     FORWARD,
@@ -113,10 +114,12 @@ class Subgraph:
     Attributes:
         facts: in the order in which they were fetched; see `add`.
         cut: keys of the paths with entities that were not expanded.
+        condition: the time that the question is about; edges that hold at another time are not fetched.
     """
 
     facts: list[Fact] = field(default_factory=list)
     cut: set[PathKey] = field(default_factory=set)
+    condition: TimeCondition | None = None
 
     def __post_init__(self) -> None:
         # By (path, value) the first fact that leads there, and the paths with a fact that was cut short.

@@ -10,6 +10,12 @@ import pyarrow as pa
 from triplecheck.kg.errors import UserError
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.readers.frames import is_frame, is_network, read_memory, table_of
+from triplecheck.kg.readers.property_graphs import (
+    JSON_SUFFIXES,
+    NETWORK_SUFFIXES,
+    is_neo4j_csv,
+    read_property_graph,
+)
 from triplecheck.kg.readers.raw import BadLine, RawGraph
 from triplecheck.kg.readers.tables import (
     TABLE_SUFFIXES,
@@ -21,8 +27,13 @@ from triplecheck.kg.readers.tables import (
     relation_rows,
     suffix,
 )
+from triplecheck.kg.readers.wikidata import is_wikidata, read_wikidata
 
 RDF_SUFFIXES = (".nt", ".ttl", ".nq", ".trig", ".rdf", ".xml", ".owl", ".jsonld")
+
+
+SUFFIXES = (*TABLE_SUFFIXES, *RDF_SUFFIXES, *NETWORK_SUFFIXES, *JSON_SUFFIXES)
+"""Extensions of files that `read_graph` reads."""
 
 
 def read_graph(
@@ -49,9 +60,14 @@ def read_graph(
         ReadError: a file that cannot be read.
     """
     graphs = []
-    rdf = []
+    rdf, networks = [], []
     for path in paths_of(triples, "triples"):
-        if suffix(path) in TABLE_SUFFIXES:
+        kind = suffix(path)
+        if kind in JSON_SUFFIXES and is_wikidata(path):
+            graphs.append(read_wikidata(path, language=language, skip_bad=skip_bad, progress=progress))
+        elif kind in (*NETWORK_SUFFIXES, *JSON_SUFFIXES) or (kind == ".csv" and path.is_file() and is_neo4j_csv(path)):
+            networks.append(path)
+        elif kind in TABLE_SUFFIXES:
             graphs.append(
                 read_triples(
                     path,
@@ -62,11 +78,13 @@ def read_graph(
                     progress=progress,
                 )
             )
-        elif suffix(path) in RDF_SUFFIXES:
+        elif kind in RDF_SUFFIXES:
             rdf.append(path)
         else:
-            known = " ".join((*TABLE_SUFFIXES, *RDF_SUFFIXES))
-            raise UserError(f"{path}: no reader for {suffix(path) or 'a file without extension'!r}; known: {known}")
+            known = " ".join(SUFFIXES)
+            raise UserError(f"{path}: no reader for {kind or 'a file without extension'!r}; known: {known}")
+    if networks:
+        graphs.append(read_property_graph(networks, skip_bad=skip_bad))
     if rdf:
         from triplecheck.kg.readers.rdf import read_rdf
 

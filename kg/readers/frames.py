@@ -62,7 +62,7 @@ def read_memory(given: object, mapping: Mapping[str, str] | None = None, propert
         UserError: something else, missing columns, or an empty cell.
     """
     if is_network(given):
-        return _read_network(given)
+        return read_network(given)
     if is_frame(given):
         return _read_columns(_columns(given), mapping or {}, properties)
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
@@ -258,7 +258,8 @@ def _from_triples(triples: Sequence[tuple[Any, ...]], entities: pa.Table | None 
 
 
 # --- networkx ------------------------------------------------------------------------------------
-def _read_network(network: Any) -> RawGraph:
+def read_network(network: Any) -> RawGraph:
+    """A networkx graph as triples; see `read_memory`."""
     triples: list[tuple[Any, ...]] = []
     described = []
     for node, about in network.nodes(data=True):
@@ -272,7 +273,7 @@ def _read_network(network: Any) -> RawGraph:
     edges = network.edges(keys=True, data=True) if network.is_multigraph() else network.edges(data=True)
     for edge in edges:
         head, tail, about = edge[0], edge[1], dict(edge[-1])
-        name = _relation(about, edge[2] if len(edge) == 4 else None)
+        name = relation_of(about, edge[2] if len(edge) == 4 else None)
         rest = {str(name): value for name, value in about.items() if name not in _NO_PROPERTIES and _is_scalar(value)}
         triples.append((str(head), name, tail if isinstance(tail, Literal) else _Node(tail), rest))
     return _from_triples(triples, pa.Table.from_pylist(described, ENTITY_SCHEMA))
@@ -287,7 +288,7 @@ class _Node(str):
         return super().__new__(cls, node)
 
 
-def _relation(about: dict[str, Any], key: object) -> str:
+def relation_of(about: dict[str, Any], key: object) -> str:
     """The relation of an edge; the attribute that names it is taken out."""
     named = usual_columns([*about]).get("relation")
     if named is not None:

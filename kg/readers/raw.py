@@ -5,11 +5,13 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 ENTITY_SCHEMA = pa.schema(
     [
@@ -96,3 +98,40 @@ class RawGraph:
 
     def __len__(self) -> int:
         return len(self.heads)
+
+
+class StringColumns:
+    """String columns that grow by batches; each batch is dictionary-encoded."""
+
+    def __init__(self, width: int) -> None:
+        self._chunks: list[list[pa.DictionaryArray]] = [[] for _ in range(width)]
+
+    def add(self, rows: Sequence[tuple[str | None, ...]]) -> None:
+        """Add a batch of rows."""
+        if rows:
+            for chunks, values in zip(self._chunks, zip(*rows, strict=True), strict=True):
+                chunks.append(pa.array(values, pa.string()).dictionary_encode())
+
+    def counted(self, predicates: Iterable[str]) -> int:
+        """Number of rows with one of these predicates."""
+        wanted = pa.array(list(predicates), pa.string())
+        return sum(pc.sum(pc.is_in(chunk, value_set=wanted)).as_py() or 0 for chunk in self._chunks[1])
+
+    def rows(self, column: int, values: Iterable[str]) -> list[tuple[Any, ...]]:
+        """Rows whose column 0 (subject) or 1 (predicate) has one of these values, without languages."""
+        wanted = pa.array(list(values), pa.string())
+        found: list[tuple[Any, ...]] = []
+        for chunks in zip(*self._chunks, strict=True):
+            there = pc.is_in(chunks[column], value_set=wanted)
+            found += [(*row, None) for row in zip(*(c.filter(there).to_pylist() for c in chunks), strict=True)]
+        return found
+
+    def arrays(self) -> list[pa.DictionaryArray]:
+        """The columns, each with one dictionary."""
+        kind = pa.dictionary(pa.int32(), pa.string())
+        return [
+            pa.chunked_array(chunks, kind).unify_dictionaries().combine_chunks()
+            if chunks
+            else pa.array([], pa.string()).dictionary_encode()
+            for chunks in self._chunks
+        ]

@@ -11,7 +11,7 @@ import json
 import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
@@ -36,7 +36,7 @@ from triplecheck.kg.readers._rdf_schema import (
     stated_properties,
     with_inherited,
 )
-from triplecheck.kg.readers.raw import EDGE_PROPERTY_SCHEMA, BadLine, RawGraph, open_packed
+from triplecheck.kg.readers.raw import EDGE_PROPERTY_SCHEMA, BadLine, RawGraph, StringColumns, open_packed
 from triplecheck.kg.types import XSD
 from triplecheck.kg.values import parse_json
 from triplecheck.kg.vocabulary import RDF, Vocabulary
@@ -84,7 +84,7 @@ def read_rdf(
     """
     files = [Path(paths)] if isinstance(paths, Path | str) else [Path(p) for p in paths]
     words = vocabulary or Vocabulary(language=language)
-    edges, literals = _Columns(4), _Columns(4)
+    edges, literals = StringColumns(4), StringColumns(4)
     blanks: dict[tuple[int, str], str] = {}
     skipped: list[BadLine] = []
     schema: list[Statement] = []
@@ -114,8 +114,8 @@ def _separated(batch: list[Statement], predicates: frozenset[str]) -> tuple[list
 
 def _finished(
     words: Vocabulary,
-    edges: _Columns,
-    literals: _Columns,
+    edges: StringColumns,
+    literals: StringColumns,
     schema: list[Statement],
     structure: list[Statement],
     axioms: bool | None,
@@ -165,43 +165,8 @@ def _finished(
     )
 
 
-class _Columns:
-    """String columns that grow by batches; each batch is dictionary-encoded."""
-
-    def __init__(self, width: int) -> None:
-        self._chunks: list[list[pa.DictionaryArray]] = [[] for _ in range(width)]
-
-    def add(self, rows: Sequence[tuple[str | None, ...]]) -> None:
-        if rows:
-            for chunks, values in zip(self._chunks, zip(*rows, strict=True), strict=True):
-                chunks.append(pa.array(values, pa.string()).dictionary_encode())
-
-    def counted(self, predicates: Iterable[str]) -> int:
-        """Number of rows with one of these predicates."""
-        wanted = pa.array(list(predicates), pa.string())
-        return sum(pc.sum(pc.is_in(chunk, value_set=wanted)).as_py() or 0 for chunk in self._chunks[1])
-
-    def rows(self, column: int, values: Iterable[str]) -> list[Statement]:
-        """Rows whose column 0 (subject) or 1 (predicate) has one of these values, without languages."""
-        wanted = pa.array(list(values), pa.string())
-        found: list[Statement] = []
-        for chunks in zip(*self._chunks, strict=True):
-            there = pc.is_in(chunks[column], value_set=wanted)
-            found += [(*row, None) for row in zip(*(c.filter(there).to_pylist() for c in chunks), strict=True)]
-        return found
-
-    def arrays(self) -> list[pa.DictionaryArray]:
-        kind = pa.dictionary(pa.int32(), pa.string())
-        return [
-            pa.chunked_array(chunks, kind).unify_dictionaries().combine_chunks()
-            if chunks
-            else pa.array([], pa.string()).dictionary_encode()
-            for chunks in self._chunks
-        ]
-
-
 def _encode(
-    batch: list[Statement], words: Vocabulary, edges: _Columns, literals: _Columns, schema: list[Statement]
+    batch: list[Statement], words: Vocabulary, edges: StringColumns, literals: StringColumns, schema: list[Statement]
 ) -> None:
     not_edges = frozenset(words.not_edges)
     edges.add([s[:4] for s in batch if s[1] not in not_edges])

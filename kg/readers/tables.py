@@ -43,9 +43,9 @@ _QUOTED_REST = re.compile(rb'[^"]*(?:""[^"]*)*("?)')
 
 
 def suffix(path: Path) -> str:
-    """Extension that determines the format, without `.gz`."""
-    name = path.name.lower().removesuffix(".gz")
-    return Path(name).suffix
+    """Extension that determines the format, without `.gz` (for JSON also `.bz2` and `.xz`)."""
+    name = Path(path.name.lower().removesuffix(".gz"))
+    return name.with_suffix("").suffix if name.suffix in (".bz2", ".xz") and ".json" in name.suffixes else name.suffix
 
 
 def read_triples(

@@ -19,6 +19,7 @@ from triplecheck.lms import RolePredict
 from triplecheck.programs.anchorrag.options import AnchorRAGOptions
 from triplecheck.programs.anchorrag.predictor import Anchor
 from triplecheck.programs.base import Note
+from triplecheck.programs.conditions import time_condition
 from triplecheck.programs.expansion import fetch, is_schema, note_at_end, one_hop_paths, valid_numbers, within_tokens
 from triplecheck.programs.steps import Pruned, Scored, Stopped, Trace, Truncated
 from triplecheck.programs.subgraph import Fact, Path, PathKey, RelationNames, Subgraph, node_names, render_path
@@ -123,7 +124,7 @@ class Retriever:
             self._set_aside(offers, chosen)
         chosen += self._resumed
         self._next, self._resumed = [], []
-        fresh = Subgraph()
+        fresh = Subgraph(condition=time_condition(self._graph, self._briefing.question))
         limits = self.options.limits
         for path in chosen:
             self._followed.setdefault(path.hops[-1], set()).update(path.ends.tolist())

@@ -1,0 +1,199 @@
+"""Property graphs: GraphML, GEXF, JSON lines, node-link JSON, and the CSV exports of Neo4j.
+
+A node has an id, labels and attributes, an edge a type and attributes. They become triples as networkx graphs do
+(`frames.read_network`): names, types and descriptions describe a node, its other attributes are literals, the
+attributes of an edge are edge properties.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from triplecheck.kg.errors import ReadError
+from triplecheck.kg.readers.columns import DAMAGED, first_fields, plain
+from triplecheck.kg.readers.frames import read_network, relation_of
+from triplecheck.kg.readers.raw import BadLine, RawGraph, open_packed
+
+NETWORK_SUFFIXES = (".graphml", ".gexf")
+JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
+_HEADS, _TAILS = ("source", "start", "from", "head", "src", "subject"), ("target", "end", "to", "tail", "dst", "object")
+_IDS = ("id", "key", "name")
+_TYPES: dict[str, Callable[[str], Any]] = {
+    **dict.fromkeys(("int", "long", "short", "byte"), int),
+    **dict.fromkeys(("float", "double"), float),
+    "boolean": "true".__eq__,
+}
+
+
+def is_neo4j_csv(path: Path) -> bool:
+    """Whether a CSV file is an export of Neo4j: of nodes (`:ID`), relationships (`:START_ID`), or both (`_id`)."""
+    names = first_fields(path)
+    return any(name.split("(")[0].endswith((":ID", ":START_ID")) for name in names) or {"_labels", "_start"} <= set(
+        names
+    )
+
+
+def read_property_graph(paths: Sequence[Path], *, skip_bad: bool = False) -> RawGraph:
+    """Read files of one property graph; nodes and edges may be in different files.
+
+    JSON lines have one object each: an edge has `source` and `target` (or `start` and `end`, `from` and `to`, ...) and
+    perhaps a type, everything else is a node with an `id`; `properties` may hold the attributes, as in the export of
+    Neo4j's APOC.
+
+    Raises:
+        ReadError: a file is missing, damaged or malformed.
+    """
+    import networkx as nx
+
+    network = nx.MultiDiGraph()
+    skipped: list[BadLine] = []
+    for path in paths:
+        if not path.is_file():
+            raise ReadError(path, None, "no such file")
+        form = next((one for one in NETWORK_SUFFIXES if one in path.name.lower()), None)
+        if form is not None:
+            _add_network(network, path, form)
+        else:
+            rows = _csv_rows(path) if ".csv" in path.name.lower() else _json_rows(path, skipped if skip_bad else None)
+            for number, row in rows:
+                reason = _add(network, row)
+                if reason is not None:
+                    if not skip_bad:
+                        raise ReadError(path, number, reason)
+                    skipped.append(BadLine(str(path), number, reason))
+    raw = read_network(network)
+    raw.skipped = skipped
+    return raw
+
+
+def _add_network(network: Any, path: Path, form: str) -> None:
+    import networkx as nx
+
+    try:
+        with open_packed(path) as source:
+            read = nx.read_graphml(source) if form == ".graphml" else nx.read_gexf(source)
+    except (nx.NetworkXException, ValueError, KeyError, SyntaxError, *DAMAGED) as error:
+        raise ReadError(path, None, f"not a readable {form[1:]} file: {error}") from error
+    network.add_nodes_from(read.nodes(data=True))
+    for head, tail, *_, about in read.edges(keys=True, data=True) if read.is_multigraph() else read.edges(data=True):
+        network.add_edge(head, tail, **about)
+
+
+def _add(network: Any, row: Mapping[str, Any]) -> str | None:
+    """Add a node or an edge; why that is not possible, or None."""
+    inside = row.get("properties")
+    about = {**row, **inside} if isinstance(inside, dict) else dict(row)
+    about.pop("properties", None)
+    ends = [_end(about, names) for names in (_HEADS, _TAILS)]
+    if row.get("type") == "relationship":
+        about.pop("type", None)  # of the line, not of the edge
+        about.pop("id", None)
+    if all(end is not None for end in ends):
+        about.pop("id", None)
+        relation = relation_of(about, about.get("key"))
+        network.add_edge(*ends, relation=relation, **{k: v for k, v in about.items() if k != "relation"})
+        return None
+    if any(end is not None for end in ends):
+        return "an edge needs both ends, such as source and target"
+    id = next((about[name] for name in _IDS if about.get(name) not in (None, "")), None)
+    if id is None:
+        return "neither a node with an id nor an edge with source and target"
+    if row.get("type") == "node":
+        about.pop("type", None)
+    labels = about.pop("labels", None)
+    if labels:
+        about["types"] = [labels] if isinstance(labels, str) else list(labels)
+    network.add_node(str(id), **{str(name): value for name, value in about.items() if name != "id"})
+    return None
+
+
+def _end(about: dict[str, Any], names: Iterable[str]) -> str | None:
+    """The node at one end of an edge, taken out of its attributes."""
+    name = next((name for name in names if about.get(name) not in (None, "")), None)
+    if name is None:
+        return None
+    value = about.pop(name)
+    if isinstance(value, dict):
+        value = value.get("id")
+    return None if value is None or isinstance(value, list) else str(value)
+
+
+def _json_rows(path: Path, skipped: list[BadLine] | None) -> Iterator[tuple[int | None, Mapping[str, Any]]]:
+    try:
+        with open_packed(path) as source:
+            if ".json" in path.suffixes:
+                yield from ((None, row) for row in _document(path, source.read()))
+                return
+            for number, line in enumerate(source, 1):
+                if not line.strip():
+                    continue
+                try:
+                    row = json.loads(line)
+                except ValueError as error:
+                    if skipped is None:
+                        raise ReadError(path, number, f"not JSON: {error}") from error
+                    skipped.append(BadLine(str(path), number, f"not JSON: {error}"))
+                    continue
+                yield number, row if isinstance(row, dict) else {}
+    except DAMAGED as error:
+        raise ReadError(path, None, f"cannot be read to the end: {error}") from error
+
+
+def _document(path: Path, text: bytes) -> list[Mapping[str, Any]]:
+    """The nodes and edges of one JSON document: a list of objects, or `nodes` and `links` (or `edges`)."""
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise ReadError(path, None, f"not JSON: {error}") from error
+    if isinstance(found, dict) and isinstance(found.get("nodes"), list):
+        found = [*found["nodes"], *(found.get("links") or found.get("edges") or ())]
+    if not isinstance(found, list) or not all(isinstance(row, dict) for row in found):
+        raise ReadError(path, None, "neither a list of nodes and edges nor an object with `nodes` and `links`")
+    return found
+
+
+def _csv_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Rows of an export of Neo4j: `name:type` as the types say, `:ID` and `_id` as ids."""
+    try:
+        with open_packed(path) as source:
+            rows = csv.reader(io.TextIOWrapper(source, "utf-8-sig", newline=""))
+            columns = [_column(name) for name in next(rows, [])]
+            for row in rows:
+                if len(row) != len(columns):
+                    raise ReadError(path, rows.line_num, f"{len(row)} fields, {len(columns)} expected")
+                cells = zip(columns, row, strict=True)
+                yield rows.line_num, {name: _cell(value, kind) for (name, kind), value in cells if value and name}
+    except (UnicodeDecodeError, csv.Error, *DAMAGED) as error:
+        raise ReadError(path, None, f"cannot be read to the end: {error}") from error
+
+
+def _column(header: str) -> tuple[str, str]:
+    """Name and type of a column: "age:int" -> age, int; ":START_ID(Person)" -> source."""
+    name, _, kind = header.partition(":")
+    special = plain(kind.split("(")[0]) if kind else plain(name) if name.startswith("_") else ""
+    known = {
+        "id": "id",
+        "label": "labels",
+        "labels": "labels",
+        "startid": "source",
+        "endid": "target",
+        "type": "relation",
+    }
+    known |= {"start": "source", "end": "target"}
+    if special in known:
+        return known[special], "string[]" if known[special] == "labels" else "string"
+    return name, kind if special != "ignore" else ""
+
+
+def _cell(value: str, kind: str) -> Any:
+    if kind.endswith("[]"):
+        return [part for part in value.replace(":", ";").split(";") if part]
+    try:
+        return _TYPES.get(kind, str)(value)
+    except ValueError:
+        return value

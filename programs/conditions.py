@@ -1,0 +1,106 @@
+"""Conditions of time in a question ("in 1993", "after 2005"), checked against the properties of edges.
+
+An edge whose statement has a start, an end or a point in time (a term of office, a date of membership) holds at that
+time only. Edges without such properties hold always.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from triplecheck.kg import Graph, Literal, normalize
+from triplecheck.kg.graph import EdgeProperties
+from triplecheck.kg.types import Edge
+
+Day = tuple[int, int, int]
+"""Year, month, day."""
+_FIRST: Day = (-(10**6), 1, 1)
+_LAST: Day = (10**6, 12, 31)
+
+_STARTS = frozenset("start started begin began beginning from since".split())
+_ENDS = frozenset("end ended finish finished until till to".split())
+_POINTS = frozenset("time date year day during when".split())
+
+_DATE = re.compile(r"(-?\d{1,6})(?:-(\d{2}))?(?:-(\d{2}))?(?:T.*)?")
+_YEAR = r"(?:the (?:year|early|late) )?(-?\d{3,4})"
+_ASKED = re.compile(
+    rf"\b(?:(?P<within>in|during|as of|on)|(?P<after>after|later than)|(?P<before>before|earlier than|prior to)|"
+    rf"(?P<since>since|from)|(?P<until>until|till|up to|by))\s+{_YEAR}"
+    rf"(?:\s*(?:to|until|till|and|-|–)\s*{_YEAR})?(?![\w,.]\d)"
+    rf"|\bbetween\s+{_YEAR}\s+and\s+{_YEAR}",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class TimeCondition:
+    """A time that a question is about.
+
+    Attributes:
+        text: in the question's words.
+        start, end: the first and the last day.
+    """
+
+    text: str
+    start: Day
+    end: Day
+
+    def admits(self, statement: EdgeProperties) -> bool:
+        """Whether a statement holds at some time within the condition, or says nothing of time."""
+        span = time_of(statement)
+        return span is None or (span[0] <= self.end and self.start <= span[1])
+
+    def holds(self, graph: Graph, edge: Edge) -> bool:
+        """Whether one of the statements of an edge holds; an edge without properties does."""
+        statements = graph.edge_properties(*edge)
+        return not statements or any(map(self.admits, statements))
+
+    def is_proved_by(self, graph: Graph, edges: Iterable[Edge]) -> bool:
+        """Whether an edge has a time that is within the condition."""
+        statements = [statement for edge in edges for statement in graph.edge_properties(*edge)]
+        return any(time_of(statement) is not None and self.admits(statement) for statement in statements)
+
+
+def time_condition(graph: Graph, question: str) -> TimeCondition | None:
+    """The condition of time of a question; None if it has none, or no edge of the graph has properties."""
+    match = _ASKED.search(question) if graph.has_edge_properties else None
+    if match is None:
+        return None
+    years = [int(year) for year in match.groups()[5:] if year]
+    first, last = (years[0], 1, 1), (years[-1], 12, 31)
+    if match["after"]:
+        span = (_next(years[0]), _LAST)
+    elif match["before"]:
+        span = (_FIRST, (years[0] - 1, 12, 31))
+    elif match["since"] and len(years) == 1:
+        span = (first, _LAST)
+    elif match["until"]:
+        span = (_FIRST, last)
+    else:
+        span = (first, last)
+    return TimeCondition(match[0], *span)
+
+
+def _next(year: int) -> Day:
+    return (year + 1, 1, 1)
+
+
+def time_of(statement: EdgeProperties) -> tuple[Day, Day] | None:
+    """The first and the last day of a statement; None if none of its properties is a time."""
+    start = end = None
+    for name, value in statement:
+        words = set(normalize(name).split())
+        match = _DATE.fullmatch(value.lexical.strip()) if isinstance(value, Literal) else None
+        if match is None:
+            continue
+        year, month, day = int(match[1]), match[2], match[3]
+        first, last = (year, int(month or 1), int(day or 1)), (year, int(month or 12), int(day or 31))
+        if words & _STARTS:
+            start = first
+        elif words & _ENDS:
+            end = last
+        elif words & _POINTS:
+            start, end = first, last
+    return None if start is None and end is None else (start or _FIRST, end or _LAST)

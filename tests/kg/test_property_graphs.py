@@ -1,0 +1,183 @@
+"""Property graphs in their file formats, and Wikidata's dump."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import pytest
+from kg_parts import write
+
+from triplecheck.kg import KnowledgeBase, Literal, ReadError
+from triplecheck.kg.readers import read_graph
+from triplecheck.kg.types import XSD
+
+NODES = [
+    {"id": "1", "name": "Ada Novak", "type": "Person", "age": 36},
+    {"id": "2", "name": "Billing", "type": "Team"},
+]
+EDGE = {"source": "1", "target": "2", "relation": "works in", "since": 2017}
+NEO4J_NODES = "personId:ID(Person),name,age:int,:LABEL\n1,Ada Novak,36,Person\n"
+NEO4J_TEAMS = "teamId:ID(Team),name,:LABEL\n2,Billing,Team\n"
+NEO4J_EDGES = ":START_ID(Person),since:int,:END_ID(Team),:TYPE\n1,2017,2,works in\n"
+APOC_CSV = (
+    '"_id","_labels","name","age","_start","_end","_type","since"\n"1",":Person","Ada Novak","36",,,,\n'
+    '"2",":Team","Billing",,,,,\n,,,,"1","2","works in","2017"\n'
+)
+APOC_JSON = [
+    {"type": "node", "id": "1", "labels": ["Person"], "properties": {"name": "Ada Novak", "age": 36}},
+    {"type": "node", "id": "2", "labels": ["Team"], "properties": {"name": "Billing"}},
+    {
+        "type": "relationship",
+        "id": "9",
+        "label": "works in",
+        "properties": {"since": 2017},
+        "start": {"id": "1", "labels": ["Person"]},
+        "end": {"id": "2", "labels": ["Team"]},
+    },
+]
+
+
+def network() -> Any:
+    found = nx.DiGraph()
+    for node in NODES:
+        found.add_node(node["id"], **{k: v for k, v in node.items() if k != "id"})
+    found.add_edge("1", "2", relation="works in", since=2017)
+    return found
+
+
+def lines(rows: list[dict[str, Any]]) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def graphml(folder: Path) -> list[Path]:
+    nx.write_graphml(network(), folder / "a.graphml")
+    return [folder / "a.graphml"]
+
+
+def files(folder: Path, form: str) -> list[Path]:
+    if form == "graphml":
+        return graphml(folder)
+    texts = {
+        "json lines": {"a.jsonl": lines([*NODES, EDGE])},
+        "json lines in two files": {"n.jsonl": lines(NODES), "e.jsonl.gz": lines([EDGE])},
+        "node-link": {"a.json": json.dumps({"nodes": NODES, "links": [EDGE]})},
+        "neo4j-admin": {"p.csv": NEO4J_NODES, "t.csv": NEO4J_TEAMS, "e.csv": NEO4J_EDGES},
+        "apoc csv": {"a.csv": APOC_CSV},
+        "apoc json": {"a.jsonl": lines(APOC_JSON)},
+    }[form]
+    return [write(folder / name, text) for name, text in texts.items()]
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["graphml", "json lines", "json lines in two files", "node-link", "neo4j-admin", "apoc csv", "apoc json"],
+)
+def test_every_format_gives_the_same_graph(tmp_path: Path, form: str) -> None:
+    graph = KnowledgeBase.from_triples(read_graph(files(tmp_path, form)), encoder=None).graph
+    ada, team = graph.find("1"), graph.find("2")
+    assert ada is not None and team is not None
+    assert (graph.label(ada), graph.types(ada)) == ("Ada Novak", ("Person",))
+    assert (graph.label(team), graph.types(team)) == ("Billing", ("Team",))
+    relation, age = graph.find_relation("works in"), graph.find_relation("age")
+    assert relation is not None and age is not None
+    assert graph.contains(ada, relation, team)
+    assert [graph.node_id(n) for n in graph.neighbors(ada, age)] == ["36"]
+    ((since,),) = graph.edge_properties(ada, relation, team)
+    assert (since[0], getattr(since[1], "lexical", since[1])) == ("since", "2017")
+    assert graph.num_triples == 2
+
+
+def test_gexf(tmp_path: Path) -> None:
+    nx.write_gexf(network(), tmp_path / "a.gexf")
+    kb = KnowledgeBase.from_triples(tmp_path / "a.gexf", encoder=None)
+    assert kb.graph.find_relation("works in") is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.jsonl", '{"id": 1}\nnot json\n', r"a\.jsonl:2: not JSON"),
+        ("a.jsonl", '{"source": 1}\n', "both ends"),
+        ("a.jsonl", '{"x": 1}\n', "neither a node"),
+        ("a.json", "{}", "nodes"),
+        ("a.graphml", "<graphml", "graphml"),
+        ("a.gexf", "nothing", "gexf"),
+        ("a.csv", ":START_ID,:END_ID,:TYPE\n1,2\n", r"a\.csv:2: 2 fields"),
+    ],
+)
+def test_what_is_wrong_is_said(tmp_path: Path, name: str, text: str, said: str) -> None:
+    with pytest.raises(ReadError, match=said):
+        read_graph([write(tmp_path / name, text)])
+
+
+def snak(number: str, kind: str, value: Any) -> dict[str, Any]:
+    return {"snaktype": "value", "property": number, "datavalue": {"type": kind, "value": value}}
+
+
+def item(number: str) -> dict[str, Any]:
+    return {"entity-type": "item", "id": number}
+
+
+def year(text: str) -> dict[str, Any]:
+    return {"time": f"+{text}-00-00T00:00:00Z", "precision": 9}
+
+
+ITEM = {
+    "type": "item",
+    "id": "Q1",
+    "labels": {"en": {"value": "Grover"}, "de": {"value": "Grover (de)"}},
+    "aliases": {"en": [{"value": "Stephen"}]},
+    "claims": {
+        "P31": [{"mainsnak": snak("P31", "wikibase-entityid", item("Q5")), "rank": "normal"}],
+        "P39": [
+            {
+                "mainsnak": snak("P39", "wikibase-entityid", item("Q2")),
+                "rank": "normal",
+                "qualifiers": {"P580": [snak("P580", "time", year("1885"))]},
+            },
+            {"mainsnak": snak("P39", "wikibase-entityid", item("Q3")), "rank": "deprecated"},
+        ],
+        "P569": [
+            {
+                "mainsnak": snak("P569", "time", {"time": "+1837-03-18T00:00:00Z", "precision": 11}),
+                "rank": "normal",
+            },
+            {"mainsnak": {"snaktype": "somevalue", "property": "P569"}, "rank": "normal"},
+        ],
+        "P2048": [{"mainsnak": snak("P2048", "quantity", {"amount": "+180", "unit": "1"}), "rank": "normal"}],
+    },
+}
+OTHERS = [
+    {"type": "item", "id": "Q2", "labels": {"en": {"value": "president"}}, "claims": {}},
+    {"type": "item", "id": "Q5", "labels": {"en": {"value": "human"}}, "claims": []},
+    {"type": "property", "id": "P580", "labels": {"en": {"value": "start time"}}, "claims": {}},
+    {"type": "property", "id": "P39", "labels": {"en": {"value": "position held"}}, "claims": {}},
+]
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.json.gz", "a.jsonl"])
+def test_wikidatas_dump_with_qualifiers(tmp_path: Path, name: str) -> None:
+    rows = [json.dumps(row, separators=(",", ":")) for row in [ITEM, *OTHERS]]
+    text = "\n".join(rows) if name.endswith("l") else "[\n" + ",\n".join(rows) + "\n]\n"
+    (raw,) = read_graph([write(tmp_path / name, text)])
+    kb = KnowledgeBase.from_triples(raw, encoder=None)
+    graph = kb.graph
+    grover, position, president = graph.find("Q1"), graph.find_relation("P39"), graph.find("Q2")
+    assert grover is not None and position is not None and president is not None
+    assert (graph.label(grover), graph.entity(grover).aliases) == ("Grover", ("Stephen",))
+    assert graph.relation(position).label == "position held"
+    assert [graph.type_label(kind) for kind in graph.types(grover)] == ["human"]
+    assert graph.edge_properties(grover, position, president) == ((("start time", Literal("1885", XSD + "gYear")),),)
+    assert graph.find(Literal("1837-03-18", XSD + "date")) is not None
+    assert graph.find(Literal("180", XSD + "decimal")) is not None
+    assert raw.left_out == {"statements that are deprecated or have no value": 2}
+    assert graph.find("Q3") is None
+
+
+def test_names_of_wikidata_in_another_language(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.json", "[\n" + json.dumps(ITEM, separators=(",", ":")) + "\n]")
+    (raw,) = read_graph([path], language="de")
+    assert raw.entities["label"].to_pylist() == ["Grover (de)"]

@@ -1,0 +1,76 @@
+"""Conditions of time in questions, checked against the properties of edges."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from triplecheck import KERAG, AnchorRAG, KnowledgeBase
+from triplecheck.app.render import proof_line
+from triplecheck.kg import Literal
+from triplecheck.programs.conditions import TimeCondition, time_condition, time_of
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def team(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
+    out = tmp_path_factory.mktemp("team") / "kb"
+    return KnowledgeBase.from_triples(ROOT / "examples" / "team.csv", out, edge_properties=["*"])
+
+
+def dates(**values: str) -> tuple[tuple[str, Literal], ...]:
+    return tuple((name.replace("_", " "), Literal(value)) for name, value in values.items())
+
+
+@pytest.mark.parametrize(
+    ("question", "admitted"),
+    [
+        ("Who led it in 1993?", {"term"}),
+        ("Who led it after 1997?", {"open", "day"}),
+        ("Who led it before 1990?", set()),
+        ("Who led it since 1995?", {"term", "open", "day"}),
+        ("Who led it between 1980 and 1990?", {"term"}),
+        ("Who led it from 1999 to 2003?", {"open"}),
+        ("Who led it in 2004?", {"open", "day"}),
+        ("Who led it until 1995?", {"term"}),
+    ],
+)
+def test_a_statement_holds_within_its_time(team: KnowledgeBase, question: str, admitted: set[str]) -> None:
+    statements = {
+        "term": dates(start_time="1990-05-01", end_time="1997"),
+        "open": dates(start="1998"),
+        "day": dates(point_in_time="2004-02-03"),
+    }
+    condition = time_condition(team.graph, question)
+    assert isinstance(condition, TimeCondition)
+    assert {name for name, statement in statements.items() if condition.admits(statement)} == admitted
+    assert condition.admits((("role", Literal("captain")),))
+
+
+def test_the_time_of_a_statement() -> None:
+    assert time_of(dates(point_in_time="1991-02-03")) == ((1991, 2, 3), (1991, 2, 3))
+    assert time_of(dates(year="1991")) == ((1991, 1, 1), (1991, 12, 31))
+    assert time_of(dates(weight="7")) is None
+
+
+def test_a_graph_without_properties_has_no_conditions(bundled: KnowledgeBase) -> None:
+    assert time_condition(bundled.graph, "Who won in 1993?") is None
+
+
+@pytest.mark.parametrize("program", [KERAG, AnchorRAG])
+@pytest.mark.parametrize(
+    ("year", "who"), [("2019", {"Chiara Rossi", "Elif Demir"}), ("2021", {"David Kim", "Elif Demir"})]
+)
+def test_only_edges_of_that_time_answer(team: KnowledgeBase, program: type[KERAG], year: str, who: set[str]) -> None:
+    found = program(team)(question=f"Who works in Search in {year}?")
+    assert {answer["id"] for answer in found.answers} == who
+    assert not any(year in doubt for doubt in found.doubts)
+
+
+def test_a_proof_shows_the_properties(team: KnowledgeBase) -> None:
+    found = KERAG(team)(question="Who leads Billing?")
+    assert found.evidence[0]["properties"] == [{"from": "2020"}]
+    assert "(from: 2020)" in proof_line(found.evidence[0]).plain
+    assert "from: 2020" in found.evidence._repr_html_()
