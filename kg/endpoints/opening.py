@@ -79,8 +79,6 @@ def open_endpoint(options: EndpointOptions, cache: Path, *, use_index: bool = Tr
         KnowledgeBaseError: the index is missing, or of another endpoint.
         GraphUnavailableError: the server does not answer.
     """
-    if options.is_cypher:
-        raise KnowledgeBaseError(f"{options.name}: not supported yet")
     index = _index(options, cache) if use_index else None
     return _sparql(options, cache, index)
 

@@ -13,8 +13,6 @@ from typing import Any, ClassVar
 from triplecheck.kg.errors import UserError
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-SPARQL = ("http", "https")
-CYPHER = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc", "ladybug")
 
 
 def is_url(text: object) -> bool:
@@ -27,12 +25,12 @@ class EndpointOptions:
     """An endpoint. The defaults suit a server of your own; give a rate for a public one.
 
     Attributes:
-        url: `https://host/sparql`, `bolt://host:7687`, `neo4j://host`, or `ladybug://PATH` of a database file.
+        url: of the query service, such as `https://host/sparql`.
         profile: its `kg.sparql.profiles.PROFILES`; None: detected.
         user_env, key_env: environment variables with the user and the password.
         headers: sent with each query; `$NAME` in a value is replaced from the environment.
-        default_graph: IRI of the named graph that is queried, or name of the database of a Bolt server.
-        types, labels, aliases, descriptions: the predicates, or properties, that describe; empty: the profile's.
+        default_graph: IRI of the named graph that is queried.
+        types, labels, aliases, descriptions: the predicates that describe; empty: the profile's.
         ignored: further predicates that are not edges.
         language: preferred language of labels.
         seconds, rows, megabytes: limits of one query.
@@ -68,8 +66,8 @@ class EndpointOptions:
 
     def __post_init__(self) -> None:
         scheme = urllib.parse.urlsplit(self.url).scheme
-        if scheme not in SPARQL + CYPHER:
-            raise UserError(f"{self.name}: no URL of an endpoint; it begins with {', '.join(SPARQL + CYPHER)}")
+        if scheme not in ("http", "https"):
+            raise UserError(f"{self.name}: no URL of a SPARQL endpoint, such as https://host/sparql")
         for name in ("seconds", "rows", "megabytes", "requests_per_second"):
             value = getattr(self, name)
             if value is not None and value <= 0:
@@ -77,11 +75,6 @@ class EndpointOptions:
         for name in ("retries", "cache_hours", "cache_megabytes"):
             if getattr(self, name) < 0:
                 raise UserError(f"{self.name}: {name} is {getattr(self, name)}; it must not be less than 0")
-
-    @property
-    def is_cypher(self) -> bool:
-        """Whether the server speaks Cypher rather than SPARQL."""
-        return urllib.parse.urlsplit(self.url).scheme in CYPHER
 
     @property
     def name(self) -> str:

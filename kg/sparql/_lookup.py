@@ -89,7 +89,7 @@ class Lookup:
         profile: Profile,
     ) -> None:
         self.client = client
-        self.queries = Queries(words, client.keeps_blank_nodes, profile.edges, profile.relations)
+        self.queries = Queries(words, client.keeps_blank_nodes, profile.edges, profile.relations, profile.texts_apart)
         self.profile = profile
         self.nodes: Numbering[Term] = Numbering("node")
         self.relations: Numbering[str] = Numbering("relation")

@@ -36,6 +36,7 @@ class Profile:
         text_search: finds names in the server's text index; None: it has none that works without a configuration.
         literal_kinds: (datatype, language) of the values; None: asked of the server, over the whole store.
         counted: whether the server can count the whole graph within a query's limits.
+        texts_apart: see `Queries`.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Profile:
     text_search: TextSearch | None = None
     literal_kinds: tuple[tuple[str, str], ...] | None = None
     counted: bool = True
+    texts_apart: bool = False
 
 
 def _predicates(words: Vocabulary) -> str:
@@ -178,8 +180,9 @@ PROFILES: Mapping[str, Profile] = {
             text_search=_virtuoso,
             literal_kinds=_COMMON,
             counted=False,
+            texts_apart=True,
         ),
-        Profile("virtuoso", text_search=_virtuoso),
+        Profile("virtuoso", text_search=_virtuoso, texts_apart=True),
         Profile("blazegraph", text_search=_blazegraph),
         Profile("qlever"),
         Profile("oxigraph"),

@@ -17,7 +17,6 @@ QUALIFIER = "http://www.wikidata.org/prop/qualifier/P"
 
 _PATTERN = {Direction.OUT: "{x} {p} ?y", Direction.IN: "?y {p} {x}"}
 _PLAIN = f"IF(isLiteral(?y) && (LANG(?y) != '' || DATATYPE(?y) = <{STRING}>), STR(?y), ?y)"
-_FAR = {Direction.OUT: _PLAIN, Direction.IN: "?y"}
 
 
 class Queries:
@@ -28,13 +27,21 @@ class Queries:
         blank_nodes: whether to include edges from and to blank nodes.
         edges: prefixes of the predicates that are edges; empty: all that the vocabulary does not name.
         all_relations: a query that replaces the one of `relations`.
+        apart: ask for texts with a language apart from other values; Virtuoso 7 never answers a query that makes
+            both one column by `IF`.
     """
 
     def __init__(
-        self, words: Vocabulary, blank_nodes: bool, edges: tuple[str, ...] = (), all_relations: str | None = None
+        self,
+        words: Vocabulary,
+        blank_nodes: bool,
+        edges: tuple[str, ...] = (),
+        all_relations: str | None = None,
+        apart: bool = False,
     ) -> None:
         self._words = words
         self._all_relations = all_relations
+        self._apart = apart
         not_edge = ", ".join(iri(p) for p in words.not_edges)
         self._no_blank = "" if blank_nodes else " FILTER(!isBlank(?x) && !isBlank(?y))"
         self._not_edge = f" FILTER(?p NOT IN ({not_edge}))" if not_edge else ""
@@ -53,22 +60,30 @@ class Queries:
     # --- edges ---------------------------------------------------------------------------------
     def edges(self, nodes: Iterable[tuple[str, int]], relation: str | None, direction: Direction) -> str:
         """Rows (?i, ?p, ?k), ?p absent for a given relation; `nodes` are (term, index)."""
-        variables = "?i ?k" if relation is not None else "?i ?p ?k"
         where = f"{_values('?x ?i', nodes)} {self._edges_at(direction, relation)}"
-        return f"SELECT DISTINCT {variables.replace('?k', f'({_FAR[direction]} AS ?k)')} WHERE {{ {where} }}"
+        return self._far("?i" if relation is not None else "?i ?p", where, direction)
+
+    def _far(self, variables: str, where: str, direction: Direction = Direction.OUT) -> str:
+        """Distinct rows of the variables and ?k."""
+        if direction is Direction.IN:
+            return f"SELECT DISTINCT {variables} (?y AS ?k) WHERE {{ {where} }}"
+        if not self._apart:
+            return f"SELECT DISTINCT {variables} ({_PLAIN} AS ?k) WHERE {{ {where} }}"
+        plain = f"{where} FILTER(isIRI(?y) || (LANG(?y) = '' && DATATYPE(?y) != <{STRING}>)) BIND(?y AS ?k)"
+        tagged = f"{where} FILTER(isLiteral(?y) && (LANG(?y) != '' || DATATYPE(?y) = <{STRING}>)) BIND(STR(?y) AS ?k)"
+        return f"SELECT DISTINCT {variables} ?k WHERE {{ {{ {plain} }} UNION {{ {tagged} }} }}"
 
     def edges_of_pairs(self, pairs: Iterable[tuple[str, str, int]], direction: Direction) -> str:
         """Rows (?i, ?k) for (node term, relation term, index)."""
         where = f"{_values('?x ?p ?i', pairs)} {_PATTERN[direction].format(x='?x', p='?p')}{self._no_blank}"
-        return f"SELECT DISTINCT ?i ({_FAR[direction]} AS ?k) WHERE {{ {where} }}"
+        return self._far("?i", where, direction)
 
     def some_edges(self, groups: Sequence[tuple[list[str], str, int]], direction: Direction, limit: int) -> str:
         """Rows (?i, ?k), at most `limit` for each (terms of a node, relation, index)."""
         parts = []
         for terms, relation, place in groups:
             where = f"VALUES ?x {{ {' '.join(terms)} }} {self._edges_at(direction, relation)}"
-            far = _FAR[direction]
-            parts.append(f"{{ SELECT DISTINCT ({place} AS ?i) ({far} AS ?k) WHERE {{ {where} }} LIMIT {limit} }}")
+            parts.append(f"{{ {self._far(f'({place} AS ?i)', where, direction)} LIMIT {limit} }}")
         return f"SELECT ?i ?k WHERE {{ {' UNION '.join(parts)} }}"
 
     def edges_of_bound(self, direction: Direction) -> str:
@@ -215,18 +230,18 @@ class Queries:
 
     def count_values(self) -> str:
         """One row (?count)."""
-        inner = f"SELECT DISTINCT ({_PLAIN} AS ?k) WHERE {{ ?x ?p ?y{self._edge} FILTER(isLiteral(?y)) }}"
+        inner = self._far("", f"?x ?p ?y{self._edge} FILTER(isLiteral(?y))")
         return f"SELECT (COUNT(*) AS ?count) WHERE {{ {inner} }}"
 
     def count_triples(self) -> str:
         """One row (?count)."""
-        inner = f"SELECT DISTINCT ?x ?p ({_PLAIN} AS ?k) WHERE {{ ?x ?p ?y{self._edge} }}"
+        inner = self._far("?x ?p", f"?x ?p ?y{self._edge}")
         return f"SELECT (COUNT(*) AS ?count) WHERE {{ {inner} }}"
 
     # --- schema --------------------------------------------------------------------------------
     def count_edges(self, relation: str) -> str:
         """One row (?count)."""
-        inner = f"SELECT DISTINCT ?x ({_PLAIN} AS ?k) WHERE {{ {self._edges_at(Direction.OUT, relation)} }}"
+        inner = self._far("?x", self._edges_at(Direction.OUT, relation))
         return f"SELECT (COUNT(*) AS ?count) WHERE {{ {inner} }}"
 
     def count_types(self, relation: str, node: str, limit: int) -> str:
@@ -235,12 +250,12 @@ class Queries:
 
     def count_datatypes(self, relation: str, limit: int) -> str:
         """Rows (?t, ?n), most frequent first: datatypes of the tails."""
-        datatype = f"IF(LANG(?y) != '', <{STRING}>, DATATYPE(?y))"
+        datatype = f"IF(LANG(?y) != '', '{STRING}', STR(DATATYPE(?y)))"
         return self._grouped(relation, f"FILTER(isLiteral(?y)) BIND({datatype} AS ?t)", limit)
 
     def _grouped(self, relation: str, condition: str, limit: int) -> str:
         where = f"{self._edges_at(Direction.OUT, relation)} . {condition}"
-        return _ranked(f"SELECT DISTINCT ?x ({_PLAIN} AS ?k) ?t WHERE {{ {where} }}", limit)
+        return _ranked(self._far("?x ?t", where), limit)
 
 
 def _ranked(inner: str, limit: int) -> str:

@@ -17,6 +17,7 @@ from triplecheck.kg import build
 from triplecheck.kg.graph import Graph
 from triplecheck.kg.readers.rdf import read_rdf
 from triplecheck.kg.sparql import HttpClient, OxigraphClient, QueryLimits, RdflibClient, SparqlGraph
+from triplecheck.kg.sparql.profiles import PROFILES
 from triplecheck.kg.types import XSD, Direction, Entity, Literal
 
 EX = "http://example.org/"
@@ -117,7 +118,7 @@ def graph(
             yield SparqlGraph(RdflibClient(rdflib.Graph().parse(source)))
         case "virtuoso":
             with virtuoso(tmp_path_factory.mktemp("virtuoso"), [source]) as url:
-                yield SparqlGraph(HttpClient(url, QueryLimits(seconds=10)))
+                yield SparqlGraph(HttpClient(url, QueryLimits(seconds=20)), profile=PROFILES["virtuoso"])
         case _:
             with serve(store) as endpoint:
                 yield SparqlGraph(HttpClient(endpoint.address + "/sparql"))
