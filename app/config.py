@@ -1,6 +1,6 @@
 """Configuration: `triplecheck.toml` in the working directory, overridden by the environment, overridden by flags.
 
-    kb = "kbs/films"            # directory of a knowledge base, or "bundled" (default)
+    kb = "kbs/films"            # directory of a knowledge base, URL or name of an endpoint, or "bundled" (default)
     program = "kerag"
     lm = "openai/gpt-4o-mini"   # model of every role that is not in [roles]
     grounded_only = true
@@ -14,6 +14,13 @@
 
     [options]                   # other options of the program
     filtering = "instances"
+
+    [endpoints.films]           # `--kb films`; every key but `url` is optional
+    url = "https://films.example/sparql"
+    user_env = "FILMS_USER"     # environment variables with user and password
+    key_env = "FILMS_KEY"
+    headers = { Authorization = "Bearer $FILMS_TOKEN" }
+    requests_per_second = 5
 
 In the environment: TRIPLECHECK_LM, TRIPLECHECK_BUDGET__CALLS, TRIPLECHECK_ROLES="prune=extractive,link=..." and so on.
 """
@@ -36,6 +43,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from triplecheck.kg.endpoints.options import EndpointOptions
 from triplecheck.kg.errors import UserError
 
 FILE = "triplecheck.toml"
@@ -67,8 +75,10 @@ class Settings(BaseSettings):
         use_attribute_docstrings=True,
     )
 
-    kb: Path | None = None
-    """Directory of the knowledge base; None or `bundled`: the bundled one."""
+    kb: str | None = None
+    """Directory of the knowledge base, URL or name of an endpoint; None or `bundled`: the bundled one."""
+    endpoints: dict[str, EndpointOptions] = Field(default_factory=dict)
+    """Endpoints by name."""
     program: str = "kerag"
     """Program that answers."""
     bundle: Path | None = None

@@ -81,7 +81,7 @@ def embed(
     with reporting(stderr(), "loading PyKEEN") as tell:
         from triplecheck.kg.embedding.embeddings import train_into
 
-        trained = train_into(opened.graph, opened.generation, options, tell)
+        trained = train_into(opened.columnar, opened.generation, options, tell)
     course, quality = trained.course, trained.quality
     if json:
         about = {"loop": trained.loop, "epochs": course.epoch, "looks": course.looks, "seconds": course.seconds}

@@ -261,6 +261,9 @@ def info(
         triplecheck kb info kbs/films --verify --json
     """
     opened = open_base(kb)
+    if opened.is_remote:
+        _remote_info(opened, verify, json)
+        return
     if verify:
         with waiting(stderr(), "verifying"):
             opened.verify()
@@ -379,6 +382,88 @@ def _about(kb: KnowledgeBase) -> dict[str, Any]:
         "skipped": about.skipped,
         "report": about.report,
     }
+
+
+def _remote_info(kb: KnowledgeBase, verify: bool, json: bool) -> None:
+    """Show what is known of an endpoint."""
+    from triplecheck.kg.knowledge_base import RemoteBase
+
+    assert isinstance(kb, RemoteBase)
+    if verify:
+        kb.verify()
+    with waiting(stderr(), "counting"):
+        about = kb.endpoint.about()
+    if json:
+        print_json(about)
+        return
+    shown = {name: value for name, value in about.items() if name != "counts"}
+    counts = about["counts"]
+    shown |= {name: f"{n:,}" if isinstance(n, int) else f"not counted: {n}" for name, n in counts.items()}
+    stdout().print(_rows(shown))
+
+
+def _rows(values: dict[str, Any]) -> Table:
+    """Names and values as a table."""
+    from rich.table import Table
+    from rich.text import Text
+
+    rows = Table(show_header=False, box=None, pad_edge=False)
+    rows.add_column(style="bold", no_wrap=True)
+    rows.add_column(overflow="fold")
+    for name, value in values.items():
+        rows.add_row(name, Text(printable(str(value))))
+    return rows
+
+
+@commands.command()
+def index(
+    url: Annotated[str, typer.Argument(metavar="URL", help="URL of an endpoint, or its name in `triplecheck.toml`.")],
+    out: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="OUT",
+            help="Directory to write. Default: a place in the cache directory where --kb URL finds it.",
+        ),
+    ] = None,
+    no_vectors: Annotated[
+        bool, flag("--no-vectors", "Encode nothing; candidates are not ranked by their relations.")
+    ] = False,
+) -> None:
+    """Index the names of an endpoint, so that misspelt and partial names are found.
+
+    Reads all labels, aliases and short values once, page by page. The same command resumes an interrupted
+    build. Name another OUT as `index` of the endpoint in `triplecheck.toml`.
+
+    Examples:
+
+        triplecheck kb index http://localhost:8890/sparql
+
+        triplecheck kb index films kbs/films-index
+    """
+    from dataclasses import replace
+
+    from triplecheck.app.config import load_settings
+    from triplecheck.app.opening import endpoint_options
+    from triplecheck.kg.errors import UserError
+
+    settings = load_settings()
+    with waiting(stderr(), "loading"):
+        from triplecheck.kg.encode import DEFAULT_ENCODER
+        from triplecheck.kg.endpoints import build_index, index_path, open_endpoint
+        from triplecheck.kg.knowledge_base import cache_directory
+    options = endpoint_options(settings, url)
+    if options is None:
+        raise UserError(f"{url}: neither a URL nor the name of an endpoint in triplecheck.toml")
+    cache = cache_directory(settings.cache)
+    place = out or index_path(options, cache)
+    # Pages are read once: they need no cache, and an older index must not answer for the server.
+    asked = replace(options, index=None, cache_hours=0)
+    with reporting(stderr(), "reading names") as tell:
+        opened = open_endpoint(asked, cache, use_index=False)
+        encoder = None if no_vectors else DEFAULT_ENCODER
+        about = build_index(opened.graph, options.identity, place, encoder=encoder, progress=tell)
+    counts = {name: f"{count:,}" for name, count in about.counts.items()}
+    stdout().print(_rows({"endpoint": options.name, "index": place} | counts))
 
 
 def _table(kb: KnowledgeBase) -> Table:

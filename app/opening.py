@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from triplecheck.app.console import printable, reporting, stderr, waiting
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from triplecheck.app.options import BatchOptions
     from triplecheck.evals.questions import Question
     from triplecheck.kg import KnowledgeBase
+    from triplecheck.kg.endpoints import EndpointOptions
     from triplecheck.kg.progress import ProgressCallback
     from triplecheck.lms import Budget, Roles
     from triplecheck.programs import Program
@@ -86,25 +88,43 @@ def open_batch(settings: Settings, run: BatchOptions, bundled: Sequence[str], er
 
 
 def open_knowledge_base(settings: Settings, progress: ProgressCallback | None = None) -> KnowledgeBase:
-    """The configured knowledge base, or the bundled one.
+    """The configured knowledge base or endpoint, or the bundled knowledge base.
 
     Raises:
         KnowledgeBaseError: it is missing or damaged.
+        GraphUnavailableError: the endpoint does not answer.
     """
     from triplecheck.kg import KnowledgeBase
-    from triplecheck.kg.knowledge_base import BUNDLED, open_bundled
+    from triplecheck.kg.knowledge_base import BUNDLED, open_bundled, open_remote
     from triplecheck.kg.progress import no_progress
 
-    if settings.kb is None or str(settings.kb) == BUNDLED:
+    if settings.kb is None or settings.kb == BUNDLED:
         return open_bundled(settings.cache, progress or no_progress)
-    return KnowledgeBase.open(settings.kb.expanduser())
+    endpoint = endpoint_options(settings, settings.kb)
+    if endpoint is not None:
+        return open_remote(endpoint, settings.cache)
+    return KnowledgeBase.open(Path(settings.kb).expanduser())
+
+
+def endpoint_options(settings: Settings, kb: str) -> EndpointOptions | None:
+    """The endpoint that a name or a URL means; None if it is neither.
+
+    A URL is asked as the named endpoint with this URL is, if there is one.
+    """
+    from triplecheck.kg.endpoints import EndpointOptions, is_url
+
+    if is_url(kb):
+        same = [endpoint for endpoint in settings.endpoints.values() if endpoint.url == kb]
+        return same[0] if same else EndpointOptions(kb)
+    return settings.endpoints.get(kb)
 
 
 def open_base(kb: str) -> KnowledgeBase:
-    """The knowledge base that an argument names: a directory, or `bundled`.
+    """The knowledge base that an argument names: a directory, an endpoint, or `bundled`.
 
     Raises:
         KnowledgeBaseError: it is missing or damaged.
+        GraphUnavailableError: the endpoint does not answer.
     """
     with reporting(stderr(), "opening the knowledge base") as tell:
         from triplecheck.app.config import load_settings
@@ -217,6 +237,6 @@ def _bundled(settings: Settings, splits: Sequence[str]) -> tuple[list[Question],
     from triplecheck.kg import UserError
     from triplecheck.kg.knowledge_base import BUNDLED
 
-    if settings.kb is not None and str(settings.kb) != BUNDLED:
+    if settings.kb is not None and settings.kb != BUNDLED:
         raise UserError(f"--questions is missing: the bundled questions are not about {settings.kb}")
     return [question for name in splits for question in read_file(bundled_questions(name))], BUNDLED

@@ -45,7 +45,13 @@ class Part(StrEnum):
     DEV = "dev"
 
 
-KbArgument = Annotated[str, typer.Argument(metavar="KB", help="Directory of a knowledge base, or `bundled`.")]
+KbArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="KB",
+        help="Directory of a knowledge base, URL of an endpoint, its name in `triplecheck.toml`, or `bundled`.",
+    ),
+]
 KbDirectory = Annotated[
     Path, typer.Argument(metavar="OUT", help="Directory to write. An existing knowledge base is replaced.")
 ]
@@ -93,7 +99,10 @@ class ModelOptions:
     kb: Annotated[
         str | None,
         flag(
-            "--kb KB", "Knowledge base: a directory that `triplecheck kb build` wrote. Default: the bundled one.", DATA
+            "--kb KB",
+            "Knowledge base: a directory that `triplecheck kb build` wrote, the URL of a SPARQL "
+            "endpoint, or its name in `triplecheck.toml`. Default: the bundled one.",
+            DATA,
         ),
     ] = None
     lm: LmOption = None

@@ -129,7 +129,7 @@ def ask_within(timeout: float | None, program: Program, question: str, on_step: 
 
 def names_for(program: Program, knowledge_base: KnowledgeBase | None) -> Names:
     """Return the lookup from gold names to nodes: the knowledge base's name index, or the program's linker."""
-    if knowledge_base is None:
+    if knowledge_base is None or knowledge_base.is_remote:
         return linker_names(program.sources.linker)
     index = knowledge_base.names
     return lambda text: [named.node for named in index.nodes(normalize(text))]

@@ -26,7 +26,7 @@ def describe(
         ModelUnavailableError: a model of the roles is not available.
     """
     if knowledge_base is not None:
-        graph: dict[str, Any] = {"content_hash": knowledge_base.manifest.content_hash}
+        graph: dict[str, Any] = knowledge_base.identity
     else:
         graph = _counts(program.graph)
     return {

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from triplecheck.kg import columnar_build, export, manifest, relation_vectors
 from triplecheck.kg._atomic import draft_directory, replaced_directory
@@ -27,8 +27,10 @@ from triplecheck.kg.columnar_build import concat, number
 from triplecheck.kg.documents import Document, DocumentStore
 from triplecheck.kg.embedding.embeddings import ABOUT, PART, Embeddings
 from triplecheck.kg.encode import Encoder, load_encoder
+from triplecheck.kg.endpoints import Endpoint, EndpointOptions, is_url, open_endpoint
 from triplecheck.kg.errors import KnowledgeBaseError, UserError
-from triplecheck.kg.linking import GraphLinker
+from triplecheck.kg.graph import Graph
+from triplecheck.kg.linking import GraphLinker, Linker
 from triplecheck.kg.manifest import VERSION
 from triplecheck.kg.names import NameIndex, TrigramIndex, build_names, build_trigrams
 from triplecheck.kg.progress import ProgressCallback, no_progress
@@ -64,14 +66,17 @@ class KnowledgeBase:
 
         Args:
             path: the directory. The string `bundled` opens the bundled knowledge base; a directory of that name is
-                `./bundled`.
+                `./bundled`. A URL opens an endpoint, see `open_remote`.
             progress: called while the bundled one is built, if it has to be built first.
 
         Raises:
             KnowledgeBaseError: it is missing, damaged, of another format version, or not a knowledge base.
+            GraphUnavailableError: the endpoint does not answer.
         """
         if path == BUNDLED:
             return open_bundled(progress=progress)
+        if isinstance(path, str) and is_url(path):
+            return open_remote(EndpointOptions(path))
         folder = Path(path)
         return cls(folder, manifest.read(folder))
 
@@ -93,9 +98,28 @@ class KnowledgeBase:
         """
         return build(triples, out, **options)
 
-    @functools.cached_property
-    def graph(self) -> ColumnarGraph:
+    @property
+    def is_remote(self) -> bool:
+        """Whether the graph is on a server: it has no name index, documents or vectors of nodes."""
+        return False
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What tells this knowledge base from others, for the record of a run."""
+        return {"content_hash": self.manifest.content_hash}
+
+    @property
+    def graph(self) -> Graph:
         """The graph."""
+        return self.columnar
+
+    @functools.cached_property
+    def columnar(self) -> ColumnarGraph:
+        """The graph in its files.
+
+        Raises:
+            UserError: it is on a server.
+        """
         with self.generation.opening("graph") as folder:
             return ColumnarGraph(folder, self.generation.sums)
 
@@ -151,7 +175,9 @@ class KnowledgeBase:
         content = self.generation.content("graph", "documents")
         with self.generation.opening("node_documents") as folder:
             if not node_documents.is_of(folder, content):
-                node_documents.build(self.graph, self.documents, folder, content=content, check=self.generation.check)
+                node_documents.build(
+                    self.columnar, self.documents, folder, content=content, check=self.generation.check
+                )
             documents = node_documents.NodeDocuments(folder)
         return NodeSearches(documents, self.generation, self.encoder)
 
@@ -164,10 +190,10 @@ class KnowledgeBase:
             return Embeddings(folder)
 
     @functools.cached_property
-    def linker(self) -> GraphLinker:
+    def linker(self) -> Linker:
         """Links text to this graph."""
         return GraphLinker(
-            self.graph, self.names, self.trigrams, self.relation_vectors, self.name_vectors, self.encoder
+            self.columnar, self.names, self.trigrams, self.relation_vectors, self.name_vectors, self.encoder
         )
 
     def ask(self, question: str, **options: Any) -> Any:
@@ -193,11 +219,11 @@ class KnowledgeBase:
 
     def to_pandas(self) -> Any:
         """All triples as a pandas frame; see `kg.export.to_pandas`."""
-        return export.to_pandas(self.graph)
+        return export.to_pandas(self.columnar)
 
     def to_networkx(self) -> Any:
         """The graph as a `networkx.MultiDiGraph`; see `kg.export.to_networkx`."""
-        return export.to_networkx(self.graph)
+        return export.to_networkx(self.columnar)
 
     def _repr_html_(self) -> str:
         counts = "".join(f"<tr><th>{name}</th><td>{n:,}</td></tr>" for name, n in self.manifest.counts.items() if n)
@@ -206,6 +232,116 @@ class KnowledgeBase:
     def verify(self) -> None:
         """Check every file against its hash."""
         manifest.verify(self.path)
+
+
+class RemoteBase(KnowledgeBase):
+    """A graph on a server, opened. What needs the files of a knowledge base is a `UserError`.
+
+    Attributes:
+        endpoint: the endpoint.
+    """
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.path = Path(endpoint.options.name)
+        self.endpoint = endpoint
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in ("manifest", "generation"):
+            raise self._on_a_server(name)
+        raise AttributeError(name)
+
+    def _on_a_server(self, what: str) -> UserError:
+        return UserError(
+            f"{self.endpoint.options.name}: the graph is on a server and has no {what.replace('_', ' ')} here; "
+            "load it into a knowledge base with `triplecheck kb build`"
+        )
+
+    @property
+    def is_remote(self) -> bool:
+        """True."""
+        return True
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """The endpoint, its profile and its index."""
+        return self.endpoint.identity
+
+    @property
+    def graph(self) -> Graph:
+        """The graph, by queries."""
+        return self.endpoint.graph
+
+    @property
+    def linker(self) -> Linker:
+        """By the local index, else by the server."""
+        return self.endpoint.linker
+
+    @property
+    def relation_vectors(self) -> relation_vectors.RelationVectors | None:
+        """Of the local index, None without one."""
+        return None if self.endpoint.index is None else self.endpoint.index.relation_vectors
+
+    @property
+    def encoder(self) -> Encoder | None:
+        """Of the local index, None without one."""
+        return None if self.endpoint.index is None else self.endpoint.index.encoder
+
+    @property
+    def columnar(self) -> NoReturn:
+        """Refused, as are the other parts that only files have."""
+        raise self._on_a_server("files of a graph")
+
+    @property
+    def names(self) -> NoReturn:
+        """Refused."""
+        raise self._on_a_server("name index")
+
+    @property
+    def trigrams(self) -> NoReturn:
+        """Refused."""
+        raise self._on_a_server("name index")
+
+    @property
+    def node_search(self) -> NoReturn:
+        """Refused."""
+        raise self._on_a_server("documents")
+
+    @property
+    def name_vectors(self) -> None:
+        """None."""
+
+    @property
+    def documents(self) -> None:
+        """None."""
+
+    @property
+    def embeddings(self) -> None:
+        """None."""
+
+    def __repr__(self) -> str:
+        return f"KnowledgeBase({self.endpoint.options.name!r})"
+
+    def verify(self) -> None:
+        """Refused: there are no files.
+
+        Raises:
+            UserError: always.
+        """
+        raise self._on_a_server("files to check")
+
+
+def open_remote(options: EndpointOptions, cache: Path | None = None) -> RemoteBase:
+    """Open an endpoint as a knowledge base.
+
+    Args:
+        options: where it is and how it is asked.
+        cache: see `cache_directory`.
+
+    Raises:
+        UserError: an option is wrong.
+        GraphUnavailableError: the server does not answer.
+    """
+    return RemoteBase(open_endpoint(options, cache_directory(cache)))
 
 
 def build(

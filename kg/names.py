@@ -11,6 +11,7 @@ so its spellings one edit away are looked up as well.
 
 from __future__ import annotations
 
+import itertools
 import re
 import string
 import unicodedata
@@ -33,7 +34,8 @@ _DROPPED = re.compile("[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u064b-\u065
 # The vowel signs of Indian and South-East Asian scripts are part of the word, though `\w` excludes them.
 _SEPARATORS = re.compile(r"[^\w+$\u0900-\u0963\u0966-\u109f\u1780-\u17d3]+|_")
 # Longer values are not indexed: questions do not contain them.
-_LONGEST_VALUE = 60
+LONGEST_VALUE = 60
+"""Characters of a value that is in the index."""
 
 SOURCES = ("label", "alias", "value")
 
@@ -99,10 +101,29 @@ class NameIndex:
 
 def build_names(graph: ColumnarGraph, folder: Path) -> list[str]:
     """Write the index of all names of a graph into a folder; return the normalised names by number."""
+    labels = ((label, node, 2 if node >= graph.num_entities else 0) for node, label in graph.all_labels())
+    aliases = ((alias, node, 1) for node, texts in graph.all_aliases() for alias in texts)
+    return write_names(itertools.chain(labels, aliases), graph.num_nodes, folder)
+
+
+def write_names(names: Iterable[tuple[str, int, int]], num_nodes: int, folder: Path) -> list[str]:
+    """Write the index of names into a folder.
+
+    Args:
+        names: (name, node, index into `SOURCES`); long values are left out.
+        num_nodes: number of nodes.
+        folder: where to write.
+
+    Returns:
+        The normalised names by number.
+    """
     forms: list[str] = []
     nodes: list[int] = []
     sources: list[int] = []
-    for form, node, source in _entries(graph):
+    for name, node, source in names:
+        form = "" if source == 2 and len(name) > LONGEST_VALUE else normalize(name)
+        if not form:
+            continue
         forms.append(form)
         nodes.append(node)
         sources.append(source)
@@ -112,30 +133,15 @@ def build_names(graph: ColumnarGraph, folder: Path) -> list[str]:
     order = np.lexsort((np.array(nodes, np.int64), np.array(sources, np.int8), numbers))
     numbers, node_array, source_array = numbers[order], np.array(nodes, np.int64)[order], np.array(sources)[order]
     # A node counts once per name, with its best source.
-    _, first = np.unique(numbers * max(graph.num_nodes, 1) + node_array, return_index=True)
+    _, first = np.unique(numbers * max(num_nodes, 1) + node_array, return_index=True)
     first.sort()
     numbers, node_array, source_array = numbers[first], node_array[first], source_array[first]
     offsets = np.zeros(len(trie) + 1, np.int64)
     np.cumsum(np.bincount(numbers, minlength=len(trie)), out=offsets[1:])
     np.save(folder / "name_offsets.npy", offsets)
-    np.save(folder / "name_nodes.npy", node_array.astype(np.int32 if graph.num_nodes < 2**31 else np.int64))
+    np.save(folder / "name_nodes.npy", node_array.astype(np.int32 if num_nodes < 2**31 else np.int64))
     np.save(folder / "name_sources.npy", source_array.astype(np.uint8))
     return [trie.restore_key(i) for i in range(len(trie))]
-
-
-def _entries(graph: ColumnarGraph) -> Iterable[tuple[str, int, int]]:
-    for node, label in graph.all_labels():
-        is_value = node >= graph.num_entities
-        if is_value and len(label) > _LONGEST_VALUE:
-            continue
-        form = normalize(label)
-        if form:
-            yield form, node, 2 if is_value else 0
-    for node, aliases in graph.all_aliases():
-        for alias in aliases:
-            form = normalize(alias)
-            if form:
-                yield form, node, 1
 
 
 # --- typo-tolerant names -------------------------------------------------------------------------

@@ -79,7 +79,7 @@ class Sources:
                 "KnowledgeBase.from_triples makes one from a list, a data frame or a networkx graph; "
                 "for a graph alone give Sources(graph, linker)"
             )
-        return cls(given.graph, given.linker, given.relation_vectors, given)
+        return cls(given.graph, given.linker, given.relation_vectors, None if given.is_remote else given)
 
     @property
     def documents(self) -> DocumentStore | None:

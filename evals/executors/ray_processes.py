@@ -79,7 +79,7 @@ class Blueprint:
         if getattr(sys.modules.get(kind.__module__), kind.__name__, None) is not kind or kind.__module__ == "__main__":
             raise _cannot(program, f"its class {kind.__qualname__} cannot be imported from a module")
         base = job.knowledge_base or sources.knowledge_base
-        if base is None or sources.graph is not base.graph or sources.linker is not base.linker:
+        if base is None or base.is_remote or sources.graph is not base.graph or sources.linker is not base.linker:
             raise _cannot(program, "its graph and linker do not come from a knowledge base in a directory")
         return cls(
             module=kind.__module__,

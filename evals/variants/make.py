@@ -95,7 +95,7 @@ def _edited(
     changed = []
     for question in questions:
         made = change(
-            question, resolve_gold(question, base.graph, names), base.graph, _dice(seed, name, question), edit
+            question, resolve_gold(question, base.graph, names), base.columnar, _dice(seed, name, question), edit
         )
         if made is not None:
             changed.append(replace(made, extra={**made.extra, "variant": {"name": name} | made.extra["variant"]}))
@@ -113,7 +113,7 @@ def _changed_base(name: str, edit: GraphEdit, base: KnowledgeBase, place: Path) 
         held = base.documents
         documents = [*(held.document(row) for row in range(len(held or ())) if held), *edit.documents]
     return build(
-        edit.raw(base.graph), out, documents=documents, encoder=base.encoder, sources=[f"{base.path.name}, {name}"]
+        edit.raw(base.columnar), out, documents=documents, encoder=base.encoder, sources=[f"{base.path.name}, {name}"]
     )
 
 

@@ -112,7 +112,7 @@ class Plausibility:
         """
         if kb.embeddings is None:
             raise UserError(f"{kb.path}: has no embeddings; train them with `triplecheck kb embed {kb.path}`")
-        return cls(kb.graph, kb.embeddings, method, aggregate)
+        return cls(kb.columnar, kb.embeddings, method, aggregate)
 
     def relative_score(self, triples: Sequence[IdTriple | Grounded]) -> PlausibilityScores:
         """Score triples and put their scores together.

@@ -1,5 +1,4 @@
 from triplecheck.kg.sparql.client import (
-    HttpClient,
     OxigraphClient,
     QueryLimits,
     QueryRefusedError,
@@ -7,12 +6,14 @@ from triplecheck.kg.sparql.client import (
     SparqlClient,
 )
 from triplecheck.kg.sparql.graph import SparqlGraph
+from triplecheck.kg.sparql.http import HttpClient, Manners
 from triplecheck.kg.sparql.linker import SparqlLinker
 from triplecheck.kg.sparql.terms import Term, TermKind
 from triplecheck.kg.vocabulary import Vocabulary
 
 __all__ = [
     "HttpClient",
+    "Manners",
     "TermKind",
     "QueryLimits",
     "OxigraphClient",

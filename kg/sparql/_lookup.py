@@ -5,16 +5,18 @@ from __future__ import annotations
 import logging
 import threading
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Generic, TypeVar
 
 from triplecheck.kg.errors import GraphUnavailableError
+from triplecheck.kg.graph import EdgeProperties
 from triplecheck.kg.readable import entity_label, relation_alias, relation_label
 from triplecheck.kg.sparql.client import Binding, SparqlClient
+from triplecheck.kg.sparql.profiles import WIKIDATA, Profile
 from triplecheck.kg.sparql.queries import Queries
 from triplecheck.kg.sparql.terms import STRING, Term, TermKind, iri, is_iri, literal, string_variants
-from triplecheck.kg.types import XSD, Direction, Entity, Relation
+from triplecheck.kg.types import XSD, Direction, Entity, Literal, Relation
 from triplecheck.kg.vocabulary import Vocabulary
 
 Key = TypeVar("Key", bound=Hashable)
@@ -80,10 +82,15 @@ class Lookup:
     """Queries edges through a client, and numbers nodes and relations."""
 
     def __init__(
-        self, client: SparqlClient, words: Vocabulary, literal_kinds: tuple[tuple[str, str], ...] | None
+        self,
+        client: SparqlClient,
+        words: Vocabulary,
+        literal_kinds: tuple[tuple[str, str], ...] | None,
+        profile: Profile,
     ) -> None:
         self.client = client
-        self.queries = Queries(words, client.keeps_blank_nodes)
+        self.queries = Queries(words, client.keeps_blank_nodes, profile.edges, profile.relations, profile.texts_apart)
+        self.profile = profile
         self.nodes: Numbering[Term] = Numbering("node")
         self.relations: Numbering[str] = Numbering("relation")
         self._language = words.language
@@ -120,8 +127,11 @@ class Lookup:
         except GraphUnavailableError as error:
             _log.warning("Values are searched in common datatypes only; give literal_kinds to be exact. %s", error)
             return (*((XSD + name, "") for name in _COMMON_TYPES), (STRING, self._language))
-        kinds = ((row["l"].value if "l" in row else "", row) for row in rows if "d" in row)
-        return tuple((STRING if language else row["d"].value, language) for language, row in kinds)
+        # Virtuoso gives a text with a language no datatype.
+        kinds = ((row["l"].value if "l" in row else "", row) for row in rows)
+        return tuple(
+            (STRING if language else row["d"].value, language) for language, row in kinds if language or "d" in row
+        )
 
     @cached_property
     def languages(self) -> tuple[str, ...]:
@@ -263,6 +273,9 @@ class Describer:
         """Labels of entities, lexical forms of literals."""
         terms = {node: self._look.nodes.key(node) for node in nodes}
         missing = [n for n, term in terms.items() if n not in self._labels and term.kind is not TermKind.LITERAL]
+        if self._look.profile.label_service:
+            self._fetch_served_labels(missing)
+            missing = []
         # First a label in the preferred language: some entities have labels in 300 languages.
         for language in (self._words.language, ""):
             missing = [node for node in missing if node not in self._labels]
@@ -273,6 +286,15 @@ class Describer:
             term.value if term.kind is TermKind.LITERAL else self._labels.setdefault(node, entity_label(self.id(node)))
             for node, term in ((node, terms[node]) for node in nodes)
         ]
+
+    def _fetch_served_labels(self, nodes: Sequence[int]) -> None:
+        """Cache the labels that Wikibase's service gives, in one request per 200 nodes."""
+        look, languages = self._look, f"{self._words.language},mul,en,de,fr,es,it,nl,ru,zh,ja"
+        for part in chunks([node for node in nodes if not look.is_blank(node)], NODES_PER_QUERY):
+            asked = [(iri(look.nodes.key(node).value), place) for place, node in enumerate(part)]
+            for row in look.client.select(look.queries.labelled(asked, languages)):
+                if "v" in row and row["v"].value:
+                    self._labels[part[int(row["i"].value)]] = row["v"].value
 
     def id(self, node: int) -> str:
         """Id of an entity, lexical form of a literal."""
@@ -305,43 +327,96 @@ class Describer:
     def type_label(self, id: str) -> str:
         """Label of a type or datatype; cached."""
         if id not in self._type_labels:
-            label, _ = self._names(self._properties_of(id, self._words.labels))
-            self._type_labels[id] = label or entity_label(id)
+            self.fetch_type_labels([id])
         return self._type_labels[id]
+
+    def know_types(self, labels: Mapping[str, str]) -> None:
+        """Keep labels of types that are known from elsewhere."""
+        self._type_labels |= labels
 
     def fetch_type_labels(self, ids: Sequence[str]) -> None:
         """Query and cache the labels of many types at once, for `type_label`."""
-        look, words = self._look, self._words
-        for part in chunks([id for id in ids if is_iri(id)] if words.labels else [], NODES_PER_QUERY):
-            found: list[Properties] = [defaultdict(list) for _ in part]
-            for row in look.client.select(
-                look.queries.described([(iri(id), i) for i, id in enumerate(part)], words.labels)
-            ):
-                if "v" in row:
-                    found[int(row["i"].value)][row["p"].value].append(row["v"])
-            for id, properties in zip(part, found, strict=True):
-                self._type_labels[id] = self._names(properties)[0] or entity_label(id)
+        missing = [id for id in ids if id not in self._type_labels]
+        for id, properties in self._properties_of(missing, self._words.labels).items():
+            self._type_labels[id] = self._names(properties)[0] or entity_label(id)
 
     def relation(self, relation: int) -> Relation:
         """The description of a relation; cached."""
         if relation not in self._relations:
-            id, words = self._look.relations.key(relation), self._words
-            properties = self._properties_of(
-                id, words.labels + words.aliases + words.descriptions + words.domains + words.ranges
-            )
-            label, aliases = self._names(properties)
-            path = None if label else relation_alias(id)
-            descriptions = self._texts(properties, words.descriptions)
-            domains, ranges = _ids(properties, words.domains), _ids(properties, words.ranges)
-            self._relations[relation] = Relation(
-                id=id,
-                label=label or relation_label(id),
-                aliases=(*aliases, path) if path else aliases,
-                description=descriptions[0] if descriptions else "",
-                domain=domains[0] if domains else None,
-                range=ranges[0] if ranges else None,
-            )
+            self.fetch_relations([relation])
         return self._relations[relation]
+
+    def fetch_relations(self, relations: Iterable[int]) -> None:
+        """Query and cache the descriptions of many relations at once, for `relation`."""
+        words = self._words
+        ids = {relation: self._look.relations.key(relation) for relation in relations}
+        asked = {relation: self._described_as(id) for relation, id in ids.items()}
+        properties = self._properties_of(
+            tuple(asked.values()), words.labels + words.aliases + words.descriptions + words.domains + words.ranges
+        )
+        for relation, id in ids.items():
+            self._relations[relation] = self._as_relation(id, properties[asked[relation]])
+
+    def know_relations(self, relations: Iterable[Relation]) -> None:
+        """Number and keep descriptions that are known from elsewhere."""
+        for relation in relations:
+            self._relations[self._look.relations.number(relation.id)] = relation
+
+    def named(self, ids: Sequence[str]) -> list[Entity]:
+        """Label and aliases of entities."""
+        words, found = self._words, []
+        for id, properties in self._properties_of(ids, words.labels + words.aliases).items():
+            label, aliases = self._names(properties)
+            found.append(Entity(id, label or entity_label(id), aliases))
+        return found
+
+    def qualifiers(self, head: int, relation: int, tail: int) -> tuple[EdgeProperties, ...]:
+        """The qualifiers of an edge, by statement, in Wikidata's model."""
+        look, moved = self._look, self._look.profile.described_as
+        terms = [look.nodes.key(node) for node in (head, tail)]
+        id = look.relations.key(relation)
+        if moved is None or terms[0].kind is not TermKind.IRI or not id.startswith(moved[0]):
+            return ()
+        property = id.removeprefix(moved[0])
+        claim, statement = (f"{WIKIDATA}prop/{place}{property}" for place in ("", "statement/"))
+        query = look.queries.qualifiers(terms[0].value, claim, statement, " ".join(look.written(tail)))
+        by_statement: dict[str, list[tuple[str, Term]]] = defaultdict(list)
+        for row in look.client.select(query):
+            by_statement[row["s"].value].append((row["q"].value.rpartition("/")[2], row["v"]))
+        names = {name: f"{WIKIDATA}entity/{name}" for pairs in by_statement.values() for name, _ in pairs}
+        labels = self._properties_of(tuple(names.values()), self._words.labels)
+        return tuple(
+            tuple(
+                (
+                    self._names(labels[names[name]])[0] or name,
+                    Literal(term.value, term.datatype) if term.kind is TermKind.LITERAL else term.value,
+                )
+                for name, term in sorted(pairs, key=lambda pair: (pair[0], pair[1].value))
+            )
+            for _, pairs in sorted(by_statement.items())
+        )
+
+    def _described_as(self, relation: str) -> str:
+        """The IRI that has the label of a relation."""
+        moved = self._look.profile.described_as
+        if moved is None or not relation.startswith(moved[0]):
+            return relation
+        return moved[1] + relation.removeprefix(moved[0])
+
+    def _as_relation(self, id: str, properties: Properties) -> Relation:
+        words = self._words
+        label, aliases = self._names(properties)
+        path = None if label else relation_alias(id)
+        descriptions = self._texts(properties, words.descriptions)
+        domains, ranges = _ids(properties, words.domains), _ids(properties, words.ranges)
+        return Relation(
+            id=id,
+            label=label or relation_label(id),
+            aliases=(*aliases, path) if path else aliases,
+            description=descriptions[0] if descriptions else "",
+            domain=domains[0] if domains else None,
+            range=ranges[0] if ranges else None,
+        )
 
     # --- parts -----------------------------------------------------------------------------------
     def _properties(self, nodes: Sequence[int], predicates: Iterable[str], language: str = "") -> list[Properties]:
@@ -365,13 +440,14 @@ class Describer:
                 properties[place][row["p"].value].append(row["v"])
         return properties
 
-    def _properties_of(self, id: str, predicates: Sequence[str]) -> Properties:
-        """The same for an IRI that is not a node."""
-        found: Properties = defaultdict(list)
-        if predicates and is_iri(id):
-            for row in self._look.client.select(self._look.queries.described([(iri(id), 0)], predicates)):
+    def _properties_of(self, ids: Sequence[str], predicates: Sequence[str]) -> dict[str, Properties]:
+        """The same for IRIs that are not nodes."""
+        found: dict[str, Properties] = {id: defaultdict(list) for id in ids}
+        for part in chunks([id for id in found if is_iri(id)] if predicates else [], NODES_PER_QUERY):
+            asked = [(iri(id), place) for place, id in enumerate(part)]
+            for row in self._look.client.select(self._look.queries.described(asked, predicates)):
                 if "v" in row:
-                    found[row["p"].value].append(row["v"])
+                    found[part[int(row["i"].value)]][row["p"].value].append(row["v"])
         return found
 
     def _texts(self, properties: Properties, predicates: Sequence[str]) -> list[str]:

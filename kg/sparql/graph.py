@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -12,9 +13,10 @@ import pyoxigraph
 
 from triplecheck.kg.errors import GraphUnavailableError
 from triplecheck.kg.graph import EdgeProperties, Edges, IntArray, RelationCount, RelationSchema
-from triplecheck.kg.sparql._lookup import Describer, Found, Lookup
+from triplecheck.kg.sparql._lookup import Describer, Found, Lookup, chunks
 from triplecheck.kg.sparql.client import QueryRefusedError, SparqlClient
-from triplecheck.kg.sparql.terms import STRING, Term, TermKind, is_iri, literal, string_variants
+from triplecheck.kg.sparql.profiles import PROFILES, Profile
+from triplecheck.kg.sparql.terms import STRING, Term, TermKind, is_iri, literal, may_be, string_variants
 from triplecheck.kg.types import Direction, Entity, Literal, Relation
 from triplecheck.kg.vocabulary import Vocabulary
 
@@ -23,6 +25,8 @@ _log = logging.getLogger(__name__)
 _MOST_TYPES = 1000
 _TYPE_SAMPLE = 100_000  # type statements, if the store is too slow to count all
 _MOST_NODES_OF_TYPE = 100_000
+_ENTITIES_PER_QUERY = 8
+_KEPT_COUNTS = 50_000  # nodes whose relations are kept
 
 
 class SparqlGraph:
@@ -40,6 +44,10 @@ class SparqlGraph:
             from the whole store on first use. Give them for a large public endpoint.
         type_ids: types of entities, most frequent first. None: counted over the whole store on first use. Give them
             (or none) for a large public endpoint.
+        relations: all relations, numbered in this order. None: queried from the whole store on first use.
+        type_labels: labels of types that are known.
+        schemas: the schema of each of these relations; None: counted by the store when asked for.
+        profile: what is special about the server; its vocabulary and value types count where none are given.
     """
 
     def __init__(
@@ -48,14 +56,25 @@ class SparqlGraph:
         vocabulary: Vocabulary | None = None,
         literal_kinds: Iterable[tuple[str, str]] | None = None,
         type_ids: Iterable[str] | None = None,
+        relations: Sequence[Relation] | None = None,
+        schemas: Iterable[RelationSchema] | None = None,
+        type_labels: Mapping[str, str] | None = None,
+        profile: Profile = PROFILES["general"],
     ) -> None:
-        self._words = vocabulary or Vocabulary()
+        self._words = vocabulary or profile.vocabulary or Vocabulary()
         self._client = client
-        self._look = Lookup(client, self._words, None if literal_kinds is None else tuple(literal_kinds))
+        self._profile = profile
+        kinds = profile.literal_kinds if literal_kinds is None else tuple(literal_kinds)
+        self._look = Lookup(client, self._words, kinds, profile)
         self._queries = self._look.queries
         self._describe = Describer(self._look, self._words)
+        self._describe.know_types(type_labels or {})
         self._given_types = None if type_ids is None else tuple(type_ids)
-        self._schemas: dict[int, RelationSchema] = {}
+        self._schemas = {schema.relation: schema for schema in schemas or ()}
+        self._counts: dict[int, list[RelationCount]] = {}
+        if relations is not None:
+            self.num_relations = len(relations)
+            self._describe.know_relations(relations)
 
     # --- sizes: one query over the whole store each, cached --------------------------------------
     @cached_property
@@ -64,7 +83,10 @@ class SparqlGraph:
 
     @cached_property
     def num_relations(self) -> int:
-        return len({self._look.relations.number(r["p"].value) for r in self._client.select(self._queries.relations())})
+        ids = sorted({row["p"].value for row in self._client.select(self._queries.relations())})
+        numbers = [self._look.relations.number(id) for id in ids]
+        self._describe.fetch_relations(numbers)
+        return len(self._look.relations)
 
     @cached_property
     def num_triples(self) -> int:
@@ -134,30 +156,47 @@ class SparqlGraph:
         if term.kind is not TermKind.IRI or not is_iri(term.value):
             return False
         try:
-            return bool(self._client.select(self._queries.find_entity(term.value)))
+            return bool(self._client.select(self._queries.find_entities([term.value])))
         except QueryRefusedError:
             if _is_strict_iri(term.value):
                 raise
             return False
+
+    def find_entities(self, ids: Iterable[str]) -> dict[str, int]:
+        """Nodes of the ids that are entities."""
+        asked = [id for id in dict.fromkeys(ids) if is_iri(id)]
+        found = {id: number for id in asked if (number := self._look.nodes.known(Term(TermKind.IRI, id))) is not None}
+        for part in chunks([id for id in asked if id not in found], _ENTITIES_PER_QUERY):
+            for row in self._client.select(self._queries.find_entities(part)):
+                id = part[int(row["i"].value)]
+                found[id] = self._look.number(Term(TermKind.IRI, id))
+        return found
 
     def _find_literal(self, value: Literal) -> int | None:
         known = self._look.nodes.known(Term(TermKind.LITERAL, value.lexical, value.datatype))
         if known is not None:
             return known
         try:
+            if not may_be(value.lexical, value.datatype):
+                return None
             if value.datatype == STRING:
                 terms = string_variants(value.lexical, self._look.languages)
             else:
                 terms = [literal(value.lexical, value.datatype)]
         except ValueError:  # not valid Unicode
             return None
-        found = self._values(terms)
+        # Virtuoso finds an integer for an equal decimal.
+        found = [term for term in self._values(terms) if term.datatype == value.datatype]
         return self._look.number(found[0]) if found else None
 
     def _find_lexical(self, lexical: str) -> int | None:
         try:
             terms = string_variants(lexical, self._look.languages)
-            terms += [literal(lexical, kind) for kind, _ in self._look.literal_kinds if kind != STRING]
+            terms += [
+                literal(lexical, kind)
+                for kind, _ in self._look.literal_kinds
+                if kind != STRING and may_be(lexical, kind)
+            ]
         except ValueError:
             return None
         # Of several values, the same one as in the columnar store.
@@ -166,6 +205,12 @@ class SparqlGraph:
 
     def _values(self, terms: list[str]) -> list[Term]:
         return [row["x"] for row in self._client.select(self._queries.find_values(terms))]
+
+    def known(self, id: str | Literal) -> int:
+        """Number of an entity or value that is known to be in the graph; nothing is queried."""
+        if isinstance(id, Literal):
+            return self._look.number(Term(TermKind.LITERAL, id.lexical, id.datatype))
+        return self._look.number(Term(TermKind.IRI, id))
 
     def find_relation(self, id: str) -> int | None:
         """Number of a relation; None for predicates of the vocabulary."""
@@ -214,11 +259,32 @@ class SparqlGraph:
         return sum(count.edges for count in self.relations_of(node))
 
     def relations_of(self, node: int) -> list[RelationCount]:
-        return [
-            RelationCount(relation, direction, edges, 1)
-            for direction in Direction
-            for _, relation, edges in self._look.counts([node], None, direction)
-        ]
+        self.prefetch([node])
+        return list(self._counts[node])
+
+    def prefetch(self, nodes: IntArray | Sequence[int]) -> None:
+        """Query and keep the labels and the relations of many nodes at once."""
+        at = list(dict.fromkeys(_ints(nodes)))
+        self._describe.labels(at)
+        missing = [node for node in at if node not in self._counts]
+        found: dict[int, list[RelationCount]] = {node: [] for node in missing}
+        for direction in Direction:
+            for place, relation, edges in self._look.counts(missing, None, direction) if missing else ():
+                found[missing[place]].append(RelationCount(relation, direction, edges, 1))
+        if len(self._counts) > _KEPT_COUNTS:
+            self._counts = {node: self._counts[node] for node in at if node in self._counts}
+        self._counts |= found
+
+    @property
+    def has_edge_properties(self) -> bool:
+        """Whether edges may have properties: Wikidata's qualifiers."""
+        return self._profile.qualifiers
+
+    def edge_properties(self, head: int, relation: int, tail: int) -> tuple[EdgeProperties, ...]:
+        """The qualifiers of an edge, (label of the qualifier, value) of each statement; empty without qualifiers."""
+        if not self.has_edge_properties:
+            return ()
+        return self._describe.qualifiers(head, relation, tail)
 
     def neighbors(
         self, node: int, relation: int, direction: Direction = Direction.OUT, limit: int | None = None
@@ -233,14 +299,21 @@ class SparqlGraph:
     def contains(self, head: int, relation: int, tail: int) -> bool:
         return bool(self._look.contained([(head, relation, tail)]))
 
-    @property
-    def has_edge_properties(self) -> bool:
-        """False: endpoints are read as plain triples."""
-        return False
+    # --- everything, for an index --------------------------------------------------------------
+    def entities_after(self, last: str | None, limit: int) -> list[Entity]:
+        """The next entities by id, with their labels and aliases; at most `limit`, fewer at the end only.
 
-    def edge_properties(self, head: int, relation: int, tail: int) -> tuple[EdgeProperties, ...]:
-        """Always empty: endpoints are read as plain triples."""
-        return ()
+        Args:
+            last: the id after which to begin; None: at the first.
+            limit: most entities.
+        """
+        rows = self._client.select(self._queries.entities_after(last, limit))
+        return self._describe.named([row["n"].value for row in rows if row["n"].kind is TermKind.IRI])
+
+    def values_after(self, last: str | None, limit: int, longest: int) -> list[Literal]:
+        """The next values by lexical form, as `entities_after`; none is longer than `longest` characters."""
+        rows = self._client.select(self._queries.values_after(last, limit, longest))
+        return list(dict.fromkeys(Literal(row["y"].value, row["y"].datatype) for row in rows))
 
     # --- batched ---------------------------------------------------------------------------------
     def relation_counts(self, nodes: IntArray | Sequence[int]) -> list[RelationCount]:
@@ -311,8 +384,11 @@ class SparqlGraph:
         )
 
     def _types(self, query: str) -> list[tuple[str, int]]:
-        counts = [(row["t"].value, int(row["n"].value)) for row in self._client.select(query) if "t" in row]
-        return sorted(counts, key=lambda pair: (-pair[1], pair[0]))
+        counts: Counter[str] = Counter()  # Virtuoso counts an IRI and its text apart
+        for row in self._client.select(query):
+            if "t" in row:
+                counts[row["t"].value] += int(row["n"].value)
+        return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
 
     def close(self) -> None:
         self._client.close()

@@ -10,11 +10,13 @@ from collections.abc import Iterable, Sequence
 
 from triplecheck.kg.sparql.terms import STRING, iri, literal
 from triplecheck.kg.types import Direction
-from triplecheck.kg.vocabulary import Vocabulary
+from triplecheck.kg.vocabulary import RDFS, Vocabulary
+
+QUALIFIER = "http://www.wikidata.org/prop/qualifier/P"
+"""How the predicates of Wikidata's qualifiers begin."""
 
 _PATTERN = {Direction.OUT: "{x} {p} ?y", Direction.IN: "?y {p} {x}"}
 _PLAIN = f"IF(isLiteral(?y) && (LANG(?y) != '' || DATATYPE(?y) = <{STRING}>), STR(?y), ?y)"
-_FAR = {Direction.OUT: _PLAIN, Direction.IN: "?y"}
 
 
 class Queries:
@@ -23,13 +25,29 @@ class Queries:
     Args:
         words: predicates that are not edges.
         blank_nodes: whether to include edges from and to blank nodes.
+        edges: prefixes of the predicates that are edges; empty: all that the vocabulary does not name.
+        all_relations: a query that replaces the one of `relations`.
+        apart: ask for texts with a language apart from other values; Virtuoso 7 never answers a query that makes
+            both one column by `IF`.
     """
 
-    def __init__(self, words: Vocabulary, blank_nodes: bool) -> None:
+    def __init__(
+        self,
+        words: Vocabulary,
+        blank_nodes: bool,
+        edges: tuple[str, ...] = (),
+        all_relations: str | None = None,
+        apart: bool = False,
+    ) -> None:
         self._words = words
+        self._all_relations = all_relations
+        self._apart = apart
         not_edge = ", ".join(iri(p) for p in words.not_edges)
         self._no_blank = "" if blank_nodes else " FILTER(!isBlank(?x) && !isBlank(?y))"
         self._not_edge = f" FILTER(?p NOT IN ({not_edge}))" if not_edge else ""
+        if edges:
+            starts = " || ".join(f"STRSTARTS(STR(?p), {literal(prefix)})" for prefix in edges)
+            self._not_edge += f" FILTER({starts})"
         self._edge = self._not_edge + self._no_blank
         # A path must not be empty; without type predicates, use one that no store has.
         self._type = "|".join(iri(p) for p in words.types or ("urn:triplecheck:none",))
@@ -42,22 +60,30 @@ class Queries:
     # --- edges ---------------------------------------------------------------------------------
     def edges(self, nodes: Iterable[tuple[str, int]], relation: str | None, direction: Direction) -> str:
         """Rows (?i, ?p, ?k), ?p absent for a given relation; `nodes` are (term, index)."""
-        variables = "?i ?k" if relation is not None else "?i ?p ?k"
         where = f"{_values('?x ?i', nodes)} {self._edges_at(direction, relation)}"
-        return f"SELECT DISTINCT {variables.replace('?k', f'({_FAR[direction]} AS ?k)')} WHERE {{ {where} }}"
+        return self._far("?i" if relation is not None else "?i ?p", where, direction)
+
+    def _far(self, variables: str, where: str, direction: Direction = Direction.OUT) -> str:
+        """Distinct rows of the variables and ?k."""
+        if direction is Direction.IN:
+            return f"SELECT DISTINCT {variables} (?y AS ?k) WHERE {{ {where} }}"
+        if not self._apart:
+            return f"SELECT DISTINCT {variables} ({_PLAIN} AS ?k) WHERE {{ {where} }}"
+        plain = f"{where} FILTER(isIRI(?y) || (LANG(?y) = '' && DATATYPE(?y) != <{STRING}>)) BIND(?y AS ?k)"
+        tagged = f"{where} FILTER(isLiteral(?y) && (LANG(?y) != '' || DATATYPE(?y) = <{STRING}>)) BIND(STR(?y) AS ?k)"
+        return f"SELECT DISTINCT {variables} ?k WHERE {{ {{ {plain} }} UNION {{ {tagged} }} }}"
 
     def edges_of_pairs(self, pairs: Iterable[tuple[str, str, int]], direction: Direction) -> str:
         """Rows (?i, ?k) for (node term, relation term, index)."""
         where = f"{_values('?x ?p ?i', pairs)} {_PATTERN[direction].format(x='?x', p='?p')}{self._no_blank}"
-        return f"SELECT DISTINCT ?i ({_FAR[direction]} AS ?k) WHERE {{ {where} }}"
+        return self._far("?i", where, direction)
 
     def some_edges(self, groups: Sequence[tuple[list[str], str, int]], direction: Direction, limit: int) -> str:
         """Rows (?i, ?k), at most `limit` for each (terms of a node, relation, index)."""
         parts = []
         for terms, relation, place in groups:
             where = f"VALUES ?x {{ {' '.join(terms)} }} {self._edges_at(direction, relation)}"
-            far = _FAR[direction]
-            parts.append(f"{{ SELECT DISTINCT ({place} AS ?i) ({far} AS ?k) WHERE {{ {where} }} LIMIT {limit} }}")
+            parts.append(f"{{ {self._far(f'({place} AS ?i)', where, direction)} LIMIT {limit} }}")
         return f"SELECT ?i ?k WHERE {{ {' UNION '.join(parts)} }}"
 
     def edges_of_bound(self, direction: Direction) -> str:
@@ -80,16 +106,20 @@ class Queries:
         return f"SELECT DISTINCT ?i WHERE {{ {_values('?x ?p ?y ?i', triples)} ?x ?p ?y }}"
 
     # --- single ids ----------------------------------------------------------------------------
-    def find_entity(self, id: str) -> str:
-        """One row if the IRI is a node."""
+    def find_entities(self, ids: Sequence[str]) -> str:
+        """Rows (?i): the indices of the IRIs that are nodes."""
+        found = (f"{{ SELECT ({at} AS ?i) WHERE {{ {self._is_entity(id)} }} LIMIT 1 }}" for at, id in enumerate(ids))
+        return f"SELECT ?i WHERE {{ {' UNION '.join(found)} }}"
+
+    def _is_entity(self, id: str) -> str:
+        """A solution if the IRI is a node."""
         node = iri(id)
         visible = " FILTER(!isBlank(?y))" if self._no_blank else ""
         edges = [_PATTERN[way].format(x=node, p="?p") + self._not_edge + visible for way in Direction]
         predicates = _values("?p", [(iri(p),) for p in self._words.described])
-        union = " UNION ".join(
+        return " UNION ".join(
             f"{{ {part} }}" for part in (*edges, f"{predicates} {node} ?p ?y{self._not_schema(node)}")
         )
-        return f"SELECT (1 AS ?found) WHERE {{ {union} }} LIMIT 1"
 
     def find_values(self, terms: Iterable[str]) -> str:
         """Rows (?x): the literals that are nodes, as written in the store."""
@@ -116,6 +146,20 @@ class Queries:
         parts = (f"{{ {asked} ?x {iri(p)} ?v{tagged} BIND({iri(p)} AS ?p) }}" for p in predicates)
         return f"SELECT DISTINCT ?i ?p ?v WHERE {{ {' UNION '.join(parts)} }}"
 
+    def labelled(self, nodes: Iterable[tuple[str, int]], languages: str) -> str:
+        """Rows (?i, ?v): a label of each node in the first of these languages that has one, by Wikibase's service."""
+        asked = _values("?x ?i", nodes)
+        service = (
+            "SERVICE <http://wikiba.se/ontology#label> { <http://www.bigdata.com/rdf#serviceParam> "
+            f"<http://wikiba.se/ontology#language> {literal(languages)} . ?x {iri(RDFS + 'label')} ?v }}"
+        )
+        return f"SELECT ?i ?v WHERE {{ {asked} {service} }}"
+
+    def qualifiers(self, head: str, claim: str, statement: str, tail: str) -> str:
+        """Rows (?s, ?q, ?v): the qualifiers of each statement of an edge in Wikidata's model."""
+        where = f"VALUES ?tail {{ {tail} }} {iri(head)} {iri(claim)} ?s . ?s {iri(statement)} ?tail . ?s ?q ?v"
+        return f"SELECT ?s ?q ?v WHERE {{ {where} FILTER(STRSTARTS(STR(?q), {literal(QUALIFIER)})) }}"
+
     def described_bound(self, predicates: Iterable[str]) -> str:
         """Rows (?x, ?p, ?v) for a blank node bound to ?x."""
         return f"SELECT ?x ?p ?v WHERE {{ ?x ?p ?v FILTER(?p IN ({', '.join(map(iri, predicates))})) }}"
@@ -123,7 +167,7 @@ class Queries:
     # --- the whole graph -----------------------------------------------------------------------
     def relations(self) -> str:
         """Rows (?p)."""
-        return f"SELECT DISTINCT ?p WHERE {{ ?x ?p ?y{self._edge} }}"
+        return self._all_relations or f"SELECT DISTINCT ?p WHERE {{ ?x ?p ?y{self._edge} }}"
 
     def literal_kinds(self) -> str:
         """Rows (?d, ?l): every datatype and language of a value."""
@@ -161,30 +205,43 @@ class Queries:
 
     def count_entities(self) -> str:
         """One row (?count)."""
+        return f"SELECT (COUNT(DISTINCT ?n) AS ?count) WHERE {{ {self._entities()} }}"
+
+    def _entities(self) -> str:
+        """?n is an entity."""
         predicates = _values("?p", [(iri(p),) for p in self._words.described])
         described = f"{predicates} ?n ?p ?o{self._not_schema('?n')}" + (
             " FILTER(!isBlank(?n))" if self._no_blank else ""
         )
         out = f"?x ?p ?y{self._edge} BIND(?x AS ?n)"
         into = f"?x ?p ?y{self._edge} FILTER(!isLiteral(?y)) BIND(?y AS ?n)"
-        return (
-            f"SELECT (COUNT(DISTINCT ?n) AS ?count) WHERE {{ {{ {out} }} UNION {{ {into} }} UNION {{ {described} }} }}"
-        )
+        return f"{{ {out} }} UNION {{ {into} }} UNION {{ {described} }}"
+
+    def entities_after(self, last: str | None, limit: int) -> str:
+        """Rows (?n), ascending: the ids of the entities after one."""
+        after = "" if last is None else f" FILTER(STR(?n) > {literal(last)})"
+        return f"SELECT DISTINCT ?n WHERE {{ {self._entities()}{after} }} ORDER BY STR(?n) LIMIT {limit}"
+
+    def values_after(self, last: str | None, limit: int, longest: int) -> str:
+        """Rows (?y), ascending by lexical form: values of at most so many characters after one."""
+        after = "" if last is None else f" && STR(?y) > {literal(last)}"
+        where = f"?x ?p ?y{self._edge} FILTER(isLiteral(?y) && STRLEN(STR(?y)) <= {longest}{after})"
+        return f"SELECT DISTINCT ?y WHERE {{ {where} }} ORDER BY STR(?y) LIMIT {limit}"
 
     def count_values(self) -> str:
         """One row (?count)."""
-        inner = f"SELECT DISTINCT ({_PLAIN} AS ?k) WHERE {{ ?x ?p ?y{self._edge} FILTER(isLiteral(?y)) }}"
+        inner = self._far("", f"?x ?p ?y{self._edge} FILTER(isLiteral(?y))")
         return f"SELECT (COUNT(*) AS ?count) WHERE {{ {inner} }}"
 
     def count_triples(self) -> str:
         """One row (?count)."""
-        inner = f"SELECT DISTINCT ?x ?p ({_PLAIN} AS ?k) WHERE {{ ?x ?p ?y{self._edge} }}"
+        inner = self._far("?x ?p", f"?x ?p ?y{self._edge}")
         return f"SELECT (COUNT(*) AS ?count) WHERE {{ {inner} }}"
 
     # --- schema --------------------------------------------------------------------------------
     def count_edges(self, relation: str) -> str:
         """One row (?count)."""
-        inner = f"SELECT DISTINCT ?x ({_PLAIN} AS ?k) WHERE {{ {self._edges_at(Direction.OUT, relation)} }}"
+        inner = self._far("?x", self._edges_at(Direction.OUT, relation))
         return f"SELECT (COUNT(*) AS ?count) WHERE {{ {inner} }}"
 
     def count_types(self, relation: str, node: str, limit: int) -> str:
@@ -193,12 +250,12 @@ class Queries:
 
     def count_datatypes(self, relation: str, limit: int) -> str:
         """Rows (?t, ?n), most frequent first: datatypes of the tails."""
-        datatype = f"IF(LANG(?y) != '', <{STRING}>, DATATYPE(?y))"
+        datatype = f"IF(LANG(?y) != '', '{STRING}', STR(DATATYPE(?y)))"
         return self._grouped(relation, f"FILTER(isLiteral(?y)) BIND({datatype} AS ?t)", limit)
 
     def _grouped(self, relation: str, condition: str, limit: int) -> str:
         where = f"{self._edges_at(Direction.OUT, relation)} . {condition}"
-        return _ranked(f"SELECT DISTINCT ?x ({_PLAIN} AS ?k) ?t WHERE {{ {where} }}", limit)
+        return _ranked(self._far("?x ?t", where), limit)
 
 
 def _ranked(inner: str, limit: int) -> str:

@@ -88,6 +88,29 @@ def literal(lexical: str, datatype: str = STRING, language: str = "") -> str:
     return f'"{quoted}"' if datatype == STRING else f'"{quoted}"^^{iri(datatype)}'
 
 
+_NUMBER = r"[+-]?\d+"
+_FORMS = {
+    "integer": _NUMBER,
+    "decimal": r"[+-]?(\d+\.?\d*|\.\d+)",
+    "double": r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?INF|NaN",
+    "boolean": "true|false|0|1",
+    "date": r"-?\d{4,}-\d\d-\d\d(Z|[+-]\d\d:\d\d)?",
+    "dateTime": r"-?\d{4,}-\d\d-\d\dT\d\d:\d\d:\d\d.*",
+    "gYear": r"-?\d{4,}.*",
+    "gYearMonth": r"-?\d{4,}-\d\d.*",
+}
+_FORMS |= {"float": _FORMS["double"]}
+_FORMS |= {
+    sign + size: _NUMBER for sign in ("", "unsigned") for size in ("int", "long", "short", "byte", "Int", "Long")
+}
+
+
+def may_be(lexical: str, datatype: str) -> bool:
+    """Whether the text can be a value of the datatype; some engines refuse a query with one that cannot."""
+    form = _FORMS.get(datatype.removeprefix(XSD)) if datatype.startswith(XSD) else None
+    return form is None or re.fullmatch(form, lexical) is not None
+
+
 def string_variants(lexical: str, languages: tuple[str, ...]) -> list[str]:
     """All terms that are one string in the graph: plain, typed, and in each language."""
     plain = literal(lexical)

@@ -45,7 +45,7 @@ class Surroundings:
     """
 
     def __init__(self, kb: KnowledgeBase, lot: random.Random) -> None:
-        self.kb, self.graph, self.lot = kb, kb.graph, lot
+        self.kb, self.graph, self.lot = kb, kb.columnar, lot
         self._wordings = functools.cache(lambda relation: wordings_of(self.graph, relation))
         self._is_named = functools.lru_cache(100_000)(self._named)
 

@@ -238,7 +238,7 @@ class FourStepFocus(Program):
             return np.unique(np.concatenate([graph.nodes_of_type(kind) for kind in self._type_ids]))
         if base is None or base.documents is None:
             return None
-        return described(base.graph, base.node_search.documents.nodes)
+        return described(base.columnar, base.node_search.documents.nodes)
 
     # --- 3 vector similarity search (Algorithm 1, line 3) ----------------------------------------
     def search(self, question: str, found: Substituted, trace: Trace) -> list[RankedNode]:

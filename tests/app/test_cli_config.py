@@ -29,7 +29,7 @@ def test_flags_beat_the_environment_which_beats_the_file(monkeypatch: pytest.Mon
     settings = load_settings(kb="flag", budget={"calls": 100})
     assert settings.lm == "file/model"
     assert settings.program == "environment"
-    assert settings.kb == Path("flag")
+    assert settings.kb == "flag"
     assert (settings.budget.calls, settings.budget.tokens, settings.budget.seconds) == (100, 20, 3.5)
 
 

@@ -18,12 +18,13 @@ JSON_RESULTS = "application/sparql-results+json"
 class Endpoint:
     """Where it is, and the (method, query) pairs that it was asked.
 
-    Paths: `/sparql` answers; `/slow`, `/trickle`, `/html`, `/cut`, `/partly`, `/capped`, and
-    `/500` and other numbers fail in the way of their name.
+    Paths: `/sparql` answers; `/busy/429` twice and then answers, `/later`, `/slow`, `/trickle`, `/html`,
+    `/cut`, `/partly`, `/capped`, and `/500` and other numbers fail in the way of their name.
     """
 
     address: str
     asked: list[tuple[str, str]] = field(default_factory=list)
+    headers: dict[str, str] = field(default_factory=dict)
 
 
 @contextmanager
@@ -42,6 +43,7 @@ def serve(store: ox.Store) -> Iterator[Endpoint]:
             path = urlsplit(self.path).path.strip("/")
             query = fields.get("query", [""])[0]
             endpoint.asked.append((self.command, query))
+            endpoint.headers = dict(self.headers)
             if path == "slow":
                 stop.wait(30)
             elif path == "trickle":
@@ -52,6 +54,13 @@ def serve(store: ox.Store) -> Iterator[Endpoint]:
                     self.wfile.flush()
             elif path == "html":
                 self.reply(200, b"<html><body>Please sign in</body></html>", "text/html")
+            elif path.startswith("busy/"):
+                if len(endpoint.asked) % 3:
+                    self.reply(int(path[5:]), b"wait", "text/plain", extra=("Retry-After", "0"))
+                else:
+                    self.solve(path, query)
+            elif path == "later":
+                self.reply(503, b"wait", "text/plain", extra=("Retry-After", "3600"))
             elif path.isdigit():
                 self.reply(int(path), b"Engine out of memory\nat line 3", "text/plain")
             else:

@@ -1,4 +1,4 @@
-"""What every graph store answers, on the same small data: one suite, four stores."""
+"""What every graph store answers, on the same small data: one suite, every store."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ import pyoxigraph
 import pytest
 import rdflib
 from sparql_endpoint import serve
+from virtuoso_server import virtuoso
 
 from triplecheck.kg import build
 from triplecheck.kg.graph import Graph
 from triplecheck.kg.readers.rdf import read_rdf
-from triplecheck.kg.sparql import HttpClient, OxigraphClient, RdflibClient, SparqlGraph
+from triplecheck.kg.sparql import HttpClient, OxigraphClient, QueryLimits, RdflibClient, SparqlGraph
+from triplecheck.kg.sparql.profiles import PROFILES
 from triplecheck.kg.types import XSD, Direction, Entity, Literal
 
 EX = "http://example.org/"
@@ -100,8 +102,13 @@ def store() -> pyoxigraph.Store:
     return store
 
 
-@pytest.fixture(scope="module", params=["columnar", "oxigraph", "rdflib", "http"])
-def graph(request: pytest.FixtureRequest, source: Path, store: pyoxigraph.Store) -> Iterator[Graph]:
+@pytest.fixture(scope="module", params=["columnar", "oxigraph", "rdflib", "http", "virtuoso"])
+def graph(
+    request: pytest.FixtureRequest,
+    source: Path,
+    store: pyoxigraph.Store,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Graph]:
     match request.param:
         case "columnar":
             yield build(read_rdf([source]), source.parent / "kb", encoder=None).graph
@@ -109,6 +116,9 @@ def graph(request: pytest.FixtureRequest, source: Path, store: pyoxigraph.Store)
             yield SparqlGraph(OxigraphClient(store))
         case "rdflib":
             yield SparqlGraph(RdflibClient(rdflib.Graph().parse(source)))
+        case "virtuoso":
+            with virtuoso(tmp_path_factory.mktemp("virtuoso"), [source]) as url:
+                yield SparqlGraph(HttpClient(url, QueryLimits(seconds=20)), profile=PROFILES["virtuoso"])
         case _:
             with serve(store) as endpoint:
                 yield SparqlGraph(HttpClient(endpoint.address + "/sparql"))

@@ -458,7 +458,7 @@ class TestDamage:
         kb = KnowledgeBase.open(checked)
         said = everything(kb)
         plain = KnowledgeBase.open(checked)
-        plain.graph = ColumnarGraph(checked / "graph")
+        plain.columnar = ColumnarGraph(checked / "graph")
         plain.names = NameIndex(checked / "names")
         assert said == everything(plain)
 

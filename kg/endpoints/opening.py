@@ -1,0 +1,151 @@
+"""`open_endpoint`: a graph and its linker from the options of an endpoint."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from triplecheck.kg.endpoints.index import EndpointIndex, RemoteGraph, is_index
+from triplecheck.kg.endpoints.options import EndpointOptions
+from triplecheck.kg.errors import GraphUnavailableError, KnowledgeBaseError
+from triplecheck.kg.linking import Linker
+from triplecheck.kg.sparql import HttpClient, Manners, QueryLimits, SparqlGraph, SparqlLinker
+from triplecheck.kg.sparql._cache import ReplyCache
+from triplecheck.kg.sparql.profiles import Profile, detect, profile_named
+from triplecheck.kg.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """An endpoint that was opened.
+
+    Attributes:
+        options: where it is and how it is asked.
+        profile: the name of its profile.
+        graph: its graph.
+        linker: finds its nodes by name.
+        index: its local index, if there is one.
+        counted: whether the server can count the whole graph.
+    """
+
+    options: EndpointOptions
+    profile: str
+    graph: RemoteGraph
+    linker: Linker
+    index: EndpointIndex | None
+    counted: bool = True
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What determines the answers: the endpoint, how it is read, and when the index was built."""
+        made = {} if self.index is None else {"index": self.index.about.made}
+        return self.options.identity | {"profile": self.profile} | made
+
+    def about(self) -> dict[str, Any]:
+        """What is known of it: address, profile, index and counts; a count that the server refuses is its message."""
+        index = self.index
+        made = None if index is None else datetime.fromtimestamp(index.about.made, UTC).isoformat(" ", "minutes")
+        counts: dict[str, int | str] = {} if index is None else dict(index.about.counts)
+        if index is None:
+            for name, of in (("nodes", "num_nodes"), ("relations", "num_relations"), ("triples", "num_triples")):
+                try:
+                    counts[name] = getattr(self.graph, of) if self.counted else "the graph is too large"
+                except GraphUnavailableError as error:
+                    counts[name] = str(error)
+        return {
+            "endpoint": self.options.name,
+            "profile": self.profile,
+            "names": "text index of the server, or equal names" if index is None else "local index",
+            "index": "none" if index is None else f"{index.folder} ({made})",
+            "counts": counts,
+        }
+
+
+def open_endpoint(options: EndpointOptions, cache: Path, *, use_index: bool = True) -> Endpoint:
+    """Open an endpoint.
+
+    Args:
+        options: where it is and how it is asked.
+        cache: directory of cached replies, and of the default place of indices.
+        use_index: False: names are looked up on the server even if there is an index.
+
+    Raises:
+        UserError: no such profile, a variable that is not set, or a missing package.
+        KnowledgeBaseError: the index is missing, or of another endpoint.
+        GraphUnavailableError: the server does not answer.
+    """
+    index = _index(options, cache) if use_index else None
+    return _sparql(options, cache, index)
+
+
+def index_path(options: EndpointOptions, cache: Path) -> Path:
+    """Where the index of an endpoint is: the configured place, or one in the cache directory."""
+    return options.index or cache / "endpoints" / f"{_key(options.identity)}-index"
+
+
+def _key(identity: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _index(options: EndpointOptions, cache: Path) -> EndpointIndex | None:
+    place = index_path(options, cache)
+    if not is_index(place):
+        if options.index is not None:
+            raise KnowledgeBaseError(
+                f"{place}: no index here; build it with `triplecheck kb index {options.name} {place}`"
+            )
+        return None
+    found = EndpointIndex(place)
+    if found.about.endpoint.get("endpoint") != options.name:
+        raise KnowledgeBaseError(
+            f"{place}: is the index of {found.about.endpoint.get('endpoint')}, not of {options.name}; name another one"
+        )
+    return found
+
+
+def _sparql(options: EndpointOptions, cache: Path, index: EndpointIndex | None) -> Endpoint:
+    replies = None
+    user, password = options.credentials
+    if options.cache_hours and options.cache_megabytes:
+        # Users may see different graphs, so each has replies of its own.
+        key = _key(options.identity | {"user": user or "", "headers": dict(options.headers)})
+        path = cache / "endpoints" / f"{key}.sqlite"
+        replies = ReplyCache(path, options.cache_hours * 3600, options.cache_megabytes << 20)
+    url = options.url
+    if options.default_graph:
+        from urllib.parse import quote
+
+        url += ("&" if "?" in url else "?") + f"default-graph-uri={quote(options.default_graph, safe='')}"
+    client = HttpClient(
+        url,
+        QueryLimits(options.seconds, options.rows, options.megabytes << 20),
+        user,
+        password,
+        Manners(options.sent_headers, options.requests_per_second, options.retries),
+        replies,
+    )
+    profile = profile_named(options.profile) if options.profile else detect(options.name, client.server())
+    words = _vocabulary(options, profile)
+    graph = SparqlGraph(
+        client,
+        words,
+        type_ids=None if index is None else index.about.types,
+        relations=None if index is None else index.about.relations,
+        schemas=None if index is None else index.about.schemas,
+        type_labels=None if index is None else index.about.type_labels,
+        profile=profile,
+    )
+    linker = SparqlLinker(graph, client, words, profile) if index is None else index.linker(graph)
+    return Endpoint(options, profile.name, graph, linker, index, profile.counted)
+
+
+def _vocabulary(options: EndpointOptions, profile: Profile) -> Vocabulary:
+    words = profile.vocabulary or Vocabulary()
+    given = {name: getattr(options, name) for name in ("types", "labels", "aliases", "descriptions", "language")}
+    changed = replace(words, **{name: value for name, value in given.items() if value})
+    return replace(changed, ignored=(*changed.ignored, *options.ignored))

@@ -1,0 +1,128 @@
+"""`EndpointOptions`: where an endpoint is and how it is asked."""
+
+from __future__ import annotations
+
+import os
+import re
+import urllib.parse
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from triplecheck.kg.errors import UserError
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+def is_url(text: object) -> bool:
+    """Whether a text is a URL rather than a directory."""
+    return isinstance(text, str) and _URL.match(text) is not None
+
+
+@dataclass(frozen=True)
+class EndpointOptions:
+    """An endpoint. The defaults suit a server of your own; give a rate for a public one.
+
+    Attributes:
+        url: of the query service, such as `https://host/sparql`.
+        profile: its `kg.sparql.profiles.PROFILES`; None: detected.
+        user_env, key_env: environment variables with the user and the password.
+        headers: sent with each query; `$NAME` in a value is replaced from the environment.
+        default_graph: IRI of the named graph that is queried.
+        types, labels, aliases, descriptions: the predicates that describe; empty: the profile's.
+        ignored: further predicates that are not edges.
+        language: preferred language of labels.
+        seconds, rows, megabytes: limits of one query.
+        requests_per_second: most queries a second; None: no limit.
+        retries: further tries if the server is busy or fails for the moment.
+        cache_hours: age from which a cached reply is asked for again; 0: no cache.
+        cache_megabytes: size of the cache.
+        index: directory that `triplecheck kb index` wrote; None: the default place for the URL, if there is one.
+    """
+
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = {"extra": "forbid"}
+
+    url: str
+    profile: str | None = None
+    user_env: str | None = None
+    key_env: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    default_graph: str | None = None
+    types: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    descriptions: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+    language: str | None = None
+    seconds: float = 60.0
+    rows: int = 1_000_000
+    megabytes: int = 512
+    requests_per_second: float | None = None
+    retries: int = 3
+    cache_hours: float = 1.0
+    cache_megabytes: int = 256
+    index: Path | None = None
+
+    def __post_init__(self) -> None:
+        scheme = urllib.parse.urlsplit(self.url).scheme
+        if scheme not in ("http", "https"):
+            raise UserError(f"{self.name}: no URL of a SPARQL endpoint, such as https://host/sparql")
+        for name in ("seconds", "rows", "megabytes", "requests_per_second"):
+            value = getattr(self, name)
+            if value is not None and value <= 0:
+                raise UserError(f"{self.name}: {name} is {value}; it must be greater than 0")
+        for name in ("retries", "cache_hours", "cache_megabytes"):
+            if getattr(self, name) < 0:
+                raise UserError(f"{self.name}: {name} is {getattr(self, name)}; it must not be less than 0")
+
+    @property
+    def name(self) -> str:
+        """The URL without user, password and parameters, for messages."""
+        parts = urllib.parse.urlsplit(self.url)
+        return urllib.parse.urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What determines which graph is read; without anything secret."""
+        described = {n: getattr(self, n) for n in ("types", "labels", "aliases", "descriptions", "ignored")}
+        parameters = urllib.parse.urlsplit(self.url).query
+        about = {
+            "endpoint": self.name,
+            "parameters": parameters,
+            "profile": self.profile,
+            "default_graph": self.default_graph,
+            "language": self.language,
+            **{name: list(values) for name, values in described.items()},
+        }
+        return {name: value for name, value in about.items() if value}
+
+    @property
+    def credentials(self) -> tuple[str | None, str | None]:
+        """User and password from the environment.
+
+        Raises:
+            UserError: a named variable is not set.
+        """
+        return _from_environment(self.user_env, self.name), _from_environment(self.key_env, self.name)
+
+    @property
+    def sent_headers(self) -> dict[str, str]:
+        """The headers, with the values of the environment.
+
+        Raises:
+            UserError: a named variable is not set.
+        """
+
+        def value(match: re.Match[str]) -> str:
+            return _from_environment(match[1], self.name) or ""
+
+        return {name: re.sub(r"\$(\w+)", value, text) for name, text in self.headers.items()}
+
+
+def _from_environment(variable: str | None, name: str) -> str | None:
+    if variable is None:
+        return None
+    if variable not in os.environ:
+        raise UserError(f"{name}: the environment variable {variable} is not set; set it, or name another one")
+    return os.environ[variable]

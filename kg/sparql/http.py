@@ -1,0 +1,343 @@
+"""`HttpClient`: queries a SPARQL 1.1 endpoint over HTTP, politely and within limits."""
+
+from __future__ import annotations
+
+import email.utils
+import json
+import math
+import threading
+import time
+import urllib.parse
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import httpcore
+import httpx
+
+from triplecheck.kg.errors import GraphUnavailableError, UserError
+from triplecheck.kg.sparql._cache import ReplyCache
+from triplecheck.kg.sparql.client import Binding, Meter, QueryLimits, QueryRefusedError, too_slow
+from triplecheck.kg.sparql.terms import STRING, Term, TermKind
+
+# Longer queries are sent by POST: servers and proxies truncate long URLs.
+_LONGEST_GET = 1500
+_LONGEST_WAIT = 30.0  # seconds that a server may make a query wait (`Retry-After`)
+_FIRST_WAIT = 0.5  # seconds before the second try, doubled with each try, if the server names no time
+_BUSY = (429, 503)
+_PASSING = (*_BUSY, 502, 504)
+_AGENT = "triplecheck (https://pypi.org/project/triplecheck)"
+_JSON = "application/sparql-results+json"
+
+
+@dataclass(frozen=True, slots=True)
+class Manners:
+    """How a server is asked.
+
+    Attributes:
+        headers: sent with each query.
+        requests_per_second: most queries a second; None: no limit.
+        retries: further tries if the server is busy (429, 503), fails for the moment (502, 504) or hangs up. A wait
+            that the server names is obeyed up to 30 s; a longer one is an error that names it.
+    """
+
+    headers: Mapping[str, str] | None = None
+    requests_per_second: float | None = None
+    retries: int = 3
+
+
+class HttpClient:
+    """Queries a SPARQL 1.1 endpoint over HTTP, for results in JSON. Thread-safe.
+
+    Args:
+        endpoint: its URL (http or https); URL parameters such as `?default-graph-uri=...` are sent with each query.
+        limits: limits of each query.
+        user: for HTTP basic authentication.
+        password: for HTTP basic authentication.
+        manners: headers, rate and retries.
+        cache: keeps replies; closed with the client.
+        keeps_blank_nodes: False, as labels of blank nodes need not outlive a reply.
+
+    Raises:
+        UserError: the URL is not http or https.
+    """
+
+    keeps_blank_nodes = False
+
+    def __init__(
+        self,
+        endpoint: str,
+        limits: QueryLimits | None = None,
+        user: str | None = None,
+        password: str | None = None,
+        manners: Manners | None = None,
+        cache: ReplyCache | None = None,
+    ) -> None:
+        parts = urllib.parse.urlsplit(endpoint)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise UserError(f"{endpoint}: not the URL of a SPARQL endpoint, such as https://host/sparql")
+        host = parts.netloc.rpartition("@")[2]
+        self._parameters = urllib.parse.parse_qsl(parts.query)
+        self._address = urllib.parse.urlunsplit((parts.scheme, host, parts.path, "", ""))
+        user = user or urllib.parse.unquote(parts.username or "")
+        password = password or urllib.parse.unquote(parts.password or "")
+        self._limits, self._manners, self._cache = limits or QueryLimits(), manners or Manners(), cache
+        self._pace = _Pace(self._manners.requests_per_second)
+        self._time = _Time()
+        self._http = httpx.Client(
+            auth=(user, password) if user else None,
+            headers={"User-Agent": _AGENT, **(self._manners.headers or {}), "Accept": _JSON},
+            # A redirection may lead to another host: the client drops user and password there, but no header.
+            follow_redirects=not self._manners.headers,
+            transport=_timed_transport(self._time),
+        )
+        self.asked = 0
+        """Requests so far, with retries."""
+
+    @property
+    def name(self) -> str:
+        """The URL, without user, password and parameters."""
+        return self._address
+
+    def select(self, query: str, bindings: Mapping[str, Term] | None = None) -> list[Binding]:
+        if bindings:
+            raise ValueError("a remote endpoint takes no bindings")
+        kept = None if self._cache is None else self._cache.get(query)
+        if kept is not None:
+            return self._rows(kept, _JSON)
+        meter = Meter(self.name, self._limits)
+        body, headers = self._ask(query, meter)
+        rows = self._rows(body, headers.get("Content-Type", ""))
+        self._check_whole(headers, len(rows))
+        meter.check_rows(len(rows))
+        if self._cache is not None:
+            self._cache.put(query, body)
+        return rows
+
+    def server(self) -> Mapping[str, str]:
+        """The headers of its reply to a query that costs nothing.
+
+        Raises:
+            GraphUnavailableError: as `select`.
+        """
+        return self._ask("SELECT (1 AS ?one) WHERE {}", Meter(self.name, self._limits))[1]
+
+    def _ask(self, query: str, meter: Meter) -> tuple[bytes, Mapping[str, str]]:
+        """Body and headers of the reply, after as many tries as allowed."""
+        tries = 0
+        while True:
+            tries += 1
+            self._pace.wait()
+            self.asked += 1
+            last = tries > self._manners.retries
+            self._time.end = meter.end
+            try:
+                with self._http.stream(**self._request(query), timeout=self._limits.seconds) as reply:
+                    if reply.is_success:
+                        return self._read(reply, meter), reply.headers
+                    if last or reply.status_code not in _PASSING or not self._sleep(reply, tries, meter):
+                        raise self._failure(reply, meter)
+            except httpx.TimeoutException as error:
+                raise too_slow(self.name, self._limits) from error
+            except (httpx.ConnectError, httpx.UnsupportedProtocol) as error:
+                raise GraphUnavailableError(
+                    f"{self.name} is not reachable ({error}); check the URL and the network"
+                ) from error
+            except httpx.HTTPError as error:
+                if last or time.monotonic() > meter.end:
+                    raise GraphUnavailableError(
+                        f"{self.name} closed the connection ({error!r}); try again, or use a limit"
+                    ) from error
+
+    def _request(self, query: str) -> dict[str, Any]:
+        fields = [*self._parameters, ("query", query)]
+        if len(query) <= _LONGEST_GET:
+            return {"method": "GET", "url": self._address, "params": fields}
+        form = urllib.parse.urlencode(fields).encode()
+        kind = {"Content-Type": "application/x-www-form-urlencoded"}
+        return {"method": "POST", "url": self._address, "content": form, "headers": kind}
+
+    def _sleep(self, reply: httpx.Response, tries: int, meter: Meter) -> bool:
+        """Wait before the next try; False if the wait is longer than allowed."""
+        asked = _retry_after(reply.headers.get("Retry-After", ""))
+        seconds = _FIRST_WAIT * 2 ** (tries - 1) if asked is None else asked
+        if seconds > _LONGEST_WAIT or (asked is None and seconds > meter.end - time.monotonic()):
+            return False
+        if asked is not None:
+            self._pace.pause(seconds)  # other threads wait too
+        else:
+            time.sleep(seconds)
+        return True
+
+    def _failure(self, reply: httpx.Response, meter: Meter) -> GraphUnavailableError:
+        """The error for a reply that reports one."""
+        status, text = reply.status_code, _first_line(self._read(reply, meter).decode("utf-8", "replace"))
+        if status == 400:
+            return QueryRefusedError(f"{self.name} rejects a query (HTTP 400): {text}")
+        said = f": {text}" if text else ""
+        return GraphUnavailableError(
+            f"{self.name} failed on a query (HTTP {status} {reply.reason_phrase}{said}); {_way_out(reply)}"
+        )
+
+    def _read(self, reply: httpx.Response, meter: Meter) -> bytes:
+        """The body in pieces, with checks of time and size: a limit on each piece alone never ends a slow trickle."""
+        pieces, size = [], 0
+        for piece in reply.iter_bytes():
+            pieces.append(piece)
+            size += len(piece)
+            meter.check_time()
+            if size > self._limits.bytes:
+                raise GraphUnavailableError(
+                    f"{self.name}: reply of more than {self._limits.bytes:,} bytes; "
+                    "use a limit, or increase QueryLimits.bytes"
+                )
+        return b"".join(pieces)
+
+    def _check_whole(self, headers: Mapping[str, str], rows: int) -> None:
+        """Virtuoso truncates results and reports it only in the headers."""
+        if headers.get("X-SQL-State"):
+            message = headers.get("X-SQL-Message", headers["X-SQL-State"])
+            raise GraphUnavailableError(f"{self.name} returns a part of the results ({message}); use a limit")
+        most = headers.get("X-SPARQL-MaxRows", "")
+        if most.isdigit() and rows >= int(most):
+            raise GraphUnavailableError(f"{self.name} truncates results at {most} rows; use a limit")
+
+    def _rows(self, body: bytes, kind: str) -> list[Binding]:
+        try:
+            bindings = json.loads(body)["results"]["bindings"]
+            return [_row(binding) for binding in bindings]
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            start = body[:60].decode("utf-8", "replace").strip()
+            raise GraphUnavailableError(
+                f"{self.name} replies with {kind or 'something'} instead of SPARQL results in JSON "
+                f"({start!r}); check that the URL is that of the query service"
+            ) from error
+
+    def close(self) -> None:
+        """Close the connections and the cache."""
+        self._http.close()
+        if self._cache is not None:
+            self._cache.close()
+
+
+class _Time(threading.local):
+    """When the query of this thread must be over, by the monotonic clock."""
+
+    end = math.inf
+
+    def limited(self, timeout: float | None) -> float:
+        left = max(0.001, self.end - time.monotonic())
+        return left if timeout is None else min(left, timeout)
+
+
+def _timed_transport(until: _Time) -> httpx.HTTPTransport:
+    """A transport whose reads end with the query: a limit on each read alone never ends a trickle of headers."""
+    transport = httpx.HTTPTransport()
+    pool: Any = transport._pool
+    pool._network_backend = _TimedBackend(pool._network_backend, until)
+    return transport
+
+
+class _TimedBackend(httpcore.NetworkBackend):
+    def __init__(self, backend: httpcore.NetworkBackend, until: _Time) -> None:
+        self._backend, self._until = backend, until
+
+    def connect_tcp(
+        self, host: str, port: int, timeout: float | None = None, *rest: Any, **more: Any
+    ) -> httpcore.NetworkStream:
+        stream = self._backend.connect_tcp(host, port, self._until.limited(timeout), *rest, **more)
+        return _TimedStream(stream, self._until)
+
+    def sleep(self, seconds: float) -> None:
+        self._backend.sleep(seconds)
+
+
+class _TimedStream(httpcore.NetworkStream):
+    def __init__(self, stream: httpcore.NetworkStream, until: _Time) -> None:
+        self._stream, self._until = stream, until
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return self._stream.read(max_bytes, self._until.limited(timeout))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._stream.write(buffer, self._until.limited(timeout))
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def start_tls(self, *given: Any, **more: Any) -> httpcore.NetworkStream:
+        return _TimedStream(self._stream.start_tls(*given, **more), self._until)
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
+
+
+class _Pace:
+    """Spaces out requests: at most so many a second, none before a time that the server named."""
+
+    def __init__(self, per_second: float | None) -> None:
+        self._gap = 1 / per_second if per_second else 0.0
+        self._next = 0.0
+        self._lock = threading.Lock()
+
+    def wait(self) -> None:
+        """Sleep until the next request may be sent."""
+        with self._lock:
+            now = time.monotonic()
+            at = max(now, self._next)
+            if self._gap:
+                self._next = at + self._gap
+        if at > now:
+            time.sleep(at - now)
+
+    def pause(self, seconds: float) -> None:
+        """Send nothing for so long."""
+        with self._lock:
+            self._next = max(self._next, time.monotonic() + seconds)
+
+
+def _retry_after(value: str) -> float | None:
+    """Seconds that a `Retry-After` header asks to wait; None if it names no time."""
+    if value.strip().isdigit():
+        return float(value)
+    try:
+        return max(0.0, (email.utils.parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError):
+        return None
+
+
+def _row(binding: Mapping[str, Any]) -> Binding:
+    terms = ((name, _term(value)) for name, value in binding.items())
+    return {name: term for name, term in terms if term is not None}
+
+
+def _term(value: Mapping[str, Any]) -> Term | None:
+    text, language, datatype = value["value"], value.get("xml:lang", ""), value.get("datatype", STRING)
+    if not all(isinstance(part, str) for part in (text, language, datatype)):
+        raise TypeError(f"the term {str(value)[:80]} is not made of texts")
+    match value["type"]:
+        case "uri":
+            return Term(TermKind.IRI, text)
+        case "bnode":
+            return Term(TermKind.BLANK, text)
+        case "literal" | "typed-literal":
+            return Term(TermKind.LITERAL, text, STRING if language else datatype, language)
+    return None  # a quoted triple
+
+
+def _first_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return " ".join(lines)[:200]
+
+
+def _way_out(reply: httpx.Response) -> str:
+    match reply.status_code:
+        case 401 | 403:
+            return "give user and password"
+        case 404 | 414:
+            return "check the URL"
+        case 429 | 503:
+            wait = reply.headers.get("Retry-After")
+            return f"the server asks to wait {wait} s" if wait else "try again later"
+    return "try again later"
