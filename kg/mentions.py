@@ -9,9 +9,12 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
+
+from rapidfuzz import process
+from rapidfuzz.distance import OSA
 
 from triplecheck.kg.encode import default_vocabulary
 from triplecheck.kg.names import TrigramIndex, normalize, similarity
@@ -33,6 +36,15 @@ def common_words() -> frozenset[str]:
     return frozenset(word for word in words if word.isalpha() and len(word) > 2)
 
 
+def nearest_word(word: str, words: Collection[str]) -> str | None:
+    """The word itself if it is among some words, else the one that it may be misspelt from, by one edit; or None."""
+    if word in words or len(word) < _SHORTEST_MISSPELT_WORD:
+        return word if word in words else None
+    found = process.extractOne(word, words, scorer=OSA.distance, score_cutoff=1)
+    return None if found is None else str(found[0])
+
+
+_SHORTEST_MISSPELT_WORD = 5  # characters
 _LONGEST_NAME = 14  # tokens
 _LONGEST_SPAN = 100  # characters
 _LONGEST_WORD = 500  # characters; the rest of a longer one is read as spaces
@@ -291,7 +303,7 @@ class _Words:
 
     def _is_known_word(self, i: int) -> bool:
         lower = self._doc[i].lower_
-        return self._doc[i].is_stop or lower in self._relation_words or lower in common_words()
+        return self._doc[i].is_stop or lower in common_words() or nearest_word(lower, self._relation_words) is not None
 
     def _connects(self, i: int) -> bool:
         token = self._doc[i]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from rapidfuzz.distance import OSA
 
+from triplecheck.kg.mentions import common_words, nearest_word
 from triplecheck.signatures.notation import WrittenTopic, read_topic, split_note
 
 TOPIC = "§"
@@ -157,7 +158,8 @@ def read_question(text: str, topics: Sequence[str], phrases: Iterable[str] = ())
         phrases: names of relations; each one in the question is treated as one word.
     """
     words = mask(_words(text), [spelling(read_topic(topic)) for topic in topics])
-    words = _join(words, {tuple(_words(phrase)) for phrase in phrases})
+    named = {tuple(_words(phrase)) for phrase in phrases}
+    words = _join(_mended(words, named), named)
     compares = _comparison(words)
     first = next((w for w in words if w != TOPIC), "")
     pairs = set(itertools.pairwise(words))
@@ -170,6 +172,16 @@ def read_question(text: str, topics: Sequence[str], phrases: Iterable[str] = ())
         asks_whether=whether,
         asks_same="same" in words and whether,
     )
+
+
+def _mended(words: Sequence[str], phrases: Collection[tuple[str, ...]]) -> list[str]:
+    """The words, with misspelt ones that are near a word of a phrase spelt as there."""
+    known = {word for phrase in phrases for word in phrase}
+    usual = common_words()
+    return [
+        word if word == TOPIC or word in STOP_WORDS or word in usual else nearest_word(word, known) or word
+        for word in words
+    ]
 
 
 def _join(words: list[str], phrases: Collection[tuple[str, ...]]) -> list[str]:

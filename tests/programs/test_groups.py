@@ -125,3 +125,9 @@ def test_a_noun_stands_for_the_classes_that_it_heads() -> None:
 def test_the_rest_of_a_question_says_something_or_not() -> None:
     assert says_nothing_else("What is the longest river in the graph?", "the longest river")
     assert not says_nothing_else("What is the mouth of the longest river?", "the longest river")
+
+
+@pytest.mark.parametrize("question", ["what is the capitel of Norland", "what is the capiital of norland"])
+def test_a_misspelt_word_of_a_relation_is_understood(islands: KnowledgeBase, question: str) -> None:
+    with session():
+        assert KERAG(islands)(question=question).answer == "Nordby"
