@@ -104,6 +104,12 @@ FOUND: list[tuple[str, str, bytes | Callable[[bytes], bytes]]] = [
     ("base", "kb/manifest.json", object_with(encoder=True)),
     ("base", "kb/manifest.json", object_with(counts={"entities": None})),
     ("base", "kb/manifest.json", DEEP),
+    ("predictions", "a.jsonl", b'{"id": ' + b"9" * 5000 + b"}\n"),
+    ("questions", "a.jsonl", line_with(question="\ud800")),
+    ("readers", "g.rdf", b"<?xml version='1.0' encoding='nutf-8'?><a/>"),
+    ("settings", "triplecheck.toml", b"hops = " + b"9" * 5000),
+    ("base", "kb/manifest.json", object_with(blocks="x")),
+    ("official", "stark-mag/qa/mag/stark_qa/stark_qa.csv", b"other,query,answer_ids\n4,Who?,[1]\n"),
     ("patterns", "results.json", b'{"results": {"bindings": [{"x": {"type": "uri", "value": 5}}]}}'),
 ]
 
@@ -198,7 +204,7 @@ def run_torture(folder: Path, *words: str, **environment: str) -> subprocess.Com
 
 @pytest.mark.skipif(shutil.which("cc") is None or sys.platform != "linux", reason="needs a C compiler on Linux")
 def test_some_kills(tmp_path: Path) -> None:
-    ended = run_torture(tmp_path, "kills", "--tries", "4", TORTURE_COMMANDS="build")
+    ended = run_torture(tmp_path, "kills", "--tries", "2", TORTURE_COMMANDS="build")
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert (tmp_path / "kills-0" / "next").is_file()
 

@@ -131,11 +131,11 @@ def test_a_file_that_many_write_at_once_is_one_of_theirs(tmp_path: Path) -> None
     "message", ["MARISA_IO_ERROR: size_written <= 0", "I/O error: Disk quota exceeded (os error 122)"]
 )
 def test_a_library_that_says_in_words_that_the_disk_is_full_is_understood(tmp_path: Path, message: str) -> None:
-    class Odd(Exception):
+    class OddError(Exception):
         pass
 
     with pytest.raises(StorageError, match="the disk is full"), _atomic.stored(tmp_path / "a"):
-        raise Odd(message)
+        raise OddError(message)
 
 
 def test_a_draft_that_is_still_written_stays(tmp_path: Path) -> None:
