@@ -13,14 +13,15 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 FOLDERS := app evals kg lms optimize programs signatures
 
-.PHONY: help install demo test check format docs bench report plausibility llama-cpp compiled distil distil-graphs clean
+.PHONY: help install demo test torture check format docs bench report plausibility llama-cpp compiled distil distil-graphs clean
 
 help:
 	@echo "make install   create a virtual environment in $(VENV) with all dependencies (PYTHON=python3.12: another Python)"
 	@echo "               for a GPU: make install TORCH='torch --index-url https://download.pytorch.org/whl/cu128'"
 	@echo "make demo      answer six questions on the bundled knowledge base, with proofs"
 	@echo "make test      run all tests (PYTEST_ARGS='-n 4 tests/app': some of them, in parallel)"
-	@echo "make check     check format, lint, types, and that docs/cli.md is up to date"
+	@echo "make torture   attack everything: kills, damaged files, hostile replies, failing servers (ATTACKS='kills inputs', SEED=1, HOURS=3)"
+	@echo "make check     check format, lint, types, security, and that docs/cli.md is up to date"
 	@echo "make format    format the code and fix lint errors where possible"
 	@echo "make docs      generate docs/cli.md from the help texts"
 	@echo "make bench     measure speed"
@@ -48,10 +49,20 @@ demo:
 test: install
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
+# It continues where it was stopped; `rm -r runs/torture` starts anew. SECURITY.md says what must hold.
+ATTACKS ?=
+SEED ?= 0
+HOURS ?=
+
+torture: install
+	PYTHONPATH=$$(echo build/namespace tests tests/app tests/evals tests/kg tests/lms tests/optimize tests/programs | sed "s, ,:$(CURDIR)/,g; s,^,$(CURDIR)/,") \
+	$(BIN)/python -m torture $(ATTACKS) --seed $(SEED) $(if $(HOURS),--hours $(HOURS))
+
 check: install
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/bandit --quiet --recursive --severity-level medium --configfile pyproject.toml $(FOLDERS) triplecheck
 	$(BIN)/python -m triplecheck.app.cli_docs --check
 
 format: install

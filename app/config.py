@@ -153,6 +153,8 @@ def load_settings(**flags: Any) -> Settings:
         raise UserError(f"{FILE}: nested too deeply") from None
     except SettingsError as error:
         raise UserError(f"{PREFIX}...: {error}; tables are written NAME__KEY=VALUE or as JSON") from None
+    except ValueError as error:  # a number that is too long
+        raise UserError(f"{FILE}: {error}") from None
     if "lm" in given:
         settings = settings.model_copy(update={"roles": given.get("roles", {})})
     return settings

@@ -380,7 +380,8 @@ def write_questions(questions: Iterable[Question], path: Path | str) -> int:
     lines = [json.dumps(question_row(question), ensure_ascii=False) for question in questions]
     if not lines:
         raise UserError(f"{path}: there are no questions to write")
-    text = "".join(f"{line}\n" for line in lines).encode("utf-8")
+    # Half surrogate pairs are not UTF-8: they are written as JSON escapes.
+    text = "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")
     path.parent.mkdir(parents=True, exist_ok=True)
     # No timestamp in the gzip header: the same questions give the same file.
     write_bytes(path, gzip.compress(text, mtime=0) if path.suffix == ".gz" else text)

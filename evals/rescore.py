@@ -139,7 +139,7 @@ def _rows(path: Path, form: Format, fields: Fields) -> Iterator[tuple[str, Any]]
 def _json_rows(path: Path, fields: Fields) -> Iterator[tuple[str, Any]]:
     try:
         found = parse_json(path.read_text("utf-8-sig"))
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise ReadError(path, None, f"is not JSON ({error}); for JSON lines say --format jsonl") from error
     if fields.records:
         try:
@@ -159,7 +159,7 @@ def _json_rows(path: Path, fields: Fields) -> Iterator[tuple[str, Any]]:
 def _json_line(line: str) -> Any:
     try:
         return parse_json(line)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         return error
 
 
@@ -217,7 +217,7 @@ def _parts(text: str, name: str, separator: str) -> Iterator[str]:
     if separator == "json" and text.lstrip().startswith("["):
         try:
             yield from _texts(parse_json(text), name, "")
-        except json.JSONDecodeError as error:
+        except ValueError as error:
             raise ValueError(f"{name!r} is not a JSON list ({error})") from error
     elif separator and separator != "json":
         yield from (part.strip() for part in text.split(separator) if part.strip())

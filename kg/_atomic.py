@@ -28,8 +28,11 @@ _OLD = "kb"  # the name of a directory that is moved aside
 
 
 _NO_STORAGE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})
-# numpy and tantivy say so in words only.
-_NO_STORAGE_TEXT = re.compile(r"No space left on device|requested and \d+ written|File too large|Disk quota exceeded")
+# numpy, tantivy, marisa-trie and safetensors say so in words only.
+_NO_STORAGE_TEXT = re.compile(
+    r"No space left on device|requested and \d+ written|File too large|Disk quota exceeded|Input/output error"
+    r"|Read-only file system|MARISA_IO_ERROR"
+)
 
 
 @contextlib.contextmanager
@@ -41,8 +44,8 @@ def stored(path: Path) -> Iterator[None]:
     """
     try:
         yield
-    except (OSError, ValueError, RuntimeError) as error:
-        reason = out_of_storage(error)
+    except Exception as error:
+        reason = None if isinstance(error, StorageError) else out_of_storage(error)
         if reason is None:
             raise
         raise StorageError(f"{path}: cannot be written ({reason}); free some space or choose another disk") from error

@@ -264,7 +264,8 @@ def _read(folder: Path) -> Manifest:
                 f"{path}: format version {data['version']}, this Triplecheck reads {VERSION}; build it again"
             )
         manifest = Manifest(**{**data, "files": {k: (int(v[0]), str(v[1])) for k, v in data["files"].items()}})
-    except (ValueError, KeyError, TypeError) as error:
+        _check_types(manifest)
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise KnowledgeBaseError(f"{path}: damaged manifest ({error}); build the knowledge base again") from error
     for name, (size, _) in manifest.files.items():
         file = folder / name
@@ -275,6 +276,20 @@ def _read(folder: Path) -> Manifest:
                 f"{file}: {file.stat().st_size} bytes instead of {size}; build the knowledge base again"
             )
     return manifest
+
+
+def _check_types(manifest: Manifest) -> None:
+    encoder = manifest.encoder
+    texts = [*manifest.sources, *manifest.blocks, *manifest.blocks.values(), manifest.content_hash]
+    if encoder is not None:
+        texts += [encoder["name"], encoder["fingerprint"]]
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError("a text is of another type")
+    if not all(isinstance(count, int) for count in (*manifest.counts.values(), manifest.skipped)):
+        raise TypeError("a count is of another type")
+    for name in manifest.files:
+        if name.startswith("/") or ".." in name.split("/"):
+            raise ValueError(f"the file {name!r} is outside of the knowledge base")
 
 
 def verify(folder: Path) -> None:

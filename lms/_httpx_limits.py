@@ -11,9 +11,12 @@ import httpx
 from triplecheck.lms.limits import LARGEST_REPLY, add_size, check_codings, too_late
 
 
-def limited_client() -> httpx.Client:
-    """The client."""
-    return httpx.Client(transport=_LimitedHttpxTransport(), follow_redirects=False)
+def limit_litellm() -> None:
+    """Give LiteLLM's client for OpenAI's protocol a transport with limits, unless the user has set a client."""
+    import litellm
+
+    if litellm.client_session is None:
+        litellm.client_session = httpx.Client(transport=_LimitedHttpxTransport(), follow_redirects=False)
 
 
 class _LimitedStream(httpx.SyncByteStream):

@@ -214,13 +214,3 @@ def add_size(size: int, chunk: bytes, url: str) -> int:
             f"{url}: the reply is larger than {LARGEST_REPLY >> 20} MiB; this is no chat completion: check the address"
         )
     return size
-
-
-def limit_litellm() -> None:
-    """Give LiteLLM's client for OpenAI's protocol a transport with limits, unless the user has set a client."""
-    import litellm
-
-    if litellm.client_session is None:
-        from triplecheck.lms._httpx_limits import limited_client  # httpx comes with LiteLLM, which loads slowly
-
-        litellm.client_session = limited_client()

@@ -19,7 +19,7 @@ from dspy.lm15 import Response
 
 from triplecheck.kg.errors import UserError
 from triplecheck.lms.ledger import Ledger, Spent
-from triplecheck.lms.limits import Limited, LimitedEngines, StillRunningError, limit_litellm, too_late
+from triplecheck.lms.limits import Limited, LimitedEngines, StillRunningError, too_late
 
 
 @dataclass(frozen=True)
@@ -136,6 +136,8 @@ class MeteredLM(dspy.LM):
             seconds = self._seconds_of_litellm(kwargs)
             if seconds is None:
                 return call()
+            from triplecheck.lms._httpx_limits import limit_litellm  # LiteLLM and httpx load slowly
+
             limit_litellm()
             try:
                 return Limited(call).result(seconds)

@@ -65,7 +65,10 @@ def with_state(program: Any, state: Mapping[str, Any]) -> Any:
         names = list(step.signature.fields)
         if list(row["fields"]) != names:
             raise UserError(f"step {name!r} has the fields {names} and the state {list(row['fields'])}")
-        step.signature = _signature(step.signature, row)
+        try:
+            step.signature = _signature(step.signature, row)
+        except UnicodeError as error:
+            raise UserError(f"the words of step {name!r} are not Unicode ({error}); compile again") from error
         step.demos = [_demo(demo, step.signature) for demo in row["demos"]]
         step.config = row["config"]
         step.lm = language_model(row["model"]) if "model" in row else None

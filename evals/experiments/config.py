@@ -179,7 +179,7 @@ def read_experiment(name: str | Path) -> Experiment:
 def _toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: not valid TOML ({error})") from error
 
 

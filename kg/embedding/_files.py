@@ -37,6 +37,8 @@ def open_mapped(path: Path) -> tuple[dict[str, Array], dict[str, str]]:
     try:
         with path.open("rb") as source:
             length = int.from_bytes(source.read(_LENGTH_BYTES), "little")
+            if length > path.stat().st_size:  # checked before memory is taken
+                raise ValueError(f"a header of {length:,} bytes")
             header: dict[str, Any] = parse_json(source.read(length))
         data = np.memmap(path, np.uint8, "r", offset=_LENGTH_BYTES + length).view(np.ndarray)
         metadata: dict[str, str] = header.pop("__metadata__", {})

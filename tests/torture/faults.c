@@ -60,7 +60,7 @@ static void die(void) {
 static int event(int kind) {
   if (!(kind & chosen) || inside) return COUNT;
   long now = atomic_fetch_add(&events, 1) + 1, when = atomic_load(&nth);
-  if (action == FAIL) return when && now >= when && (kind & (WRITE | CREATE)) ? FAIL : COUNT;
+  if (action == FAIL) return when && now >= when && kind != SYNC ? FAIL : COUNT;
   if (!when || now != when) return COUNT;
   if (action == KILL_BEFORE) die();
   return action;
@@ -126,7 +126,7 @@ int fdatasync(int file) {
     mode = va_arg(rest, mode_t); \
     va_end(rest); \
   } \
-  AROUND(CREATE, (flags & (O_CREAT | O_TRUNC)) && at_path(at, path), real(__VA_ARGS__, mode))
+  AROUND(CREATE, (flags & (O_CREAT | O_TRUNC | O_WRONLY | O_RDWR)) && at_path(at, path), real(__VA_ARGS__, mode))
 
 int open(const char *path, int flags, ...) {
   REAL(int, "open", const char *, int, ...);

@@ -450,18 +450,18 @@ def _read_patterns(folder: Path) -> None:
 
 def _targets() -> list[tuple[Target, Callable[[Path], None]]]:
     return [
-        (Target("readers", _read_triples, weight=6), _write_readers),
-        (Target("tables", _read_tables, weight=2), _write_tables),
-        (Target("questions", _read_questions), _write_questions),
-        (Target("official", _read_official, weight=3), _write_official),
-        (Target("base", _read_base, exact=True, weight=3), _write_base),
-        (Target("bundles", _read_bundle, ("bundle/*.json",)), _write_bundle),
-        (Target("models", _read_models, weight=2), _write_models),
+        (Target("readers", _read_triples, weight=24), _write_readers),
+        (Target("tables", _read_tables, weight=8), _write_tables),
+        (Target("questions", _read_questions, weight=8), _write_questions),
+        (Target("official", _read_official, weight=12), _write_official),
+        (Target("base", _read_base, exact=True, weight=16), _write_base),
+        (Target("bundles", _read_bundle, ("bundle/*.json",), weight=4), _write_bundle),
+        (Target("models", _read_models, weight=8), _write_models),
         (Target("runs", _read_runs, ("*/*.json*",)), _write_runs),
-        (Target("traces", _read_traces), _write_traces),
-        (Target("settings", _read_settings, weight=2), _write_settings),
+        (Target("traces", _read_traces, weight=8), _write_traces),
+        (Target("settings", _read_settings, weight=8), _write_settings),
         (Target("experiments", _read_experiment), _write_experiment),
-        (Target("predictions", _read_predictions), _write_predictions),
+        (Target("predictions", _read_predictions, weight=4), _write_predictions),
         (Target("patterns", _read_patterns), _write_patterns),
     ]
 

@@ -95,7 +95,8 @@ def inputs(folder: Path) -> None:
         for n, (head, _, tail) in enumerate(edges[: len(people)])
     )
     (folder / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in asked), "utf-8")
-    tiny_llama(folder / "model", [message["content"] for row in rows() for message in row.messages])
+    if not os.environ.get("TORTURE_COMMANDS"):
+        tiny_llama(folder / "model", [message["content"] for row in rows() for message in row.messages])
     traces(folder / "traces", rows())
 
 
@@ -242,9 +243,14 @@ def _import_everything() -> None:
     import faiss  # noqa: F401
     import pyarrow
     import tantivy  # noqa: F401
-    import torch
 
     import triplecheck.app.main
+
+    pyarrow.set_cpu_count(1)
+    if os.environ.get("TORTURE_COMMANDS"):
+        return
+    import torch
+
     import triplecheck.evals
     import triplecheck.kg
     import triplecheck.optimize.distil
@@ -254,7 +260,6 @@ def _import_everything() -> None:
     with contextlib.suppress(ImportError):
         import trl  # noqa: F401
     torch.set_num_threads(1)
-    pyarrow.set_cpu_count(1)
 
 
 def _command(words: str) -> None:
@@ -430,7 +435,11 @@ def _compare(name: str, reference: Reference, found: Mapping[str, bytes]) -> Non
         raise Failure(f"{name}: the content differs from an undisturbed run: {differ}")
 
 
-def _available() -> list[str]:
+def available() -> list[str]:
+    """The commands to attack; the variable TORTURE_COMMANDS chooses some."""
+    chosen = os.environ.get("TORTURE_COMMANDS")
+    if chosen:
+        return chosen.split(",")
     with contextlib.suppress(ImportError):
         import trl  # noqa: F401
 
@@ -441,7 +450,7 @@ def _available() -> list[str]:
 @contextlib.contextmanager
 def cases(folder: Path) -> Iterator[Case]:
     """One command after another: first at each step of each, then at random moments."""
-    nursery, names = Nursery(folder), _available()
+    nursery, names = Nursery(folder), available()
 
     def case(number: int, chance: random.Random) -> int:
         name, turn = names[number % len(names)], number // len(names)

@@ -270,7 +270,9 @@ def read_stark(path: Path, split: str) -> Iterator[tuple[int, Record]]:
     if path.name.startswith(_SYNTHESIZED):
         wanted = _in_split(path.parent.parent / "split", split)
     for number, row in table_rows(path, ","):
-        if wanted is None or required(row, "id") in wanted:
+        if wanted is not None and row.get("id") is None:
+            raise ReadError(path, number, "has no id")
+        if wanted is None or row["id"] in wanted:
             yield number, row
 
 
