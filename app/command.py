@@ -82,7 +82,7 @@ class Commands(typer.Typer):
 class BuildCommand(Command):
     """A command that reads several files."""
 
-    spreading = ("--triples", "--map")
+    spreading = ("--triples", "--map", "--edge-properties")
 
 
 class EvaluateCommand(Command):

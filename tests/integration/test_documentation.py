@@ -13,7 +13,14 @@ import typer
 from triplecheck.app.main import app
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = ("README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/dspy.md", "docs/results.md")
+DOCUMENTS = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "docs/architecture.md",
+    "docs/dspy.md",
+    "docs/results.md",
+    "docs/your-graph.md",
+)
 FOLDERS = ("app", "bench", "docs", "evals", "kg", "lms", "optimize", "programs", "signatures", "tests", "triplecheck")
 
 
