@@ -38,14 +38,22 @@ commands.command("plausibility")(embeddings.plausibility)
 def build(
     out: KbDirectory,
     triples: Annotated[
-        list[Path],
+        list[Path] | None,
         flag(
             "--triples FILE...",
             "Files of triples: .tsv .txt .csv .parquet .nt .ttl .nq .trig .rdf .xml .owl .jsonld, and of property "
             "graphs: .graphml .gexf .jsonl .json (also Wikidata's dump), Neo4j's CSV; also with .gz. "
             "Several files after one flag, or the flag repeated.",
         ),
-    ],
+    ] = None,
+    sql: Annotated[
+        list[str] | None,
+        flag("--sql SELECT", "Query whose rows are triples, to the --database. Repeatable."),
+    ] = None,
+    database: Annotated[
+        str | None,
+        flag("--database URL", "Database of --sql: URL of SQLAlchemy, such as sqlite:///shop.db, or a DuckDB file."),
+    ] = None,
     entities: Annotated[
         Path | None,
         flag(
@@ -108,16 +116,24 @@ def build(
         triplecheck kb build kbs/wiki --triples a.nt.gz b.nt.gz --documents passages.jsonl
 
         triplecheck kb build kbs/shop --triples orders.csv --map head=customer relation=verb tail=product
+
+        triplecheck kb build kbs/shop --database shop.duckdb --sql "select customer, 'bought', product from orders"
     """
     from triplecheck.kg.errors import UserError
 
+    triples = triples or []
+    if not triples and not sql:
+        raise UserError("nothing to read: name files with --triples, or a query with --sql and its --database")
+    if bool(sql) != (database is not None):
+        raise UserError("--sql is a query to a --database; give both")
     if name_vectors and no_vectors:
         raise UserError("--name-vectors and --no-vectors exclude each other; keep one")
     with waiting(stderr(), "loading"):
         from triplecheck.kg import build as build_knowledge_base
         from triplecheck.kg.encode import DEFAULT_ENCODER
-        from triplecheck.kg.readers import SUFFIXES, parse_mapping, read_graph
+        from triplecheck.kg.readers import SUFFIXES, graphs_of, parse_mapping, read_graph
         from triplecheck.kg.readers.documents import read_documents
+        from triplecheck.kg.readers.sql import read_sql, shown
         from triplecheck.kg.readers.tables import suffix
 
     if suffix(out) in SUFFIXES:
@@ -126,19 +142,23 @@ def build(
     if header is None and not {"head", "relation", "tail"} & columns.keys():
         header = _asked_header(triples)
     with reporting(stderr(), "reading") as tell:
-        raw = read_graph(
-            triples,
-            entities,
-            relations,
-            columns,
-            header=header,
-            edge_properties=edge_properties or (),
-            skip_bad=skip_bad,
-            fetch_contexts=fetch_contexts,
-            axioms=axioms,
-            language=language,
-            progress=tell,
-        )
+        rows = read_sql(database, sql, columns, edge_properties or (), tell) if database and sql else []
+        if triples:
+            raw = rows + read_graph(
+                triples,
+                entities,
+                relations,
+                columns,
+                header=header,
+                edge_properties=edge_properties or (),
+                skip_bad=skip_bad,
+                fetch_contexts=fetch_contexts,
+                axioms=axioms,
+                language=language,
+                progress=tell,
+            )
+        else:
+            raw = graphs_of(rows, entities=entities, relations=relations, mapping=columns)
         texts = None if documents is None else read_documents(documents, columns, skip_bad=skip_bad)
         kb = build_knowledge_base(
             raw,
@@ -146,7 +166,10 @@ def build(
             documents=texts,
             encoder=None if no_vectors else DEFAULT_ENCODER,
             name_vectors=name_vectors,
-            sources=[str(path) for path in (*triples, entities, relations, documents) if path is not None],
+            sources=[
+                *([shown(database)] if database else ()),
+                *(str(path) for path in (*triples, entities, relations, documents) if path is not None),
+            ],
             progress=tell,
         )
     _list_skipped([line for graph in raw for line in graph.skipped] + ([] if texts is None else texts.skipped))

@@ -1,0 +1,132 @@
+"""Triples from SQL: the rows of a query to any database that SQLAlchemy or DuckDB opens."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from triplecheck.kg.errors import UnavailableError, UserError
+from triplecheck.kg.progress import ProgressCallback, no_progress
+from triplecheck.kg.readers.frames import read_memory
+from triplecheck.kg.readers.raw import RawGraph
+from triplecheck.kg.redaction import redacted
+
+_ROWS = 100_000  # of a part
+_DUCKDB = re.compile(r"duckdb:/*(?P<path>/.*|[^/].*)?$")
+_PASSWORD = re.compile(r"(://[^:/@]*):[^@/]*@")
+
+
+def read_sql(
+    database: str,
+    queries: Sequence[str],
+    mapping: Mapping[str, str] | None = None,
+    properties: Sequence[str] = (),
+    progress: ProgressCallback = no_progress,
+) -> list[RawGraph]:
+    """Triples from the rows of queries, which are only read.
+
+    The columns are found as in a data frame (`frames.read_memory`): by their usual names, by `mapping`, or the first
+    three. Numbers, dates and booleans as tails are literals; a row without a tail is left out.
+
+    Args:
+        database: URL of SQLAlchemy (`postgresql://...`, `sqlite:///shop.db`), `duckdb:///shop.duckdb`, or the path
+            of a DuckDB file.
+        queries: SELECT statements.
+        mapping: columns by what they hold, such as `{"head": "customer"}`.
+        properties: further columns to keep as properties of the edges.
+        progress: called as rows arrive.
+
+    Raises:
+        UserError: the database is not there, or refuses a query, or columns are missing.
+        UnavailableError: the package for the database is not installed.
+    """
+    graphs, rows = [], 0
+    for query in queries:
+        for table in read_tables(database, query):
+            progress("reading rows", rows := rows + table.num_rows, None)
+            kept = _with_tails(table, mapping or {})
+            if kept.num_rows:
+                graphs.append(read_memory(kept, mapping, properties))
+    if not graphs:
+        raise UserError(f"{shown(database)}: the queries return no rows")
+    return graphs
+
+
+def shown(database: str) -> str:
+    """The URL without its password."""
+    return redacted(_PASSWORD.sub(r"\1@", database))
+
+
+def read_tables(database: str, query: str) -> Iterator[pa.Table]:
+    """The rows of a query as tables of at most 100,000 rows.
+
+    Raises:
+        UserError: as `read_sql`.
+        UnavailableError: as `read_sql`.
+    """
+    duckdb = _DUCKDB.match(database)
+    if duckdb is not None or Path(database).suffix in (".duckdb", ".ddb"):
+        return _of_duckdb(duckdb["path"] or ":memory:" if duckdb else database, query)
+    return _of_sqlalchemy(database, query)
+
+
+def _with_tails(table: pa.Table, mapping: Mapping[str, str]) -> pa.Table:
+    """The rows whose tail is not NULL."""
+    name = mapping.get("tail") or next(
+        (n for n in table.column_names if n.lower() in ("tail", "object", "target")), None
+    )
+    if name is None and table.num_columns >= 3:
+        name = table.column_names[2]
+    return table if name not in table.column_names else table.filter(table[name].is_valid())
+
+
+def _of_duckdb(path: str, query: str) -> Iterator[pa.Table]:
+    try:
+        import duckdb
+    except ImportError:
+        raise UnavailableError("DuckDB is not installed: pip install 'triplecheck[sql]'") from None
+    if path != ":memory:" and not Path(path).is_file():
+        raise UserError(f"{path}: no such DuckDB file")
+    try:
+        with duckdb.connect(path, read_only=path != ":memory:") as connection:
+            rows = connection.sql(query)
+            for batch in () if rows is None else rows.to_arrow_reader(_ROWS):
+                yield pa.Table.from_batches([batch])
+    except duckdb.Error as error:
+        raise UserError(f"{path}: DuckDB refuses the query: {error}") from error
+
+
+def _of_sqlalchemy(url: str, query: str) -> Iterator[pa.Table]:
+    try:
+        import sqlalchemy
+    except ImportError:
+        raise UnavailableError("SQLAlchemy is not installed: pip install 'triplecheck[sql]'") from None
+    try:
+        engine = sqlalchemy.create_engine(url)
+    except sqlalchemy.exc.ArgumentError:
+        raise UserError(
+            f"{shown(url)}: neither a DuckDB file nor a URL of SQLAlchemy, such as sqlite:///shop.db"
+        ) from None
+    except ImportError as error:
+        raise UnavailableError(f"{shown(url)}: the driver is not installed ({error}); install it with pip") from error
+    if engine.dialect.name == "sqlite" and engine.url.database and not Path(engine.url.database).is_file():
+        raise UserError(f"{engine.url.database}: no such SQLite file")
+    try:
+        with engine.connect().execution_options(stream_results=True) as connection:
+            result = connection.execute(sqlalchemy.text(query))
+            names = list(result.keys())
+            for rows in result.partitions(_ROWS):
+                columns: list[list[Any]] = [list(column) for column in zip(*rows, strict=True)]
+                yield pa.table(dict(zip(names, columns, strict=True)))
+    except sqlalchemy.exc.SQLAlchemyError as error:
+        raise UserError(f"{shown(url)}: the database refuses the query: {str(error).splitlines()[0]}") from error
+    except pa.ArrowInvalid as error:
+        raise UserError(
+            f"{shown(url)}: a column has values of several kinds ({error}); cast it in the query"
+        ) from error
+    finally:
+        engine.dispose()

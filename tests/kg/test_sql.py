@@ -1,0 +1,98 @@
+"""SQL queries as graphs, through SQLAlchemy and DuckDB."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from triplecheck.kg import KnowledgeBase, build
+from triplecheck.kg.errors import UserError
+from triplecheck.kg.readers.sql import read_sql, shown
+from triplecheck.kg.types import XSD, Literal
+
+pytest.importorskip("sqlalchemy")
+duckdb = pytest.importorskip("duckdb")
+
+TABLES = """
+CREATE TABLE staff (name VARCHAR, department VARCHAR, born INTEGER, since DATE);
+INSERT INTO staff VALUES ('Ada', 'Billing', 1975, '2019-01-01'), ('Ben', 'Billing', 1980, '2020-05-05'),
+  ('Cy', NULL, NULL, NULL);
+"""
+WORKS = "SELECT name, 'works in' AS verb, department, since FROM staff"
+COLUMNS = {"head": "name", "relation": "verb", "tail": "department"}
+BORN = "SELECT name AS head, 'born in' AS relation, born AS tail FROM staff"
+
+
+@pytest.fixture(params=["duckdb", "sqlite"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "duckdb":
+        with duckdb.connect(str(tmp_path / "shop.duckdb")) as connection:
+            connection.execute(TABLES)
+        return str(tmp_path / "shop.duckdb")
+    with sqlite3.connect(tmp_path / "shop.db") as connection:
+        connection.executescript(TABLES)
+    return f"sqlite:///{tmp_path / 'shop.db'}"
+
+
+def test_rows_are_triples_and_rows_without_a_tail_are_left_out(database: str, tmp_path: Path) -> None:
+    kb = build(read_sql(database, [WORKS], COLUMNS), tmp_path / "kb", encoder=None)
+    assert kb.graph.num_triples == 2
+    ada, works, billing = kb.graph.find("Ada"), kb.graph.find_relation("works in"), kb.graph.find("Billing")
+    assert None not in (ada, works, billing)
+    assert kb.graph.contains(ada, works, billing)  # type: ignore[arg-type]
+
+
+def test_numbers_are_literals(database: str, tmp_path: Path) -> None:
+    kb = build(read_sql(database, [BORN]), tmp_path / "kb", encoder=None)
+    assert kb.graph.find(Literal("1975", XSD + "integer")) is not None
+
+
+def test_columns_may_be_properties_of_edges(database: str, tmp_path: Path) -> None:
+    kb = build(read_sql(database, [WORKS], COLUMNS, ["since"]), tmp_path / "kb", encoder=None)
+    ada, works, billing = kb.graph.find("Ada"), kb.graph.find_relation("works in"), kb.graph.find("Billing")
+    ((name, value),) = kb.graph.edge_properties(ada, works, billing)[0]  # type: ignore[arg-type]
+    assert name == "since"
+    assert "2019-01-01" in str(value)
+
+
+def test_what_the_database_refuses_is_named(database: str) -> None:
+    with pytest.raises(UserError, match=r"refuses the query.*nothing"):
+        read_sql(database, ["SELECT * FROM nothing"])
+    with pytest.raises(UserError, match="return no rows"):
+        read_sql(database, [BORN + " WHERE 1 = 0"])
+
+
+def test_a_query_cannot_write_a_duckdb_file(tmp_path: Path) -> None:
+    path = tmp_path / "shop.duckdb"
+    duckdb.connect(str(path)).close()
+    with pytest.raises(UserError, match="refuses the query"):
+        read_sql(str(path), ["CREATE TABLE t (a INTEGER)"])
+
+
+@pytest.mark.parametrize("database", ["nothing.duckdb", "sqlite:///nothing.db", "shop", "duckdb:///nothing.duckdb"])
+def test_a_database_that_is_not_there_is_refused(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match=r"no such|neither"):
+        read_sql(database, [BORN])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_password_is_shown() -> None:
+    assert shown("postgresql://me:s3cret@host/db") == "postgresql://me@host/db"
+
+
+def test_a_base_is_built_by_the_command(database: str, tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    from triplecheck.app.main import app
+
+    words = ["kb", "build", str(tmp_path / "kb"), "--database", database, "--sql", WORKS, "--no-vectors"]
+    words += [word for name, column in COLUMNS.items() for word in ("--map", f"{name}={column}")]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.output
+    assert KnowledgeBase.open(tmp_path / "kb").graph.num_triples == 2
+    assert CliRunner().invoke(app, ["kb", "build", str(tmp_path / "b"), "--sql", WORKS]).exit_code != 0
