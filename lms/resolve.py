@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
@@ -41,7 +42,7 @@ class Resolver:
         self._lock = threading.RLock()
         self._models: dict[tuple[Any, ...], MeteredLM] = {}
         self._engines: dict[str, EmbeddedEngine] = {}
-        self._extractive: EmbeddedEngine | None = None
+        self._extractive: dict[str, EmbeddedEngine] = {}
         self._local: dict[LocalConfig, LocalEngine] = {}
 
     def language_model(self, model: str, **options: Any) -> MeteredLM:
@@ -50,8 +51,8 @@ class Resolver:
         with self._lock:
             if model in self._engines:
                 return self._embedded(model, self._engines[model], options)
-            if model == EXTRACTIVE:
-                return self._embedded(model, self._the_extractive(), options)
+            if model.partition("?")[0] == EXTRACTIVE:
+                return self._embedded(model, self._the_extractive(model), options)
             if model.startswith((LOCAL, LLAMA_CPP)):
                 return self._local_model(model, options)
             options = _address(model) | options
@@ -71,12 +72,17 @@ class Resolver:
             for key in [key for key in self._models if key[0] == name]:
                 del self._models[key]
 
-    def _the_extractive(self) -> EmbeddedEngine:
-        if self._extractive is None:
+    def _the_extractive(self, model: str) -> EmbeddedEngine:
+        if model not in self._extractive:
+            from triplecheck.kg.ranker import GENERAL
             from triplecheck.lms.extractive.engine import ExtractiveEngine
 
-            self._extractive = ExtractiveEngine()
-        return self._extractive
+            settings = dict(parse_qsl(model.partition("?")[2], keep_blank_values=True))
+            ranker = settings.pop("ranker", str(GENERAL))
+            if settings:
+                raise UserError(f"{model}: there is no setting {min(settings)!r}; there is ranker")
+            self._extractive[model] = ExtractiveEngine(ranker=None if ranker == "none" else Path(ranker))
+        return self._extractive[model]
 
     def _local_model(self, model: str, options: dict[str, Any]) -> MeteredLM:
         from triplecheck.lms.local.engine import LocalEngine
@@ -155,7 +161,8 @@ def language_model(model: Any, **options: Any) -> Any:
 
     Args:
         model: a `dspy.LM`, which is returned as it is, or a model string:
-            `extractive` (embedded, not a language model); `local/smollm2` (embedded small model);
+            `extractive` (embedded, not a language model), with `?ranker=FILE` for another trained ranker of paths and
+            `?ranker=none` for none; `local/smollm2` (embedded small model);
             `local/DIRECTORY` (a LoRA adapter for it, or a merged model, as fine-tuning writes them);
             `llama.cpp/...` (the same on llama.cpp instead of transformers, with the extra `llama-cpp`);
             `llama.cpp/PATH.gguf` (any chat model as a GGUF file); settings of these follow `?`, as in

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from triplecheck.kg.ranker import PathRanker
 from triplecheck.lms.extractive.described import says_only
 from triplecheck.lms.extractive.facts import NOTHING_FOUND, FactPath, Hops, each, explain, follow, is_quantity
 from triplecheck.lms.extractive.question import ParsedQuestion, plain, read_question, spelling
@@ -47,7 +48,7 @@ class Conclusion:
         }
 
 
-def answer_from_facts(prompt: Prompt, encode: Encode) -> dict[str, object]:
+def answer_from_facts(prompt: Prompt, encode: Encode, ranker: PathRanker | None = None) -> dict[str, object]:
     """Answer a question from the facts in the prompt."""
     text, topics = prompt.text("question"), prompt.items("topics")
     read = [read_topic(topic) for topic in topics]
@@ -55,8 +56,8 @@ def answer_from_facts(prompt: Prompt, encode: Encode) -> dict[str, object]:
     if not paths:
         return Conclusion().fields()
     question = read_question(text, topics, phrases(hop for path in paths for hop in path.hops))
-    relevance = PathRelevance(question, encode)
-    scores = relevance.paths([path.hops for path in paths])
+    relevance = PathRelevance(question, encode, ranker)
+    scores = relevance.paths([path.hops for path in paths], topics=[path.topic for path in paths])
     order = sorted(range(len(paths)), key=lambda i: -scores[i])
     spellings = {topic.name: spelling(topic) for topic in read}
     reader = _Reader(text, spellings, question, relevance, [_Scored(paths[i], float(scores[i])) for i in order])

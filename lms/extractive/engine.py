@@ -5,12 +5,15 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from dspy.lm15 import InvalidRequestError, Request, Response
 
 from triplecheck import signatures as steps
 from triplecheck.kg.encode import Encoder, load_encoder
+from triplecheck.kg.errors import UserError
+from triplecheck.kg.ranker import GENERAL, PathRanker, load_ranker
 from triplecheck.lms.engines import code_hash, messages_of, reply
 from triplecheck.lms.extractive import answers, exploration, patterns, planning, references, sentences
 from triplecheck.lms.extractive.relevance import Encode
@@ -21,7 +24,16 @@ from triplecheck.signatures.notation import without_markup
 
 _CHARACTERS_PER_TOKEN = 4
 
-Solver = Callable[[Prompt, Encode], dict[str, object]]
+Solver = Callable[[Prompt, Encode, PathRanker | None], dict[str, object]]
+
+
+def _without_ranker(solve: Callable[[Prompt, Encode], dict[str, object]]) -> Solver:
+    """A step that chooses no path."""
+    return lambda prompt, encode, _: solve(prompt, encode)
+
+
+def _without_vectors(solve: Callable[[Prompt], dict[str, object]]) -> Solver:
+    return lambda prompt, *_: solve(prompt)
 
 
 def _always(**outputs: object) -> Solver:
@@ -30,39 +42,39 @@ def _always(**outputs: object) -> Solver:
 
 
 _SOLVERS: dict[type[Step], Solver] = {
-    steps.NameTopics: lambda prompt, _: planning.name_topics(prompt),
-    steps.PickFromClass: planning.pick_from_class,
+    steps.NameTopics: _without_vectors(planning.name_topics),
+    steps.PickFromClass: _without_ranker(planning.pick_from_class),
     steps.SelectPaths: planning.select_paths,
     steps.AnswerFromFacts: answers.answer_from_facts,
-    steps.ExtractKeywords: lambda prompt, _: exploration.extract_keywords(prompt),
+    steps.ExtractKeywords: _without_vectors(exploration.extract_keywords),
     steps.ScoreRelations: exploration.score_relations,
-    steps.ScoreEntities: exploration.score_entities,
+    steps.ScoreEntities: _without_ranker(exploration.score_entities),
     steps.FilterTriples: exploration.filter_triples,
     steps.JudgeSufficiency: exploration.judge_sufficiency,
     steps.JudgeAndGoOn: exploration.judge_and_go_on,
-    steps.NameSubGoals: lambda prompt, _: exploration.name_sub_goals(prompt),
-    steps.UpdateMemory: exploration.update_memory,
+    steps.NameSubGoals: _without_vectors(exploration.name_sub_goals),
+    steps.UpdateMemory: _without_ranker(exploration.update_memory),
     steps.Reflect: exploration.reflect,
     steps.TripletsFromQuery: patterns.write_triplets,
-    steps.ReviseTriplets: lambda prompt, _: patterns.revise_triplets(prompt),
-    steps.ScoreCandidates: lambda prompt, _: patterns.score_candidates(prompt),
-    steps.ScoreCandidate: lambda prompt, _: patterns.score_candidate(prompt),
+    steps.ReviseTriplets: _without_vectors(patterns.revise_triplets),
+    steps.ScoreCandidates: _without_vectors(patterns.score_candidates),
+    steps.ScoreCandidate: _without_vectors(patterns.score_candidate),
     steps.AnswerDirectly: _always(answers=[]),
     steps.AnswerFromMemory: _always(
         reasoning="Without a language model nothing is known beyond the graph.", answers=[]
     ),
-    steps.AnswerWithReferences: references.answer_with_references,
-    steps.AnswerFromReferences: references.answer_from_references,
+    steps.AnswerWithReferences: _without_ranker(references.answer_with_references),
+    steps.AnswerFromReferences: _without_ranker(references.answer_from_references),
     steps.AnswerWithTriples: _always(
         evidence=[], explanation="Without a language model nothing is known beyond the prompt.", answer="none"
     ),
     steps.WritePassage: _always(passage="none"),
     steps.WritePassages: _always(passage="none", passage_with_entities="none"),
-    steps.NextQuestion: references.next_question,
-    steps.ExtractTriples: lambda prompt, _: sentences.extract_triples(prompt),
-    steps.SelectPassages: references.select_passages,
-    steps.CheckPassages: references.check_passages,
-    steps.JudgePassage: references.judge_passage,
+    steps.NextQuestion: _without_ranker(references.next_question),
+    steps.ExtractTriples: _without_vectors(sentences.extract_triples),
+    steps.SelectPassages: _without_ranker(references.select_passages),
+    steps.CheckPassages: _without_ranker(references.check_passages),
+    steps.JudgePassage: _without_ranker(references.judge_passage),
     steps.JudgeKnowledge: _always(known=False),
     steps.SettleAnswer: _always(reasoning="The operation is exact.", right="computed"),
     steps.ParaphraseQuestion: _always(paraphrases=[]),
@@ -74,19 +86,38 @@ class ExtractiveEngine:
 
     Args:
         encoder: for sentence vectors; by default loaded at the first call.
+        ranker: file of the trained ranker of paths, read at the first call; by default the one in the package.
+            None: paths are scored by the rules alone.
     """
 
-    def __init__(self, encoder: Encoder | None = None) -> None:
+    def __init__(self, encoder: Encoder | None = None, ranker: Path | None = GENERAL) -> None:
         self._given = encoder
+        self._ranker_file = ranker
 
     @functools.cached_property
     def _encoder(self) -> Encoder:
         return self._given or load_encoder()
 
     @functools.cached_property
+    def _ranker(self) -> PathRanker | None:
+        if self._ranker_file is None:
+            return None
+        ranker = load_ranker(self._ranker_file)
+        if ranker.encoder == self._encoder.fingerprint:
+            return ranker
+        if self._ranker_file == GENERAL:
+            return None
+        raise UserError(
+            f"{self._ranker_file}: this path ranker was trained with another sentence encoder than "
+            f"{self._encoder.name}; train it again"
+        )
+
+    @functools.cached_property
     def fingerprint(self) -> str:
-        """Hash of this code and of the encoder's weights, for DSPy's cache."""
-        return hashlib.sha256(f"{self._encoder.fingerprint}:{code_hash(__file__)}".encode()).hexdigest()[:16]
+        """Hash of this code and of the weights of encoder and ranker, for DSPy's cache."""
+        ranker = "none" if self._ranker is None else self._ranker.fingerprint
+        parts = f"{self._encoder.fingerprint}:{code_hash(__file__)}:{ranker}"
+        return hashlib.sha256(parts.encode()).hexdigest()[:16]
 
     def complete(self, request: Request) -> Response:
         """Answer one request.
@@ -103,7 +134,7 @@ class ExtractiveEngine:
                 f"the extractive engine is a rule-based baseline, not a language model: it answers only the "
                 f"{len(_SOLVERS)} steps of this project ({error}); give this role a model"
             ) from error
-        outputs = solve(prompt, self._encoder.encode)
+        outputs = solve(prompt, self._encoder.encode, self._ranker)
         text = "\n\n".join(f"{HEADER.format(name=name)}\n{_written(value)}" for name, value in outputs.items())
         text = f"{text}\n\n{COMPLETED}\n"
         size = sum(len(message["content"]) for message in messages)

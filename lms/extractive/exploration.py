@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from rapidfuzz.fuzz import ratio
 
+from triplecheck.kg.ranker import PathRanker
 from triplecheck.lms.extractive.answers import answer_from_facts
 from triplecheck.lms.extractive.facts import FactPath, follow
 from triplecheck.lms.extractive.planning import known_names, name_topics, rank_paths
@@ -42,9 +43,9 @@ def extract_keywords(prompt: Prompt) -> dict[str, object]:
     return {"proofread": proofread, "keywords": topics}
 
 
-def score_relations(prompt: Prompt, encode: Encode) -> dict[str, object]:
+def score_relations(prompt: Prompt, encode: Encode, ranker: PathRanker | None = None) -> dict[str, object]:
     """The paths that fit the question best, within a margin of the best one."""
-    _, ranked = rank_paths(prompt, encode)
+    _, ranked = rank_paths(prompt, encode, ranker)
     chosen = [(i, score) for i, score in ranked[: _most(prompt)] if score >= ranked[0][1] - _MARGIN]
     return {"relations": [i + 1 for i, _ in chosen], "scores": _shares([score for _, score in chosen])}
 
@@ -71,14 +72,15 @@ def score_entities(prompt: Prompt, encode: Encode) -> dict[str, object]:
     return {"entities": [i + 1 for i in chosen], "scores": _shares([float(scores[i]) for i in chosen])}
 
 
-def filter_triples(prompt: Prompt, encode: Encode) -> dict[str, object]:
+def filter_triples(prompt: Prompt, encode: Encode, ranker: PathRanker | None = None) -> dict[str, object]:
     """The facts of the paths that fit the question within a margin of the best one, and the facts that lead to them."""
     paths = _paths(prompt)
     if not paths:
         return {"relevant": []}
-    relevance = _relevance(prompt, paths, encode)
-    scores = relevance.paths([path.hops for path in paths])
-    first = relevance.first_hops([path.hops[0] for path in paths])
+    relevance = _relevance(prompt, paths, encode, ranker)
+    topics = [path.topic for path in paths]
+    scores = relevance.paths([path.hops for path in paths], topics=topics)
+    first = relevance.first_hops([path.hops[0] for path in paths], topics)
     if max(relevance.support(path.hops) for path in paths) < _LEAST_LIKENESS:
         return {"relevant": []}
     whole, start = scores - scores.max(), first - first.max()
@@ -89,9 +91,9 @@ def filter_triples(prompt: Prompt, encode: Encode) -> dict[str, object]:
     return {"relevant": sorted(relevant)}
 
 
-def judge_sufficiency(prompt: Prompt, encode: Encode) -> dict[str, object]:
+def judge_sufficiency(prompt: Prompt, encode: Encode, ranker: PathRanker | None = None) -> dict[str, object]:
     """Whether the facts give an answer, and their relations cover every part of the question."""
-    cited = answer_from_facts(prompt, encode)["cited"]
+    cited = answer_from_facts(prompt, encode, ranker)["cited"]
     assert isinstance(cited, list)
     facts = [fact for fact in read_facts(prompt.items("facts")) if fact.number in cited]
     if not facts:
@@ -106,10 +108,10 @@ def judge_sufficiency(prompt: Prompt, encode: Encode) -> dict[str, object]:
     return {"sufficient": bool((covered >= least).all())}
 
 
-def judge_and_go_on(prompt: Prompt, encode: Encode) -> dict[str, object]:
+def judge_and_go_on(prompt: Prompt, encode: Encode, ranker: PathRanker | None = None) -> dict[str, object]:
     """The relevant facts, whether they suffice, and the paths to follow if not."""
-    verdict = filter_triples(prompt, encode) | judge_sufficiency(prompt, encode)
-    follow = [] if verdict["sufficient"] else score_relations(prompt, encode)["relations"]
+    verdict = filter_triples(prompt, encode, ranker) | judge_sufficiency(prompt, encode, ranker)
+    follow = [] if verdict["sufficient"] else score_relations(prompt, encode, ranker)["relations"]
     return verdict | {"follow": follow}
 
 
@@ -130,18 +132,21 @@ def update_memory(prompt: Prompt, encode: Encode) -> dict[str, object]:
     return {"findings": [_finding(facts, row) for row in cosines]}
 
 
-def reflect(prompt: Prompt, encode: Encode) -> dict[str, object]:
+def reflect(prompt: Prompt, encode: Encode, ranker: PathRanker | None = None) -> dict[str, object]:
     """The set-aside paths that fit the question within a margin of the best followed path."""
     offered = prompt.items("paths")
     followed = prompt.items("followed")
-    parsed = [read_path(line).hops for line in [*offered, *followed]]
+    written = [read_path(line) for line in [*offered, *followed]]
+    parsed = [path.hops for path in written]
     question = read_question(
         prompt.text("question"), prompt.items("topics"), phrases(hop for hops in parsed for hop in hops)
     )
     usable = [i for i, hops in enumerate(parsed) if hops]
     if not any(i < len(offered) for i in usable):
         return {"revisit": []}
-    scores = dict(zip(usable, PathRelevance(question, encode).paths([parsed[i] for i in usable]).tolist(), strict=True))
+    relevance = PathRelevance(question, encode, ranker)
+    found = relevance.paths([parsed[i] for i in usable], topics=[written[i].topic for i in usable])
+    scores = dict(zip(usable, found.tolist(), strict=True))
     bar = max((scores[i] for i in usable if i >= len(offered)), default=-np.inf) - _REVISIT_MARGIN
     better = sorted((i for i in usable if i < len(offered) and scores[i] >= bar), key=lambda i: (-scores[i], i))
     return {"revisit": [i + 1 for i in better[:_MOST_REVISITED]]}
@@ -151,9 +156,11 @@ def _paths(prompt: Prompt) -> list[FactPath]:
     return follow(read_facts(prompt.items("facts")), [read_topic(topic).name for topic in prompt.items("topics")])
 
 
-def _relevance(prompt: Prompt, paths: Sequence[FactPath], encode: Encode) -> PathRelevance:
+def _relevance(
+    prompt: Prompt, paths: Sequence[FactPath], encode: Encode, ranker: PathRanker | None = None
+) -> PathRelevance:
     names = phrases(hop for path in paths for hop in path.hops)
-    return PathRelevance(read_question(prompt.text("question"), prompt.items("topics"), names), encode)
+    return PathRelevance(read_question(prompt.text("question"), prompt.items("topics"), names), encode, ranker)
 
 
 def _finding(facts: Sequence[WrittenFact], cosines: np.ndarray) -> str:

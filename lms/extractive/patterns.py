@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from triplecheck.kg.ranker import PathRanker
 from triplecheck.lms.extractive.facts import Hops
 from triplecheck.lms.extractive.planning import known_names, name_topics
 from triplecheck.lms.extractive.question import STOP_WORDS, plain, read_question
@@ -297,7 +298,7 @@ _WORD = re.compile(r"\w+")
 _ENDING = re.compile(r"(?:ies|es|s)$")
 
 
-def write_triplets(prompt: Prompt, encode: Encode) -> dict[str, object]:
+def write_triplets(prompt: Prompt, encode: Encode, ranker: PathRanker | None = None) -> dict[str, object]:
     """The patterns of the clauses that name relations of the graph; without such clauses, the likeliest patterns.
 
     The likeliest patterns are one or two relations from the name in the question, or one relation from each of several.
@@ -320,11 +321,13 @@ def write_triplets(prompt: Prompt, encode: Encode) -> dict[str, object]:
     topics = [write_topic(name, written[name]) for name in named]
     hops = [hop for relation in relations for hop, _, _ in _both_ways(relation)]
     question = read_question(prompt.text("question"), topics, phrases(hops))
-    relevance = PathRelevance(question, encode)
+    relevance = PathRelevance(question, encode, ranker)
     if len(named) == 1:
         lines = _leading_from(named[0], types[named[0]], relations, relevance, asked)
     else:
-        hops_of = {name: _nearest(prompt, written[name], types[name], relations, relevance, encode) for name in named}
+        hops_of = {
+            name: _nearest(prompt, name, written[name], types[name], relations, relevance, encode) for name in named
+        }
         lines = [_line(name, hop, _TARGET, asked) for name, hop in hops_of.items() if hop is not None]
     return {"triplets": lines, "answer": "?x"}
 
@@ -392,6 +395,7 @@ def _leading_from(
 
 def _nearest(
     prompt: Prompt,
+    name: str,
     written: str,
     kinds: Sequence[str],
     relations: Sequence[WrittenRelation],
@@ -401,11 +405,11 @@ def _nearest(
     """The relation that fits the words beside a name and the question; None if there is none."""
     types = ", ".join(kinds)
     offered = [entry for relation in relations for entry in _both_ways(relation)]
-    scores = relevance.first_hops([hop for hop, _, _ in offered])
+    scores = relevance.first_hops([hop for hop, _, _ in offered], [name] * len(offered))
     words = _WORD.findall(plain(prompt.text("question")))
-    name = _WORD.findall(plain(written))
-    at = next((i for i in range(len(words)) if words[i : i + len(name)] == name), 0)
-    beside = " ".join([*words[max(at - _NEAR, 0) : at], *words[at + len(name) : at + len(name) + 2]])
+    spelt = _WORD.findall(plain(written))
+    at = next((i for i in range(len(words)) if words[i : i + len(spelt)] == spelt), 0)
+    beside = " ".join([*words[max(at - _NEAR, 0) : at], *words[at + len(spelt) : at + len(spelt) + 2]])
     vectors = encode([beside or "what", *(nearest(hop.label) for hop, _, _ in offered)])
     likeness = vectors[1:] @ vectors[0]
     scores = scores + _NEARBY * likeness

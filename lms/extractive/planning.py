@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from triplecheck.kg.ranker import PathRanker
 from triplecheck.lms.extractive.described import describe, nouns
 from triplecheck.lms.extractive.question import STOP_WORDS, find_span, plain, read_question
 from triplecheck.lms.extractive.relevance import Encode, PathRelevance, phrases
@@ -134,7 +135,9 @@ def pick_from_class(prompt: Prompt, encode: Encode) -> dict[str, object]:
 
 
 # --- paths ---------------------------------------------------------------------------------------
-def rank_paths(prompt: Prompt, encode: Encode) -> tuple[list[WrittenPath], list[tuple[int, float]]]:
+def rank_paths(
+    prompt: Prompt, encode: Encode, ranker: PathRanker | None = None
+) -> tuple[list[WrittenPath], list[tuple[int, float]]]:
     """The paths of a prompt, and (index, score) of those that follow a relation, best first."""
     paths = [read_path(line) for line in prompt.items("paths")]
     question = read_question(
@@ -143,20 +146,20 @@ def rank_paths(prompt: Prompt, encode: Encode) -> tuple[list[WrittenPath], list[
     usable = [i for i, path in enumerate(paths) if path.hops]
     if not usable:
         return [], []
-    relevance = PathRelevance(question, encode)
-    hops = [paths[i].hops for i in usable]
-    scores = relevance.paths(hops, [paths[i].types_at_end for i in usable])
+    relevance = PathRelevance(question, encode, ranker)
+    hops, topics = [paths[i].hops for i in usable], [paths[i].topic for i in usable]
+    scores = relevance.paths(hops, [paths[i].types_at_end for i in usable], topics)
     if all(len(path) == 1 for path in hops):
         # A first hop need not be what the question asks for, only on the way to it.
-        first = relevance.first_hops([path[0] for path in hops])
+        first = relevance.first_hops([path[0] for path in hops], topics)
         scores = np.maximum(scores - scores.max(), first - first.max())
     order = np.argsort(-scores, kind="stable")
     return paths, [(usable[i], float(scores[i])) for i in order]
 
 
-def select_paths(prompt: Prompt, encode: Encode) -> dict[str, object]:
+def select_paths(prompt: Prompt, encode: Encode, ranker: PathRanker | None = None) -> dict[str, object]:
     """The paths that fit the question best, within a margin of the best one."""
-    paths, ranked = rank_paths(prompt, encode)
+    paths, ranked = rank_paths(prompt, encode, ranker)
     first = all(len(paths[i].hops) == 1 for i, _ in ranked)
     most, margin = (_MOST_FIRST, _MARGIN_FIRST) if first else (_MOST_LATER, _MARGIN_LATER)
     keep: list[tuple[float, int]] = []

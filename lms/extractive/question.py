@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from rapidfuzz.distance import OSA
 
 from triplecheck.kg.mentions import common_words, nearest_word
+from triplecheck.kg.ranker import OTHER_TOPIC, OWN_TOPIC
 from triplecheck.signatures.notation import WrittenTopic, read_topic, split_note
 
 TOPIC = "§"
@@ -129,6 +130,8 @@ class ParsedQuestion:
         compares: (operation, what is compared) where it compares or asks for an extreme, else None.
         asks_whether: expects yes or no.
         asks_same: asks whether something is the same for two topics.
+        text: the question as it was given.
+        topics: what it is about.
     """
 
     words: tuple[str, ...]
@@ -137,6 +140,22 @@ class ParsedQuestion:
     compares: tuple[str, str] | None
     asks_whether: bool
     asks_same: bool
+    text: str = ""
+    topics: tuple[WrittenTopic, ...] = ()
+
+    def masked(self, name: str = "") -> str:
+        """The question in lower case, with marks in place of its topics, as a ranker of paths reads it.
+
+        Args:
+            name: the topic at the start of the path, as paths write it; by default the first topic.
+        """
+        own = next((topic for topic in self.topics if topic.name == name), next(iter(self.topics), None))
+        if own is None:
+            return " ".join(_words(self.text))
+        others = dict.fromkeys(spelling(topic) for topic in self.topics)
+        others.pop(spelling(own))
+        words = [OWN_TOPIC if word == TOPIC else word for word in mask(_words(self.text), [spelling(own)])]
+        return " ".join(OTHER_TOPIC if word == TOPIC else word for word in mask(words, list(others)))
 
     @property
     def bare(self) -> str:
@@ -157,7 +176,8 @@ def read_question(text: str, topics: Sequence[str], phrases: Iterable[str] = ())
         topics: as they stand in the prompt.
         phrases: names of relations; each one in the question is treated as one word.
     """
-    words = mask(_words(text), [spelling(read_topic(topic)) for topic in topics])
+    written = tuple(map(read_topic, topics))
+    words = mask(_words(text), [spelling(topic) for topic in written])
     named = {tuple(_words(phrase)) for phrase in phrases}
     words = _join(_mended(words, named), named)
     compares = _comparison(words)
@@ -171,6 +191,8 @@ def read_question(text: str, topics: Sequence[str], phrases: Iterable[str] = ())
         compares=compares,
         asks_whether=whether,
         asks_same="same" in words and whether,
+        text=text,
+        topics=written,
     )
 
 

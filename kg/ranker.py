@@ -1,0 +1,142 @@
+"""A trained ranker of relation paths: which relations a question follows from its topic, and how many.
+
+A hop-factored bi-encoder. The sentence encoder turns a question, with its topic masked, into one vector; for each
+length of a path and each hop of it, a small network turns this vector into a query vector. Another one turns the vector
+of a relation's wording into one vector per direction. The score of a path of L hops is
+
+    b_L(q) + s_L * (cos(q_L1, r_1) + ... + cos(q_LL, r_L))
+
+so no path is ever encoded: after one question and each wording once, a path is looked up in tables. Inference is numpy
+alone. The weights are trained by `triplecheck.optimize.distil.ranker`; those in the package know no graph.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from triplecheck.kg._arrays import FloatArray
+from triplecheck.kg.errors import UserError
+
+LONGEST = 3
+"""Hops of the longest path that has query vectors of its own; further hops are scored as the last of these."""
+
+HEADS = tuple((length, hop) for length in range(1, LONGEST + 1) for hop in range(1, length + 1))
+"""(length of the path, position of the hop), in the order of the query vectors."""
+
+OWN_TOPIC, OTHER_TOPIC = "[X]", "[Y]"
+"""What stands in a question for the topic at the start of a path, and for every other topic."""
+
+FORMAT = "triplecheck-path-ranker-1"
+GENERAL = Path(__file__).parent / "ranker.safetensors"
+
+
+@dataclass(frozen=True)
+class Hops:
+    """The scores of single hops for one question.
+
+    Attributes:
+        tables: by (length, position), the scaled cosine of each relation, shape (2, n): forward, then backward.
+        lengths: what is added to a path of each length, shape (LONGEST,).
+        starts: the same, if only the first hop of the path is known.
+    """
+
+    tables: Mapping[tuple[int, int], FloatArray]
+    lengths: FloatArray
+    starts: FloatArray
+
+    def path(self, hops: Sequence[tuple[int, bool]]) -> float:
+        """The score of a path: (relation, whether it is followed backwards) for each hop."""
+        length = min(len(hops), LONGEST)
+        score = float(self.lengths[length - 1])
+        for position, (relation, backward) in enumerate(hops, 1):
+            score += float(self.tables[length, min(position, length)][int(backward), relation])
+        return score
+
+    def first(self) -> FloatArray:
+        """The score of each relation as the first hop of a path of any length, shape (2, n)."""
+        scores = np.stack([start + self.tables[length, 1] for length, start in enumerate(self.starts, 1)])
+        summed: FloatArray = np.logaddexp.reduce(scores)
+        return summed
+
+
+class PathRanker:
+    """Scores hops and paths.
+
+    Args:
+        weights: the tensors, as `load_ranker` reads them.
+        encoder: fingerprint of the sentence encoder whose vectors the weights were trained on.
+        fingerprint: hash of the weights.
+        about: what it was trained on and how well it does, for people.
+    """
+
+    def __init__(
+        self, weights: Mapping[str, FloatArray], encoder: str, fingerprint: str, about: Mapping[str, object]
+    ) -> None:
+        self._weights = weights
+        self.encoder = encoder
+        self.fingerprint = fingerprint
+        self.about = about
+
+    def relations(self, vectors: FloatArray) -> FloatArray:
+        """Vectors of wordings as the ranker compares them, shape (2, n, d): followed forward, backward.
+
+        Args:
+            vectors: of the sentence encoder, shape (n, d).
+        """
+        return np.stack([self._head(f"relation.{way}", vectors) for way in (0, 1)])
+
+    def hops(self, question: FloatArray, relations: FloatArray, starts: npt.NDArray[np.int64] | None = None) -> Hops:
+        """The scores of single hops.
+
+        Args:
+            question: the masked question's vector, shape (d,).
+            relations: of `relations`, shape (2, w, d).
+            starts: where the wordings of each relation start, ascending; a relation is scored by its best wording.
+                None: one wording each.
+        """
+        weights = self._weights
+        tables = {}
+        for length, position in HEADS:
+            query = self._head(f"question.{length}.{position}", question[None])[0]
+            scores = weights["scale"][length - 1] * (relations @ query)
+            tables[length, position] = scores if starts is None else np.maximum.reduceat(scores, starts, axis=1)
+        lengths = weights["lengths.weight"] @ question + weights["lengths.bias"]
+        first = weights["starts.weight"] @ question + weights["starts.bias"]
+        return Hops(tables, lengths, first)
+
+    def _head(self, name: str, x: FloatArray) -> FloatArray:
+        """The vectors plus a low-rank change, each of length 1."""
+        down, up, shift = (self._weights[f"{name}.{part}"] for part in ("down", "up", "shift"))
+        moved = x + x @ down.T @ up.T + shift
+        result: FloatArray = moved / np.maximum(np.linalg.norm(moved, axis=1, keepdims=True), 1e-9)
+        return result
+
+
+@functools.cache
+def load_ranker(path: Path = GENERAL) -> PathRanker:
+    """The ranker in a file, read once per process and path.
+
+    Raises:
+        UserError: the file is missing, or holds no ranker of this version.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, "numpy") as file:
+            about = file.metadata() or {}
+            weights = {name: file.get_tensor(name).astype(np.float32) for name in file.keys()}  # noqa: SIM118
+        found = json.loads(about.get("about", "{}"))
+        fingerprint = hashlib.sha256(path.read_bytes()).hexdigest()
+    except (OSError, SafetensorError, ValueError) as error:
+        raise UserError(f"{path}: cannot be read as a path ranker ({error}); train it again") from error
+    if about.get("format") != FORMAT:
+        raise UserError(f"{path}: is a path ranker of another version; train it again")
+    return PathRanker(weights, about["encoder"], fingerprint, found)
