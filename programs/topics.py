@@ -112,9 +112,12 @@ class TopicLinker:
         wanted = {normalize(part) for part in names_in(name)}
         for known in self.known:
             noted = [(c, self._kinds(c.node)) for c in known.candidates]
-            of_kind = [c for c, kind in noted if kind and normalize(with_note(c.label, kind)) in wanted]
+            of_kind = [(c, kind) for c, kind in noted if normalize(with_note(c.label, kind)) in wanted]
+            if of_kind and not any(kind for _, kind in of_kind):
+                # A name without a note is also that of homonyms with types.
+                of_kind = [(c, kind) for c, kind in noted if normalize(c.label) in wanted]
             if of_kind:
-                return known.written, of_kind
+                return known.written, [c for c, _ in of_kind]
             if wanted & {normalize(known.written), *(normalize(c.label) for c in known.candidates)}:
                 return known.written, known.candidates
         return name, self._candidates(name)
