@@ -49,6 +49,18 @@ class TestKnownNames:
         assert linked(base, "Who wrote E = mc2?", "E=mc2") == ["a"]
 
 
+class TestNamesWithoutANote:
+    def test_a_name_without_a_note_means_those_with_and_without_types(self, build: Build) -> None:
+        base = build(":a rdfs:label 'Reed' ; :p :x . :b rdfs:label 'Reed' ; a :Plant ; :p :x .")
+        assert set(linked(base, "Where is Reed?", "Reed")) == {"a", "b"}
+        assert linked(base, "Where is Reed?", "Reed (Plant)") == ["b"]
+
+    def test_the_exact_name_is_preferred_to_names_that_contain_it(self, build: Build) -> None:
+        base = build(":a rdfs:label 'Reed' ; :p :x . :b rdfs:label 'Reed Hall' ; :p :x .")
+        topics = TopicLinker(base.graph, base.linker, "Where is Reed?", union=True)
+        assert [c.id.rsplit("/", 1)[-1] for c in topics.candidates("Reed")[1]] == ["a"]
+
+
 class TestLinking:
     @pytest.mark.parametrize(
         "name",
