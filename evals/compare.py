@@ -116,6 +116,8 @@ def read_run(path: Path) -> Run:
         if noted["format"] != FORMAT:
             raise UserError(f"{path}: does not hold an evaluation")
         configuration = noted["configuration"]
+        if not isinstance(configuration, dict):
+            raise TypeError("the configuration is not an object")
     except FileNotFoundError:
         raise UserError(f"{path}: holds no evaluation; `triplecheck eval ... --out {path}` makes one") from None
     except (NotADirectoryError, ValueError, KeyError, TypeError) as error:

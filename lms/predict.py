@@ -209,8 +209,9 @@ class RolePredict(dspy.Predict):
             UnreadableReplyError: a number is not finite.
         """
         for name, value in prediction.items():
-            if isinstance(value, float) and not math.isfinite(value):
-                raise UnreadableReplyError(self.signature, str(value), f"{name} is {value}, not a finite number", {})
+            for number in value if isinstance(value, list) else [value]:
+                if isinstance(number, float) and not math.isfinite(number):
+                    raise UnreadableReplyError(self.signature, str(value), f"{name} has {number}: no finite number", {})
             prediction[name] = _valid(value)
         return prediction
 

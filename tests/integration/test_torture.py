@@ -98,6 +98,7 @@ FOUND: list[tuple[str, str, bytes | Callable[[bytes], bytes]]] = [
     ("runs", "a/rows.jsonl", DEEP + b"\n"),
     ("runs", "b/run.json", object_with(format=[])),
     ("runs", "b/run.json", DEEP),
+    ("runs", "a/run.json", object_with(configuration=0.5)),
     ("settings", "triplecheck.toml", b"a = " + b"[" * 3000),
     ("settings", "environment", b"A=" + b"[" * 3000),
     ("experiments", "kerag.toml", b"a = " + b"[" * 3000),

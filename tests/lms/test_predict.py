@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import copy
 from pathlib import Path
 from typing import Any
@@ -260,3 +261,29 @@ def test_copies_keep_their_roles_and_are_found_by_optimizers() -> None:
         ]
         assert other.answer is not program.answer
         assert other.answer.lm is None
+
+
+@pytest.mark.parametrize("adapter", [None, dspy.JSONAdapter(), dspy.XMLAdapter(), dspy.ChatAdapter()])
+@pytest.mark.parametrize("reply", ['{"answer": ' + "[" * 3000, "<answer>\udfff</answer>", '{"answer": "\\ud800"}'])
+def test_what_no_parser_reads_is_unreadable_in_every_adapter(adapter: Any, reply: str) -> None:
+    step = RolePredict("question -> answer")
+    with (
+        scripted_model([reply] * 8, "odd"),
+        session("odd"),
+        dspy.context(adapter=adapter),
+        contextlib.suppress(ModelReplyError),
+    ):
+        step(question="Q?").answer.encode("utf-8")
+
+
+@pytest.mark.parametrize(("field", "value"), [("score: float", "NaN"), ("scores: list[float]", "[0.5, NaN]")])
+def test_a_number_that_is_not_finite_is_unreadable(field: str, value: str) -> None:
+    reply = f'{{"{field.partition(":")[0]}": {value}}}'
+    step = RolePredict(f"question -> {field}")
+    with (
+        scripted_model([reply] * 4, "odd"),
+        session("odd"),
+        dspy.context(adapter=dspy.JSONAdapter()),
+        pytest.raises(ModelReplyError, match="no finite number"),
+    ):
+        step(question="Q?")
