@@ -266,6 +266,7 @@ class Describer:
     def __init__(self, look: Lookup, words: Vocabulary) -> None:
         self._look, self._words = look, words
         self._labels: dict[int, str] = {}
+        self._types: dict[int, tuple[str, ...]] = {}
         self._type_labels: dict[str, str] = {}
         self._relations: dict[int, Relation] = {}
 
@@ -322,7 +323,14 @@ class Describer:
         term = self._look.nodes.key(node)
         if term.kind is TermKind.LITERAL:
             return (term.datatype,)
-        return tuple(_ids(self._properties([node], self._words.types)[0], self._words.types))
+        if node not in self._types:
+            # Whoever asks for the types of a node asks for those of its neighbours, which were numbered next.
+            after = range(node + 1, min(node + NODES_PER_QUERY, len(self._look.nodes)))
+            entities = (other for other in after if self._look.nodes.key(other).kind is TermKind.IRI)
+            asked = [node, *(other for other in entities if other not in self._types)]
+            for other, properties in zip(asked, self._properties(asked, self._words.types), strict=True):
+                self._types[other] = tuple(_ids(properties, self._words.types))
+        return self._types[node]
 
     def type_label(self, id: str) -> str:
         """Label of a type or datatype; cached."""
