@@ -89,6 +89,8 @@ class Settings(BaseSettings):
     """Model by role. In the environment: `answer=MODEL,prune=MODEL`."""
     demos: bool = True
     """Show language models the worked examples of the steps, unless the steps have demonstrations of their own."""
+    ranker: bool = True
+    """Let `extractive` score paths with the trained ranker, besides its rules."""
     grounded_only: bool = False
     """Abstain instead of answering from the model's own knowledge."""
     verdict: Literal["proved", "likely", "supported", "any"] | None = None

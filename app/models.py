@@ -105,9 +105,9 @@ def check(
         from triplecheck.kg.errors import TriplecheckError, UnavailableError
         from triplecheck.lms.check import CheckReport
         from triplecheck.lms.check import check as check_model
-        from triplecheck.lms.resolve import EXTRACTIVE, language_model
+        from triplecheck.lms.resolve import is_extractive, language_model
 
-        is_baseline = model.strip() == EXTRACTIVE  # it can do the project's own steps only
+        is_baseline = is_extractive(model)  # it can do the project's own steps only
         report = (
             CheckReport(model, language_model(model).model, True, dollars_per_call=0.0)
             if is_baseline
@@ -159,12 +159,12 @@ def _table(report: CheckReport) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from triplecheck.lms.resolve import EXTRACTIVE
+    from triplecheck.lms.resolve import is_extractive
 
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    note = " (a rule-based baseline, not a language model)" if report.model == EXTRACTIVE else ""
+    note = " (a rule-based baseline, not a language model)" if is_extractive(report.model) else ""
     table.add_row("model", Text(printable(report.model) + note))
     table.add_row("reachable", Text("yes", style="green") if report.reachable else Text("no", style="red"))
     if report.reachable:

@@ -186,13 +186,23 @@ def roles(settings: Settings) -> Roles:
         UserError: there is no such role.
     """
     from triplecheck.lms import Roles
+    from triplecheck.lms.resolve import EXTRACTIVE
     from triplecheck.optimize.bundle import load_bundle
 
     if settings.bundle is not None and settings.lm is None and not settings.roles:
         found = load_bundle(settings.bundle).roles
-        return Roles(found.default, found.by_role, demos=found.demos and settings.demos)
-    default = {} if settings.lm is None else {"default": settings.lm}
-    return Roles(**default, by_role=settings.roles, demos=settings.demos)
+        found = Roles(found.default, found.by_role, demos=found.demos and settings.demos)
+    else:
+        default = {} if settings.lm is None else {"default": settings.lm}
+        found = Roles(**default, by_role=settings.roles, demos=settings.demos)
+    if settings.ranker:
+        return found
+
+    def without(model: Any) -> Any:
+        return f"{EXTRACTIVE}?ranker=none" if model == EXTRACTIVE else model
+
+    by_role = {role: without(model) for role, model in found.by_role.items()}
+    return Roles(without(found.default), by_role, demos=found.demos)
 
 
 def read_questions(settings: Settings, run: BatchOptions, bundled: Sequence[str]) -> tuple[list[Question], str]:

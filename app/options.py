@@ -167,6 +167,10 @@ class RunOptions(ModelOptions):
             MODEL,
         ),
     ] = None
+    ranker: Annotated[
+        bool | None,
+        flag("--ranker/--no-ranker", "Let `extractive` score paths with the trained ranker, besides its rules.", MODEL),
+    ] = None
     grounded_only: Annotated[
         bool | None,
         flag(
@@ -191,6 +195,7 @@ class RunOptions(ModelOptions):
         return super().settings(
             bundle=self.bundle,
             demos=self.demos,
+            ranker=self.ranker,
             grounded_only=self.grounded_only,
             verdict=self.verdict,
             hops=self.hops,

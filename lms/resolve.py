@@ -35,6 +35,11 @@ RETRIES = 3
 """Retries of a remote call after a rate limit, a timeout or a server error."""
 
 
+def is_extractive(model: str) -> bool:
+    """Whether a model string names the rule-based baseline, with or without settings."""
+    return model.strip().partition("?")[0] == EXTRACTIVE
+
+
 class Resolver:
     """Creates and caches language models: one per model string, options and weights."""
 
@@ -51,7 +56,7 @@ class Resolver:
         with self._lock:
             if model in self._engines:
                 return self._embedded(model, self._engines[model], options)
-            if model.partition("?")[0] == EXTRACTIVE:
+            if is_extractive(model):
                 return self._embedded(model, self._the_extractive(model), options)
             if model.startswith((LOCAL, LLAMA_CPP)):
                 return self._local_model(model, options)

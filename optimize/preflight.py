@@ -13,7 +13,7 @@ from triplecheck.evals.configuration import plain
 from triplecheck.kg import UserError
 from triplecheck.lms import Budget, Roles, Usage
 from triplecheck.lms.metering import price_of
-from triplecheck.lms.resolve import EXTRACTIVE, language_model
+from triplecheck.lms.resolve import EXTRACTIVE, is_extractive, language_model
 from triplecheck.optimize.candidates import Objective
 from triplecheck.optimize.distil.provider import is_trainable
 from triplecheck.optimize.examples import Split
@@ -148,7 +148,7 @@ def estimate(
     tokens = round(total * per_run.tokens / pilots) + runs.prompt_model * WRITER_TOKENS
     dollars = _dollars(runs.prompt_model, total / pilots, per_run, plan.prompt_model or plan.roles.default)
     notes = []
-    if all(model == EXTRACTIVE for model in plan.roles.models()):
+    if all(is_extractive(model) for model in plan.roles.models()):
         notes.append(
             f"{EXTRACTIVE} ignores instructions and demonstrations: the compiled program will give the same answers"
         )
