@@ -6,7 +6,7 @@ import functools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, NotRequired
+from typing import Any, Literal, NotRequired, TypeAlias
 
 from pydantic import ConfigDict, TypeAdapter
 from typing_extensions import TypedDict
@@ -25,6 +25,7 @@ from triplecheck.evals.metrics.trace import Row
 
 
 NOT_RUN = "not_run"
+"""Status of a question that the run did not reach."""
 
 
 _STRICT = ConfigDict(strict=True, allow_inf_nan=False)
@@ -52,14 +53,18 @@ class _Judged(TypedDict):
     correct: bool | None
 
 
+_Group: TypeAlias = str | int | float | None
+"""What a data set says of a question: in one, a conjunction has "conj" for its number of hops."""
+
+
 class _StoredRow(TypedDict):
     __pydantic_config__ = _STRICT  # type: ignore[misc]
     id: str
     key: str
     question: str
-    kind: str | None
-    hops: int | None
-    popularity: NotRequired[float | str | None]
+    kind: _Group
+    hops: _Group
+    popularity: NotRequired[_Group]
     gold: list[str]
     answerable: bool
     answer: str
@@ -107,9 +112,6 @@ def check_row(row: object) -> None:
     _checker().validate_python(row)
     if isinstance(row, dict) and (row["status"] == "error") != bool(row.get("error")):
         raise ValueError("status and error contradict each other")
-
-
-"""Status of a question that the run did not reach."""
 
 
 _SAMPLES = 2_000

@@ -9,42 +9,17 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from rapidfuzz import process
-from rapidfuzz.distance import OSA
-
-from triplecheck.kg.encode import default_vocabulary
 from triplecheck.kg.names import TrigramIndex, normalize, similarity
+from triplecheck.kg.words import common_words, nearest_word
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
 
-@functools.cache
-def common_words() -> frozenset[str]:
-    """Common English words in lower case: the whole words of the default sentence encoder's vocabulary.
-
-    Empty if the encoder is not installed.
-    """
-    path = default_vocabulary()
-    if path is None:
-        return frozenset()
-    words = path.read_text("utf-8").split()
-    return frozenset(word for word in words if word.isalpha() and len(word) > 2)
-
-
-def nearest_word(word: str, words: Collection[str]) -> str | None:
-    """The word itself if it is among some words, else the one that it may be misspelt from, by one edit; or None."""
-    if word in words or len(word) < _SHORTEST_MISSPELT_WORD:
-        return word if word in words else None
-    found = process.extractOne(word, words, scorer=OSA.distance, score_cutoff=1)
-    return None if found is None else str(found[0])
-
-
-_SHORTEST_MISSPELT_WORD = 5  # characters
 _LONGEST_NAME = 14  # tokens
 _LONGEST_SPAN = 100  # characters
 _LONGEST_WORD = 500  # characters; the rest of a longer one is read as spaces

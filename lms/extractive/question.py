@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from rapidfuzz.distance import OSA
 
-from triplecheck.kg.mentions import common_words, nearest_word
 from triplecheck.kg.ranker import OTHER_TOPIC, OWN_TOPIC
+from triplecheck.kg.words import common_words, nearest_word
 from triplecheck.signatures.notation import WrittenTopic, read_topic, split_note
 
 TOPIC = "§"

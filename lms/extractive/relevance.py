@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from triplecheck.kg import ranker as trained
+from triplecheck.kg.ranker import PathRanker
 from triplecheck.kg.readable import singular
 from triplecheck.lms.extractive.facts import Hops
 from triplecheck.lms.extractive.question import STOP_WORDS, ParsedQuestion
@@ -54,7 +54,7 @@ class PathRelevance:
         ranker: adds to the score of paths; None: the score set by hand alone.
     """
 
-    def __init__(self, question: ParsedQuestion, encode: Encode, ranker: trained.PathRanker | None = None) -> None:
+    def __init__(self, question: ParsedQuestion, encode: Encode, ranker: PathRanker | None = None) -> None:
         self._question = question
         self._encode = encode
         self._ranker = ranker

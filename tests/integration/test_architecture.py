@@ -24,7 +24,7 @@ BELOW: dict[str, set[str]] = {
 # What `lms` may import of `kg`: errors, values, words and the sentence encoder.
 OF_KG_TO_LMS = {
     f"triplecheck.kg.{name}"
-    for name in ("errors", "encode", "ranker", "readable", "redaction", "types", "values", "readers.raw")
+    for name in ("errors", "encode", "ranker", "readable", "redaction", "types", "values", "words", "readers.raw")
 }
 # The name under which the packages are installed.
 PACKAGE = "triplecheck"
