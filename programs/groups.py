@@ -147,6 +147,8 @@ class Groups:
         by = [options[n - 1] for n in valid_numbers("relation", reply.by, len(options), trace)]
         if reply.description.strip().casefold() in ("", "none"):
             return None
+        if any(normalize(topic.written) not in normalize(reply.description) for topic in self._topics):
+            return None  # the question says more of what it names than the description
         nodes = np.unique(np.concatenate([members[name] for name in chosen])) if chosen else None
         return self._picked(reply.description.strip(), reply.choice, chosen, nodes, by, trace)
 

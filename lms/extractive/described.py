@@ -222,6 +222,8 @@ class _Tokens:
     def _made(self, start: int, end: int, noun: _Noun, choice: Choice, attribute: str) -> Description | None:
         while start and self.words[start - 1] in _DETERMINERS:
             start -= 1
+        while start and self.words[start - 1] in (TOPIC, "'s"):  # "Nolan's longest film"
+            start -= 1
         end = self._end_of_place(end)
         rest = [*self.words[:start], *self.words[end:]]
         return Description(self._text(start, end), noun.names, choice, attribute, whole=not _content(rest))

@@ -115,7 +115,7 @@ class PathRelevance:
         if not paths:
             return np.empty(0)
         whole = self._likeness(paths)
-        matched = np.array([self._match(tuple(hop.label for hop in path)) for path in paths])
+        matched = np.array([self._match(_labels(path)) for path in paths])
         against = np.array([self.backwards(path) for path in paths])
         wrong = np.array([self._wrong_way(path) for path in paths])
         scores: FloatArray = matched + _WHOLE * whole - _BACKWARD * against - _WRONG_WAY * wrong
@@ -149,7 +149,7 @@ class PathRelevance:
         """Cosine of the least supported hop of a path with the question (0 to 1)."""
         if self._wrong_way(path):
             return 0.0
-        rows = self.similarity([hop.label for hop in path])
+        rows = self.similarity(_labels(path))
         return max(float(rows.max(axis=1).min()), float(self._likeness([path])[0]))
 
     def backwards(self, path: Hops) -> int:
@@ -216,6 +216,11 @@ class PathRelevance:
         cosines = self._encode(known) @ self._encode(asked[:1])[0]
         bonus: FloatArray = _END * np.where([bool(end) for end in ends], cosines, 0.0)
         return bonus
+
+
+def _labels(path: Hops) -> tuple[str, ...]:
+    """The labels of the hops; a type counts at the end of the path alone, where it may be what is asked for."""
+    return (*(split_kind(hop.label)[0] for hop in path[:-1]), path[-1].label)
 
 
 def phrases(hops: Iterable[WrittenHop]) -> set[str]:
