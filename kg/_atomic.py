@@ -28,10 +28,10 @@ _OLD = "kb"  # the name of a directory that is moved aside
 
 
 _NO_STORAGE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})
-# numpy, tantivy, marisa-trie and safetensors say so in words only.
+# numpy, tantivy, marisa-trie, safetensors and SQLite say so in words only.
 _NO_STORAGE_TEXT = re.compile(
     r"No space left on device|requested and \d+ written|File too large|Disk quota exceeded|Input/output error"
-    r"|Read-only file system|MARISA_IO_ERROR"
+    r"|Read-only file system|MARISA_IO_ERROR|io::Error|disk I/O error|disk is full|unable to open database file"
 )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import dspy
 import tqdm
 
+from triplecheck.kg._atomic import stored
 from triplecheck.kg.redaction import RedactingFormatter
 
 _NEVER = 10**9
@@ -25,7 +26,8 @@ def calls_kept_in(directory: Path) -> Iterator[None]:
     DSPy has one cache per process: nothing else should run in the process meanwhile.
     """
     before = vars(dspy).get("cache")
-    dspy.configure_cache(disk_cache_dir=str(directory), restrict_pickle=True)
+    with stored(directory):
+        dspy.configure_cache(disk_cache_dir=str(directory), restrict_pickle=True)
     try:
         yield
     finally:

@@ -128,7 +128,13 @@ def test_a_file_that_many_write_at_once_is_one_of_theirs(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "message", ["MARISA_IO_ERROR: size_written <= 0", "I/O error: Disk quota exceeded (os error 122)"]
+    "message",
+    [
+        "MARISA_IO_ERROR: size_written <= 0",
+        "I/O error: Disk quota exceeded (os error 122)",
+        "disk I/O error",
+        "failed (io::Error most likely)",
+    ],
 )
 def test_a_library_that_says_in_words_that_the_disk_is_full_is_understood(tmp_path: Path, message: str) -> None:
     class OddError(Exception):

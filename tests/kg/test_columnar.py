@@ -235,3 +235,12 @@ def test_an_array_of_objects_is_refused(tmp_path: Path) -> None:
     np.save(folder / "out_ends.npy", np.array([print, "x"], object), allow_pickle=True)
     with pytest.raises(ValueError, match=r"Object arrays|Array can't be memory-mapped"):
         ColumnarGraph(folder)
+
+
+def test_an_empty_buffer_outside_of_a_checked_file_is_no_damage(tmp_path: Path) -> None:
+    from triplecheck.kg._checked import CheckedBytes, checksums
+
+    (tmp_path / "a").write_bytes(b"x" * 100)
+    source = CheckedBytes(tmp_path / "a", checksums(tmp_path / "a"))
+    source.check(5 << 20 | 7, 5 << 20 | 7)
+    assert not source.complete

@@ -436,7 +436,7 @@ def _write_patterns(folder: Path) -> None:
 def _read_patterns(folder: Path) -> None:
     from triplecheck.app.main import app
     from triplecheck.kg.readers.debian import read_debian, read_stanzas
-    from triplecheck.kg.sparql.client import HttpClient
+    from triplecheck.kg.sparql.http import HttpClient
 
     base = _small_base(folder)
     with contextlib.suppress(_ours()):

@@ -256,7 +256,8 @@ def _without_key(error: BaseException) -> None:
 
 def _query(server: Server, _: str) -> None:
     from triplecheck.kg import TriplecheckError
-    from triplecheck.kg.sparql.client import HttpClient, QueryLimits
+    from triplecheck.kg.sparql.client import QueryLimits
+    from triplecheck.kg.sparql.http import HttpClient
 
     address = f"http://reader:{KEY}@127.0.0.1:{server.port}/sparql"
     client = HttpClient(address, QueryLimits(seconds=SECONDS, bytes=10 << 20))
