@@ -136,7 +136,7 @@ class PathRelevance:
         for name in dict.fromkeys(names):
             vector = self._encode([self._question.masked(name)])[0]
             hops = self._ranker.hops(vector, relations, starts)
-            ahead = hops.first() if first else None
+            ahead = hops.first if first else None
             for at, path in enumerate(paths):
                 if names[at] == name:
                     steps = [(numbers[hop.label], hop.arrow == BACKWARD) for hop in path]

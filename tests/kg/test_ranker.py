@@ -66,7 +66,7 @@ def test_a_graph_with_one_relation_or_five_thousand_or_other_scripts() -> None:
     ranker, encode = load_ranker(), load_encoder().encode
     question = encode(["who wrote [X]"])[0]
     for vectors in (encode(["作者"]), np.random.default_rng(0).normal(size=(5000, 384)).astype(np.float32)):
-        first = ranker.hops(question, ranker.relations(vectors)).first()
+        first = ranker.hops(question, ranker.relations(vectors)).first
         assert first.shape == (2, len(vectors))
         assert np.isfinite(first).all()
 
