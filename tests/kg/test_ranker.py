@@ -40,6 +40,10 @@ def test_a_relation_is_found_that_shares_no_word_with_the_question() -> None:
     assert labels[int(chances("who is Ann married to?", ["Ann"], labels)[:4].argmax())] == "spouse"
 
 
+def test_questions_about_several_things_are_left_to_the_rules() -> None:
+    assert not chances("which films did Ann and Bob make?", ["Ann", "Bob"], ["director", "genre"]).any()
+
+
 def test_the_direction_depends_on_the_question() -> None:
     forward, backward = chances("who wrote Emma?", ["Emma"], ["author"])
     assert forward > backward
