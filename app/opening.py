@@ -171,9 +171,17 @@ def with_bar(settings: Settings) -> Settings:
 
 def arguments(settings: Settings) -> dict[str, Any]:
     """The configured options of the program."""
+    from triplecheck.programs import resolve_program
+
     given: dict[str, Any] = {} if settings.hops is None else {"hops": settings.hops}
     if settings.verdict is not None:
         given["verdict"] = settings.verdict
+    if (
+        not settings.ranker
+        and settings.bundle is None
+        and hasattr(resolve_program(settings.program).Options(), "ranker")
+    ):
+        given["ranker"] = False
     if settings.bundle is None or "grounded_only" in settings.model_fields_set:
         given["grounded_only"] = settings.grounded_only
     return given | settings.options

@@ -60,6 +60,7 @@ class Hops:
             score += float(self.tables[length, min(position, length)][int(backward), relation])
         return score
 
+    @functools.cached_property
     def first(self) -> FloatArray:
         """The score of each relation as the first hop of a path of any length, shape (2, n)."""
         scores = np.stack([start + self.tables[length, 1] for length, start in enumerate(self.starts, 1)])

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from triplecheck.kg._arrays import FloatArray
 from triplecheck.kg.encode import Encoder
+from triplecheck.kg.ranker import Hops, PathRanker
 from triplecheck.kg.types import Relation
 
 
@@ -38,6 +39,18 @@ class RelationVectors:
             return np.empty(0, np.float32)
         best: FloatArray = np.maximum.reduceat(self._cosines(text), self._starts)
         return best
+
+    def ranked(self, text: str, ranker: PathRanker) -> Hops | None:
+        """The scores of the relations as hops, by a trained ranker; None if it was trained with another encoder.
+
+        Args:
+            text: a question whose topics are masked.
+            ranker: what scores.
+        """
+        if len(self._vectors) == 0 or ranker.encoder != self._encoder.fingerprint:
+            return None
+        relations = ranker.relations(np.asarray(self._vectors))
+        return ranker.hops(self._encoder.encode([text])[0], relations, self._starts)
 
     def nearest_wordings(self, text: str) -> npt.NDArray[np.int64]:
         """Index into `relation_texts` of the text nearest to the given one, per relation; shape (relations,)."""

@@ -12,8 +12,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from triplecheck.kg import Direction
+from triplecheck.kg.ranker import Hops, load_ranker
 from triplecheck.kg.types import Edge
 from triplecheck.lms import RolePredict
+from triplecheck.lms.extractive.question import read_question
 from triplecheck.programs.base import AnySources, Program
 from triplecheck.programs.conclude import Reading, answer_from_facts, answering_step
 from triplecheck.programs.conditions import time_condition
@@ -60,6 +63,8 @@ class KERAGOptions(ProgramOptions):
             `instances`: examples of what is there, also used for a graph without types; `none`: no filter,
             everything is expanded.
         multi_entity: plan with several topics; off: with the first only.
+        ranker: of more paths than may be shown, show those that the trained ranker prefers (`kg.ranker`); off: those
+            whose last relation is most similar to the question.
         described: also start from things that the question describes by their class ("the longest river").
         limits: how much to look at.
     """
@@ -67,6 +72,7 @@ class KERAGOptions(ProgramOptions):
     hops: int = 2
     filtering: Filtering = "schema"
     multi_entity: bool = True
+    ranker: bool = True
     described: bool = True
     limits: KERAGLimits = KERAGLimits()
 
@@ -74,6 +80,7 @@ class KERAGOptions(ProgramOptions):
 PAPER: Mapping[str, Any] = {
     "hops": 2,  # planning: up to h hops; schema filtering is evaluated from 1 to 2
     "filtering": "schema",  # planning: predicates are filtered at the schema level before anything is fetched
+    "ranker": False,  # planning: nothing but the LM filters
     "described": False,  # planning: topics are named entities
     "multi_entity": True,  # the adaptation to comparison questions
     "limits": {"candidates": 1},  # planning: each topic is linked to one entity
@@ -187,14 +194,22 @@ class KERAG(Program):
         limit = self.options.limits.offered
         if len(offers) > limit and self.options.filtering != "none":
             trace.add(Truncated("offered paths", limit, len(offers)))
-            offers = self._most_similar(plan.question, offers)[:limit]
+            offers = self._likeliest(plan, offers)[:limit]
         return offers
 
-    def _most_similar(self, question: str, offers: list[tuple[Path, int]]) -> list[tuple[Path, int]]:
-        """Paths by similarity of their last relation to the question; without vectors, fewest edges first."""
-        if self.sources.relations is None:
+    def _likeliest(self, plan: Plan, offers: list[tuple[Path, int]]) -> list[tuple[Path, int]]:
+        """Paths by the trained ranker, or by similarity of their last relation; without vectors, fewest edges first."""
+        relations = self.sources.relations
+        if relations is None:
             return sorted(offers, key=lambda offer: offer[1])
-        scores = self.sources.relations.against(question)
+        if self.options.ranker:
+            question = read_question(plan.question, plan.shown)
+            by_topic = {
+                topic: relations.ranked(question.masked(name), load_ranker()) for topic, name in plan.topics.items()
+            }
+            if None not in by_topic.values():
+                return sorted(offers, key=lambda offer: -_chance(offer[0], by_topic[offer[0].topic]))
+        scores = relations.against(plan.question)
         return sorted(offers, key=lambda offer: -float(scores[offer[0].hops[-1].relation]))
 
     def _filter(self, plan: Plan, offered: list[tuple[Path, int]], hop: int, trace: Trace) -> list[Path]:
@@ -239,3 +254,11 @@ class KERAG(Program):
         reading = Reading(plan.question, plan.topics, plan.shown, subgraph, subgraph.facts, lines, names)
         found = answer_from_facts(self, self.summarize, reading, trace)
         return replace(found, evidence=(*plan.evidence, *found.evidence)) if found.evidence else found
+
+
+def _chance(path: Path, hops: Hops | None) -> float:
+    """The ranker's score of a path, or of its only relation as the first of a path."""
+    assert hops is not None
+    steps = [(hop.relation, hop.direction is Direction.IN) for hop in path.hops]
+    relation, backward = steps[0]
+    return hops.path(steps) if len(steps) > 1 else float(hops.first[int(backward), relation])

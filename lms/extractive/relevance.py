@@ -18,7 +18,7 @@ import numpy.typing as npt
 from triplecheck.kg.ranker import PathRanker
 from triplecheck.kg.readable import singular
 from triplecheck.lms.extractive.facts import Hops
-from triplecheck.lms.extractive.question import STOP_WORDS, ParsedQuestion
+from triplecheck.lms.extractive.question import STOP_WORDS, ParsedQuestion, spelling
 from triplecheck.signatures.notation import BACKWARD, WrittenHop, split_kind, wordings
 
 FloatArray = npt.NDArray[np.floating[Any]]
@@ -57,7 +57,8 @@ class PathRelevance:
     def __init__(self, question: ParsedQuestion, encode: Encode, ranker: PathRanker | None = None) -> None:
         self._question = question
         self._encode = encode
-        self._ranker = ranker
+        # Its weight was fitted on questions about one thing; conditions on several are weighed by their rules.
+        self._ranker = ranker if len({spelling(topic) for topic in question.topics}) == 1 else None
         self.segments = question.segments[:_MOST_SEGMENTS]
         self._parts = [_parts(segment.text) for segment in self.segments]
         self._asked = np.array([s.kind == "asked" for s in self.segments])
@@ -136,7 +137,7 @@ class PathRelevance:
         for name in dict.fromkeys(names):
             vector = self._encode([self._question.masked(name)])[0]
             hops = self._ranker.hops(vector, relations, starts)
-            ahead = hops.first() if first else None
+            ahead = hops.first if first else None
             for at, path in enumerate(paths):
                 if names[at] == name:
                     steps = [(numbers[hop.label], hop.arrow == BACKWARD) for hop in path]

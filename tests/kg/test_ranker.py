@@ -40,6 +40,10 @@ def test_a_relation_is_found_that_shares_no_word_with_the_question() -> None:
     assert labels[int(chances("who is Ann married to?", ["Ann"], labels)[:4].argmax())] == "spouse"
 
 
+def test_questions_about_several_things_are_left_to_the_rules() -> None:
+    assert not chances("which films did Ann and Bob make?", ["Ann", "Bob"], ["director", "genre"]).any()
+
+
 def test_the_direction_depends_on_the_question() -> None:
     forward, backward = chances("who wrote Emma?", ["Emma"], ["author"])
     assert forward > backward
@@ -66,7 +70,7 @@ def test_a_graph_with_one_relation_or_five_thousand_or_other_scripts() -> None:
     ranker, encode = load_ranker(), load_encoder().encode
     question = encode(["who wrote [X]"])[0]
     for vectors in (encode(["作者"]), np.random.default_rng(0).normal(size=(5000, 384)).astype(np.float32)):
-        first = ranker.hops(question, ranker.relations(vectors)).first()
+        first = ranker.hops(question, ranker.relations(vectors)).first
         assert first.shape == (2, len(vectors))
         assert np.isfinite(first).all()
 

@@ -107,8 +107,9 @@ def test_one_fact_is_always_shown(hub: KnowledgeBase) -> None:
     assert len(items(engine.requests[2], "facts")) == 1
 
 
-def test_offered_paths_are_those_most_similar_to_the_question(sources: Sources) -> None:
-    program = kerag(sources, limits=KERAGLimits(offered=1), hops=1)
+@pytest.mark.parametrize("ranker", [True, False])
+def test_offered_paths_are_those_most_similar_to_the_question(sources: Sources, ranker: bool) -> None:
+    program = kerag(sources, limits=KERAGLimits(offered=1), hops=1, ranker=ranker)
     replies = [topics("Bernhard Heiden"), fields(keep="1"), conclude_with("Paul Hindemith")]
     result, engine = play(program, "Who was the teacher of Bernhard Heiden?", *replies)
     assert items(engine.requests[1], "paths") == ["Bernhard Heiden → student of / teacher (1 × Composer)"]

@@ -1,0 +1,245 @@
+"""Training of the ranker of relation paths (`kg.ranker`) from questions with their gold paths.
+
+The loss is the cross-entropy of the gold path among all relations in both directions as one hop, and paths of two and
+three hops: the gold path with a hop too many or too few, in another order, with one hop replaced, the gold paths of
+other questions, and random ones. A second term does the same for the first hop alone. The sentence encoder is frozen,
+so questions and wordings are encoded once.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from triplecheck.kg.encode import Encoder
+from triplecheck.kg.errors import UserError
+from triplecheck.kg.progress import ProgressCallback, no_progress
+from triplecheck.kg.ranker import FORMAT, HEADS, LONGEST
+
+if TYPE_CHECKING:
+    import torch
+
+LEAST_QUESTIONS = 50
+"""Fewer questions are refused: a ranker trained on them is not measurable."""
+
+_START_SCALE = 14.0
+_INPUT_SCALE = 8.0  # of the linear layers for the length, whose input is a vector of length 1
+_FIRST_WEIGHT = 0.5
+_WARM_UP = 0.1
+_FIRST_WORDING = 0.6  # how often a relation is written by its label rather than by any of its wordings
+
+
+@dataclass(frozen=True)
+class PathQuestion:
+    """A question with the path from its topic to its answers.
+
+    Attributes:
+        text: the question, with its topics masked (`kg.ranker.OWN_TOPIC`).
+        vocabulary: name of the vocabulary of its relations.
+        path: by hop, the number of the relation and whether it is followed backwards; 1 to 3 hops.
+    """
+
+    text: str
+    vocabulary: str
+    path: tuple[tuple[int, bool], ...]
+
+
+@dataclass(frozen=True)
+class Training:
+    """Settings of a training run.
+
+    Attributes:
+        epochs: passes over the questions.
+        rate: learning rate at its peak.
+        batch: questions of one vocabulary in a step.
+        rank: of the low-rank changes.
+        seed: of all random choices.
+    """
+
+    epochs: float = 3
+    rate: float = 2e-3
+    batch: int = 64
+    rank: int = 32
+    seed: int = 0
+
+
+def train(
+    questions: Sequence[PathQuestion],
+    vocabularies: Mapping[str, Sequence[Sequence[str]]],
+    encoder: Encoder,
+    out: Path,
+    about: Mapping[str, Any],
+    training: Training = Training(),
+    progress: ProgressCallback = no_progress,
+) -> None:
+    """Train a ranker and write it.
+
+    Args:
+        questions: to train on.
+        vocabularies: by name, the wordings of each relation, its label first.
+        encoder: makes the vectors.
+        out: file to write, in safetensors.
+        about: written into the file.
+        training: the settings.
+        progress: called as ("training", steps done, steps in all).
+
+    Raises:
+        UserError: there are too few questions, or a path is longer than three hops.
+    """
+    import torch
+    from safetensors.numpy import save_file
+
+    if len(questions) < LEAST_QUESTIONS:
+        raise UserError(
+            f"a path ranker needs at least {LEAST_QUESTIONS} questions with paths; there are {len(questions)}"
+        )
+    if any(not 1 <= len(question.path) <= LONGEST for question in questions):
+        raise UserError(f"a path ranker is trained on paths of 1 to {LONGEST} hops; leave longer ones out")
+    torch.manual_seed(training.seed)
+    chance = random.Random(training.seed)
+    vectors = torch.tensor(encoder.encode([question.text for question in questions]))
+    tables = {name: _Wordings(wordings, encoder) for name, wordings in vocabularies.items()}
+    student = _student(encoder.dimensions, training.rank)
+    rows: dict[str, list[int]] = {}
+    for row, question in enumerate(questions):
+        rows.setdefault(question.vocabulary, []).append(row)
+    longer = {name: [questions[row].path for row in of if len(questions[row].path) > 1] for name, of in rows.items()}
+    scale = student["scale"]
+    others = [tensor for name, tensor in student.items() if name != "scale"]
+    optimizer = torch.optim.AdamW(
+        [{"params": others}, {"params": [scale], "lr": 20 * training.rate, "weight_decay": 0.0}], lr=training.rate
+    )
+    steps = max(1, round(training.epochs * len(questions) / training.batch))
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: min(1.0, (step + 1) / (_WARM_UP * steps)) * max(0.0, 1 - step / steps)
+    )
+    pool: list[tuple[str, list[int]]] = []
+    for step in range(steps):
+        if not pool:
+            for name, of in rows.items():
+                chance.shuffle(of)
+                pool += [(name, of[at : at + training.batch]) for at in range(0, len(of), training.batch)]
+            chance.shuffle(pool)
+        name, batch = pool.pop()
+        paths = [questions[row].path for row in batch]
+        loss = _loss(student, vectors[batch], tables[name].draw(chance), paths, longer[name], chance)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        schedule.step()
+        progress("training", step + 1, steps)
+    weights = {name: tensor.detach().numpy() for name, tensor in student.items()}
+    for layer in ("lengths", "starts"):
+        weights[f"{layer}.weight"] = _INPUT_SCALE * weights[f"{layer}.weight"]
+    small = {name: np.ascontiguousarray(w, np.float16 if w.ndim > 1 else np.float32) for name, w in weights.items()}
+    metadata = {"format": FORMAT, "encoder": encoder.fingerprint, "about": json.dumps(about)}
+    draft = out.with_name(f"{out.name}.draft")
+    save_file(small, draft, metadata)
+    draft.replace(out)
+
+
+class _Wordings:
+    """The vectors of a vocabulary's wordings."""
+
+    def __init__(self, wordings: Sequence[Sequence[str]], encoder: Encoder) -> None:
+        import torch
+
+        self._starts = np.cumsum([0, *map(len, wordings)])
+        self._vectors = torch.tensor(encoder.encode([text for several in wordings for text in several]))
+
+    def draw(self, chance: random.Random) -> torch.Tensor:
+        """The vector of one wording of each relation, shape (n, d)."""
+        spans = zip(self._starts[:-1].tolist(), self._starts[1:].tolist(), strict=True)
+        return self._vectors[[s if chance.random() < _FIRST_WORDING else chance.randrange(s, e) for s, e in spans]]
+
+
+def _student(width: int, rank: int) -> dict[str, torch.Tensor]:
+    import torch
+
+    weights = {"scale": torch.full((LONGEST,), _START_SCALE)}
+    names = [*(f"question.{length}.{hop}" for length, hop in HEADS), "relation.0", "relation.1"]
+    for name in names:
+        weights[f"{name}.down"] = torch.randn(rank, width) / width**0.5
+        weights[f"{name}.up"] = torch.zeros(width, rank)
+        weights[f"{name}.shift"] = torch.zeros(width)
+    for name in ("lengths", "starts"):
+        weights[f"{name}.weight"] = torch.zeros(LONGEST, width)
+        weights[f"{name}.bias"] = torch.zeros(LONGEST)
+    weights["lengths.bias"] = -_START_SCALE / 2 * torch.arange(LONGEST, dtype=torch.float32)
+    return {name: tensor.requires_grad_() for name, tensor in weights.items()}
+
+
+def _loss(
+    student: Mapping[str, torch.Tensor],
+    questions: torch.Tensor,
+    wordings: torch.Tensor,
+    gold: Sequence[tuple[tuple[int, bool], ...]],
+    longer: Sequence[tuple[tuple[int, bool], ...]],
+    chance: random.Random,
+) -> torch.Tensor:
+    import torch
+    from torch.nn.functional import cross_entropy, linear, normalize
+
+    def head(name: str, x: torch.Tensor) -> torch.Tensor:
+        down, up, shift = (student[f"{name}.{part}"] for part in ("down", "up", "shift"))
+        return normalize(x + x @ down.T @ up.T + shift, dim=-1)
+
+    relations = torch.cat([head("relation.0", wordings), head("relation.1", wordings)])
+    tables = {
+        (length, hop): student["scale"][length - 1] * (head(f"question.{length}.{hop}", questions) @ relations.T)
+        for length, hop in HEADS
+    }
+    lengths, starts = (
+        linear(_INPUT_SCALE * questions, student[f"{name}.weight"], student[f"{name}.bias"])
+        for name in ("lengths", "starts")
+    )
+    count = len(wordings)
+    own = [[relation + count * backward for relation, backward in path] for path in gold]
+    others = [[relation + count * backward for relation, backward in path] for path in longer]
+    several = [
+        [path, *wrong] if len(path) > 1 else wrong for path in own if (wrong := _wrong(path, count, others, chance))
+    ]
+    most = max(map(len, several))
+    size = torch.tensor([[len(path) for path in paths] + [0] * (most - len(paths)) for paths in several])
+    hops = torch.tensor(
+        [
+            [path + [0] * (LONGEST - len(path)) for path in paths] + [[0] * LONGEST] * (most - len(paths))
+            for paths in several
+        ]
+    )
+    scores = torch.full(size.shape, -1e9)
+    for length in range(2, LONGEST + 1):
+        summed = lengths[:, length - 1 : length].expand(size.shape)
+        for hop in range(1, length + 1):
+            summed = summed + tables[length, hop].gather(1, hops[:, :, hop - 1])
+        scores = torch.where(size == length, summed, scores)
+    target = torch.tensor([path[0] if len(path) == 1 else 2 * count for path in own])
+    whole = cross_entropy(torch.cat([lengths[:, :1] + tables[1, 1], scores], 1), target)
+    ahead = torch.stack([starts[:, n - 1 : n] + tables[n, 1] for n in range(1, LONGEST + 1)]).logsumexp(0)
+    return whole + _FIRST_WEIGHT * cross_entropy(ahead, torch.tensor([path[0] for path in own]))
+
+
+def _wrong(gold: list[int], count: int, others: Sequence[list[int]], chance: random.Random) -> list[list[int]]:
+    """Wrong paths of two and three hops. A relation followed backwards has its number plus `count`."""
+
+    def any_hop() -> int:
+        return chance.randrange(2 * count)
+
+    wrong = [[any_hop(), any_hop()] for _ in range(12)] + [[any_hop(), any_hop(), any_hop()] for _ in range(4)]
+    if len(gold) < LONGEST:
+        wrong += [[*gold, any_hop()] for _ in range(6)] + [[any_hop(), *gold] for _ in range(6)]
+    if len(gold) == 1:
+        inverse = (gold[0] + count) % (2 * count)
+        wrong += [gold * 2, [*gold, inverse], [inverse, *gold]]
+    else:
+        wrong += [gold[::-1], *((gold[:2], gold[1:]) if len(gold) > 2 else ())]
+        wrong += [[*gold[:at], any_hop(), *gold[at + 1 :]] for at in range(len(gold)) for _ in range(6)]
+    if others:
+        wrong += [chance.choice(others) for _ in range(20)]
+    return [path for path in wrong if path != gold]
