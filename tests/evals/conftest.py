@@ -35,6 +35,7 @@ def isolated_dspy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def silent_model() -> Iterator[None]:
+    unregister_engine(SILENT)
     register_engine(SILENT, SilentEngine())
     yield
     unregister_engine(SILENT)

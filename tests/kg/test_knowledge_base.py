@@ -19,7 +19,7 @@ from triplecheck.kg import KnowledgeBase, KnowledgeBaseError, _checked, build, m
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.documents import Document
 from triplecheck.kg.encode import Encoder
-from triplecheck.kg.errors import KnowledgeBaseReplacedError
+from triplecheck.kg.errors import KnowledgeBaseReplacedError, StorageError
 from triplecheck.kg.manifest import FILE, VERSION
 from triplecheck.kg.names import NameIndex
 from triplecheck.kg.readers import read_graph
@@ -146,7 +146,7 @@ class TestFailedBuild:
             yield Document("d1", None, "", "text")
             raise OSError("the disk is full")
 
-        with pytest.raises(OSError, match="disk"):
+        with pytest.raises(StorageError, match="disk"):
             build(raw_graph(EDGES), tmp_path / "kb", encoder=None, documents=documents())
         assert list(tmp_path.iterdir()) == []
 

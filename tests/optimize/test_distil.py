@@ -383,6 +383,7 @@ def test_an_adapter_as_base_model_and_a_missing_device_are_rejected(
     adapter = tmp_path / "adapter"
     adapter.mkdir()
     (adapter / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": str(base)}))
+    (adapter / "adapter_model.safetensors").write_text("weights")
     with pytest.raises(UserError, match="is an adapter; train its base model"):
         distil([given_traces], tmp_path / "out", base=str(adapter))
     with pytest.raises(UserError, match="no device 'abacus'"):
