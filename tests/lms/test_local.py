@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import dspy
+import numpy as np
 import pytest
 from dspy.lm15 import Config, ContextLengthError, Message, Request
+from safetensors.numpy import save_file
 
 from triplecheck.lms import ModelUnavailableError, PromptTooLongError, RolePredict, language_model, session
 from triplecheck.lms.adapter import TolerantAdapter
@@ -65,7 +67,7 @@ def test_a_merged_model_and_an_adapter_are_found_by_their_files(tmp_path: Path) 
     adapter = tmp_path / "adapter"
     adapter.mkdir()
     (adapter / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": str(merged)}))
-    (adapter / "adapter_model.safetensors").write_text("weights")
+    save_file({"x": np.zeros(1, np.float32)}, adapter / "adapter_model.safetensors")
     found = find_weights(f"local/{adapter}@0123456789ab")
     assert (found.name, found.directory, found.adapter) == (f"local/{adapter}", merged, adapter)
     one_file = tmp_path / "one"

@@ -8,10 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from distil_parts import NameColour, PickNumbers, chat, colour_row, number_row, rows, tiny_llama, traces
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors.numpy import save_file
 
 from triplecheck.kg import UserError
 from triplecheck.lms import RolePredict, Roles, language_model, session
@@ -383,7 +385,7 @@ def test_an_adapter_as_base_model_and_a_missing_device_are_rejected(
     adapter = tmp_path / "adapter"
     adapter.mkdir()
     (adapter / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": str(base)}))
-    (adapter / "adapter_model.safetensors").write_text("weights")
+    save_file({"x": np.zeros(1, np.float32)}, adapter / "adapter_model.safetensors")
     with pytest.raises(UserError, match="is an adapter; train its base model"):
         distil([given_traces], tmp_path / "out", base=str(adapter))
     with pytest.raises(UserError, match="no device 'abacus'"):
