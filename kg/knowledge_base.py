@@ -20,10 +20,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NoReturn
 
-from triplecheck.kg import columnar_build, export, manifest, relation_vectors
+from triplecheck.kg import building, export, manifest, relation_vectors
 from triplecheck.kg._atomic import draft_directory, replaced_directory
 from triplecheck.kg.columnar import ColumnarGraph
-from triplecheck.kg.columnar_build import concat, number
+from triplecheck.kg.columnar_build import concat
 from triplecheck.kg.documents import Document, DocumentStore
 from triplecheck.kg.embedding.embeddings import ABOUT, PART, Embeddings
 from triplecheck.kg.encode import Encoder, load_encoder
@@ -32,9 +32,9 @@ from triplecheck.kg.errors import KnowledgeBaseError, UserError
 from triplecheck.kg.graph import Graph
 from triplecheck.kg.linking import GraphLinker, Linker
 from triplecheck.kg.manifest import VERSION
-from triplecheck.kg.names import NameIndex, TrigramIndex, build_names, build_trigrams
+from triplecheck.kg.names import NameIndex, TrigramIndex
 from triplecheck.kg.progress import ProgressCallback, no_progress
-from triplecheck.kg.readers import RawGraph, graphs_of, read_graph
+from triplecheck.kg.readers import graphs_of, read_graph
 from triplecheck.kg.skb import NodeSearches, node_documents
 from triplecheck.kg.vectors import VectorIndex
 
@@ -386,61 +386,16 @@ def build(
     whole = concat(graphs)
     model = load_encoder(encoder) if isinstance(encoder, str) else encoder
     with replaced_directory(out) as folder:
-        for name in ("graph", "names"):
-            (folder / name).mkdir()
-        progress("numbering nodes", 0, None)
-        numbered = number(whole)
-        progress("sorting edges", 0, None)
-        columnar_build.write_graph(numbered, folder / "graph")
-        graph = ColumnarGraph(folder / "graph")
-        progress("indexing names", 0, None)
-        forms = build_names(graph, folder / "names")
-        build_trigrams(forms, folder / "names")
-        if model is not None:
-            (folder / "vectors").mkdir()
-            progress("encoding relations", 0, graph.num_relations)
-            relation_vectors.build(numbered.relation_table, model, folder / "vectors")
-            if name_vectors:
-                labels = numbered.labels.slice(0, graph.num_entities).to_pylist()
-                vectors = model.encode(labels, progress=progress)
-                VectorIndex(vectors).save(folder / "name_vectors", float16=True)
-        count = 0
-        if documents is not None:
-            progress("indexing documents", 0, None)
-            store = DocumentStore.build(documents, folder / "documents")
-            count = len(store)
-            node_documents.build(graph, store, folder / "node_documents", progress)
-        counts = {
-            "entities": graph.num_entities,
-            "values": graph.num_nodes - graph.num_entities,
-            "relations": graph.num_relations,
-            "triples": graph.num_triples,
-            "types": len(graph.type_ids),
-            "names": len(forms),
-            "documents": count,
-        }
-        graph.close()
-        progress("writing the manifest", 0, None)
+        counts = building.write(folder, whole, documents, model, name_vectors, progress)
         about = manifest.write(
             folder,
             counts,
             encoder=None if model is None else {"name": model.name, "fingerprint": model.fingerprint},
             sources=sorted(sources),
-            report=_report(whole, counts["triples"]),
+            report=building.report(whole, counts["triples"]),
             skipped=len(whole.skipped) + len(getattr(documents, "skipped", ())),
         )
     return KnowledgeBase(out, about, temporary)
-
-
-def _report(whole: RawGraph, triples: int) -> dict[str, Any]:
-    """What became of the statements that were read."""
-    left_out = dict(whole.left_out)
-    read = len(whole) if whole.read is None else whole.read
-    parts = read - len(whole) - whole.described - sum(left_out.values())
-    if parts > 0:
-        left_out["parts of class expressions and of statements about statements"] = parts
-    found = {"read": read, "descriptions": whole.described, "duplicates": len(whole) - triples, "left_out": left_out}
-    return found | {"notes": whole.notes}
 
 
 def open_bundled(cache: Path | None = None, progress: ProgressCallback = no_progress) -> KnowledgeBase:
