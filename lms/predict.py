@@ -34,7 +34,7 @@ from triplecheck.lms.adapter import DEFAULT_ADAPTER, LabelAdapter, TolerantAdapt
 from triplecheck.lms.errors import ModelReplyError, ModelUnavailableError, PromptTooLongError
 from triplecheck.lms.metering import MeteredLM, is_free, is_general, metered, model_name, watching
 from triplecheck.lms.resolve import language_model
-from triplecheck.lms.roles import BASELINE, Roles, check_role, name_of, warn_of_baseline
+from triplecheck.lms.roles import BASELINE, DEFAULT_MODEL, Roles, check_role, name_of, warn_of_baseline
 from triplecheck.lms.values import numbered_lists
 from triplecheck.signatures import demonstrations, step_of
 from triplecheck.signatures.notation import read_facts, read_known_name, separated
@@ -110,6 +110,12 @@ def _text(error: LMError, lm: Any) -> str:
     return text if len(text) <= 300 else text[:297] + "..."
 
 
+class Doubt(str):
+    """What may be wrong with a reply: the model is asked once more, and its second reply stands."""
+
+    __slots__ = ()
+
+
 class RolePredict(dspy.Predict):
     """One LLM step: a signature and a role.
 
@@ -131,7 +137,8 @@ class RolePredict(dspy.Predict):
         role: the role whose model is called; see `lms.roles.ROLES`.
         callbacks: DSPy callbacks.
         check: says what is wrong with a reply of the right format, from the inputs and the reply; None if nothing is.
-            A reply with a problem counts as one that cannot be parsed.
+            A reply with a problem counts as one that cannot be parsed; a `Doubt` is raised once, the second reply
+            stands.
         **config: settings for the model's calls, such as `temperature` and `max_tokens`.
 
     Calling it raises:
@@ -167,7 +174,7 @@ class RolePredict(dspy.Predict):
             try:
                 with self._reading():
                     reply = super().forward(**attempt.kwargs)
-                return self._checked(attempt, self._separated(self._sound(reply), attempt))
+                return self._checked(attempt, self._separated(self._sound(reply), attempt), last=True)
             except AdapterParseError as error:
                 raise self._unreadable(error, attempt) from error
 
@@ -185,7 +192,7 @@ class RolePredict(dspy.Predict):
             try:
                 with self._reading():
                     reply = await super().aforward(**attempt.kwargs)
-                return self._checked(attempt, self._separated(self._sound(reply), attempt))
+                return self._checked(attempt, self._separated(self._sound(reply), attempt), last=True)
             except AdapterParseError as error:
                 raise self._unreadable(error, attempt) from error
 
@@ -215,10 +222,10 @@ class RolePredict(dspy.Predict):
             prediction[name] = _valid(value)
         return prediction
 
-    def _checked(self, attempt: _Attempt, reply: dspy.Prediction) -> dspy.Prediction:
+    def _checked(self, attempt: _Attempt, reply: dspy.Prediction, *, last: bool = False) -> dspy.Prediction:
         """The reply; an `AdapterParseError` if the step's own check finds a problem."""
         problem = None if self._check is None else self._check(attempt.inputs, reply)
-        if problem is None:
+        if problem is None or (last and isinstance(problem, Doubt)):
             return reply
         if dspy.settings.trace:
             dspy.settings.trace.pop()  # a demonstration must not be made of it
@@ -287,6 +294,11 @@ class RolePredict(dspy.Predict):
         if self.lm is None and roles is not None:
             return roles.model(self.role)
         return name_of(self.lm or dspy.settings.lm or BASELINE.default)
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether a call here and now would go to the rule-based baseline."""
+        return self.model.partition("?")[0] == DEFAULT_MODEL
 
     def dump_state(self, json_mode: bool = True) -> dict[str, Any]:
         """The state that `program.save(FILE)` writes: also the settings of the calls and the names of the fields."""

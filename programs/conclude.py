@@ -11,8 +11,7 @@ import dspy
 from triplecheck.kg import Direction, Graph, Literal, normalize
 from triplecheck.kg.types import Edge
 from triplecheck.kg.values import agrees, mentions, quantity, value_of
-from triplecheck.lms import RolePredict
-from triplecheck.lms.roles import DEFAULT_MODEL
+from triplecheck.lms import Doubt, RolePredict
 from triplecheck.programs.aggregation import NotComputableError, Result, aggregate, terminal
 from triplecheck.programs.base import Program
 from triplecheck.programs.expansion import valid_numbers
@@ -21,9 +20,10 @@ from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Checked, Computed, Stopped, Trace
 from triplecheck.programs.subgraph import Fact, Subgraph
 from triplecheck.signatures import AnswerFromFacts, SettleAnswer
-from triplecheck.signatures.notation import read_facts
+from triplecheck.signatures.notation import read_facts, read_topic
 
 _YES_NO = ("yes", "no")
+_EXTREMES = ("max", "min")
 _ASKS_FOR_THING = frozenset("where who whom whose when which what how why".split())
 _PREPOSITIONS = frozenset("in on at by from for with to of since until under".split())
 # To tell whether a relation has one value per entity: entities that are looked at, the fewest of them that tell it,
@@ -62,6 +62,16 @@ def answering_step() -> RolePredict:
 def reply_problem(inputs: Mapping[str, Any], reply: dspy.Prediction) -> str | None:
     """What is wrong with a reply of `AnswerFromFacts` that has the right format; None if nothing is."""
     said = [normalize(answer) for answer in reply.answers if answer.strip()]
+    if not said and reply.operation == "none" and reply.cited:
+        return Doubt(
+            "facts are cited, but there is no answer and no operation; copy the answer from the cited facts, name the "
+            "operation that computes it, or cite none"
+        )
+    topics = {normalize(read_topic(topic).name) for topic in inputs["topics"]}
+    if len(topics) > 1 and reply.operation == "none" and topics == set(said):
+        return Doubt(
+            "the answer repeats the topics; copy what the question asks for from the facts, or leave the answers empty"
+        )
     if len(said) != 1 or said[0] not in _YES_NO or reply.operation != "none" or not asks_for_thing(inputs["question"]):
         return None
     if any(normalize(value) == said[0] for fact in read_facts(inputs["facts"]) for value in fact.values):
@@ -125,6 +135,9 @@ class _Conclusion:
     def _compute(self, operation: str) -> Outcome | None:
         subgraph = self._reading.subgraph
         operands = terminal(self._cited)
+        if operation in _EXTREMES and len(operands) == 1 == len(operands[0].values):
+            # One value is not compared with anything: the model cited the winner, or the first of a list.
+            operands = [fact for fact in subgraph.facts if fact.path == operands[0].path]
         try:
             if any(subgraph.incomplete(fact) for fact in operands):
                 raise NotComputableError("a bound cut off entities that it would have to run over")
@@ -155,7 +168,7 @@ class _Conclusion:
         said = ", ".join(written)
         self._trace.add(Checked("answer", False, f"{said} is written, but {operation} is {computed.answer}"))
         doubt = f"the model wrote {said}, and {operation} over the cited facts is {computed.answer}"
-        if self._step.model == DEFAULT_MODEL:
+        if self._step.is_baseline:
             return replace(computed, doubts=(doubt,))
         settle = RolePredict(SettleAnswer, role=self._step.role)
         reply = settle(

@@ -38,7 +38,9 @@ class KERAGLimits:
 
     Attributes:
         candidates: nodes that one mention may mean if their names fit equally well.
-        offered: paths shown to the model at one hop, the most similar to the question first.
+        offered: paths shown to the model at one hop, those that the ranker prefers first.
+        suggested: paths of each topic that are followed at each hop besides those that a language model selects: the
+            first that the ranker prefers. The rule-based baseline follows its own selection alone.
         values: edges fetched per (entity, relation).
         frontier: entities expanded at one hop of one path.
         triples: triples in all.
@@ -47,6 +49,7 @@ class KERAGLimits:
 
     candidates: int = 3
     offered: int = 80
+    suggested: int = 2
     values: int = 200
     frontier: int = 300
     triples: int = 2_000
@@ -83,7 +86,7 @@ PAPER: Mapping[str, Any] = {
     "ranker": False,  # planning: nothing but the LM filters
     "described": False,  # planning: topics are named entities
     "multi_entity": True,  # the adaptation to comparison questions
-    "limits": {"candidates": 1},  # planning: each topic is linked to one entity
+    "limits": {"candidates": 1, "suggested": 0},  # planning: each topic is linked to one entity, the LM alone filters
 }
 """The preset `paper`. The paper sets no limits on the neighbourhood; those of the defaults stay."""
 
@@ -191,24 +194,33 @@ class KERAG(Program):
         offers = one_hop_paths(self.graph, frontier)
         if plan.groups is not None and (asked := plan.groups.asked):
             offers = typed(self.graph, offers, *asked)
+        if self.options.filtering == "none":
+            return offers
         limit = self.options.limits.offered
-        if len(offers) > limit and self.options.filtering != "none":
+        ranked = self._ranked(plan, offers)
+        if len(offers) > limit:
             trace.add(Truncated("offered paths", limit, len(offers)))
-            offers = self._likeliest(plan, offers)[:limit]
-        return offers
+            ranked = ranked or self._likeliest(plan, offers)
+        return (ranked or offers)[:limit]
+
+    def _ranked(self, plan: Plan, offers: list[tuple[Path, int]]) -> list[tuple[Path, int]]:
+        """The paths by the trained ranker, best first; none without it."""
+        relations = self.sources.relations
+        if relations is None or not self.options.ranker:
+            return []
+        question = read_question(plan.question, plan.shown)
+        by_topic = {
+            topic: relations.ranked(question.masked(name), load_ranker()) for topic, name in plan.topics.items()
+        }
+        if None in by_topic.values():
+            return []
+        return sorted(offers, key=lambda offer: -_chance(offer[0], by_topic[offer[0].topic]))
 
     def _likeliest(self, plan: Plan, offers: list[tuple[Path, int]]) -> list[tuple[Path, int]]:
-        """Paths by the trained ranker, or by similarity of their last relation; without vectors, fewest edges first."""
+        """Paths by similarity of their last relation; without vectors, fewest edges first."""
         relations = self.sources.relations
         if relations is None:
             return sorted(offers, key=lambda offer: offer[1])
-        if self.options.ranker:
-            question = read_question(plan.question, plan.shown)
-            by_topic = {
-                topic: relations.ranked(question.masked(name), load_ranker()) for topic, name in plan.topics.items()
-            }
-            if None not in by_topic.values():
-                return sorted(offers, key=lambda offer: -_chance(offer[0], by_topic[offer[0].topic]))
         scores = relations.against(plan.question)
         return sorted(offers, key=lambda offer: -float(scores[offer[0].hops[-1].relation]))
 
@@ -228,8 +240,20 @@ class KERAG(Program):
         reply = self.select_paths(question=plan.question, topics=plan.shown, paths=lines)
         self.wrote(trace, self.select_paths, reply)
         keep = valid_numbers("path", reply.keep, len(lines), trace)
+        if keep and not self.select_paths.is_baseline:
+            keep = list(dict.fromkeys([*keep, *self._suggested(plan, offered)]))
         trace.add(Pruned(hop, lines, [lines[n - 1] for n in keep], "schema" if by_schema else "instances"))
         return [offered[n - 1][0] for n in keep]
+
+    def _suggested(self, plan: Plan, offered: list[tuple[Path, int]]) -> list[int]:
+        """Not in the paper: a small model often keeps one path too few; the ranker's first ones are kept with them."""
+        if not self._ranked(plan, offered):
+            return []
+        numbers = {
+            topic: [number for number, (path, _) in enumerate(offered, 1) if path.topic == topic]
+            for topic in plan.topics
+        }
+        return [number for those in numbers.values() for number in those[: self.options.limits.suggested]]
 
     def _expand(self, plan: Plan, path: Path, subgraph: Subgraph, trace: Trace) -> Path | None:
         """Fetch the edges of the last hop into the subgraph; the path with its new ends, None if there is no room."""

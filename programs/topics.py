@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from triplecheck.kg import Candidate, Graph, Linker, normalize
+from triplecheck.kg import Candidate, Direction, Graph, Linker, normalize
 from triplecheck.programs.steps import Linked, Trace, Truncated
 from triplecheck.programs.subgraph import node_names
 from triplecheck.signatures.notation import names_in, with_note, write_topic
@@ -15,6 +16,8 @@ _NAMES_SHOWN = 8
 _TYPES_SHOWN = 40
 # Homonyms whose names fit worse than the best by more than this are not meant.
 _EQUAL = 0.05
+_YEAR = re.compile(r"\b[12][0-9]{3}\b")
+_YEARS_LOOKED_AT = 3  # values per relation
 
 
 @dataclass(frozen=True)
@@ -69,10 +72,41 @@ class TopicLinker:
         self._candidates = partial(
             linker.candidates, question=question if grounding else None, top_k=top_k, union=union
         )
+        self._years: set[str] = set()
         found = [(m.text, self._candidates(m)) for m in linker.mentions(question)[:_NAMES_SHOWN]]
-        known = [Known(text, tuple(candidates)) for text, candidates in found if candidates]
+        known = [Known(text, self._meant(text, candidates, question)) for text, candidates in found if candidates]
         # The name of a class says what is asked for; it is a topic only where nothing else is named.
-        self.known = [one for one in known if not self._is_class(one)] or known
+        known = [one for one in known if not self._is_class(one)] or known
+        # A year that singles out a homonym is no topic of its own.
+        self.known = [one for one in known if one.written not in self._years] or known
+
+    def _meant(self, written: str, candidates: Sequence[Candidate], question: str) -> tuple[Candidate, ...]:
+        """Of homonyms those that the words beside the name single out; all if none does.
+
+        Their type does so ("the play Macbeth"), and a year that they have ("the 1984 film Dune").
+        """
+        equal = _equally_written(candidates)
+        if len(equal) < 2:
+            return tuple(candidates)
+        before, _, after = normalize(question).partition(normalize(written))
+        typed = [c for c in equal if self._has_type_beside(c, f" {before.strip()}", f"{after.strip()} ")] or equal
+        years = {c: year for c in typed for year in _YEAR.findall(f"{before} {after}") if self._has_year(c, year)}
+        self._years.update(years.values() if len(years) < len(typed) else ())
+        found = list(years) or typed
+        return tuple(candidates if len(found) == len(equal) else found)
+
+    def _has_type_beside(self, candidate: Candidate, before: str, after: str) -> bool:
+        kinds = (normalize(self._graph.type_label(t)) for t in self._graph.types(candidate.node))
+        return any(
+            before.endswith((f" {kind}", f" {kind} the")) or after.startswith((f"{kind} ", f"the {kind} "))
+            for kind in kinds
+            if kind
+        )
+
+    def _has_year(self, candidate: Candidate, year: str) -> bool:
+        edges = self._graph.expand([candidate.node], None, Direction.OUT, limit_per_node=_YEARS_LOOKED_AT)
+        values = (self._graph.literal(tail) for tail in edges.tails.tolist())
+        return any(value is not None and _YEAR.match(value.lexical) and value.lexical[:4] == year for value in values)
 
     def _is_class(self, known: Known) -> bool:
         types = self._graph.type_ids
@@ -125,13 +159,18 @@ class TopicLinker:
     def _choose(self, candidates: Sequence[Candidate], domain: str) -> list[Candidate]:
         if not candidates:
             return []
-        best = max(c.lexical for c in candidates)
-        equal = [c for c in candidates if c.lexical >= best - _EQUAL]
+        equal = _equally_written(candidates)
         wanted = normalize(domain)
         of_domain = [
             c for c in equal if wanted in {normalize(self._graph.type_label(t)) for t in self._graph.types(c.node)}
         ]
         return of_domain or equal
+
+
+def _equally_written(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The candidates whose names fit nearly as well as the best."""
+    best = max(c.lexical for c in candidates)
+    return [c for c in candidates if c.lexical >= best - _EQUAL]
 
 
 def named_topics(graph: Graph, topics: Sequence[Topic]) -> tuple[dict[int, str], list[str]]:

@@ -238,7 +238,8 @@ def beginning(item: str, kind: str) -> str:
 def items_named(text: str, items: Sequence[str], kind: str) -> list[int]:
     """The numbers, from 1, of the items that a model means by a beginning that it copied.
 
-    All items with this beginning; if there are none, the one that shares most words with it, as a model may have turned
+    All items with this beginning; if there are none, the one item that follows the same relations from a topic that it
+    calls by another name; if there is none either, the one that shares most words with it, as a model may have turned
     an arrow or left out an alias. Empty if too few words are shared.
     """
     words = _words(beginning(text, kind))
@@ -246,9 +247,19 @@ def items_named(text: str, items: Sequence[str], kind: str) -> list[int]:
     same = [number for number, one in enumerate(named, 1) if one == words]
     if same or not words:
         return same
+    hops = _first_wordings(text, kind)
+    following = [number for number, item in enumerate(items, 1) if hops and _first_wordings(item, kind) == hops]
+    if len(following) == 1:
+        return following
     shares = [len(set(words) & set(one)) / len({*words, *one}) for one in named]
     best = max(shares, default=0.0)
     return [shares.index(best) + 1] if best >= _LEAST_SHARED else []
+
+
+def _first_wordings(item: str, kind: str) -> list[tuple[str, str]]:
+    """The arrow and the label of each hop, without aliases; empty for an item without hops."""
+    hops = read_path(beginning(item, kind)).hops if kind in ("path", "fact") else ()
+    return [(hop.arrow, wordings(hop.label)[0].casefold()) for hop in hops]
 
 
 def _words(text: str) -> list[str]:

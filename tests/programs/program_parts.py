@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from triplecheck.lms import session
 from triplecheck.lms.engines import messages_of
 from triplecheck.lms.testing import QueueEngine, ScriptedReply, scripted_model
 from triplecheck.programs import KERAG, Sources
+from triplecheck.programs.kerag import KERAGLimits
 from triplecheck.programs.steps import TraceEvent
 
 EX = "http://example.org/"
@@ -136,7 +138,16 @@ def steps(result: Any, kind: type[TraceEvent]) -> list[Any]:
 
 
 def kerag(base: KnowledgeBase | Sources, **options: Any) -> KERAG:
-    return KERAG(base if isinstance(base, Sources) else sources_of(base), **options)
+    """KERAG that follows nothing but what the scripted model selects."""
+    limits = {"suggested": 0} | fields_of(options.pop("limits", None))
+    return KERAG(base if isinstance(base, Sources) else sources_of(base), limits=limits, **options)
+
+
+def fields_of(limits: KERAGLimits | Mapping[str, Any] | None) -> dict[str, Any]:
+    """The limits that differ from the defaults."""
+    if not isinstance(limits, KERAGLimits):
+        return dict(limits or {})
+    return {name: value for name, value in asdict(limits).items() if value != getattr(KERAGLimits(), name)}
 
 
 class WatchedGraph:

@@ -176,8 +176,24 @@ class TestInvented:
         assert not concluded(sources, text, hops=1).grounded
 
     def test_no_answer_is_an_abstention(self, sources: Sources) -> None:
-        result = concluded(sources, cite=["Paul Hindemith"])
+        result = concluded(sources)
         assert (result.abstained, result.reason, result.evidence) == (True, "not_in_facts", [])
+
+    def test_facts_cited_for_no_answer_are_asked_about_once(self, sources: Sources) -> None:
+        program, nothing = kerag(sources, filtering="none"), conclude_with(cite=["Paul Hindemith → nationality"])
+        first = [topics("Bernhard Heiden"), nothing]
+        result, engine = play(program, TEACHER, *first, conclude_with("German", cite=["Paul Hindemith → nationality"]))
+        assert result.answer == "German"
+        assert "there is no answer and no operation" in engine.prompts[-1]
+        assert play(program, TEACHER, *first, nothing)[0].reason == "not_in_facts"
+
+    def test_topics_repeated_as_the_answer_are_asked_about_once(self, sources: Sources) -> None:
+        program = kerag(sources, filtering="none")
+        replies = [topics("Bernhard Heiden", "Lukas Foss"), conclude_with("Lukas Foss", "Bernhard Heiden")]
+        which = "Who taught both Bernhard Heiden and Lukas Foss?"
+        result, engine = play(program, which, *replies, conclude_with("Paul Hindemith", cite=["Paul Hindemith"]))
+        assert result.answer == "Paul Hindemith"
+        assert "repeats the topics" in engine.prompts[-1]
 
 
 WHETHER = "Is Paul Hindemith German?"
@@ -274,6 +290,10 @@ class TestComputing:
         taller = {"name": "Germany", "cite": ["→ population →"], "operation": "max", "question": "Which city?"}
         assert ids(concluded(sources, "frankfurt", **taller)) == ["frankfurt"]
         assert ids(concluded(sources, "Hanau", settled="computed", **taller)) == ["frankfurt"]
+
+    def test_an_extreme_of_one_cited_value_is_that_of_its_path(self, sources: Sources) -> None:
+        taller = {"name": "Germany", "operation": "max", "question": "Which city is the largest?"}
+        assert ids(concluded(sources, cite=["Hanau → population"], **taller)) == ["frankfurt"]
 
     def test_if_the_operation_fails_the_answer_is_looked_up(self, sources: Sources) -> None:
         result = concluded(sources, "German", cite=["nationality"], operation="max")

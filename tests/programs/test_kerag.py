@@ -29,7 +29,7 @@ from program_parts import (
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.lms import Budget, BudgetExceededError, Roles, session
 from triplecheck.lms.testing import scripted_model
-from triplecheck.programs import KERAG, KERAGOptions, Sources, program_names, replay, resolve_program, to_json
+from triplecheck.programs import KERAG, Sources, program_names, replay, resolve_program, to_json
 from triplecheck.programs.steps import Checked, Expanded, Linked, Pruned, Stopped, Wrote
 
 TEACHER = "What was the nationality of Bernhard Heiden's teacher?"
@@ -260,7 +260,7 @@ class TestAbstaining:
             ("no_facts", [topics("Bernhard Heiden"), fields(keep="none")]),
             ("no_facts", [topics("Bernhard Heiden"), fields(keep="99, 100")]),
             ("not_in_facts", [*TALK[:3], conclude_with()]),
-            ("not_in_facts", [*TALK[:3], conclude_with(cite=["nationality"])]),
+            ("not_in_facts", [*TALK[:3], *[conclude_with(cite=["nationality"])] * 2]),
             ("unreadable_reply", ["I do not know", "Sorry?"]),
             ("unreadable_reply", [TALK[0], "many", "1.5"]),
             ("unreadable_reply", [*TALK[:3], "German", "German!"]),
@@ -315,7 +315,8 @@ class TestAsAModule:
         for other in (copy.deepcopy(program), program.deepcopy(), program.reset_copy()):
             assert other.sources is sources
             assert other.graph is sources.graph
-            assert other.options == KERAGOptions(hops=3, filtering="none", grounded_only=True)
+            assert other.options == program.options
+            assert (other.options.hops, other.options.filtering, other.options.grounded_only) == (3, "none", True)
             assert other.summarize is not program.summarize
 
     def test_its_state_has_no_model_and_no_graph_and_can_be_restored(self, sources: Sources, tmp_path: Path) -> None:

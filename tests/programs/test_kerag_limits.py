@@ -129,6 +129,19 @@ def test_without_filtering_no_path_is_left_out(hub: KnowledgeBase) -> None:
     assert len(steps(result, Expanded)) == 3
 
 
+def test_paths_that_the_ranker_prefers_are_followed_with_those_that_a_model_selects(sources: Sources) -> None:
+    which, replies = "Who taught Bernhard Heiden?", [topics("Bernhard Heiden"), keep("→ nationality")]
+    followed = {}
+    for suggested in (0, 2):
+        program = kerag(sources, limits={"suggested": suggested}, hops=1)
+        result, _ = play(program, which, *replies, conclude_with())
+        followed[suggested] = steps(result, Pruned)[0].kept
+    assert len(followed[0]) == 1 and followed[0] == followed[2][:1]
+    assert any("student of" in path for path in followed[2])
+    nothing, _ = play(program, which, replies[0], fields(keep="none"))
+    assert nothing.reason == "no_facts", "a model that selects nothing follows nothing"
+
+
 def test_candidates_of_one_name_are_limited(sources: Sources) -> None:
     program = kerag(sources, limits=KERAGLimits(candidates=1))
     result, _ = play(program, "Michael Jordan?", topics("Michael Jordan"), fields(keep="none"))

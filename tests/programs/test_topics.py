@@ -139,3 +139,24 @@ def test_numbers_and_dates_are_not_topics(world: KnowledgeBase) -> None:
     graph: Graph = world.graph
     found = linker(world, "Who taught Bernhard Heiden?").link("Bernhard Heiden", "Composer", 3, Trace())
     assert all(graph.literal(topic.node) is None for topic in found)
+
+
+class TestHomonymsSingledOut:
+    ROWS = (
+        ":a rdfs:label 'Macbeth' ; a :Play ; :year '1606' . :b rdfs:label 'Macbeth' ; a :Opera ; :year '1847' . "
+        ":c rdfs:label 'Macbeth' ; a :Opera ; :year '1910' ."
+    )
+
+    @pytest.mark.parametrize(
+        ("question", "meant"),
+        [
+            ("Who wrote the play Macbeth?", {"a"}),
+            ("Who wrote Macbeth, the opera?", {"b", "c"}),
+            ("Who wrote the 1910 opera Macbeth?", {"c"}),
+            ("Who wrote Macbeth (1847)?", {"b"}),
+            ("Who wrote Macbeth?", {"a", "b", "c"}),
+            ("Which play is named after Macbeth?", {"a", "b", "c"}),
+        ],
+    )
+    def test_by_the_type_or_year_beside_the_name(self, build: Build, question: str, meant: set[str]) -> None:
+        assert set(linked(build(self.ROWS), question, "Macbeth")) == meant
