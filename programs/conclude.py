@@ -136,8 +136,9 @@ class _Conclusion:
         subgraph = self._reading.subgraph
         operands = terminal(self._cited)
         if operation in _EXTREMES and len(operands) == 1 == len(operands[0].values):
-            # One value is not compared with anything: the model cited the winner, or the first of a list.
-            operands = [fact for fact in subgraph.facts if fact.path == operands[0].path]
+            # One value is not compared with anything: the model cited the winner, or the first of a list. Those of the
+            # same relations are meant, from every topic.
+            operands = [fact for fact in subgraph.facts if fact.path[1] == operands[0].path[1]]
         try:
             if any(subgraph.incomplete(fact) for fact in operands):
                 raise NotComputableError("a bound cut off entities that it would have to run over")

@@ -6,8 +6,9 @@ Source: "KERAG: Knowledge-Enhanced Retrieval-Augmented Generation for Advanced Q
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -102,6 +103,8 @@ class Plan:
         relations: the wording of each relation in prompts.
         groups: the classes that the question speaks of; None if these are not used.
         evidence: triples that single out a topic that the question describes.
+        hops: the trained ranker's scores of hops from each topic; empty without it.
+        best: its highest score of a path so far, by topic.
     """
 
     question: str
@@ -110,6 +113,8 @@ class Plan:
     relations: RelationNames
     groups: Groups | None = None
     evidence: tuple[Edge, ...] = ()
+    hops: Mapping[int, Hops] = field(default_factory=dict)
+    best: dict[int, float] = field(default_factory=dict)
 
 
 class KERAG(Program):
@@ -165,13 +170,23 @@ class KERAG(Program):
         names, shown = named_topics(self.graph, topics)
         relations = RelationNames(self.graph, self.sources.relations, question)
         groups = Groups(self, question, topics, shown, relations) if self.options.described else None
-        return Plan(question, names, shown, relations, groups)
+        return Plan(question, names, shown, relations, groups, hops=self._rank_hops(question, names, shown))
 
     def start_from(self, picked: Group, plan: Plan, trace: Trace) -> Plan:
         """Not in the paper: things that the question describes by their class are its topics."""
         nodes = picked.topics(self.graph, self.options.limits.candidates, trace)
         names, shown = named_topics(self.graph, [Topic(node, picked.description) for node in nodes])
-        return replace(plan, topics=names, shown=shown, evidence=picked.evidence)
+        hops = self._rank_hops(plan.question, names, shown)
+        return replace(plan, topics=names, shown=shown, evidence=picked.evidence, hops=hops)
+
+    def _rank_hops(self, question: str, names: Mapping[int, str], shown: Sequence[str]) -> dict[int, Hops]:
+        """Not in the paper: the trained ranker's scores of hops, by topic; empty if it does not know these vectors."""
+        relations = self.sources.relations
+        if relations is None or not self.options.ranker:
+            return {}
+        read = read_question(question, shown)
+        found = {topic: relations.ranked(read.masked(name), load_ranker()) for topic, name in names.items()}
+        return {topic: hops for topic, hops in found.items() if hops is not None}
 
     # --- retrieval -----------------------------------------------------------------------------
     def retrieve(self, plan: Plan, trace: Trace) -> Subgraph:
@@ -197,24 +212,13 @@ class KERAG(Program):
         if self.options.filtering == "none":
             return offers
         limit = self.options.limits.offered
-        ranked = self._ranked(plan, offers)
+        if plan.hops:
+            offers = sorted(offers, key=lambda offer: -_chance(offer[0], plan.hops))
+        elif len(offers) > limit:
+            offers = self._likeliest(plan, offers)
         if len(offers) > limit:
             trace.add(Truncated("offered paths", limit, len(offers)))
-            ranked = ranked or self._likeliest(plan, offers)
-        return (ranked or offers)[:limit]
-
-    def _ranked(self, plan: Plan, offers: list[tuple[Path, int]]) -> list[tuple[Path, int]]:
-        """The paths by the trained ranker, best first; none without it."""
-        relations = self.sources.relations
-        if relations is None or not self.options.ranker:
-            return []
-        question = read_question(plan.question, plan.shown)
-        by_topic = {
-            topic: relations.ranked(question.masked(name), load_ranker()) for topic, name in plan.topics.items()
-        }
-        if None in by_topic.values():
-            return []
-        return sorted(offers, key=lambda offer: -_chance(offer[0], by_topic[offer[0].topic]))
+        return offers[:limit]
 
     def _likeliest(self, plan: Plan, offers: list[tuple[Path, int]]) -> list[tuple[Path, int]]:
         """Paths by similarity of their last relation; without vectors, fewest edges first."""
@@ -241,19 +245,28 @@ class KERAG(Program):
         self.wrote(trace, self.select_paths, reply)
         keep = valid_numbers("path", reply.keep, len(lines), trace)
         if keep and not self.select_paths.is_baseline:
-            keep = list(dict.fromkeys([*keep, *self._suggested(plan, offered)]))
+            keep = list(dict.fromkeys([*keep, *self._suggested(plan, [path for path, _ in offered], keep)]))
         trace.add(Pruned(hop, lines, [lines[n - 1] for n in keep], "schema" if by_schema else "instances"))
         return [offered[n - 1][0] for n in keep]
 
-    def _suggested(self, plan: Plan, offered: list[tuple[Path, int]]) -> list[int]:
-        """Not in the paper: a small model often keeps one path too few; the ranker's first ones are kept with them."""
-        if not self._ranked(plan, offered):
+    def _suggested(self, plan: Plan, offered: Sequence[Path], keep: Sequence[int]) -> list[int]:
+        """Not in the paper: a small model often selects one path too few.
+
+        Its paths are followed from every topic, and with them the first that the ranker prefers; further hops only if
+        the ranker prefers them to all that are shorter.
+        """
+        limit = self.options.limits.suggested
+        if not limit:
             return []
-        numbers = {
-            topic: [number for number, (path, _) in enumerate(offered, 1) if path.topic == topic]
-            for topic in plan.topics
-        }
-        return [number for those in numbers.values() for number in those[: self.options.limits.suggested]]
+        kept = {offered[number - 1].hops for number in keep}
+        found = [number for number, path in enumerate(offered, 1) if path.hops in kept]
+        for topic, hops in plan.hops.items():
+            of_topic = [number for number, path in enumerate(offered, 1) if path.topic == topic][:limit]
+            shorter = plan.best.get(topic, -math.inf)
+            scores = {number: hops.path(_steps(offered[number - 1])) for number in of_topic}
+            found += [number for number in of_topic if len(offered[number - 1].hops) == 1 or scores[number] > shorter]
+            plan.best[topic] = max(shorter, *scores.values()) if scores else shorter
+        return found
 
     def _expand(self, plan: Plan, path: Path, subgraph: Subgraph, trace: Trace) -> Path | None:
         """Fetch the edges of the last hop into the subgraph; the path with its new ends, None if there is no room."""
@@ -280,9 +293,12 @@ class KERAG(Program):
         return replace(found, evidence=(*plan.evidence, *found.evidence)) if found.evidence else found
 
 
-def _chance(path: Path, hops: Hops | None) -> float:
+def _chance(path: Path, ranked: Mapping[int, Hops]) -> float:
     """The ranker's score of a path, or of its only relation as the first of a path."""
-    assert hops is not None
-    steps = [(hop.relation, hop.direction is Direction.IN) for hop in path.hops]
+    hops, steps = ranked[path.topic], _steps(path)
     relation, backward = steps[0]
     return hops.path(steps) if len(steps) > 1 else float(hops.first[int(backward), relation])
+
+
+def _steps(path: Path) -> list[tuple[int, bool]]:
+    return [(hop.relation, hop.direction is Direction.IN) for hop in path.hops]

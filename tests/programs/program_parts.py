@@ -86,9 +86,10 @@ def topics(*names: str, domain: str = "unknown") -> str:
 
 
 def items(request: Request, section: str) -> list[str]:
-    """The numbered items of one section of the prompt."""
-    text = [m["content"] for m in messages_of(request) if m["role"] == "user"][-1]
-    body = text.split(f"[[ ## {section} ## ]]\n", 1)[1].split("\n\n", 1)[0]
+    """The numbered items of one section of the prompt; of the latest that has it, as the model may be asked again."""
+    header = f"[[ ## {section} ## ]]\n"
+    text = [m["content"] for m in messages_of(request) if m["role"] == "user" and header in m["content"]][-1]
+    body = text.split(header, 1)[1].split("\n\n", 1)[0]
     return [match[1] for line in body.splitlines() if (match := re.match(r"\[\d+\] (.*)", line))]
 
 
