@@ -41,7 +41,8 @@ def features_of(proof: Proof) -> dict[str, float]:
     - `weakest`: the least of `covered_least`, `part_least`, `hop_least` (where nothing is computed) and `support`;
     - `likeness`: cosine of the question and the evidence in words;
     - `type_fit`: cosine of what the question asks for and the types of the answers; `type_known`: whether both are
-      known; `kind_fit`: 1 if the answer is a date, a number or an entity as the question word asks, -1 if it is not;
+      known; `kind_fit`: 1 if the answer is a date, a number or an entity as the question word asks, -1 if it is not,
+      or if it is a number or a date and the question asks for things of a class;
     - `hops`, `spare_hops`: of the path, and of these more than there are parts of the question; `backward`: share of
       relations followed backwards unasked; `paths`: different paths in the proof;
     - `answers`: log of their number; `followed`: 1 / sqrt(paths that were expanded);
@@ -128,6 +129,8 @@ def _type_fit(proof: Proof) -> tuple[float, float]:
 def _kind_fit(proof: Proof) -> float:
     words, kind = proof.parsed.words, proof.kind
     whether = proof.parsed.asks_whether
+    if proof.misses_class:
+        return -1.0
     if kind == "yes or no" or whether:
         return 1.0 if (kind == "yes or no") == whether else -1.0
     if "when" in words:

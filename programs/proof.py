@@ -127,6 +127,16 @@ class Proof:
         """The type of the answers, if the question asks for it by its name; else empty."""
         return next(iter(asked_noun(self.question, self.types)), "")
 
+    @cached_property
+    def misses_class(self) -> bool:
+        """Whether the question asks for things of a class that the evidence has, and the answer is a number or date."""
+        if self.kind not in ("number", "time") or self.parsed.counts:
+            return False
+        nodes = list(dict.fromkeys(end for head, _, tail in self.found.evidence for end in (head, tail)))[:50]
+        kinds = {kind for node in nodes if self.graph.literal(node) is None for kind in self.graph.types(node)}
+        words = " ".join(word for word in self.parsed.words if word != TOPIC)
+        return bool(asked_noun(words, [self.graph.type_label(kind) for kind in sorted(kinds)], one=True))
+
     @property
     def picked(self) -> Picked | None:
         """How the things were picked that the question describes by their class."""

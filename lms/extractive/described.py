@@ -22,6 +22,7 @@ _SUPERLATIVES = frozenset(word for word in COMPARATIVES if word.endswith("est"))
 _DETERMINERS = frozenset("the a an all any every each these those some other our your".split())
 _ASKING = frozenset("what which many list name count find show".split())
 _ASKING_PAIRS = frozenset({("what", "are"), ("which", "are"), ("give", "me"), ("show", "me"), ("number", "of")})
+_ASKING_FOR_ONE = frozenset({("what", "is"), ("what", "was"), ("which", "is"), ("which", "was")})
 _PLACING = frozenset("through across into near from on along at around over".split())
 _EMPTY = frozenset("graph database there exist exists known altogether total all list lists number different".split())
 _LINKING = frozenset("with having has have that which who whose is are was were of by the its a an had".split())
@@ -78,15 +79,25 @@ def says_only(words: Sequence[str], noun: str) -> bool:
     return not said
 
 
-def asked_noun(question: str, names: Sequence[str]) -> tuple[str, ...]:
-    """The names of the class of things that a question asks for: "which lakes ...", "how many lakes ..."."""
+def asked_noun(question: str, names: Sequence[str], *, one: bool = False) -> tuple[str, ...]:
+    """The names of the class of things that a question asks for: "which lakes ...", "how many lakes ...".
+
+    Args:
+        question: the question.
+        names: of classes.
+        one: also in "what is the longest lake ...", where the noun may name a relation.
+    """
     words = _words(question)
     for noun in _places(words, names):
         before = [word for word in words[: noun.start] if word not in _DETERMINERS]
-        if before and _is_content(before[-1]) and before[-1] not in _ASKING:
+        if one and len(before) == 1 and before[0] in _SUPERLATIVES:
+            return noun.names  # "the longest river in France"
+        if before and (_is_content(before[-1]) or (one and before[-1] in _SUPERLATIVES)) and before[-1] not in _ASKING:
             before.pop()  # "what are the major cities"
         plural = singular(words[noun.end - 1]) != words[noun.end - 1]
-        asks = (before and before[-1] in _ASKING) or tuple(before[-2:]) in _ASKING_PAIRS or (plural and not before)
+        pair = tuple(before[-2:])
+        asks = (before and before[-1] in _ASKING) or pair in _ASKING_PAIRS or (one and pair in _ASKING_FOR_ONE)
+        asks = asks or (plural and not before)
         if asks:
             return noun.names
     return ()

@@ -57,6 +57,13 @@ def test_a_wrong_kind_of_answer_is_a_feature(bundled: KnowledgeBase) -> None:
     assert features_of(proof(bundled, "Where is Mongolia's capital?", CAPITAL))["kind_fit"] == 1
 
 
+def test_a_number_in_place_of_a_thing_is_of_the_wrong_kind(bundled: KnowledgeBase) -> None:
+    shot, length = ("Ran", "directed by", "Akira Kurosawa"), ("Ran", "running time in minutes", "162")
+    shortest = "Which is the shortest film by Akira Kurosawa?"
+    assert features_of(proof(bundled, shortest, shot, length))["kind_fit"] == -1
+    assert features_of(proof(bundled, "How long is the film Ran?", length))["kind_fit"] != -1
+
+
 @pytest.mark.parametrize(
     ("question", "uncovered"),
     [

@@ -22,7 +22,7 @@ from program_parts import (
 
 from triplecheck.kg import KnowledgeBase
 from triplecheck.programs import KERAGLimits, Sources, replay
-from triplecheck.programs.steps import Checked, Expanded, Pruned, Truncated
+from triplecheck.programs.steps import Checked, Expanded, Pruned, Truncated, Wrote
 
 HUB = "\n".join(
     [
@@ -188,3 +188,15 @@ def test_everything_that_was_fetched_is_an_edge_of_the_graph(hub: KnowledgeBase)
     result, _ = play(program, "Hub?", topics("Hub"), conclude_with("Member 0"))
     assert replay(hub.graph, result.evidence) == []
     assert node(hub.graph, "hub") in result.retrieved
+
+
+def test_no_further_hop_is_offered_that_the_ranker_finds_far_too_long(bundled: KnowledgeBase) -> None:
+    result = ask(kerag(bundled), "Who directed Alien?")
+    assert result.answer == "Ridley Scott"
+    last = steps(result, Pruned)[-1]
+    assert (last.hop, last.kept, last.by) == (2, [], "ranker")
+    assert len([step for step in steps(result, Wrote) if step.signature == "SelectPaths"]) == 1
+    longer = ask(kerag(bundled), "What is the nationality of the director of Alien?")
+    assert all(step.by == "schema" for step in steps(longer, Pruned))
+    unranked = ask(kerag(bundled, ranker=False), "Who directed Alien?")
+    assert all(step.by == "schema" for step in steps(unranked, Pruned))
