@@ -12,6 +12,7 @@ from triplecheck.kg import Direction, Graph, Literal, normalize
 from triplecheck.kg.types import Edge
 from triplecheck.kg.values import agrees, mentions, quantity, value_of
 from triplecheck.lms import Doubt, RolePredict
+from triplecheck.lms.extractive.question import read_question
 from triplecheck.programs.aggregation import NotComputableError, Result, aggregate, terminal
 from triplecheck.programs.base import Program
 from triplecheck.programs.expansion import valid_numbers
@@ -67,6 +68,8 @@ def reply_problem(inputs: Mapping[str, Any], reply: dspy.Prediction) -> str | No
             "facts are cited, but there is no answer and no operation; copy the answer from the cited facts, name the "
             "operation that computes it, or cite none"
         )
+    if reply.operation == "count" and not read_question(inputs["question"], inputs["topics"]).counts:
+        return Doubt("the operation is count, but the question does not ask how many there are")
     topics = {normalize(read_topic(topic).name) for topic in inputs["topics"]}
     if len(topics) > 1 and reply.operation == "none" and topics == set(said):
         return Doubt(

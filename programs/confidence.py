@@ -42,7 +42,7 @@ def features_of(proof: Proof) -> dict[str, float]:
     - `likeness`: cosine of the question and the evidence in words;
     - `type_fit`: cosine of what the question asks for and the types of the answers; `type_known`: whether both are
       known; `kind_fit`: 1 if the answer is a date, a number or an entity as the question word asks, -1 if it is not,
-      or if it is a number or a date and the question asks for things of a class;
+      or if it is of another class than the question asks for;
     - `hops`, `spare_hops`: of the path, and of these more than there are parts of the question; `backward`: share of
       relations followed backwards unasked; `paths`: different paths in the proof;
     - `answers`: log of their number; `followed`: 1 / sqrt(paths that were expanded);

@@ -129,13 +129,15 @@ class Proof:
 
     @cached_property
     def misses_class(self) -> bool:
-        """Whether the question asks for things of a class that the evidence has, and the answer is a number or date."""
-        if self.kind not in ("number", "time") or self.parsed.counts:
+        """Whether the question asks for things of a class, the evidence has such things, and no answer is one."""
+        if self.parsed.counts or self.kind in ("yes or no", "text"):
             return False
         nodes = list(dict.fromkeys(end for head, _, tail in self.found.evidence for end in (head, tail)))[:50]
         kinds = {kind for node in nodes if self.graph.literal(node) is None for kind in self.graph.types(node)}
         words = " ".join(word for word in self.parsed.words if word != TOPIC)
-        return bool(asked_noun(words, [self.graph.type_label(kind) for kind in sorted(kinds)], one=True))
+        asked = asked_noun(words, [self.graph.type_label(kind) for kind in sorted(kinds)], one=True)
+        answers = {self.graph.type_label(kind) for node in self.found.answers[:20] for kind in self.graph.types(node)}
+        return bool(asked) and (bool(answers) or not self.found.answers) and not answers & set(asked)
 
     @property
     def picked(self) -> Picked | None:
