@@ -17,7 +17,8 @@ TEACHER = "What was the nationality of Bernhard Heiden's teacher?"
 def concluded(sources: Sources | KnowledgeBase, *answers: str, name: str = "Bernhard Heiden", **options: Any) -> Any:
     """KERAG over two hops without filtering, with a model that concludes this."""
     cite, operation = options.pop("cite", ()), options.pop("operation", "none")
-    question, settled = options.pop("question", TEACHER), options.pop("settled", None)
+    question = options.pop("question", "How many are there?" if operation == "count" else TEACHER)
+    settled = options.pop("settled", None)
     program = kerag(sources, filtering="none", **options)
     replies = [topics(name), conclude_with(*answers, cite=cite, operation=operation)]
     if settled is not None:

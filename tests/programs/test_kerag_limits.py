@@ -42,7 +42,8 @@ def cut(result: Any) -> list[tuple[str, int, int]]:
 
 
 def run(base: KnowledgeBase, limits: KERAGLimits, *replies: Any, **options: Any) -> tuple[Any, Any]:
-    return play(kerag(base, limits=limits, **options), "How old are the members of Hub?", topics("Hub"), *replies)
+    question = "How many are the members of Hub, and how old?"
+    return play(kerag(base, limits=limits, **options), question, topics("Hub"), *replies)
 
 
 def test_values_of_one_entity_are_limited(hub: KnowledgeBase) -> None:
