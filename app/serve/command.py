@@ -23,6 +23,8 @@ ProgramOption = Annotated[
     str | None,
     flag("--program NAME", "Program that answers unless a client names another. Default: kerag.", MODEL),
 ]
+PortOption = Annotated[int | None, flag("--port N", "Port to listen on; 0: a free one. Default: 8765.")]
+TimeoutOption = Annotated[float | None, flag("--timeout S", "Maximum seconds per request. Default: 120.", LIMITS)]
 
 
 @flattened("json")
@@ -33,7 +35,7 @@ def serve(
     host: Annotated[
         str | None, flag("--host ADDRESS", "Address to listen on. Default: 127.0.0.1, this machine alone.")
     ] = None,
-    port: Annotated[int | None, flag("--port N", "Port to listen on; 0: a free one. Default: 8765.")] = None,
+    port: PortOption = None,
     allow_host: Annotated[
         list[str] | None,
         flag("--allow-host NAME", "Name under which the server is reached, besides localhost. Repeatable."),
@@ -43,7 +45,7 @@ def serve(
         flag("--allow-origin URL", "Origin of web pages that may call the server. Repeatable."),
     ] = None,
     no_keys: Annotated[bool, flag("--no-keys", "Let everybody ask who reaches the server, also on a network.")] = False,
-    timeout: Annotated[float | None, flag("--timeout S", "Maximum seconds per request. Default: 120.", LIMITS)] = None,
+    timeout: TimeoutOption = None,
     concurrent: Annotated[
         int | None, flag("--concurrent N", "Questions answered at the same time. Default: 32.", LIMITS, min=1)
     ] = None,
@@ -51,7 +53,7 @@ def serve(
         bool | None, flag("--log-questions", "Write questions and answers to the log.", OUTPUT)
     ] = None,
 ) -> None:
-    """Answer questions over HTTP: REST at /v1, OpenAPI at /docs.
+    """Answer questions over HTTP: REST at /v1, OpenAPI at /docs, the Model Context Protocol at /mcp.
 
     API keys, other limits and knowledge bases stand in `triplecheck.toml`, in the table `serve`; docs/serve.md
     describes them. The log has one JSON object per request, on standard error. Budgets are per question.
@@ -74,6 +76,43 @@ def serve(
         log_questions=log_questions,
     )
     _refuse_strangers(settings.serve, no_keys)
+    _listen_to(settings)
+
+
+@flattened("json")
+def mcp(
+    run: RunOptions,
+    program: ProgramOption = None,
+    base: BaseOption = None,
+    http: Annotated[bool, flag("--http", "Listen at http://127.0.0.1:PORT/mcp instead of standard input.")] = False,
+    port: PortOption = None,
+    timeout: TimeoutOption = None,
+) -> None:
+    """Offer ask, search, neighbours, match and verify as tools of the Model Context Protocol.
+
+    A chat program or an agent starts this command and speaks to it over standard input and output. With --http it is a
+    server of its own; `triplecheck serve` has the same tools at /mcp.
+
+    Examples:
+
+        triplecheck mcp --kb kbs/films
+
+        triplecheck mcp --http --port 8766
+    """
+    settings = _with(run.settings(program=program), base, port=port, seconds=timeout)
+    with _extra("mcp"):
+        from triplecheck.app.serve.mcp_tools import make_tools
+        from triplecheck.app.serve.server import Server
+    if http:
+        _refuse_strangers(settings.serve, no_keys=False)
+        _listen_to(settings)
+    else:
+        service = _open(settings)
+        make_tools(Server(service)).run("stdio")
+
+
+def _listen_to(settings: Settings) -> None:
+    """Serve until a signal ends the process."""
     with _extra("serve"):
         import uvicorn
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import json
 from collections.abc import AsyncIterator
 from importlib.metadata import version
@@ -223,11 +224,17 @@ def make_app(service: Service) -> FastAPI:
     """
     server = Server(service)
     limits = service.settings.serve
+    tools = None
+    if importlib.util.find_spec("mcp") is not None:
+        from triplecheck.app.serve import mcp_tools
+
+        tools = mcp_tools.make_tools(server)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        yield
-        server.turns.stop()
+        async with contextlib.nullcontext() if tools is None else tools.session_manager.run():
+            yield
+            server.turns.stop()
 
     app = FastAPI(
         title="Triplecheck",
@@ -239,6 +246,8 @@ def make_app(service: Service) -> FastAPI:
     )
     app.state.server = server
     app.include_router(routes)
+    if tools is not None:
+        app.router.routes.extend(mcp_tools.http_routes(tools, limits.body))
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     _handle_errors(app, server)
     app.add_middleware(
