@@ -37,19 +37,19 @@ def list_programs(
 
         programs = [resolve_program(one) for one in ([name] if name is not None else program_names())]
     if json:
-        print_json({program.name: {"summary": _summary(program), "options": _options(program)} for program in programs})
+        print_json({program.name: {"summary": summary(program), "options": _options(program)} for program in programs})
         return
     for program in programs:
         if is_quiet():
             stdout().print(program.name)
             continue
-        stdout().print(f"{program.name:15} {_summary(program)}", soft_wrap=True, markup=False)
+        stdout().print(f"{program.name:15} {summary(program)}", soft_wrap=True, markup=False)
         if is_verbose() or name is not None:
             for option, value in _options(program).items():
                 stdout().print(f"    {option}={value}", soft_wrap=True, markup=False)
 
 
-def _summary(program: type[Program]) -> str:
+def summary(program: type[Program]) -> str:
     """The first sentence of the docstring, without its full stop."""
     return inspect.cleandoc(program.__doc__ or "").partition("\n\n")[0].replace("\n", " ").removesuffix(".")
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from pydantic import BaseModel
 
 from triplecheck.app import config
 from triplecheck.app.command import COMMON
@@ -50,10 +51,11 @@ def _section(command: Any, path: tuple[str, ...]) -> Iterator[str]:
 def _keys() -> Iterator[str]:
     """The keys of the configuration file."""
     yield from ("| key | |", "|---|---|")
+    tables: dict[str, type[BaseModel]] = {"budget": config.BudgetSettings, "serve": config.ServeSettings}
     for name, field in config.Settings.model_fields.items():
-        if name == "budget":
-            limits = config.BudgetSettings.model_fields.items()
-            yield from (f"| `budget.{limit}` | {_cell(f.description)} |" for limit, f in limits)
+        if name in tables:
+            fields = tables[name].model_fields.items()
+            yield from (f"| `{name}.{key}` | {_cell(f.description)} |" for key, f in fields)
         else:
             yield f"| `{name}` | {_cell(field.description)} |"
 

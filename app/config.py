@@ -22,6 +22,15 @@
     headers = { Authorization = "Bearer $FILMS_TOKEN" }
     requests_per_second = 5
 
+    [serve]                     # `triplecheck serve`
+    port = 8765
+    bases = { films = "kbs/films" }    # more knowledge bases, by name
+
+    [serve.keys.alice]          # a client; without keys everybody on this machine may ask
+    key_env = "ALICE_KEY"       # environment variable with the key
+    per_minute = 60
+    budget = { dollars = 2 }    # per day
+
 In the environment: TRIPLECHECK_LM, TRIPLECHECK_BUDGET__CALLS, TRIPLECHECK_ROLES="prune=extractive,link=..." and so on.
 """
 
@@ -61,6 +70,48 @@ class BudgetSettings(BaseModel, extra="forbid", frozen=True, use_attribute_docst
     """Maximum seconds in model calls, summed over calls."""
     dollars: float | None = Field(default=None, ge=0)
     """Maximum cost, of models with a known price."""
+
+
+class ClientSettings(BaseModel, extra="forbid", frozen=True, use_attribute_docstrings=True):
+    """A client of `triplecheck serve`."""
+
+    key_env: str
+    """Environment variable with its API key."""
+    per_minute: int = Field(default=60, ge=1)
+    """Requests in a minute."""
+    budget: BudgetSettings = BudgetSettings()
+    """Limits on its model calls in a day (UTC)."""
+
+
+class ServeSettings(BaseModel, extra="forbid", frozen=True, use_attribute_docstrings=True):
+    """What `triplecheck serve` and `triplecheck mcp` allow."""
+
+    host: str = "127.0.0.1"
+    """Address to listen on."""
+    port: int = Field(default=8765, ge=0, le=65535)
+    """Port to listen on; 0: a free one."""
+    bases: dict[str, str] = Field(default_factory=dict)
+    """Knowledge bases by name, besides `kb`."""
+    keys: dict[str, ClientSettings] = Field(default_factory=dict)
+    """Clients by name. Without any, requests need no key."""
+    hosts: list[str] = Field(default_factory=list)
+    """Names under which the server is reached, besides `localhost` and `host`."""
+    origins: list[str] = Field(default_factory=list)
+    """Origins of web pages of others that may call the server (CORS)."""
+    seconds: float = Field(default=120, gt=0)
+    """Seconds for one request, with the wait for its turn."""
+    concurrent: int = Field(default=32, ge=1)
+    """Questions that are answered at the same time."""
+    waiting: int = Field(default=128, ge=0)
+    """Questions that may wait for their turn; more are refused."""
+    body: int = Field(default=1 << 20, ge=1)
+    """Bytes of a request."""
+    question: int = Field(default=1_000, ge=1)
+    """Characters of a question."""
+    grace: float = Field(default=10, ge=0)
+    """Seconds that open requests have to end when the server stops."""
+    log_questions: bool = False
+    """Write questions and answers to the log."""
 
 
 class Settings(BaseSettings):
@@ -103,6 +154,8 @@ class Settings(BaseSettings):
     """Limits on model calls."""
     workers: int = Field(default=1, ge=1)
     """Questions that `triplecheck eval` runs in parallel."""
+    serve: ServeSettings = ServeSettings()
+    """The server."""
     cache: Path | None = None
     """Directory in which the bundled knowledge base is built; None: the platform's cache directory."""
 
@@ -206,7 +259,11 @@ def _explain(detail: Any, flags: dict[str, Any]) -> str:
     path = [str(part) for part in detail["loc"]]
     place = _place(path, flags)
     if detail["type"] == "extra_forbidden":
-        fields = BudgetSettings.model_fields if path[0] == "budget" and len(path) > 1 else Settings.model_fields
+        tables: dict[str, type[BaseModel]] = {"budget": BudgetSettings, "serve": ServeSettings}
+        table = tables.get(path[0]) if len(path) > 1 else Settings
+        if len(path) > 3 and path[:2] == ["serve", "keys"]:
+            table = BudgetSettings if path[3] == "budget" and len(path) > 4 else ClientSettings
+        fields = (table or Settings).model_fields
         return f"{place}: unknown key {'.'.join(path)!r}; the keys are {', '.join(fields)}"
     return f"{place}: {'.'.join(path)}: {detail['msg'][:1].lower()}{detail['msg'][1:]} (it is {detail['input']!r})"
 

@@ -15,6 +15,7 @@ from triplecheck.app import ask, catalog, collect, compiling, data, distill, eva
 from triplecheck.app.command import COMMON, Commands, EvaluateCommand, common_options
 from triplecheck.app.console import shown, stderr
 from triplecheck.app.questions import synthesize
+from triplecheck.app.serve import mcp, serve
 from triplecheck.app.verify import verify
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ _ASK, _LEARN, _BASES = "Ask and check", "Evaluate and train", "Knowledge bases, 
 app.command("ask", rich_help_panel=_ASK)(ask.ask)
 app.command("demo", rich_help_panel=_ASK)(ask.demo)
 app.command("verify", rich_help_panel=_ASK)(verify)
+app.command("serve", rich_help_panel=_ASK)(serve)
+app.command("mcp", rich_help_panel=_ASK)(mcp)
 app.command("programs", rich_help_panel=_ASK)(catalog.list_programs)
 app.command("eval", cls=EvaluateCommand, rich_help_panel=_LEARN)(evaluate.evaluate)
 app.command("compile", rich_help_panel=_LEARN)(compiling.compile_program)

@@ -53,13 +53,56 @@ def match(
         triplecheck kb match bundled "?person bornIn ?city; ?city * 'Germany'" --json
     """
     with waiting(stderr(), "loading"):
-        from triplecheck.kg import UserError
-        from triplecheck.kg.patterns import Constants, SchemaNames, bind, parse_patterns
+        from triplecheck.kg.patterns import parse_patterns
 
-        parsed = parse_patterns(patterns)
-        if greatest and smallest:
-            raise UserError("--max and --min exclude each other; keep one")
-    base = open_base(kb)
+        parse_patterns(patterns)
+    report = matched(
+        open_base(kb),
+        patterns,
+        answer=answer,
+        exact=exact,
+        any_relation=any_relation,
+        any_direction=any_direction,
+        relax=relax,
+        greatest=greatest,
+        smallest=smallest,
+        limit=limit,
+    )
+    for warning in report.pop("warnings"):
+        stderr().print(printable(warning), soft_wrap=True)
+    if json:
+        print_json(report)
+    else:
+        _show(report)
+
+
+def matched(
+    base: KnowledgeBase,
+    patterns: str,
+    *,
+    answer: str | None = None,
+    exact: bool = False,
+    any_relation: bool = False,
+    any_direction: bool = False,
+    relax: bool = False,
+    greatest: str | None = None,
+    smallest: str | None = None,
+    limit: int = 20,
+) -> dict[str, Any]:
+    """The nodes that satisfy patterns, as one plain object: what `triplecheck kb match --json` prints, and `warnings`.
+
+    Args:
+        base: the knowledge base; the others are the options of the command.
+
+    Raises:
+        UserError: the patterns cannot be read, or name what the graph does not have.
+    """
+    from triplecheck.kg import UserError
+    from triplecheck.kg.patterns import Constants, SchemaNames, bind, parse_patterns
+
+    parsed = parse_patterns(patterns)
+    if greatest and smallest:
+        raise UserError("--max and --min exclude each other; keep one")
     schema = SchemaNames(base.graph)
     query = bind(
         base.graph,
@@ -69,8 +112,6 @@ def match(
         enforce_relation=not any_relation,
         enforce_direction=not any_direction,
     )
-    for warning in query.warnings:
-        stderr().print(printable(warning), soft_wrap=True)
     if query.dropped:
         raise UserError("; ".join(f"{dropped.pattern}: {dropped.reason}" for dropped in query.dropped))
     variable = _variable(query, answer)
@@ -80,10 +121,7 @@ def match(
     report |= _extreme(base.graph, found, variable, extreme_of, schema, greatest is not None) if extreme_of else {}
     nodes = report.pop("nodes")
     report["answers"] = [_answer(base, found, variable, node) for node in nodes[:limit]]
-    if json:
-        print_json(report)
-    else:
-        _show(report)
+    return report | {"warnings": [str(warning) for warning in query.warnings]}
 
 
 def _variable(query: Query, answer: str | None) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from triplecheck.kg.endpoints import EndpointOptions
     from triplecheck.kg.progress import ProgressCallback
     from triplecheck.lms import Budget, Roles
-    from triplecheck.programs import Program
+    from triplecheck.programs import Program, Sources
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def open_base(kb: str) -> KnowledgeBase:
         return open_knowledge_base(load_settings(kb=kb), tell)
 
 
-def open_program(settings: Settings, kb: KnowledgeBase) -> Program:
+def open_program(settings: Settings, kb: KnowledgeBase | Sources) -> Program:
     """The configured program, on a knowledge base; the compiled one if a bundle is named.
 
     Raises:

@@ -211,12 +211,16 @@ def warn_of_baseline() -> None:
     )
 
 
-def restrict_cache() -> None:
-    """Restrict DSPy's disk cache to plain data, unless a cache is already configured."""
+def restrict_cache(memory_entries: int = 1_000_000) -> None:
+    """Restrict DSPy's disk cache to plain data, unless a cache is already configured.
+
+    Args:
+        memory_entries: replies that are kept in memory.
+    """
     if "cache" in vars(dspy):
         return
     try:
-        dspy.configure_cache(restrict_pickle=True)
+        dspy.configure_cache(restrict_pickle=True, memory_max_entries=memory_entries)
     except (OSError, sqlite3.Error):
         # The directory is not writable: the cache is in memory only.
-        dspy.configure_cache(enable_disk_cache=False, restrict_pickle=True)
+        dspy.configure_cache(enable_disk_cache=False, restrict_pickle=True, memory_max_entries=memory_entries)

@@ -1,0 +1,353 @@
+"""What the server does, without a protocol: questions, searches, look-ups and checks over bases that stay open."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import dspy
+
+from triplecheck.app.ask import EXAMPLES
+from triplecheck.app.catalog import summary
+from triplecheck.app.config import Settings
+from triplecheck.app.match import matched
+from triplecheck.app.opening import open_knowledge_base, open_program, roles, with_bar
+from triplecheck.app.serve.picture import picture_of
+from triplecheck.app.serve.types import (
+    Answer,
+    BaseInfo,
+    Bases,
+    Candidate,
+    Claim,
+    Cost,
+    Found,
+    Group,
+    Matched,
+    Neighbours,
+    Node,
+    Passage,
+    ProgramInfo,
+    Programs,
+    Solution,
+    Statement,
+    Step,
+    VerifiedText,
+)
+from triplecheck.kg import KnowledgeBase, TriplecheckError, UserError
+from triplecheck.kg.knowledge_base import BUNDLED
+from triplecheck.kg.types import Direction
+from triplecheck.lms import Budget, Ledger, Usage, session
+from triplecheck.lms.roles import BASELINE, restrict_cache
+from triplecheck.programs import Program, Sources, program_names, resolve_program, to_json
+from triplecheck.programs.steps import TraceEvent, in_words
+from triplecheck.programs.verify import Verifier
+from triplecheck.programs.verify import to_json as verified_json
+
+if TYPE_CHECKING:
+    from triplecheck.programs.verify import Verified
+
+_MOST_GROUPS = 60  # relations of a node
+_MOST_DOCUMENTS = 5
+_CACHED_REPLIES = 10_000  # replies of models that are kept in memory
+
+OnStep = Callable[[Step], None]
+
+
+class UnknownNameError(UserError):
+    """A request names a base, a program or a node that is not there."""
+
+
+class Service:
+    """Knowledge bases, programs and models that stay open. Thread-safe.
+
+    Args:
+        settings: the configuration; `kb` and `serve.bases` name the knowledge bases.
+
+    Raises:
+        UserError: there is no such program, role or bundle.
+        KnowledgeBaseError: a knowledge base is missing or damaged.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        restrict_cache(memory_entries=_CACHED_REPLIES)
+        self.settings = settings
+        self.bases = _open_bases(settings)
+        self.roles = roles(settings)
+        self.budget = Budget(**settings.budget.model_dump())
+        self._programs: dict[tuple[str, str], Program] = {}
+        self._lock = threading.Lock()
+        self._sources = {name: Sources.of(base) for name, base in self.bases.items()}
+        self.default_base = next(iter(self.bases))
+        self.default_program = self.program(self.default_base, None).name
+
+    def base(self, name: str | None) -> tuple[str, KnowledgeBase]:
+        """A knowledge base and its name; None: the first one.
+
+        Raises:
+            UnknownNameError: there is none of this name.
+        """
+        name = name or self.default_base
+        if name not in self.bases:
+            raise UnknownNameError(f"no knowledge base {name!r}; there are: {', '.join(self.bases)}")
+        return name, self.bases[name]
+
+    def program(self, base: str, name: str | None) -> Program:
+        """A program on a knowledge base, made when it is first asked for; None: the one that is configured.
+
+        Raises:
+            UnknownNameError: there is no such program.
+            UserError: it cannot run on this base.
+        """
+        configured = None if name is None else self._known_program(name)
+        key = (base, configured or "")
+        with self._lock:
+            if key not in self._programs:
+                settings = self.settings
+                if configured is not None and configured != getattr(self, "default_program", None):
+                    # Bundle and options belong to the configured program.
+                    settings = settings.model_copy(update={"program": configured, "bundle": None, "options": {}})
+                self._programs[key] = open_program(with_bar(settings), self._sources[base])
+            return self._programs[key]
+
+    def _known_program(self, name: str) -> str:
+        try:
+            return resolve_program(name).name
+        except UserError as error:
+            raise UnknownNameError(str(error)) from None
+
+    # --- questions -----------------------------------------------------------------------------
+    def ask(
+        self,
+        question: str,
+        base: str | None = None,
+        program: str | None = None,
+        *,
+        on_step: OnStep | None = None,
+        picture: bool = False,
+        payer: Ledger | None = None,
+    ) -> Answer:
+        """Answer a question.
+
+        Args:
+            question: in natural language.
+            base: name of a knowledge base; None: the first one.
+            program: name of a program; None: the one that is configured.
+            on_step: gets each step as it happens; an error that it raises ends the question.
+            picture: add the picture of the subgraph.
+            payer: counts the calls as well and has a budget of its own.
+
+        Raises:
+            UserError: the question is empty, or a name is unknown.
+            TriplecheckError: a budget is spent, or a model or a graph is not available.
+        """
+        name, kb = self.base(base)
+        runs = self.program(name, program)
+        started = time.perf_counter()
+        steps: dict[int, Step] = {}
+
+        def note(event: TraceEvent) -> None:
+            steps[id(event)] = step = _step(event, time.perf_counter() - started)
+            if on_step is not None:
+                on_step(step)
+
+        with _metered(payer), session(self.roles, budget=self.budget):
+            result = runs(question=question, on_step=note)
+        seconds = time.perf_counter() - started
+        plain = to_json(result)
+        return Answer(
+            question=plain["question"],
+            base=name,
+            program=plain["program"],
+            answer=plain["answer"],
+            answers=[Node(**row) for row in plain["answers"]],
+            verdict=plain["verdict"],
+            confidence=plain["confidence"],
+            grounded=plain["grounded"],
+            abstained=plain["abstained"],
+            reason=plain["reason"],
+            proof=[Statement(**row) for row in plain["evidence"]],
+            doubts=plain["doubts"],
+            missing=plain["missing"],
+            nearest=[Statement(**row) for row in plain["nearest"]],
+            steps=[steps.get(id(event)) or _step(event, seconds) for event in result.steps],
+            usage=cost(result.usage),
+            seconds=round(seconds, 4),
+            picture=picture_of(kb.graph, self._sources[name].schema_names, result) if picture else None,
+        )
+
+    def verify(self, text: str, base: str | None = None, *, payer: Ledger | None = None) -> VerifiedText:
+        """Check a text, statement by statement.
+
+        Raises:
+            UserError: the text is empty or too long, or the graph is on a server.
+            TriplecheckError: a budget is spent, or a model is not available.
+        """
+        name, _ = self.base(base)
+        sources = self._sources[name]
+        with _metered(payer), session(self.roles, budget=self.budget) as ledger:
+            verified: Verified = Verifier(sources)(text=text)
+            usage = ledger.usage()
+        plain = verified_json(sources, verified)
+        return VerifiedText(
+            base=name,
+            claims=[Claim(**claim) for claim in plain["claims"]],
+            verdicts=plain["verdicts"],
+            notes=[note["reason"] for note in plain["notes"] if note.get("reason")],
+            usage=cost(usage),
+        )
+
+    # --- look-ups ------------------------------------------------------------------------------
+    def search(self, text: str, base: str | None = None, limit: int = 10) -> Found:
+        """Entities that a text may mean, and documents that have its words.
+
+        Raises:
+            UserError: the text is empty.
+        """
+        if not text.strip():
+            raise UserError("the text to search for is empty")
+        name, kb = self.base(base)
+        documents = [] if kb.documents is None else kb.documents.search(text, limit)
+        candidates = []
+        for found in kb.linker.candidates(text, limit=limit):
+            about = kb.graph.entity(found.node)
+            types = [kb.graph.type_label(one) for one in about.types]
+            candidates.append(
+                Candidate(
+                    id=found.id,
+                    label=found.label,
+                    types=types,
+                    description=about.description,
+                    source=found.source,
+                    score=round(found.score, 4),
+                )
+            )
+        return Found(base=name, candidates=candidates, documents=[_passage(hit) for hit in documents])
+
+    def neighbours(self, id: str, base: str | None = None, limit: int = 10) -> Neighbours:
+        """A node with its edges, grouped by relation, and its documents.
+
+        Args:
+            id: of an entity, or the lexical form of a value.
+            base: name of a knowledge base; None: the first one.
+            limit: nodes of each relation.
+
+        Raises:
+            UnknownNameError: there is no such node.
+        """
+        name, kb = self.base(base)
+        graph = kb.graph
+        node = graph.find(id)
+        if node is None:
+            raise UnknownNameError(f"no node {id!r} in {name!r}; /v1/search finds ids by names")
+        about = graph.entity(node)
+        groups = []
+        for count in graph.relations_of(node)[:_MOST_GROUPS]:
+            ends = graph.neighbors(node, count.relation, count.direction, limit).tolist()
+            labels = graph.labels(ends) if ends else []
+            relation = graph.relation(count.relation)
+            groups.append(
+                Group(
+                    relation=relation.id,
+                    relation_label=relation.label,
+                    direction="out" if count.direction is Direction.OUT else "in",
+                    total=count.edges,
+                    nodes=[Node(id=graph.node_id(end), label=label) for end, label in zip(ends, labels, strict=True)],
+                )
+            )
+        documents = [] if kb.documents is None else kb.documents.of_node(graph.node_id(node))[:_MOST_DOCUMENTS]
+        return Neighbours(
+            base=name,
+            id=graph.node_id(node),
+            label=about.label,
+            aliases=list(about.aliases),
+            description=about.description,
+            types=[graph.type_label(one) for one in about.types],
+            groups=groups,
+            documents=[_passage(one) for one in documents],
+        )
+
+    def match(self, patterns: str, base: str | None = None, **options: Any) -> Matched:
+        """The nodes that satisfy triple patterns.
+
+        Args:
+            patterns: `head relation tail`, separated by `;`, with variables such as `?film`.
+            base: name of a knowledge base; None: the first one.
+            **options: of `app.match.matched`.
+
+        Raises:
+            UserError: the patterns cannot be read, or name what the graph does not have.
+        """
+        name, kb = self.base(base)
+        report = matched(kb, patterns, **options)
+        kept = {field: report[field] for field in Matched.model_fields if field in report}
+        return Matched(**(kept | {"base": name, "answers": [Solution(**row) for row in report["answers"]]}))
+
+    # --- what there is ---------------------------------------------------------------------------
+    def list_bases(self) -> Bases:
+        """The knowledge bases."""
+        return Bases(bases=[_about(name, base) for name, base in self.bases.items()])
+
+    def list_programs(self) -> Programs:
+        """The programs."""
+        found = [resolve_program(name) for name in program_names()]
+        return Programs(
+            default=self.default_program,
+            programs=[ProgramInfo(name=one.name, summary=summary(one), cites_graph=one.cites_graph) for one in found],
+        )
+
+    def warm_up(self) -> None:
+        """Load what the first question would wait for: each base answers one with the rule-based baseline."""
+        for name, base in self.bases.items():
+            base.linker.candidates("warm up", limit=1)  # a base that cannot be read is an error
+            with contextlib.suppress(TriplecheckError), _metered(None), session(BASELINE):
+                self.program(name, None)(question=EXAMPLES[0][1])
+
+
+@contextlib.contextmanager
+def _metered(payer: Ledger | None) -> Iterator[None]:
+    """DSPy's settings for one question: the payer's ledger, and nothing that grows with the number of questions."""
+    paid = {} if payer is None else {"ledger": payer}
+    with dspy.context(disable_history=True, trace=[], **paid):
+        yield
+
+
+def cost(usage: Usage) -> Cost:
+    """The usage as clients get it."""
+    return Cost(**usage.to_json())
+
+
+def _open_bases(settings: Settings) -> dict[str, KnowledgeBase]:
+    """The knowledge bases by name, the configured one first."""
+    first = settings.kb or BUNDLED
+    named = {(Path(first).name if Path(first).is_dir() else first) or first: settings.kb}
+    for name, kb in settings.serve.bases.items():
+        if name in named:
+            raise UserError(f"two knowledge bases have the name {name!r}; give one another name")
+        named[name] = kb
+    return {name: open_knowledge_base(settings.model_copy(update={"kb": kb})) for name, kb in named.items()}
+
+
+def _about(name: str, base: KnowledgeBase) -> BaseInfo:
+    counts: Mapping[str, int] = {} if base.is_remote else base.manifest.counts
+    is_bundled = not base.is_remote and name == BUNDLED
+    return BaseInfo(
+        name=name,
+        entities=counts.get("entities"),
+        relations=counts.get("relations"),
+        triples=counts.get("triples"),
+        documents=counts.get("documents"),
+        examples=[question for _, question in EXAMPLES] if is_bundled else [],
+    )
+
+
+def _step(event: TraceEvent, seconds: float) -> Step:
+    detail = {name: value for name, value in event.to_json().items() if name != "kind"}
+    return Step(kind=event.kind, text=in_words(event), seconds=round(seconds, 4), detail=detail)
+
+
+def _passage(document: Any) -> Passage:
+    return Passage(id=document.id, node=document.node, title=document.title, text=document.text)
