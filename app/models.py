@@ -6,18 +6,21 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from triplecheck.app.command import Commands
-from triplecheck.app.console import print_json, printable, stderr, stdout, waiting
+from triplecheck.app.config import parse_options
+from triplecheck.app.console import print_json, printable, reporting, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
-from triplecheck.app.options import JsonOption, flag
+from triplecheck.app.options import DATA, MODEL, JsonOption, LimitOption, SeedOption, flag
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from triplecheck.evals.questions import Question
     from triplecheck.lms import CheckReport
     from triplecheck.optimize.checking import StepCheck
 
@@ -83,13 +86,28 @@ def check(
             help="`extractive`, `local/smollm2`, `local/DIRECTORY`, `llama.cpp/FILE.gguf`, or any DSPy/LiteLLM string.",
         ),
     ],
-    quick: Annotated[bool, flag("--quick", "Only three short tasks, not the steps of KERAG.")] = False,
+    quick: Annotated[bool, flag("--quick", "Only three short tasks, not the steps of a program.")] = False,
+    program: Annotated[str, flag("--program NAME", "Program whose steps are checked.")] = "kerag",
+    kb: Annotated[str | None, flag("--kb KB", "Knowledge base of --questions. Default: the bundled one.", DATA)] = None,
+    questions: Annotated[
+        Path | None, flag("--questions FILE", "Questions with answers. Default: three bundled ones.", DATA)
+    ] = None,
+    limit: LimitOption = None,
+    seed: SeedOption = 0,
+    option: Annotated[
+        list[str] | None,
+        flag("--option NAME=VALUE", "Option of the program, such as `limits.offered=12`. Repeatable.", MODEL),
+    ] = None,
+    demos: Annotated[
+        bool | None, flag("--demos/--no-demos", "Show the model worked examples of each step.", MODEL)
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Check a model: is it reachable, how fast and how expensive is it, and which steps can it do?
 
     Gives the model three short tasks, then each step of KERAG on three bundled questions, with right inputs, so
-    that a step is checked even if the model fails at an earlier one. The environment names a server of your own:
+    that a step is checked even if the model fails at an earlier one. For figures to rely on, name --questions of
+    your own, or a --limit of the bundled ones for training. The environment names a server of your own:
     OPENAI_API_BASE and OPENAI_API_KEY for openai/..., and so on. The exit code is 3 if the model cannot be
     reached, and 1 if no reply to a step can be read.
 
@@ -98,6 +116,8 @@ def check(
         triplecheck lm check extractive
 
         triplecheck lm check llama.cpp/models/qwen2.5-7b-instruct.gguf
+
+        triplecheck lm check openai/gpt-4o-mini --limit 50 --no-demos
 
         OPENAI_API_BASE=http://127.0.0.1:8080/v1 OPENAI_API_KEY=none triplecheck lm check openai/my-model
     """
@@ -119,7 +139,9 @@ def check(
         else:
             stdout().print(_table(report))
         raise UnavailableError(report.error)
-    steps = [] if quick and not is_baseline else _check_steps(model)
+    asked = _questions(questions, limit, seed)
+    given = {"program": program, "options": parse_options(option or ()), "demos": demos}
+    steps = [] if quick and not is_baseline else _check_steps(model, kb, asked, **given)
     if json:
         print_json(report.to_json() | {"steps": [{**asdict(step), "fails": step.fails} for step in steps]})
     else:
@@ -133,25 +155,34 @@ def check(
         raise TriplecheckError(f"{model}: no reply to {unread.step} can be read: {unread.sample}")
 
 
-def _check_steps(model: str) -> list[StepCheck]:
-    base = open_base("bundled")
-    with waiting(stderr(), f"asking {printable(model)} for the steps of KERAG"):
+def _questions(path: Path | None, limit: int | None, seed: int) -> list[Question] | None:
+    """The questions of a check; None for the three bundled ones."""
+    if path is None and limit is None:
+        return None
+    from triplecheck.evals import bundled_questions, read_questions
+
+    return read_questions(bundled_questions("train") if path is None else path, limit, seed)
+
+
+def _check_steps(model: str, kb: str | None, questions: list[Question] | None, **given: Any) -> list[StepCheck]:
+    base = open_base(kb or "bundled")
+    with reporting(stderr(), f"asking {printable(model)} for the steps of {given['program']}") as tell:
         from triplecheck.optimize.checking import check_steps
 
-        return check_steps(model, base)
+        return check_steps(model, base, questions, progress=tell, **given)
 
 
 def _table_of_steps(steps: Sequence[StepCheck]) -> Table:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
-    for column in ("step of KERAG", "read", "right", "score", "tokens", "seconds"):
+    for column in ("step", "read", "right", "score", "tokens", "seconds"):
         table.add_column(column)
     for step in steps:
         score = "" if step.score is None else f"{step.score:.2f}"
         tokens = f"{step.prompt_tokens} in, {step.completion_tokens} out"
-        counts = (f"{count} of {step.calls}" for count in (step.read, step.right))
-        table.add_row(step.step, *counts, score, tokens, f"{step.seconds:.1f}")
+        right = f"{step.right} of {step.scored}" if step.scored else ""
+        table.add_row(step.step, f"{step.read} of {step.calls}", right, score, tokens, f"{step.seconds:.1f}")
     return table
 
 

@@ -1,9 +1,11 @@
-"""Check which steps of KERAG a model can do: each step alone, on inputs that are right."""
+"""Check which steps of a program a model can do: each step alone, on inputs that are right."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import mean
 from typing import Any
 
@@ -12,11 +14,13 @@ import dspy
 from triplecheck.evals import bundled_questions, read_questions
 from triplecheck.evals.questions import Question
 from triplecheck.kg import KnowledgeBase
+from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.lms import ModelReplyError, PromptTooLongError, language_model, session
 from triplecheck.optimize.metrics.case import Case
 from triplecheck.optimize.metrics.feedback import TracedCall, score_call
 from triplecheck.optimize.traces.gold import gold_engine
 from triplecheck.programs import Program, Sources, resolve_program
+from triplecheck.programs.base import make_program
 
 KINDS = ("one_hop", "two_hop", "conjunction")
 """The kinds of the bundled questions that are asked, one each."""
@@ -35,8 +39,10 @@ class StepCheck:
     """Replies asked for."""
     read: int
     """Replies that could be read, at the first or the second try."""
+    scored: int
+    """Replies that the step's metric can score, those that could not be read included."""
     right: int
-    """Replies with a score of at least 0.5 by the step's metric."""
+    """Replies with a score of at least 0.5 by the metric."""
     score: float | None
     """Mean of the metric, 0 for a reply that could not be read; None if no call can be scored."""
     prompt_tokens: int
@@ -53,28 +59,51 @@ class StepCheck:
         return self.read == 0 or (self.score is not None and self.score < _RIGHT)
 
 
-def check_steps(model: str, base: KnowledgeBase, **options: Any) -> list[StepCheck]:
-    """Ask a model for the replies of each step of KERAG on three of the bundled questions, without cache.
+def check_steps(
+    model: str,
+    base: KnowledgeBase,
+    questions: Sequence[Question] | None = None,
+    *,
+    program: str = "kerag",
+    options: Mapping[str, Any] | None = None,
+    demos: bool | None = None,
+    progress: ProgressCallback = no_progress,
+    **settings: Any,
+) -> list[StepCheck]:
+    """Ask a model for the replies of each step of a program, without cache.
 
     The inputs of a step are those that right replies to the steps before it lead to, so a step is checked even if
     the model fails at an earlier one.
 
     Args:
         model: see `lms.language_model`.
-        base: the bundled knowledge base.
-        **options: settings of `dspy.LM`.
+        base: a knowledge base.
+        questions: with answers in it; None: three of the bundled ones.
+        program: name of the program.
+        options: of the program.
+        demos: whether the steps show their worked examples; None: the default.
+        progress: called as ("asking", calls done, calls in all).
+        **settings: of `dspy.LM`.
 
     Raises:
         ModelUnavailableError: the model cannot be reached.
+        UserError: there is no such program or option.
     """
-    asked = read_questions(bundled_questions("dev"))
-    questions = [next(question for question in asked if question.kind == kind) for kind in KINDS]
-    program = resolve_program("kerag")(Sources.of(base))
-    with session(language_model(model, **options)):
-        return [_check(calls) for calls in _by_step(program, questions).values()]
+    if questions is None:
+        asked = read_questions(bundled_questions("dev"))
+        questions = [next(question for question in asked if question.kind == kind) for kind in KINDS]
+    made = make_program(resolve_program(program), Sources.of(base), options or {})
+    with session(language_model(model, **settings), demos=demos):
+        by_step = _by_step(made, questions)
+        total, done = sum(map(len, by_step.values())), 0
+        found = []
+        for calls in by_step.values():
+            found.append(_check(calls, partial(_tell, progress, done, total)))
+            done += len(calls)
+        return found
 
 
-def _by_step(program: Program, questions: list[Question]) -> dict[str, list[tuple[TracedCall, Case]]]:
+def _by_step(program: Program, questions: Sequence[Question]) -> dict[str, list[tuple[TracedCall, Case]]]:
     """The calls that right replies lead to, by step."""
     found: dict[str, list[tuple[TracedCall, Case]]] = {}
     with gold_engine(program, questions) as (name, _), session(name):
@@ -87,12 +116,17 @@ def _by_step(program: Program, questions: list[Question]) -> dict[str, list[tupl
     return found
 
 
-def _check(calls: list[tuple[TracedCall, Case]]) -> StepCheck:
+def _tell(progress: ProgressCallback, before: int, total: int, done: int) -> None:
+    progress("asking", before + done, total)
+
+
+def _check(calls: list[tuple[TracedCall, Case]], tell: Callable[[int], None]) -> StepCheck:
     scores: list[float] = []
     read, sample, started = 0, "", time.perf_counter()
     step = calls[0][0][0]
     with session() as ledger:
-        for (_, inputs, _), case in calls:
+        for done, ((_, inputs, _), case) in enumerate(calls):
+            tell(done)
             try:
                 reply = step(**inputs, config={"cache": False})
             except (ModelReplyError, PromptTooLongError) as error:
@@ -113,6 +147,7 @@ def _check(calls: list[tuple[TracedCall, Case]]) -> StepCheck:
         step.signature.__name__,
         count,
         read,
+        len(scores),
         sum(score >= _RIGHT for score in scores),
         mean(scores) if scores else None,
         usage.prompt_tokens // count,
