@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from triplecheck.kg import Direction
+from triplecheck.kg import Direction, Graph
 from triplecheck.kg.ranker import Hops, load_ranker
 from triplecheck.kg.types import Edge
 from triplecheck.lms import RolePredict
@@ -70,6 +70,8 @@ class KERAGOptions(ProgramOptions):
         ranker: of more paths than may be shown, show those that the trained ranker prefers (`kg.ranker`); off: those
             whose last relation is most similar to the question.
         described: also start from things that the question describes by their class ("the longest river").
+        stop_early: go no further where the ranker finds every further path far less likely than a shorter one, or less
+            likely at all if paths from different topics have met.
         limits: how much to look at.
     """
 
@@ -78,6 +80,7 @@ class KERAGOptions(ProgramOptions):
     multi_entity: bool = True
     ranker: bool = True
     described: bool = True
+    stop_early: bool = True
     limits: KERAGLimits = KERAGLimits()
 
 
@@ -90,6 +93,7 @@ PAPER: Mapping[str, Any] = {
     "filtering": "schema",  # planning: predicates are filtered at the schema level before anything is fetched
     "ranker": False,  # planning: nothing but the LM filters
     "described": False,  # planning: topics are named entities
+    "stop_early": False,  # planning: as many hops as planned
     "multi_entity": True,  # the adaptation to comparison questions
     "limits": {"candidates": 1, "suggested": 0},  # planning: each topic is linked to one entity, the LM alone filters
 }
@@ -105,6 +109,7 @@ class Plan:
         topics: the name of each topic node in prompts.
         shown: the topics as prompts show them, with the question's spelling.
         relations: the wording of each relation in prompts.
+        mentions: the question's spelling of each topic; homonyms share it.
         groups: the classes that the question speaks of; None if these are not used.
         evidence: triples that single out a topic that the question describes.
         hops: the trained ranker's scores of hops from each topic; empty without it.
@@ -115,6 +120,7 @@ class Plan:
     topics: dict[int, str]
     shown: list[str]
     relations: RelationNames
+    mentions: Mapping[int, str]
     groups: Groups | None = None
     evidence: tuple[Edge, ...] = ()
     hops: Mapping[int, Hops] = field(default_factory=dict)
@@ -174,14 +180,16 @@ class KERAG(Program):
         names, shown = named_topics(self.graph, topics)
         relations = RelationNames(self.graph, self.sources.relations, question)
         groups = Groups(self, question, topics, shown, relations) if self.options.described else None
-        return Plan(question, names, shown, relations, groups, hops=self._rank_hops(question, names, shown))
+        mentions = {topic.node: topic.written for topic in topics}
+        hops = self._rank_hops(question, names, shown)
+        return Plan(question, names, shown, relations, mentions, groups, hops=hops)
 
     def start_from(self, picked: Group, plan: Plan, trace: Trace) -> Plan:
         """Not in the paper: things that the question describes by their class are its topics."""
         nodes = picked.topics(self.graph, self.options.limits.candidates, trace)
         names, shown = named_topics(self.graph, [Topic(node, picked.description) for node in nodes])
         hops = self._rank_hops(plan.question, names, shown)
-        return replace(plan, topics=names, shown=shown, evidence=picked.evidence, hops=hops)
+        return replace(plan, topics=names, shown=shown, mentions={}, evidence=picked.evidence, hops=hops)
 
     def _rank_hops(self, question: str, names: Mapping[int, str], shown: Sequence[str]) -> dict[int, Hops]:
         """Not in the paper: the trained ranker's scores of hops, by topic; empty if it does not know these vectors."""
@@ -201,8 +209,9 @@ class KERAG(Program):
             offered = self._offers(plan, frontier, trace)
             if not offered:
                 break
+            margin = 0.0 if _meet(self.graph, frontier, plan.mentions) else TOO_FAR
             frontier = []
-            for path in self._filter(plan, offered, hop, trace):
+            for path in self._filter(plan, offered, hop, margin, trace):
                 reached = self._expand(plan, path, subgraph, trace)
                 if reached is not None:
                     frontier.append(reached)
@@ -232,8 +241,11 @@ class KERAG(Program):
         scores = relations.against(plan.question)
         return sorted(offers, key=lambda offer: -float(scores[offer[0].hops[-1].relation]))
 
-    def _filter(self, plan: Plan, offered: list[tuple[Path, int]], hop: int, trace: Trace) -> list[Path]:
-        """Schema-level filtering: the paths that the model keeps, best first."""
+    def _filter(self, plan: Plan, offered: list[tuple[Path, int]], hop: int, margin: float, trace: Trace) -> list[Path]:
+        """Schema-level filtering: the paths that the model keeps, best first.
+
+        Not in the paper: none if the ranker finds all of them less likely than a shorter path by this margin.
+        """
         if self.options.filtering == "none":
             lines = [render_path(plan.topics[p.topic], p.hops, plan.relations) for p, _ in offered]
             trace.add(Pruned(hop, lines, lines, "none"))
@@ -246,7 +258,7 @@ class KERAG(Program):
             for p, edges in offered
         ]
         scores = [plan.hops[path.topic].path(_steps(path)) if plan.hops else 0.0 for path, _ in offered]
-        if hop > 1 and max(scores) < max(plan.scores) - TOO_FAR:
+        if self.options.stop_early and plan.hops and hop > 1 and max(scores) < max(plan.scores) - margin:
             trace.add(Pruned(hop, lines, [], "ranker"))
             return []
         reply = self.select_paths(question=plan.question, topics=plan.shown, paths=lines)
@@ -297,6 +309,15 @@ class KERAG(Program):
         reading = Reading(plan.question, plan.topics, plan.shown, subgraph, subgraph.facts, lines, names)
         found = answer_from_facts(self, self.summarize, reading, trace)
         return replace(found, evidence=(*plan.evidence, *found.evidence)) if found.evidence else found
+
+
+def _meet(graph: Graph, paths: Sequence[Path], mentions: Mapping[int, str]) -> bool:
+    """Not in the paper: whether paths from different topics lead to one entity, which may be the answer."""
+    reached: dict[str, set[int]] = {}
+    for path in paths:
+        reached.setdefault(mentions.get(path.topic, ""), set()).update(path.ends.tolist())
+    shared = set.intersection(*reached.values()) if len(reached) > 1 else set()
+    return any(graph.literal(node) is None for node in shared)
 
 
 def _chance(path: Path, ranked: Mapping[int, Hops]) -> float:

@@ -201,3 +201,10 @@ def test_no_further_hop_is_offered_that_the_ranker_finds_far_too_long(bundled: K
     assert all(step.by == "schema" for step in steps(longer, Pruned))
     unranked = ask(kerag(bundled, ranker=False), "Who directed Alien?")
     assert all(step.by == "schema" for step in steps(unranked, Pruned))
+
+
+def test_paths_that_meet_go_no_further_unless_the_ranker_prefers_it(bundled: KnowledgeBase) -> None:
+    both = "Which films by Christopher Nolan star Michael Caine?"
+    assert {step.hop: step.by for step in steps(ask(kerag(bundled), both), Pruned)} == {1: "schema", 2: "ranker"}
+    whole = ask(kerag(bundled, stop_early=False), both)
+    assert {step.hop: step.by for step in steps(whole, Pruned)} == {1: "schema", 2: "schema"}
