@@ -51,6 +51,7 @@ def read_rdf(
     language: str = "en",
     progress: ProgressCallback = no_progress,
     vocabulary: Vocabulary | None = None,
+    first_blank: int = 0,
 ) -> RawGraph:
     """Read one or several RDF files as one graph.
 
@@ -78,6 +79,7 @@ def read_rdf(
         language: preferred language of labels and descriptions, such as `de`.
         progress: called after each batch with the number of statements.
         vocabulary: predicates that describe; default: RDFS, SKOS, schema.org, FOAF.
+        first_blank: number of the first blank node, so that none has the id of another graph's.
 
     Raises:
         ReadError: a file is missing, malformed (with the line), or has an unknown extension.
@@ -93,7 +95,7 @@ def read_rdf(
     for number, path in enumerate(files):
 
         def blank(label: str, number: int = number) -> str:
-            return blanks.setdefault((number, label), f"_:b{len(blanks)}")
+            return blanks.setdefault((number, label), f"_:b{first_blank + len(blanks)}")
 
         for batch in statements(path, blank, skipped if skip_bad else None, fetch_contexts=fetch_contexts):
             batch, special = _separated(batch, STRUCTURE)
