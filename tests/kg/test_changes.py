@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kg_parts import write
 
-from triplecheck.kg import Entity, KnowledgeBase, Literal, Triple, UserError, build, changes
+from triplecheck.kg import Entity, KnowledgeBase, KnowledgeBaseError, Literal, Triple, UserError, build, changes
+from triplecheck.kg._atomic import only_writer
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.documents import Document
+from triplecheck.kg.encode import Encoder
+from triplecheck.kg.errors import KnowledgeBaseReplacedError
 from triplecheck.kg.export import plain_properties, raw_of
+from triplecheck.kg.manifest import StaleWarning
 from triplecheck.kg.types import XSD, Direction
 
 XSD_INTEGER = XSD + "integer"
@@ -259,3 +265,183 @@ def test_a_sequence_of_changes_equals_a_base_built_at_once(
         k: n for k, n in at_once.manifest.counts.items() if k != "documents"
     }
     kb.verify()
+
+
+class TestKept:
+    def test_unchanged_documents_are_linked(self, kb: KnowledgeBase) -> None:
+        inode = (kb.path / "documents" / "documents.arrow").stat().st_ino
+        after = kb.add([("mary", "knows", "ada")])
+        assert (after.path / "documents" / "documents.arrow").stat().st_ino == inode
+        assert after.node_search.bm25.rank("mary").nodes.tolist() == [after.columnar.find("ada")]
+        after.verify()
+
+    def test_texts_with_vectors_are_not_encoded_again(
+        self, tmp_path: Path, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        documents = [Document("d1", "ada", "", "Ada wrote programs."), Document("d2", None, "", "Engines.")]
+        kb = build(raw_of(EDGES, [ADA]), tmp_path / "kb", encoder=encoder, name_vectors=True, documents=documents)
+        assert kb.documents is not None
+        kb.documents.build_vectors(encoder)
+        kb.node_search.dense.encode_all()
+        kb = KnowledgeBase.open(kb.path)
+        told: list[str] = []
+        encode = type(encoder).encode
+
+        def counted(self: Encoder, texts: Sequence[str], *more: object, **options: object) -> object:
+            told.extend(texts)
+            return encode(self, texts, *more, **options)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(type(encoder), "encode", counted)
+        after = kb.add([("mary", "teaches", "charles")], documents=[Document("d3", None, "", "Looms.")])
+        assert sorted(told) == ["Looms.", "mary", "teaches"]
+        assert after.documents is not None
+        assert after.documents.search_dense("looms", 1, encoder=encoder)[0].id == "d3"
+        assert after.node_search.dense.complete
+        at_once = build(
+            [raw_of(EDGES, [ADA]), raw_of([Triple("mary", "teaches", "charles")])],
+            tmp_path / "at_once",
+            encoder=encoder,
+            name_vectors=True,
+        )
+        assert after.name_vectors is not None
+        assert at_once.name_vectors is not None
+        np.testing.assert_allclose(after.name_vectors.vectors, at_once.name_vectors.vectors, atol=2e-3)
+        after.verify()
+
+    def test_files_that_are_copied_keep_their_hashes(self, kb: KnowledgeBase) -> None:
+        damaged = kb.path / "documents" / "documents.arrow"
+        data = damaged.read_bytes().replace(b"wrote", b"wrota")
+        opened = KnowledgeBase.open(kb.path)
+        opened.documents  # noqa: B018 - opened while it is good
+        damaged.write_bytes(data)
+        after = opened.add([("mary", "knows", "ada")])
+        with pytest.raises(KnowledgeBaseError, match="content has changed"):
+            after.verify()
+
+
+class TestStale:
+    @pytest.fixture
+    def trained(self, kb: KnowledgeBase) -> KnowledgeBase:
+        """A base with a part that is not ours."""
+        with kb.generation.replaced_part("ranker") as folder:
+            (folder / "weights.json").write_text("{}")
+        return KnowledgeBase.open(kb.path)
+
+    def test_a_trained_part_stays_and_says_that_it_is_stale(self, trained: KnowledgeBase) -> None:
+        after = trained.add([("mary", "knows", "ada")])
+        assert after.manifest.stale == {"ranker": changes.STALE}
+        assert KnowledgeBase.open(after.path).manifest.stale == after.manifest.stale
+        with pytest.warns(StaleWarning, match="`ranker` is stale: the graph has changed") as told:
+            for _ in range(2):
+                with after.generation.opening("ranker") as folder:
+                    assert (folder / "weights.json").is_file()
+        assert len(told) == 1
+        after.verify()
+
+    def test_training_it_again_ends_that(self, trained: KnowledgeBase) -> None:
+        after = trained.add([("mary", "knows", "ada")])
+        with after.generation.replaced_part("ranker") as folder:
+            (folder / "weights.json").write_text("[]")
+        assert KnowledgeBase.open(after.path).manifest.stale == {}
+
+    def test_documents_alone_make_nothing_stale(self, trained: KnowledgeBase) -> None:
+        assert trained.add(documents=[Document("d3", None, "", "Looms.")]).manifest.stale == {}
+
+    def test_embeddings_stay_where_numbers_stay_and_go_where_they_do_not(self, kb: KnowledgeBase) -> None:
+        pytest.importorskip("pykeen")
+        from triplecheck.kg.embedding import TrainingOptions
+        from triplecheck.kg.embedding.embeddings import train_into
+        from triplecheck.kg.plausibility import Plausibility
+
+        more = kb.add([(f"p{n}", "knows", f"p{n * 7 % 20}") for n in range(20)])
+        options = TrainingOptions(loop="sampled", dimensions=4, epochs=1, batch_size=8, evaluate_every=1)
+        train_into(more.columnar, more.generation, options)
+        added = KnowledgeBase.open(kb.path).add([("mary", "teaches", "p1"), ("mary", "knows", "p1")])
+        assert added.manifest.stale == {"embeddings": changes.STALE}
+        with pytest.warns(StaleWarning, match="embeddings"):
+            found = Plausibility.of(added)
+        graph = added.columnar
+        p1, mary, knows = graph.find("p1"), graph.find("mary"), graph.find_relation("knows")
+        assert p1 is not None
+        assert mary is not None
+        assert knows is not None
+        assert found.relative_score([(p1, knows, 0), (mary, knows, p1)]).triples[1].skipped is not None
+        removed = changes.remove(added, entities=["ada"])
+        assert "embeddings were removed" in " ".join(removed.notes)
+        assert KnowledgeBase.open(kb.path).embeddings is None
+        assert removed.manifest.stale == {}
+
+
+class TestTogether:
+    def test_a_second_writer_is_refused(self, kb: KnowledgeBase) -> None:
+        with only_writer(kb.path) as alone:
+            assert alone
+            with pytest.raises(KnowledgeBaseError, match="another process is changing it; try again"):
+                kb.add([("mary", "knows", "ada")])
+        assert kb.add([("mary", "knows", "ada")]).manifest.changes == 1
+
+    def test_a_base_that_was_replaced_is_not_overwritten(self, kb: KnowledgeBase) -> None:
+        def replace_it(what: str, _done: int, _total: int | None) -> None:
+            if what == "writing the manifest":
+                build([("x", "y", "z")], kb.path, encoder=None)
+
+        with pytest.raises(KnowledgeBaseReplacedError, match="was replaced"):
+            kb.add([("mary", "knows", "ada")], progress=replace_it)
+        assert set(edges(KnowledgeBase.open(kb.path).columnar)) == {("x", "y", "z")}
+        with pytest.raises(KnowledgeBaseReplacedError):
+            kb.add([("mary", "knows", "ada")])
+        assert [path.name for path in kb.path.parent.iterdir()] == ["kb"]
+
+    def test_a_change_that_fails_changes_nothing(self, kb: KnowledgeBase) -> None:
+        def fail(what: str, _done: int, _total: int | None) -> None:
+            if what == "writing the manifest":
+                raise KeyboardInterrupt
+
+        before = content(kb)
+        with pytest.raises(KeyboardInterrupt):
+            kb.add([("mary", "knows", "ada")], progress=fail)
+        assert content(KnowledgeBase.open(kb.path)) == before
+        assert [path.name for path in kb.path.parent.iterdir()] == ["kb"]
+
+    def test_readers_see_the_old_state_or_the_new_one(self, tmp_path: Path) -> None:
+        def state(number: int) -> list[tuple[str, str, str]]:
+            return [("a", "is at", f"place {number}"), ("b", "is at", f"place {number}")]
+
+        kb = build(state(0), tmp_path / "kb", encoder=None)
+        done = threading.Event()
+        wrong: list[object] = []
+
+        def read() -> None:
+            while not done.is_set():
+                opened = KnowledgeBase.open(kb.path)
+                try:
+                    graph = opened.columnar
+                    tails = {graph.node_id(tail) for tail in graph.expand(range(graph.num_entities)).tails.tolist()}
+                    names = [found.id for found in opened.linker.candidates(f"place {min(tails)[6:]}", limit=1)]
+                except KnowledgeBaseReplacedError:
+                    continue  # it says so
+                if names != [*tails & set(names)] or len(tails) != 1:
+                    wrong.append((tails, names))
+
+        readers = [threading.Thread(target=read) for _ in range(2)]
+        for reader in readers:
+            reader.start()
+        try:
+            for number in range(1, 12):
+                kb = kb.update(state(number))
+        finally:
+            done.set()
+            for reader in readers:
+                reader.join()
+        assert wrong == []
+
+    def test_a_temporary_base_can_be_changed(self) -> None:
+        kb = KnowledgeBase.from_triples([("a", "r", "b")], encoder=None)
+        after = kb.add([("b", "r", "c")])
+        del kb
+        assert after.columnar.num_triples == 2
+        after.verify()
+
+    def test_the_bundled_base_is_not_changed(self) -> None:
+        with pytest.raises(UserError, match="copy it with"):
+            KnowledgeBase.open("bundled").add([("a", "r", "b")])
