@@ -29,6 +29,25 @@ def first_blank(graph: ColumnarGraph) -> int:
     return max((int(number) + 1 for number in numbers if number.isdecimal()), default=0)
 
 
+def with_other_blanks(raw: RawGraph, first: int) -> RawGraph:
+    """A graph whose blank nodes have higher numbers, so that they are none of another graph's."""
+
+    def renamed(id: str) -> str:
+        number = id.removeprefix(_BLANK)
+        return f"{_BLANK}{int(number) + first}" if number != id and number.isdecimal() else id
+
+    def texts(column: pa.Array) -> pa.Array:
+        return pa.array([None if id is None else renamed(id) for id in column.to_pylist()], pa.string())
+
+    if not first:
+        return raw
+    heads, tails = (
+        pa.DictionaryArray.from_arrays(column.indices, texts(column.dictionary)) for column in (raw.heads, raw.tails)
+    )
+    rows = [row | {"id": renamed(row["id"])} for row in raw.entities.to_pylist()]
+    return replace(raw, heads=heads, tails=tails, entities=pa.Table.from_pylist(rows, raw.entities.schema))
+
+
 def with_known_datatypes(raw: RawGraph, graph: ColumnarGraph) -> RawGraph:
     """A graph to be added to another one, whose unknown tails are what the tails of their relations already are.
 

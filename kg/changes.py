@@ -455,20 +455,7 @@ class _Writing:
                 self._copied |= {f"{part}/{name}" for name in link_tree(source, new / part, leave_out)}
 
     def _known_texts(self) -> KnownTexts | None:
-        """The encoder of the base, which knows the vectors that the base has."""
-        base, encoder = self._base, self._base.manifest.encoder
-        if encoder is None:
-            return None
-        with base.generation.opening("vectors") as folder:
-            vectors, _ = stored(folder)
-        known = KnownTexts(encoder["name"], encoder["fingerprint"], vectors.shape[1])
-        graph = base.columnar
-        relations = (graph.relation(number) for number in range(graph.num_relations))
-        known.add((text for relation in relations for text in relation_texts(relation)), vectors)
-        if base.name_vectors is not None:
-            labels = graph.node_columns().labels.slice(0, graph.num_entities)
-            known.add(labels.to_pylist(), base.name_vectors.vectors)
-        return known
+        return None if self._base.manifest.encoder is None else known_texts(self._base)
 
     def _keep_vectors(self, after: Manifest, documents_stay: bool, new: Path) -> None:
         """Keep the vectors of documents and nodes whose texts are the same; encode the others where all were encoded.
@@ -512,3 +499,23 @@ class _Writing:
             LazyVectors(new / NODE_VECTORS / folder.name, len(documents), text, encoder).fill(
                 np.array(kept, np.int64), self._progress
             )
+
+
+def known_texts(base: Base, known: KnownTexts | None = None) -> KnownTexts:
+    """The encoder of a base with vectors, which knows the vectors of relations and names that the base has.
+
+    Args:
+        base: the base.
+        known: the same encoder with the vectors of another base, to add to.
+    """
+    encoder, graph = base.manifest.encoder, base.columnar
+    assert encoder is not None
+    with base.generation.opening("vectors") as folder:
+        vectors, _ = stored(folder)
+    known = known or KnownTexts(encoder["name"], encoder["fingerprint"], vectors.shape[1])
+    relations = (graph.relation(number) for number in range(graph.num_relations))
+    known.add((text for relation in relations for text in relation_texts(relation)), vectors)
+    if base.name_vectors is not None:
+        labels = graph.node_columns().labels.slice(0, graph.num_entities)
+        known.add(labels.to_pylist(), base.name_vectors.vectors)
+    return known

@@ -103,7 +103,7 @@ def number(raw: RawGraph) -> NumberedGraph:
     lexical = raw.tails.dictionary.take(pa.array(values // max(len(datatypes), 1)))
 
     labels, descriptions, aliases, types = _describe(raw.entities, entity_ids)
-    relation_table, relation_numbers = _relations(raw)
+    relation_table, relation_numbers = _relations(raw, used(relations, len(raw.relations.dictionary)))
     head_numbers, edge_relations = entity_number[head_at[heads]], relation_numbers[relations]
     member_of = np.array([normalize(relation.label) in MEMBERSHIP for relation in relation_table], bool)
     in_class = member_of[edge_relations] & ~is_value if len(member_of) else np.zeros(len(heads), bool)
@@ -270,9 +270,9 @@ def _number_types(
     return table, offsets, np.array([codes[kind] for kinds in types for kind in kinds], np.int32)
 
 
-def _relations(raw: RawGraph) -> tuple[list[Relation], Int]:
-    """The relation table, and the number of each entry of the raw relations' dictionary."""
-    ids: list[str] = raw.relations.dictionary.to_pylist()
+def _relations(raw: RawGraph, has_edges: Int) -> tuple[list[Relation], Int]:
+    """The table of relations with edges, and the number of each entry of the raw relations' dictionary."""
+    ids: list[str] = raw.relations.dictionary.filter(pa.array(has_edges)).to_pylist()
     merged: dict[str, dict[str, Any]] = {}
     for row in raw.relation_rows.to_pylist():
         known = merged.setdefault(row["id"], dict.fromkeys(RELATION_SCHEMA.names) | {"aliases": []})
@@ -294,7 +294,7 @@ def _relations(raw: RawGraph) -> tuple[list[Relation], Int]:
         table.append(
             Relation(id, label, tuple(aliases), row.get("description") or "", row.get("domain"), row.get("range"))
         )
-    return table, np.arange(len(ids))
+    return table, np.cumsum(has_edges) - 1
 
 
 # --- the directory of arrays ---------------------------------------------------------------------

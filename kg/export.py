@@ -10,7 +10,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from triplecheck.kg._arrays import used
 from triplecheck.kg.columnar import ColumnarGraph, NodeColumns
 from triplecheck.kg.graph import EdgeProperties, IntArray
 from triplecheck.kg.readable import STANDARD, entity_label, relation_alias, relation_label, split_name
@@ -26,7 +25,7 @@ def to_raw(graph: ColumnarGraph, without: Iterable[Edge] = (), without_nodes: It
 
     Args:
         graph: the graph.
-        without: (head, relation, tail) of edges to leave out. Relations without any edge are left out, too.
+        without: (head, relation, tail) of edges to leave out.
         without_nodes: nodes to leave out, with all their edges.
     """
     offsets, relations, tails = graph.rows(Direction.OUT)
@@ -45,14 +44,10 @@ def to_raw(graph: ColumnarGraph, without: Iterable[Edge] = (), without_nodes: It
     is_value = tails >= entities
     codes = np.zeros(len(tails), np.int32)
     codes[is_value] = nodes.literal_datatypes[tails[is_value] - entities]
-    left = used(relations, graph.num_relations)
     about = [graph.relation(number) for number in range(graph.num_relations)]
     return RawGraph(
         heads=_column(heads, nodes.ids.slice(0, entities)),
-        relations=_column(
-            (np.cumsum(left) - 1)[relations],
-            pa.array([r.id for r, has_edges in zip(about, left, strict=True) if has_edges], pa.string()),
-        ),
+        relations=_column(relations, pa.array([relation.id for relation in about], pa.string())),
         tails=_column(tails, nodes.ids),
         datatypes=pa.DictionaryArray.from_arrays(
             pa.array(codes, mask=~is_value), pa.array(nodes.datatypes, pa.string())

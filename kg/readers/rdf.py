@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 from xml.parsers import expat
 
 import numpy as np
@@ -139,10 +139,15 @@ def _finished(
         left_out["axioms of the schema (--axioms makes them edges)"] = sum(s[1] in as_edges for s in schema)
     edges.add(resolved.edges)
     heads, relations, tails, datatypes = edges.arrays()
+    names = pa.array([_plain(name) for name in relations.dictionary.to_pylist()], pa.string())
+    relations = pa.DictionaryArray.from_arrays(relations.indices, names)
     properties = EDGE_PROPERTY_SCHEMA.empty_table()
     if resolved.stated:
         about = edges.rows(0, resolved.stated.keys())
-        properties = stated_properties(resolved, about, (heads, relations, tails))
+        properties, repeated = stated_properties(resolved, about, (heads, relations, tails))
+        if repeated:
+            rows = pa.array(np.concatenate([np.arange(len(heads)), repeated]), pa.int64())
+            heads, relations, tails, datatypes = (c.take(rows) for c in (heads, relations, tails, datatypes))
         left_out.update({name: n for name, n in resolved.left_out.items() if name == NOT_ASSERTED})
     if resolved.hidden:
         kept = pc.invert(pc.is_in(heads, value_set=pa.array(sorted(resolved.hidden), pa.string())))
@@ -196,6 +201,8 @@ FORMATS: dict[str, ox.RdfFormat | None] = {
     ".xml": ox.RdfFormat.RDF_XML,
     ".jsonld": None,  # by rdflib
 }
+PLAIN_ID = "urn:triplecheck:"
+"""How the IRI of an id begins that is no IRI; the percent-encoded id follows."""
 _LINE_FORMATS = (ox.RdfFormat.N_TRIPLES, ox.RdfFormat.N_QUADS)
 _BLOCK_BYTES = 8 << 20
 _BATCH = 100_000
@@ -258,7 +265,8 @@ def _lines(
     before = 0
     while lines := file.readlines(_BLOCK_BYTES):
         try:
-            yield _convert(ox.parse(b"".join(lines), form), blank)
+            batch = _convert(ox.parse(b"".join(lines), form), blank)
+            yield _with_plain_ids(batch) if any(PLAIN_ID.encode() in line for line in lines) else batch
         except (SyntaxError, _QuotedTripleError):
             good: list[Statement] = []
             for number, line in enumerate(lines, before + 1):
@@ -270,6 +278,18 @@ def _lines(
                     skipped.append(BadLine(str(path), number, _reason(error)))
             yield good
         before += len(lines)
+
+
+def _with_plain_ids(batch: list[Statement]) -> list[Statement]:
+    """Statements whose IRIs of `PLAIN_ID` are the ids that they were made of; predicates follow in `_finished`."""
+    return [
+        (_plain(subject), predicate, _plain(target) if datatype is None else target, datatype and _plain(datatype), tag)
+        for subject, predicate, target, datatype, tag in batch
+    ]
+
+
+def _plain(id: str) -> str:
+    return unquote(id.removeprefix(PLAIN_ID)) if id.startswith(PLAIN_ID) else id
 
 
 def _document(
