@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -10,42 +9,38 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from triplecheck.app import embeddings, match
+from triplecheck.app import changes, embeddings, match
 from triplecheck.app.command import BuildCommand, Commands
 from triplecheck.app.console import print_json, printable, reporting, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
-from triplecheck.app.options import LIMITS, JsonOption, KbArgument, KbDirectory, flag
+from triplecheck.app.options import LIMITS, JsonOption, KbArgument, KbDirectory, flag, flattened
+from triplecheck.app.sources import SourceOptions, list_skipped
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from triplecheck.kg import KnowledgeBase
-    from triplecheck.kg.readers import BadLine
     from triplecheck.kg.readers.debian import Stanza
-
-_BAD_LINES_SHOWN = 10
 
 commands = Commands(
     help="Knowledge bases: directories with a graph and its indices, built once, opened instantly.",
     no_args_is_help=True,
 )
 commands.command("match")(match.match)
+commands.command("add", cls=BuildCommand)(changes.add)
+commands.command("remove", cls=BuildCommand)(changes.remove)
+commands.command("update", cls=BuildCommand)(changes.update)
+commands.command("export")(changes.export)
+commands.command("merge")(changes.merge)
 commands.command("embed")(embeddings.embed)
 commands.command("plausibility")(embeddings.plausibility)
 
 
 @commands.command(cls=BuildCommand)
+@flattened()
 def build(
     out: KbDirectory,
-    triples: Annotated[
-        list[Path] | None,
-        flag(
-            "--triples FILE...",
-            "Files of triples: .tsv .txt .csv .parquet .nt .ttl .nq .trig .rdf .xml .owl .jsonld, and of property "
-            "graphs: .graphml .gexf .jsonl .json (also Wikidata's dump), Neo4j's CSV; also with .gz. "
-            "Several files after one flag, or the flag repeated.",
-        ),
-    ] = None,
+    source: SourceOptions,
     sql: Annotated[
         list[str] | None,
         flag("--sql SELECT", "Query whose rows are triples, to the --database. Repeatable."),
@@ -54,48 +49,6 @@ def build(
         str | None,
         flag("--database URL", "Database of --sql: URL of SQLAlchemy, such as sqlite:///shop.db, or a DuckDB file."),
     ] = None,
-    entities: Annotated[
-        Path | None,
-        flag(
-            "--entities FILE", "Table of entities with a header: id, label, description, aliases (by |), type (by |)."
-        ),
-    ] = None,
-    relations: Annotated[
-        Path | None,
-        flag(
-            "--relations FILE",
-            "Table of relations with a header: id, label, description, aliases (by |), domain, range.",
-        ),
-    ] = None,
-    documents: Annotated[
-        Path | None, flag("--documents FILE", "Documents as JSON lines with text; optional: id, title, node.")
-    ] = None,
-    edge_properties: Annotated[
-        list[str] | None,
-        flag(
-            "--edge-properties NAME",
-            "Further column to keep as a property of the edges, such as a start time; * for all. Repeatable.",
-        ),
-    ] = None,
-    mapping: Annotated[
-        list[str] | None, flag("--map NAME=COLUMN", "Columns of the files, such as head=customer. Repeatable.")
-    ] = None,
-    header: Annotated[
-        bool | None, flag("--header/--no-header", "Whether tables begin with a header. Default: by its names.")
-    ] = None,
-    axioms: Annotated[
-        bool | None,
-        flag(
-            "--axioms/--no-axioms",
-            "Whether subclasses, domains, ranges and other axioms of RDF files are edges. Default: if the files are "
-            "mostly about classes and properties.",
-        ),
-    ] = None,
-    language: Annotated[str, flag("--language TAG", "Preferred language of labels in RDF, such as de.")] = "en",
-    skip_bad: Annotated[bool, flag("--skip-bad", "Skip malformed lines, and list them.")] = False,
-    fetch_contexts: Annotated[
-        bool, flag("--fetch-contexts", "Read the contexts that JSON-LD files refer to, from network and disk.")
-    ] = False,
     name_vectors: Annotated[
         bool, flag("--name-vectors", "Also encode entity names (250 per second and core).")
     ] = False,
@@ -121,8 +74,7 @@ def build(
     """
     from triplecheck.kg.errors import UserError
 
-    triples = triples or []
-    if not triples and not sql:
+    if not source.triples and not sql:
         raise UserError("nothing to read: name files with --triples, or a query with --sql and its --database")
     if bool(sql) != (database is not None):
         raise UserError("--sql is a query to a --database; give both")
@@ -131,66 +83,31 @@ def build(
     with waiting(stderr(), "loading"):
         from triplecheck.kg import build as build_knowledge_base
         from triplecheck.kg.encode import DEFAULT_ENCODER
-        from triplecheck.kg.readers import SUFFIXES, graphs_of, parse_mapping, read_graph
-        from triplecheck.kg.readers.documents import read_documents
+        from triplecheck.kg.readers import SUFFIXES
         from triplecheck.kg.readers.sql import read_sql, shown
         from triplecheck.kg.readers.tables import suffix
 
     if suffix(out) in SUFFIXES:
         raise UserError(f"{out}: looks like a file of triples; name the directory to write, OUT, before --triples")
-    columns = parse_mapping(mapping or ())
-    if header is None and not {"head", "relation", "tail"} & columns.keys():
-        header = _asked_header(triples)
+    header = source.asked_header()
     with reporting(stderr(), "reading") as tell:
-        rows = read_sql(database, sql, columns, edge_properties or (), tell) if database and sql else []
-        if triples:
-            raw = rows + read_graph(
-                triples,
-                entities,
-                relations,
-                columns,
-                header=header,
-                edge_properties=edge_properties or (),
-                skip_bad=skip_bad,
-                fetch_contexts=fetch_contexts,
-                axioms=axioms,
-                language=language,
-                progress=tell,
-            )
-        else:
-            raw = graphs_of(rows, entities=entities, relations=relations, mapping=columns)
-        texts = None if documents is None else read_documents(documents, columns, skip_bad=skip_bad)
+        properties = source.edge_properties or ()
+        rows = read_sql(database, sql, source.columns, properties, tell) if database and sql else []
+        raw = source.graphs(header, tell, rows)
+        texts = source.texts()
         kb = build_knowledge_base(
             raw,
             out,
             documents=texts,
             encoder=None if no_vectors else DEFAULT_ENCODER,
             name_vectors=name_vectors,
-            sources=[
-                *([shown(database)] if database else ()),
-                *(str(path) for path in (*triples, entities, relations, documents) if path is not None),
-            ],
+            sources=[*([shown(database)] if database else ()), *source.names],
             progress=tell,
         )
-    _list_skipped([line for graph in raw for line in graph.skipped] + ([] if texts is None else texts.skipped))
+    list_skipped(raw, texts)
     for note in kb.manifest.report["notes"]:
         stderr().print(f"note: {printable(note)}", soft_wrap=True)
     stdout().print(_table(kb))
-
-
-def _asked_header(paths: Sequence[Path]) -> bool | None:
-    """Whether the first line of the tables is a header, where only a person can tell; asked on a terminal."""
-    from triplecheck.kg.readers.columns import odd_first_line
-    from triplecheck.kg.readers.tables import DELIMITED_SUFFIXES, suffix
-
-    if not (sys.stdin.isatty() and stderr().is_terminal):
-        return None
-    for path in paths:
-        odd = odd_first_line(path) if path.is_file() and suffix(path) in DELIMITED_SUFFIXES else None
-        if odd is not None:
-            line = printable(" | ".join(odd))
-            return typer.confirm(f"{path}: the first line is {line}. Is it a header?", default=True, err=True)
-    return None
 
 
 @commands.command("build-debian")
@@ -391,7 +308,12 @@ def _encode_documents(base: KnowledgeBase) -> int:
 
 
 def _about(kb: KnowledgeBase) -> dict[str, Any]:
-    about = kb.manifest
+    from triplecheck.kg.embedding.embeddings import ABOUT, PART, read_about
+
+    about, trained = kb.manifest, None
+    if f"{PART}/{ABOUT}" in about.files:
+        with kb.generation.opening(PART, quietly=True) as folder:
+            trained = asdict(read_about(folder / ABOUT))
     return {
         "path": str(kb.path),
         "format": about.format,
@@ -400,7 +322,9 @@ def _about(kb: KnowledgeBase) -> dict[str, Any]:
         "bytes": sum(size for size, _ in about.files.values()),
         "content_hash": about.content_hash,
         "encoder": None if about.encoder is None else about.encoder["name"],
-        "embeddings": None if kb.embeddings is None else asdict(kb.embeddings.about),
+        "embeddings": trained,
+        "stale": about.stale,
+        "changes": about.changes,
         "sources": about.sources,
         "skipped": about.skipped,
         "report": about.report,
@@ -506,6 +430,10 @@ def _table(kb: KnowledgeBase) -> Table:
     if about["embeddings"]:
         trained, quality = about["embeddings"]["options"], about["embeddings"]["quality"]
         rows.add_row("embeddings", f"{trained['model']}, {trained['dimensions']} dimensions, MRR {quality['mrr']:.3f}")
+    for part, reason in about["stale"].items():
+        rows.add_row("stale", f"{part}: {reason}")
+    if about["changes"]:
+        rows.add_row("changed since built", f"{about['changes']:,} times")
     _add_report(rows, kb.manifest.report)
     rows.add_row("sources", Text(printable(", ".join(about["sources"])) or "unknown"))
     if about["skipped"]:
@@ -541,12 +469,3 @@ def _columns(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
 def _hit_row(hit: Any) -> tuple[str, ...]:
     text = hit.text if len(hit.text) <= 120 else hit.text[:119] + "…"
     return hit.title or hit.id, hit.node or "", text, f"{hit.score:.3f}"
-
-
-def _list_skipped(lines: list[BadLine]) -> None:
-    err = stderr()
-    for line in lines[:_BAD_LINES_SHOWN]:
-        place = line.path if line.line is None else f"{line.path}:{line.line}"
-        err.print(f"skipped {printable(place)}: {printable(line.reason)}", soft_wrap=True)
-    if len(lines) > _BAD_LINES_SHOWN:
-        err.print(f"skipped {len(lines) - _BAD_LINES_SHOWN:,} more")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import os
 import sys
+import warnings
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,7 +16,7 @@ from typer.core import TyperGroup
 
 from triplecheck.app import ask, catalog, collect, compiling, data, distill, evaluate, fitting, kb, models, report, runs
 from triplecheck.app.command import COMMON, Commands, EvaluateCommand, common_options
-from triplecheck.app.console import shown, stderr
+from triplecheck.app.console import printable, shown, stderr
 from triplecheck.app.questions import synthesize
 from triplecheck.app.serve import mcp, serve
 from triplecheck.app.verify import verify
@@ -148,6 +151,14 @@ def _complain(message: str) -> None:
     stderr().print(Text.assemble(("error: ", "bold red"), text), soft_wrap=True)
 
 
+def _warn(others: Callable[..., None], message: Warning | str, category: type[Warning], *more: Any) -> None:
+    """Print our own warnings as a line, without the place in the code."""
+    if category.__module__.startswith("triplecheck."):
+        stderr().print(f"warning: {printable(str(message))}", soft_wrap=True)
+    else:
+        others(message, category, *more)
+
+
 def run() -> None:
     """Entry point of the console script."""
     # No progress bars of libraries, and no download of LiteLLM's price table.
@@ -156,6 +167,7 @@ def run() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    warnings.showwarning = functools.partial(_warn, warnings.showwarning)
     with contextlib.suppress(KeyboardInterrupt):
         app()
     raise SystemExit(INTERRUPTED)

@@ -12,7 +12,7 @@ import re
 import secrets
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +95,16 @@ def draft_directory(target: Path) -> Iterator[Path]:
                     break
         held.callback(_remove, draft)
         yield draft
+
+
+@contextlib.contextmanager
+def only_writer(target: Path) -> Iterator[bool]:
+    """Whether nobody else holds the directory `target` in such a block; the lock ends with the process.
+
+    Always true where the system has no locks.
+    """
+    with _handle(target.absolute()) as handle:
+        yield _locked(target.absolute(), handle, otherwise=True)
 
 
 @contextlib.contextmanager
@@ -248,6 +258,34 @@ def _remove(path: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)
+
+
+def link_tree(source: Path, target: Path, leave_out: Collection[str] = ()) -> list[str]:
+    """Copy a directory, by hard links where the file system has them. The files must never be changed in place.
+
+    Args:
+        source: the directory.
+        target: where to copy it.
+        leave_out: names of files and directories to leave out, at any depth.
+
+    Returns:
+        The copied files, relative to `source`.
+    """
+    copied = []
+    for path in sorted(source.rglob("*")):
+        inner = path.relative_to(source)
+        if not path.is_file() or not {*inner.parts}.isdisjoint(leave_out):
+            continue
+        place = target / inner
+        place.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            os.link(path, place)
+        except OSError as error:
+            if error.errno in _NO_STORAGE:
+                raise
+            shutil.copyfile(path, place)
+        copied.append(inner.as_posix())
+    return copied
 
 
 def write_text(path: Path, text: str) -> None:

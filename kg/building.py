@@ -38,6 +38,19 @@ def write(
     Returns:
         The counts for the manifest.
     """
+    counts = write_graph(folder, whole, encoder, name_vectors, progress)
+    if documents is not None:
+        progress("indexing documents", 0, None)
+        counts["documents"] = len(DocumentStore.build(documents, folder / "documents"))
+        write_node_documents(folder, progress)
+    progress("writing the manifest", 0, None)
+    return counts
+
+
+def write_graph(
+    folder: Path, whole: RawGraph, encoder: Encoder | None, name_vectors: bool, progress: ProgressCallback
+) -> dict[str, int]:
+    """Write the graph, its names and their vectors; see `write`."""
     for name in ("graph", "names"):
         (folder / name).mkdir()
     progress("numbering nodes", 0, None)
@@ -55,12 +68,6 @@ def write(
         if name_vectors:
             labels = numbered.labels.slice(0, graph.num_entities).to_pylist()
             VectorIndex(encoder.encode(labels, progress=progress)).save(folder / "name_vectors", float16=True)
-    count = 0
-    if documents is not None:
-        progress("indexing documents", 0, None)
-        store = DocumentStore.build(documents, folder / "documents")
-        count = len(store)
-        node_documents.build(graph, store, folder / "node_documents", progress)
     counts = {
         "entities": graph.num_entities,
         "values": graph.num_nodes - graph.num_entities,
@@ -68,11 +75,17 @@ def write(
         "triples": graph.num_triples,
         "types": len(graph.type_ids),
         "names": len(forms),
-        "documents": count,
+        "documents": 0,
     }
     graph.close()
-    progress("writing the manifest", 0, None)
     return counts
+
+
+def write_node_documents(folder: Path, progress: ProgressCallback) -> None:
+    """Write the documents of nodes, of the graph and the documents in a folder."""
+    graph, store = ColumnarGraph(folder / "graph"), DocumentStore.open(folder / "documents")
+    node_documents.build(graph, store, folder / "node_documents", progress)
+    graph.close()
 
 
 def report(whole: RawGraph, triples: int) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,28 @@ class _SortedEdges:
         target = np.full(len(nodes), relation, np.int64)
         left = bisect_ranges(self.relations, starts, stops, target)
         return left, bisect_ranges(self.relations, left, stops, target, "right")
+
+
+@dataclass(frozen=True)
+class NodeColumns:
+    """All nodes of a graph as columns.
+
+    Attributes:
+        ids, labels: of every node; the lexical form of a literal.
+        descriptions, aliases: of every entity.
+        type_offsets, type_codes: types of each entity as compressed sparse rows, by number in `type_ids`.
+        datatypes: datatype IRIs.
+        literal_datatypes: per literal, an index into `datatypes`.
+    """
+
+    ids: pa.Array
+    labels: pa.Array
+    descriptions: pa.Array
+    aliases: pa.Array
+    type_offsets: npt.NDArray[Any]
+    type_codes: npt.NDArray[Any]
+    datatypes: list[str]
+    literal_datatypes: npt.NDArray[Any]
 
 
 class ColumnarGraph:
@@ -145,6 +168,11 @@ class ColumnarGraph:
         except UnicodeEncodeError:  # no graph contains half a surrogate pair
             return None
         return None if number is None else int(self._id_nodes[number])
+
+    def nodes_of_text(self, text: str) -> list[int]:
+        """The entity with this id, and the literals with this lexical form, of any datatype."""
+        keys = [id_key(text), *self._literals(text)]
+        return [node for key in keys if (node := self._lookup(key)) is not None]
 
     def _literals(self, lexical: str) -> list[str]:
         """Keys of the literals of a lexical form, of any datatype."""
@@ -281,12 +309,7 @@ class ColumnarGraph:
         at = int(np.searchsorted(np.asarray(self._property_edges), edge))
         if at == len(self._property_edges) or int(self._property_edges[at]) != edge:
             return ()
-        return tuple(
-            tuple(
-                (name, value if datatype is None else Literal(value, datatype)) for name, value, datatype in statement
-            )
-            for statement in parse_json(self._statements[at].as_py())
-        )
+        return _statements(self._statements[at].as_py())
 
     # --- batched -------------------------------------------------------------------------------
     def relation_counts(self, nodes: IntArray | Sequence[int]) -> list[RelationCount]:
@@ -369,7 +392,28 @@ class ColumnarGraph:
                 sides[row["side"]].append((row["type"], row["count"]))
         return RelationSchema(relation, edges, tuple(sides["domain"]), tuple(sides["range"]))
 
-    # --- all nodes, to build indices -----------------------------------------------------------
+    # --- all nodes and edges, to build indices and to copy -------------------------------------
+    def node_columns(self) -> NodeColumns:
+        """All nodes as columns."""
+        text, texts = pa.string(), pa.list_(pa.string())
+        nodes, entities = self._num_nodes, self._num_entities
+        return NodeColumns(
+            ids=self._ids.slice(0, nodes).cast(text),
+            labels=self._labels.slice(0, nodes).cast(text),
+            descriptions=self._descriptions.slice(0, entities).cast(text),
+            aliases=self._aliases.slice(0, entities).cast(texts),
+            type_offsets=np.asarray(self._type_offsets),
+            type_codes=np.asarray(self._type_codes),
+            datatypes=self._datatypes,
+            literal_datatypes=np.asarray(self._literal_datatypes),
+        )
+
+    def all_edge_properties(self) -> Iterator[tuple[int, tuple[EdgeProperties, ...]]]:
+        """(row of the edge in `rows(OUT)`, its statements) of every edge with properties."""
+        texts: list[str] = [] if self._statements is None else self._statements.to_pylist()
+        edges = np.asarray(self._property_edges).tolist()
+        return ((edge, _statements(text)) for edge, text in zip(edges, texts, strict=True))
+
     def all_labels(self) -> Iterator[tuple[int, str]]:
         """(node, label) of every node, read in batches."""
         return _in_batches(self._labels)
@@ -381,6 +425,14 @@ class ColumnarGraph:
     def close(self) -> None:
         """Release the mapped files; the graph cannot be used afterwards."""
         self.__dict__.clear()
+
+
+def _statements(text: str) -> tuple[EdgeProperties, ...]:
+    """The stored statements of an edge."""
+    return tuple(
+        tuple((name, value if datatype is None else Literal(value, datatype)) for name, value, datatype in statement)
+        for statement in parse_json(text)
+    )
 
 
 def _unknown(number: int) -> IndexError:

@@ -26,11 +26,12 @@ from triplecheck.kg.readable import STANDARD, entity_label, relation_alias, rela
 from triplecheck.kg.readers.raw import EDGE_PROPERTY_SCHEMA, ENTITY_SCHEMA, RELATION_SCHEMA, UNKNOWN, RawGraph
 from triplecheck.kg.types import XSD, Relation
 
-_FORMS = {
+FORMS = {
     XSD + "integer": r"^[+-]?[0-9]{1,18}$",
     XSD + "decimal": r"^[+-]?[0-9]*\.[0-9]+$",
     XSD + "date": r"^-?[0-9]{4}-[0-9]{2}-[0-9]{2}$",
 }
+"""Datatypes that a text of unknown datatype may have, by its form."""
 # The tails of a relation are values if nearly all distinct tails have the form of a value, and few of those strings
 # are heads themselves.
 _VALUE_SHARE, _ENTITY_SHARE = 0.95, 0.5
@@ -46,7 +47,7 @@ def concat(graphs: Sequence[RawGraph]) -> RawGraph:
     def column(name: str) -> pa.DictionaryArray:
         arrays = [getattr(g, name) for g in graphs]
         if name == "datatypes":
-            arrays = [_all_unknown(len(g)) if a is None else a for g, a in zip(graphs, arrays, strict=True)]
+            arrays = [all_unknown(len(g)) if a is None else a for g, a in zip(graphs, arrays, strict=True)]
         return pa.chunked_array(arrays).unify_dictionaries().combine_chunks()
 
     labels: dict[str, str] = {}
@@ -75,7 +76,8 @@ def concat(graphs: Sequence[RawGraph]) -> RawGraph:
     )
 
 
-def _all_unknown(n: int) -> pa.DictionaryArray:
+def all_unknown(n: int) -> pa.DictionaryArray:
+    """Datatypes of n tails of which nothing is known."""
     return pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, np.int32)), pa.array([UNKNOWN]))
 
 
@@ -101,9 +103,9 @@ def number(raw: RawGraph) -> NumberedGraph:
     lexical = raw.tails.dictionary.take(pa.array(values // max(len(datatypes), 1)))
 
     labels, descriptions, aliases, types = _describe(raw.entities, entity_ids)
-    relation_table, relation_numbers = _relations(raw)
+    relation_table, relation_numbers = _relations(raw, used(relations, len(raw.relations.dictionary)))
     head_numbers, edge_relations = entity_number[head_at[heads]], relation_numbers[relations]
-    member_of = np.array([normalize(relation.label) in _MEMBERSHIP for relation in relation_table], bool)
+    member_of = np.array([normalize(relation.label) in MEMBERSHIP for relation in relation_table], bool)
     in_class = member_of[edge_relations] & ~is_value if len(member_of) else np.zeros(len(heads), bool)
     classes = _classes(types, head_numbers[in_class], tail_numbers[in_class], entity_ids)
     names = {entity_ids[at].as_py(): labels[at].as_py() for at in np.unique(tail_numbers[in_class]).tolist()}
@@ -140,7 +142,7 @@ def _edge_properties(raw: RawGraph, ids: pa.Array, labels: pa.Array, relations: 
         if datatype is None:
             values[row] = labels[at[row]].as_py() if at[row] is not None else entity_label(values[row])
         elif datatype == UNKNOWN:
-            form = next((form for form, pattern in _FORMS.items() if re.match(pattern, values[row])), XSD + "string")
+            form = next((form for form, pattern in FORMS.items() if re.match(pattern, values[row])), XSD + "string")
             datatypes[row] = form
     return pa.table([table["edge"], names, values, pa.array(datatypes, pa.string())], schema=EDGE_PROPERTY_SCHEMA)
 
@@ -160,14 +162,14 @@ def _places(values: pa.Array, within: pa.Array) -> Int:
 # --- values and entities -------------------------------------------------------------------------
 def _datatypes(raw: RawGraph, heads: Int, relations: Int, tails: Int) -> tuple[Int, list[str]]:
     """Datatype number of each triple's tail, -1 for an entity."""
-    given = _all_unknown(len(raw)) if raw.datatypes is None else raw.datatypes
+    given = all_unknown(len(raw)) if raw.datatypes is None else raw.datatypes
     names: list[str] = given.dictionary.to_pylist()
     codes = pc.fill_null(given.indices, -1).to_numpy(zero_copy_only=False).astype(np.int32)
     if UNKNOWN in names:
         open_ = codes == names.index(UNKNOWN)
-        names = [*names, *(f for f in _FORMS if f not in names)]
+        names = [*names, *(f for f in FORMS if f not in names)]
         guess = _guess(raw, heads, relations[open_], tails[open_])
-        codes[open_] = np.array([names.index(f) for f in _FORMS] + [-1], np.int32)[guess]
+        codes[open_] = np.array([names.index(f) for f in FORMS] + [-1], np.int32)[guess]
     present = np.flatnonzero(used(codes[codes >= 0], len(names)))
     renumbered = np.full(len(names) + 1, -1, np.int32)
     renumbered[present] = np.arange(len(present))
@@ -175,13 +177,13 @@ def _datatypes(raw: RawGraph, heads: Int, relations: Int, tails: Int) -> tuple[I
 
 
 def _guess(raw: RawGraph, heads: Int, relations: Int, tails: Int) -> Int:
-    """Index into `_FORMS` of each triple's tail, -1 for an entity.
+    """Index into `FORMS` of each triple's tail, -1 for an entity.
 
     Decided by relation: "1984" is a value of "release year" and an entity of "sequel".
     """
     strings = raw.tails.dictionary
     form = np.full(len(strings), -1, np.int64)
-    for number, pattern in enumerate(_FORMS.values()):
+    for number, pattern in enumerate(FORMS.values()):
         matches = pc.match_substring_regex(strings, pattern).to_numpy(zero_copy_only=False)
         form[matches.astype(bool)] = number
     described = pc.is_in(strings, value_set=_ids(raw.entities)).to_numpy(zero_copy_only=False)
@@ -235,7 +237,7 @@ def _describe(table: pa.Table, ids: pa.Array) -> tuple[pa.Array, pa.Array, pa.Ar
     return pa.array(named, text), pa.array(descriptions, text), pa.array(aliases, pa.list_(text)), types
 
 
-_MEMBERSHIP = frozenset({"instance of", "is instance of", "is a", "isa", "type", "rdf type", "has type"})
+MEMBERSHIP = frozenset({"instance of", "is instance of", "is a", "isa", "type", "rdf type", "has type"})
 """Names of relations that lead from a thing to its class. Their edges stay in the graph, too."""
 
 
@@ -268,9 +270,9 @@ def _number_types(
     return table, offsets, np.array([codes[kind] for kinds in types for kind in kinds], np.int32)
 
 
-def _relations(raw: RawGraph) -> tuple[list[Relation], Int]:
-    """The relation table, and the number of each entry of the raw relations' dictionary."""
-    ids: list[str] = raw.relations.dictionary.to_pylist()
+def _relations(raw: RawGraph, has_edges: Int) -> tuple[list[Relation], Int]:
+    """The table of relations with edges, and the number of each entry of the raw relations' dictionary."""
+    ids: list[str] = raw.relations.dictionary.filter(pa.array(has_edges)).to_pylist()
     merged: dict[str, dict[str, Any]] = {}
     for row in raw.relation_rows.to_pylist():
         known = merged.setdefault(row["id"], dict.fromkeys(RELATION_SCHEMA.names) | {"aliases": []})
@@ -292,7 +294,7 @@ def _relations(raw: RawGraph) -> tuple[list[Relation], Int]:
         table.append(
             Relation(id, label, tuple(aliases), row.get("description") or "", row.get("domain"), row.get("range"))
         )
-    return table, np.arange(len(ids))
+    return table, np.cumsum(has_edges) - 1
 
 
 # --- the directory of arrays ---------------------------------------------------------------------
@@ -413,7 +415,8 @@ def _write_edge_properties(graph: NumberedGraph, edges: tuple[Int, Int, Int], fo
         statements.setdefault(edge, {}).setdefault(row, []).append(about)
     order = sorted(statements)
     np.save(folder / f"{PROPERTIES}.npy", np.array(order, np.int64))
-    texts = [json.dumps(list(statements[edge].values()), ensure_ascii=False) for edge in order]
+    distinct_statements = ([*{json.dumps(s): s for s in statements[edge].values()}.values()] for edge in order)
+    texts = [json.dumps(found, ensure_ascii=False) for found in distinct_statements]
     write_table(pa.table({"statements": pa.array(texts, pa.large_string())}), folder / f"{PROPERTIES}.arrow")
 
 

@@ -86,7 +86,8 @@ class DocumentStore:
         self._table = pa.ipc.open_file(pa.memory_map(str(directory / TEXTS))).read_all()
         self._columns = {name: self._table[name] for name in ("id", "node", "title", "text")}
         self._node_order: RowArray = np.load(directory / NODE_ORDER, allow_pickle=False)
-        self._analyzer = analyzer(manifest["language"])
+        self.language: str = manifest["language"]
+        self._analyzer = analyzer(self.language)
         index = tantivy.Index.open(str(directory / WORDS))
         index.register_tokenizer("words", self._analyzer)
         self._schema = index.schema
@@ -168,6 +169,16 @@ class DocumentStore:
         """The node of each document, in row order."""
         for chunk in self._columns["node"].chunks:
             yield from chunk.to_pylist()
+
+    def __iter__(self) -> Iterator[Document]:
+        """All documents, in row order."""
+        for batch in self._table.to_batches():
+            yield from (Document(**row) for row in batch.to_pylist())
+
+    def embedded_texts(self, start: int = 0, length: int | None = None) -> list[str]:
+        """The texts that `build_vectors` encodes, of some rows."""
+        rows = self._table.slice(start, length).select(["title", "text"]).to_pylist()
+        return [f"{row['title']}\n{row['text']}" if row["title"] else row["text"] for row in rows]
 
     def _rows_of(self, nodes: Iterable[str]) -> RowArray:
         """Rows of the documents about any of the nodes, ascending."""
@@ -264,7 +275,7 @@ class DocumentStore:
             raise KnowledgeBaseError(
                 f"{self.directory}: no document vectors; run `triplecheck kb encode --documents` (build_vectors)"
             )
-        vectors = self._vectors
+        vectors = self.vectors
         if encoder is None:
             from triplecheck.kg.encode import load_encoder
 
@@ -290,7 +301,12 @@ class DocumentStore:
         return (self.directory / _VECTORS / "vectors.json").is_file()
 
     @cached_property
-    def _vectors(self) -> VectorIndex:
+    def vectors(self) -> VectorIndex:
+        """The vectors, by row.
+
+        Raises:
+            KnowledgeBaseError: there are none, or they are damaged.
+        """
         from triplecheck.kg.vectors import VectorIndex
 
         vectors = VectorIndex.open(self.directory / _VECTORS)
@@ -313,20 +329,19 @@ class DocumentStore:
         from triplecheck.kg.vectors import VectorIndex
 
         with self._vectors_lock:
-            if self.has_vectors and self._vectors.metadata["fingerprint"] == encoder.fingerprint:
+            if self.has_vectors and self.vectors.metadata["fingerprint"] == encoder.fingerprint:
                 return
             metadata = {"encoder": encoder.name, "fingerprint": encoder.fingerprint}
             matrix, done = _vector_draft(self.directory / _DRAFT, metadata, (len(self), encoder.dimensions))
             for start in range(done, len(self), _CHUNK):
                 progress("encoding documents", start, len(self))
-                rows = self._table.slice(start, _CHUNK).select(["title", "text"]).to_pylist()
-                texts = [f"{row['title']}\n{row['text']}" if row["title"] else row["text"] for row in rows]
-                matrix[start : start + len(rows)] = encoder.encode(texts)
+                texts = self.embedded_texts(start, _CHUNK)
+                matrix[start : start + len(texts)] = encoder.encode(texts)
                 matrix.flush()  # type: ignore[attr-defined]
-                write_text(self.directory / _DRAFT / "done.json", json.dumps({**metadata, "done": start + len(rows)}))
+                write_text(self.directory / _DRAFT / "done.json", json.dumps({**metadata, "done": start + len(texts)}))
             progress("encoding documents", len(self), len(self))
             VectorIndex(matrix, metadata).save(self.directory / _VECTORS)
-            self.__dict__.pop("_vectors", None)
+            self.__dict__.pop("vectors", None)
             shutil.rmtree(self.directory / _DRAFT)
 
 

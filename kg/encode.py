@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from triplecheck.kg._arrays import FloatArray
-from triplecheck.kg.errors import UnavailableError
+from triplecheck.kg.errors import KnowledgeBaseError, UnavailableError
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.values import valid
 
@@ -55,6 +55,55 @@ class Encoder(Protocol):
             texts: any strings, empty ones included.
             progress: called as ("encoding", texts done, texts in all).
         """
+
+
+class KnownTexts:
+    """An encoder that does not encode a text again whose vector is known. Implements `Encoder`.
+
+    The encoder itself is loaded at the first text that is not known.
+
+    Args:
+        name, fingerprint: of the encoder that made the vectors.
+        dimensions: length of a vector.
+    """
+
+    def __init__(self, name: str, fingerprint: str, dimensions: int) -> None:
+        self.name = name
+        self.fingerprint = fingerprint
+        self.dimensions = dimensions
+        self._matrices: list[np.ndarray[Any, Any]] = []
+        self._known: dict[str, tuple[int, int]] = {}
+
+    def add(self, texts: Iterable[str], vectors: np.ndarray[Any, Any]) -> None:
+        """Keep the vectors of texts; shape (texts, dimensions), any precision."""
+        number = len(self._matrices)
+        self._matrices.append(vectors)
+        self._known.update((text, (number, row)) for row, text in enumerate(texts))
+
+    def __contains__(self, text: str) -> bool:
+        return text in self._known
+
+    def encode(self, texts: Sequence[str], progress: ProgressCallback = no_progress) -> FloatArray:
+        """See `Encoder.encode`."""
+        vectors = np.empty((len(texts), self.dimensions), np.float32)
+        places = [self._known.get(text, (-1, -1)) for text in texts]
+        number, row = np.array(places, np.int64).reshape(-1, 2).T
+        for matrix in np.unique(number[number >= 0]).tolist():
+            vectors[number == matrix] = self._matrices[matrix][row[number == matrix]]
+        unknown = np.flatnonzero(number < 0)
+        if len(unknown):
+            vectors[unknown] = self._encoder.encode([texts[at] for at in unknown.tolist()], progress)
+        return vectors
+
+    @cached_property
+    def _encoder(self) -> Encoder:
+        encoder = load_encoder(self.name)
+        if encoder.fingerprint != self.fingerprint:
+            raise KnowledgeBaseError(
+                f"the vectors were made with other weights of {self.name!r} than the installed ones; build the "
+                "knowledge base again"
+            )
+        return encoder
 
 
 def load_encoder(name: str = DEFAULT_ENCODER) -> Encoder:

@@ -6,20 +6,27 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from triplecheck.kg.columnar import ColumnarGraph
+from triplecheck.kg.columnar import ColumnarGraph, NodeColumns
 from triplecheck.kg.graph import EdgeProperties, IntArray
-from triplecheck.kg.readers.raw import ENTITY_SCHEMA, RELATION_SCHEMA, RawGraph
-from triplecheck.kg.types import Direction, Entity, Literal, Triple
+from triplecheck.kg.readable import STANDARD, entity_label, relation_alias, relation_label, split_name
+from triplecheck.kg.readers.raw import EDGE_PROPERTY_SCHEMA, ENTITY_SCHEMA, RELATION_SCHEMA, RawGraph
+from triplecheck.kg.types import Direction, Edge, Entity, Literal, Relation, Triple
 
 
-def to_raw(graph: ColumnarGraph, without: Iterable[tuple[int, int, int]] = ()) -> RawGraph:
+def to_raw(graph: ColumnarGraph, without: Iterable[Edge] = (), without_nodes: Iterable[int] = ()) -> RawGraph:
     """A whole graph as a `RawGraph`. Building it gives the same graph again.
+
+    An edge with several statements about it is a row per statement. Labels that the builder would derive from the ids
+    are left open, so that a label that is given later is taken.
 
     Args:
         graph: the graph.
         without: (head, relation, tail) of edges to leave out.
+        without_nodes: nodes to leave out, with all their edges.
     """
     offsets, relations, tails = graph.rows(Direction.OUT)
     heads = np.repeat(np.arange(graph.num_nodes), np.diff(offsets))
@@ -27,34 +34,87 @@ def to_raw(graph: ColumnarGraph, without: Iterable[tuple[int, int, int]] = ()) -
     for head, relation, tail in without:
         run = slice(int(offsets[head]), int(offsets[head + 1]))
         kept[run] &= (relations[run] != relation) | (tails[run] != tail)
-    heads, relations, tails = heads[kept], relations[kept], tails[kept]
-    entities = [graph.entity(node) for node in range(graph.num_entities)]
-    ids = pa.array([entity.id for entity in entities], pa.string())
-    values = [graph.literal(node) for node in range(graph.num_entities, graph.num_nodes)]
-    lexical = pa.array([value.lexical for value in values if value], pa.string())
-    datatypes = sorted({value.datatype for value in values if value})
-    code = {datatype: number for number, datatype in enumerate(datatypes)}
-    datatype_of = np.array([code[value.datatype] for value in values if value], np.int32)
-    is_value = tails >= graph.num_entities
+    gone = np.zeros(graph.num_nodes, bool)
+    gone[np.fromiter(without_nodes, np.int64)] = True
+    kept &= ~gone[heads] & ~gone[tails]
+    rows, properties = _statement_rows(graph, kept)
+    heads, relations, tails = heads[rows], relations[rows], tails[rows]
+    nodes = graph.node_columns()
+    entities = graph.num_entities
+    is_value = tails >= entities
     codes = np.zeros(len(tails), np.int32)
-    codes[is_value] = datatype_of[tails[is_value] - graph.num_entities]
+    codes[is_value] = nodes.literal_datatypes[tails[is_value] - entities]
     about = [graph.relation(number) for number in range(graph.num_relations)]
     return RawGraph(
-        heads=_column(heads, ids),
+        heads=_column(heads, nodes.ids.slice(0, entities)),
         relations=_column(relations, pa.array([relation.id for relation in about], pa.string())),
-        tails=_column(tails, pa.concat_arrays([ids, lexical])),
-        datatypes=pa.DictionaryArray.from_arrays(pa.array(codes, mask=~is_value), pa.array(datatypes, pa.string())),
-        entities=_entities(entities),
-        relation_rows=pa.Table.from_pylist(
-            [
-                {"id": r.id, "label": r.label, "description": r.description, "aliases": list(r.aliases)}
-                | {"domain": r.domain, "range": r.range}
-                for r in about
-            ],
-            RELATION_SCHEMA,
+        tails=_column(tails, nodes.ids),
+        datatypes=pa.DictionaryArray.from_arrays(
+            pa.array(codes, mask=~is_value), pa.array(nodes.datatypes, pa.string())
         ),
-        type_labels={id: graph.type_label(id) for id in graph.type_ids},
+        entities=_entity_table(graph, nodes).filter(pa.array(~gone[:entities])),
+        relation_rows=pa.Table.from_pylist([_relation_row(r) for r in about], RELATION_SCHEMA),
+        edge_properties=properties,
+        type_labels={id: label for id in graph.type_ids if (label := graph.type_label(id)) != entity_label(id)},
     )
+
+
+def _statement_rows(graph: ColumnarGraph, kept: npt.NDArray[np.bool_]) -> tuple[IntArray, pa.Table]:
+    """Rows of the edges to keep, repeated for every statement about them, and the properties."""
+    times = kept.astype(np.int64)
+    about = [(edge, statements) for edge, statements in graph.all_edge_properties() if kept[edge]]
+    for edge, statements in about:
+        times[edge] = len(statements)
+    first = np.cumsum(times) - times
+    found: dict[str, list[Any]] = {name: [] for name in EDGE_PROPERTY_SCHEMA.names}
+    for edge, statements in about:
+        for row, statement in enumerate(statements, int(first[edge])):
+            for name, value in statement:
+                about_value = (value.lexical, value.datatype) if isinstance(value, Literal) else (value, None)
+                cells = (row, name, *about_value)
+                for column, cell in zip(found.values(), cells, strict=True):
+                    column.append(cell)
+    return np.repeat(np.arange(len(kept)), times), pa.table(found, EDGE_PROPERTY_SCHEMA)
+
+
+def _entity_table(graph: ColumnarGraph, nodes: NodeColumns) -> pa.Table:
+    """All entities as rows of `ENTITY_SCHEMA`."""
+    entities = graph.num_entities
+    ids, labels, aliases = nodes.ids.slice(0, entities), nodes.labels.slice(0, entities), nodes.aliases
+    type_ids = pa.array(graph.type_ids, pa.string()).take(pa.array(nodes.type_codes))
+    types = pa.ListArray.from_arrays(pa.array(nodes.type_offsets, pa.int32()), type_ids)
+    has_colon = pc.match_substring(ids, ":")
+    spaced = pc.utf8_trim_whitespace(pc.replace_substring(ids, "_", " "))
+    plain = pc.if_else(pc.match_substring(ids, " "), ids, spaced)
+    derived = pc.and_(pc.equal(labels, plain), pc.invert(has_colon)).to_numpy(zero_copy_only=False)
+    places = np.flatnonzero(has_colon.to_numpy(zero_copy_only=False))
+    changed: dict[int, list[str]] = {}
+    some = pa.array(places)
+    for at, id, label, names in zip(
+        places.tolist(), *(column.take(some).to_pylist() for column in (ids, labels, aliases)), strict=True
+    ):
+        derived[at] = label == entity_label(id)
+        words = split_name(id, label) if "://" in id else None
+        if words is not None and names and names[-1] == words:
+            changed[at] = names[:-1]
+    if changed:
+        listed = aliases.to_pylist()
+        for at, names in changed.items():
+            listed[at] = names
+        aliases = pa.array(listed, aliases.type)
+    columns = [ids, pc.if_else(pa.array(derived), None, labels), nodes.descriptions, aliases, types]
+    return pa.table(columns, schema=ENTITY_SCHEMA)
+
+
+def _relation_row(relation: Relation) -> dict[str, Any]:
+    """A relation as a row of `RELATION_SCHEMA`."""
+    path, aliases = relation_alias(relation.id), list(relation.aliases)
+    default = next(iter(STANDARD.get(relation.id, ())), None) or relation_label(relation.id)
+    derived = relation.label == default and (path is None or path in aliases)
+    if derived:
+        aliases = [alias for alias in aliases if alias != path and alias not in STANDARD.get(relation.id, ())]
+    row = {"id": relation.id, "label": None if derived else relation.label, "description": relation.description}
+    return row | {"aliases": aliases, "domain": relation.domain, "range": relation.range}
 
 
 def to_pandas(graph: ColumnarGraph) -> Any:

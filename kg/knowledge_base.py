@@ -20,7 +20,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NoReturn
 
-from triplecheck.kg import building, export, manifest, relation_vectors
+from triplecheck.kg import building, changes, export, manifest, relation_vectors
 from triplecheck.kg._atomic import draft_directory, replaced_directory
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.columnar_build import concat
@@ -213,6 +213,40 @@ class KnowledgeBase:
 
         return KERAG(self, **options)(question=question)
 
+    def add(self, triples: object = (), **options: Any) -> KnowledgeBase:
+        """Add triples, descriptions and documents, and open what it has become; see `kg.changes.add`.
+
+            kb = kb.add([("Ada", "works in", "Search")], documents=[Document("d1", "Ada", "", "Ada moved.")])
+
+        This object still shows the old state; what it has not read yet is a `KnowledgeBaseReplacedError`.
+
+        Args:
+            triples: whatever `build` takes.
+            **options: `entities`, `relations`, `mapping`, `edge_properties`, `documents`, `progress`.
+        """
+        return self._changed(changes.add(self, triples, **options))
+
+    def remove(self, triples: object = (), **options: Any) -> KnowledgeBase:
+        """Remove triples, entities and documents, and open what it has become; see `kg.changes.remove`.
+
+        Args:
+            triples: whatever `build` takes.
+            **options: `entities` (ids or names), `documents` (ids), `mapping`, `progress`.
+        """
+        return self._changed(changes.remove(self, triples, **options))
+
+    def update(self, triples: object = (), **options: Any) -> KnowledgeBase:
+        """Replace tails, descriptions and documents, and open what it has become; see `kg.changes.update`.
+
+        Args:
+            triples: whatever `build` takes; for each head and relation, these are the tails from now on.
+            **options: as `add`.
+        """
+        return self._changed(changes.update(self, triples, **options))
+
+    def _changed(self, done: changes.Changed) -> KnowledgeBase:
+        return KnowledgeBase(self.path, done.manifest, self._temporary)
+
     def __repr__(self) -> str:
         counts = ", ".join(f"{self.manifest.counts[name]:,} {name}" for name in ("entities", "relations", "triples"))
         return f"KnowledgeBase({str(self.path)!r}: {counts})"
@@ -381,9 +415,16 @@ def build(
     temporary = tempfile.TemporaryDirectory(prefix="triplecheck-") if out is None else None
     out = Path(temporary.name) if temporary else Path(str(out))
     _refuse_foreign(out)
-    described = {"entities": entities, "relations": relations}
-    graphs = graphs_of(triples, **described, mapping=mapping, edge_properties=edge_properties, progress=progress)
-    whole = concat(graphs)
+    whole = concat(
+        graphs_of(
+            triples,
+            entities=entities,
+            relations=relations,
+            mapping=mapping,
+            edge_properties=edge_properties,
+            progress=progress,
+        )
+    )
     model = load_encoder(encoder) if isinstance(encoder, str) else encoder
     with replaced_directory(out) as folder:
         counts = building.write(folder, whole, documents, model, name_vectors, progress)

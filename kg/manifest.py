@@ -6,7 +6,8 @@ import contextlib
 import hashlib
 import json
 import time
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,8 @@ class Manifest:
         sources: file names it was built from.
         skipped: number of lines left out by the build.
         report: what became of what was read: `read`, `descriptions`, `duplicates`, and `left_out` by the reason.
+        stale: parts that were trained on an earlier state of the knowledge base, and why they are stale.
+        changes: how often it was changed since it was built.
     """
 
     counts: dict[str, int]
@@ -48,25 +51,50 @@ class Manifest:
     sources: list[str] = field(default_factory=list)
     skipped: int = 0
     report: dict[str, Any] = field(default_factory=dict)
+    stale: dict[str, str] = field(default_factory=dict)
+    changes: int = 0
     format: str = FORMAT
     version: int = VERSION
 
 
-def describe_files(folder: Path) -> dict[str, tuple[int, str]]:
-    """Size and hash of every file below a folder, by relative path."""
-    found = {}
+def describe_files(folder: Path, known: Mapping[str, tuple[int, str]] | None = None) -> dict[str, tuple[int, str]]:
+    """Size and hash of every file below a folder, by relative path.
+
+    Args:
+        folder: the folder.
+        known: size and hash of files that are copies; they are not read.
+    """
+    found = dict(known or {})
     for path in sorted(folder.rglob("*")):
-        if path.is_file() and path.name != FILE:
+        name = path.relative_to(folder).as_posix()
+        if path.is_file() and path.name != FILE and name not in found:
             with path.open("rb") as source:
                 digest = hashlib.file_digest(source, "sha256").hexdigest()
-            found[path.relative_to(folder).as_posix()] = (path.stat().st_size, digest)
-    return found
+            found[name] = (path.stat().st_size, digest)
+    return dict(sorted(found.items()))
 
 
-def write(folder: Path, counts: dict[str, int], **about: Any) -> Manifest:
-    """Describe the files of a folder and write its manifest."""
-    files = describe_files(folder)
-    manifest = Manifest(counts, files, _content_hash(files), blocks=_blocks(folder, files), **about)
+def write(
+    folder: Path,
+    counts: dict[str, int],
+    *,
+    files: dict[str, tuple[int, str]] | None = None,
+    blocks: dict[str, str] | None = None,
+    **about: Any,
+) -> Manifest:
+    """Describe the files of a folder and write its manifest.
+
+    Args:
+        folder: the folder.
+        counts: see `Manifest`.
+        files: what `describe_files` returned; None: call it.
+        blocks: known checksums of some files.
+        **about: other fields of `Manifest`.
+    """
+    files = describe_files(folder) if files is None else files
+    sums = dict(blocks or {})
+    sums |= _blocks(folder, {name: one for name, one in files.items() if name not in sums})
+    manifest = Manifest(counts, files, content_hash(files), blocks=dict(sorted(sums.items())), **about)
     write_text(folder / FILE, json.dumps(asdict(manifest), indent=1))
     return manifest
 
@@ -77,6 +105,10 @@ def _blocks(folder: Path, files: dict[str, tuple[int, str]]) -> dict[str, str]:
         for name, (size, _) in files.items()
         if size >= BLOCK
     }
+
+
+class StaleWarning(UserWarning):
+    """A part of a knowledge base was trained on an earlier state of it."""
 
 
 class Generation:
@@ -92,12 +124,13 @@ class Generation:
         self.folder = folder
         self._files = about.files
         self._blocks = about.blocks
+        self._stale = dict(about.stale)
         self._checked: dict[str, tuple[int, ...] | None] = {}
         self._intact: set[str] = set()
 
     def content(self, *parts: str) -> str:
         """One hash over the files of some parts."""
-        return _content_hash(_of_parts(self._files, parts))
+        return content_hash(_of_parts(self._files, parts))
 
     def check(self, part: str) -> None:
         """Check that the graph and a part are still those that were opened.
@@ -145,14 +178,19 @@ class Generation:
             self._intact.add(name)
 
     @contextlib.contextmanager
-    def opening(self, part: str) -> Iterator[Path]:
+    def opening(self, part: str, *, quietly: bool = False) -> Iterator[Path]:
         """Opens a part: all its files are of this generation and undamaged, or there is an error.
+
+        A part that is stale is opened with a warning, once, unless `quietly`.
 
         Raises:
             KnowledgeBaseError: as `check`, or a damaged file.
         """
         try:
             self._check_bytes(part)
+            if part in self._stale and not quietly:
+                message = f"{self.folder}: the part `{part}` is stale: {self._stale.pop(part)}; train it again"
+                warnings.warn(message, StaleWarning, stacklevel=4)
             yield self.folder / part
         except FileNotFoundError as error:
             self.check(part)
@@ -189,7 +227,8 @@ class Generation:
         after = dict(sorted((kept | {f"{part}/{name}": about for name, about in files.items()}).items()))
         blocks = {name: sums for name, sums in before.blocks.items() if name in kept}
         blocks |= {f"{part}/{name}": sums for name, sums in _blocks(self.folder / part, files).items()}
-        manifest = replace(before, files=after, content_hash=_content_hash(after), blocks=blocks)
+        stale = {name: reason for name, reason in before.stale.items() if name != part}
+        manifest = replace(before, files=after, content_hash=content_hash(after), blocks=blocks, stale=stale)
         write_text(self.folder / FILE, json.dumps(asdict(manifest), indent=1))
 
 
@@ -206,7 +245,8 @@ def _stamp(path: Path) -> tuple[int, ...] | None:
     return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
 
 
-def _content_hash(files: dict[str, tuple[int, str]]) -> str:
+def content_hash(files: Mapping[str, tuple[int, str]]) -> str:
+    """One hash over files; see `Manifest`."""
     content = json.dumps([VERSION, *((name, digest) for name, (_, digest) in files.items())])
     return hashlib.sha256(content.encode()).hexdigest()
 
@@ -281,11 +321,12 @@ def _read(folder: Path) -> Manifest:
 def _check_types(manifest: Manifest) -> None:
     encoder = manifest.encoder
     texts = [*manifest.sources, *manifest.blocks, *manifest.blocks.values(), manifest.content_hash]
+    texts += manifest.stale.values()
     if encoder is not None:
         texts += [encoder["name"], encoder["fingerprint"]]
     if not all(isinstance(text, str) for text in texts):
         raise TypeError("a text is of another type")
-    if not all(isinstance(count, int) for count in (*manifest.counts.values(), manifest.skipped)):
+    if not all(isinstance(count, int) for count in (*manifest.counts.values(), manifest.skipped, manifest.changes)):
         raise TypeError("a count is of another type")
     for name in manifest.files:
         if name.startswith("/") or ".." in name.split("/"):

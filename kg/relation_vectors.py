@@ -74,7 +74,12 @@ def build(relations: Sequence[Relation], encoder: Encoder, folder: Path) -> None
     np.save(folder / "relation_owners.npy", np.array([number for number, _ in texts], np.int64))
 
 
-def open_vectors(folder: Path, encoder: Encoder) -> RelationVectors:
-    """The vectors that `build` wrote."""
+def stored(folder: Path) -> tuple[FloatArray, npt.NDArray[np.int64]]:
+    """The vectors that `build` wrote, and the relation of each."""
     vectors = np.load(folder / "relation_vectors.npy", mmap_mode="r", allow_pickle=False)
-    return RelationVectors(vectors, np.load(folder / "relation_owners.npy", allow_pickle=False), encoder)
+    return vectors, np.load(folder / "relation_owners.npy", allow_pickle=False)
+
+
+def open_vectors(folder: Path, encoder: Encoder) -> RelationVectors:
+    """The vectors that `build` wrote, to be searched."""
+    return RelationVectors(*stored(folder), encoder)

@@ -83,7 +83,7 @@ class Embeddings:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self.about = _read_about(folder / ABOUT)
+        self.about = read_about(folder / ABOUT)
         self._arrays, _ = _files.open_mapped(folder / _WEIGHTS)
         self._held_out: dict[str, Any] = _files.open_mapped(folder / _HELD_OUT)[0]
 
@@ -182,7 +182,12 @@ def save(trained: Trained, folder: Path) -> None:
     write_text(folder / ABOUT, json.dumps({"format": FORMAT, "version": VERSION} | asdict(about), indent=1))
 
 
-def _read_about(path: Path) -> About:
+def read_about(path: Path) -> About:
+    """Read the description of trained embeddings.
+
+    Raises:
+        KnowledgeBaseError: missing, damaged or of another format version.
+    """
     try:
         data: dict[str, Any] = parse_json(path.read_text("utf-8"))
         if data.pop("format") != FORMAT or data.pop("version") != VERSION:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -48,12 +49,13 @@ def read_graph(
     fetch_contexts: bool = False,
     axioms: bool | None = None,
     language: str = "en",
+    first_blank: int = 0,
     progress: ProgressCallback = no_progress,
 ) -> list[RawGraph]:
     """Read all files of one graph, each by its extension (also with `.gz`).
 
-    See `tables.read_triples` for `header` and `edge_properties`, `rdf.read_rdf` for `fetch_contexts`, `axioms`
-    and `language`.
+    See `tables.read_triples` for `header` and `edge_properties`, `rdf.read_rdf` for `fetch_contexts`, `axioms`,
+    `language` and `first_blank`.
 
     Raises:
         UserError: an unknown extension.
@@ -95,6 +97,7 @@ def read_graph(
                 fetch_contexts=fetch_contexts,
                 axioms=axioms,
                 language=language,
+                first_blank=first_blank,
                 progress=progress,
             )
         )
@@ -134,6 +137,7 @@ def graphs_of(
     relations: object = None,
     mapping: Mapping[str, str] | None = None,
     edge_properties: Sequence[str] = (),
+    first_blank: int = 0,
     progress: ProgressCallback = no_progress,
 ) -> list[RawGraph]:
     """Graphs from whatever holds triples: `RawGraph`s, paths of files, lists, data frames, networkx graphs.
@@ -144,16 +148,20 @@ def graphs_of(
             `read_relations`).
         mapping: columns of tables and data frames, such as `{"head": "customer"}`.
         edge_properties: further columns to keep as properties of the edges; `*` for all.
+        first_blank: see `read_graph`.
         progress: called while files are read.
 
     Raises:
         UserError: something else, or no triples in it.
         ReadError: a file that cannot be read.
     """
+    files_of = functools.partial(
+        read_graph, mapping=mapping, edge_properties=edge_properties, first_blank=first_blank, progress=progress
+    )
     if isinstance(triples, RawGraph):
         graphs = [triples]
     elif isinstance(triples, str | Path):
-        graphs = read_graph(triples, mapping=mapping, edge_properties=edge_properties, progress=progress)
+        graphs = files_of(triples)
     else:
         held = triples
         if isinstance(triples, Iterable) and not (isinstance(triples, Mapping) or is_frame(held) or is_network(held)):
@@ -161,7 +169,7 @@ def graphs_of(
         if isinstance(held, list) and held and all(isinstance(one, RawGraph) for one in held):
             graphs = held
         elif isinstance(held, list) and held and all(isinstance(one, str | Path) for one in held):
-            graphs = read_graph(held, mapping=mapping, edge_properties=edge_properties, progress=progress)
+            graphs = files_of(held)
         else:
             graphs = [read_memory(held, mapping, edge_properties)]
     described = RawGraph(*(pa.array([], pa.string()).dictionary_encode() for _ in range(3)))

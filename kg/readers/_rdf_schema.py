@@ -118,23 +118,33 @@ def stated_properties(
     found: Resolved,
     statements: Iterable[Statement],
     columns: tuple[pa.DictionaryArray, pa.DictionaryArray, pa.DictionaryArray],
-) -> pa.Table:
+) -> tuple[pa.Table, list[int]]:
     """What is said about reified statements, as properties of their edges.
 
     Args:
         found: the reified statements; what is said about those that are not edges is counted in `left_out`.
         statements: those whose subject is reified.
         columns: heads, relations and tails of the edges.
+
+    Returns:
+        The properties, and rows of edges to repeat after the others: each further statement about an edge has its own.
     """
     rows = _rows_of(set(found.stated.values()), columns)
     properties = []
+    row_of: dict[str, int] = {}
+    taken: set[int] = set()
+    repeated: list[int] = []
     for subject, predicate, target, datatype, _ in statements:
-        row = rows.get(found.stated[subject])
-        if row is None:
+        edge = rows.get(found.stated[subject])
+        if edge is None:
             found.left_out[NOT_ASSERTED] += 1
-        else:
-            properties.append({"edge": row, "name": predicate, "value": target, "datatype": datatype})
-    return pa.Table.from_pylist(properties, EDGE_PROPERTY_SCHEMA)
+            continue
+        if subject not in row_of:
+            row_of[subject] = edge if edge not in taken else len(columns[0]) + len(repeated)
+            repeated += [edge] if edge in taken else []
+            taken.add(edge)
+        properties.append({"edge": row_of[subject], "name": predicate, "value": target, "datatype": datatype})
+    return pa.Table.from_pylist(properties, EDGE_PROPERTY_SCHEMA), repeated
 
 
 def _rows_of(

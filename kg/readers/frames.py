@@ -310,7 +310,7 @@ def _description(about: Mapping[str, Any]) -> tuple[dict[str, Any], set[str]]:
     for column, names in (("types", _TYPES), ("aliases", _ALIASES)):
         values = next((about[name] for name in names if about.get(name)), None)
         if isinstance(values, str) or (isinstance(values, Sequence) and all(isinstance(v, str) for v in values)):
-            row[column] = [values] if isinstance(values, str) else list(values)
+            row[column] = values.split("|") if isinstance(values, str) else list(values)
             used |= {name for name in names if name in about}
     return row, used
 

@@ -18,6 +18,7 @@ from triplecheck.kg.errors import ReadError
 from triplecheck.kg.readers.columns import DAMAGED, first_fields, plain
 from triplecheck.kg.readers.frames import read_network, relation_of
 from triplecheck.kg.readers.raw import BadLine, RawGraph, open_packed
+from triplecheck.kg.types import Literal
 
 NETWORK_SUFFIXES = (".graphml", ".gexf")
 JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
@@ -79,9 +80,20 @@ def _add_network(network: Any, path: Path, form: str) -> None:
             read = nx.read_graphml(source) if form == ".graphml" else nx.read_gexf(source)
     except (nx.NetworkXException, ValueError, KeyError, SyntaxError, *DAMAGED) as error:
         raise ReadError(path, None, f"not a readable {form[1:]} file: {error}") from error
+    values = {
+        node: Literal(str(about["value"]), about["datatype"])
+        for node, about in read.nodes(data=True)
+        if _is_value(about)
+    }
+    read = nx.relabel_nodes(read, values)
     network.add_nodes_from(read.nodes(data=True))
     for head, tail, *_, about in read.edges(keys=True, data=True) if read.is_multigraph() else read.edges(data=True):
         network.add_edge(head, tail, **about)
+
+
+def _is_value(about: Mapping[str, Any]) -> bool:
+    """Whether a node is a literal, as `kg.export_files` writes it."""
+    return about.keys() == {"value", "datatype"} and "://" in str(about["datatype"])
 
 
 def _add(network: Any, row: Mapping[str, Any]) -> str | None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 from xml.parsers import expat
 
 import numpy as np
@@ -51,6 +51,7 @@ def read_rdf(
     language: str = "en",
     progress: ProgressCallback = no_progress,
     vocabulary: Vocabulary | None = None,
+    first_blank: int = 0,
 ) -> RawGraph:
     """Read one or several RDF files as one graph.
 
@@ -78,6 +79,7 @@ def read_rdf(
         language: preferred language of labels and descriptions, such as `de`.
         progress: called after each batch with the number of statements.
         vocabulary: predicates that describe; default: RDFS, SKOS, schema.org, FOAF.
+        first_blank: number of the first blank node, so that none has the id of another graph's.
 
     Raises:
         ReadError: a file is missing, malformed (with the line), or has an unknown extension.
@@ -93,7 +95,7 @@ def read_rdf(
     for number, path in enumerate(files):
 
         def blank(label: str, number: int = number) -> str:
-            return blanks.setdefault((number, label), f"_:b{len(blanks)}")
+            return blanks.setdefault((number, label), f"_:b{first_blank + len(blanks)}")
 
         for batch in statements(path, blank, skipped if skip_bad else None, fetch_contexts=fetch_contexts):
             batch, special = _separated(batch, STRUCTURE)
@@ -137,10 +139,15 @@ def _finished(
         left_out["axioms of the schema (--axioms makes them edges)"] = sum(s[1] in as_edges for s in schema)
     edges.add(resolved.edges)
     heads, relations, tails, datatypes = edges.arrays()
+    names = pa.array([_plain(name) for name in relations.dictionary.to_pylist()], pa.string())
+    relations = pa.DictionaryArray.from_arrays(relations.indices, names)
     properties = EDGE_PROPERTY_SCHEMA.empty_table()
     if resolved.stated:
         about = edges.rows(0, resolved.stated.keys())
-        properties = stated_properties(resolved, about, (heads, relations, tails))
+        properties, repeated = stated_properties(resolved, about, (heads, relations, tails))
+        if repeated:
+            rows = pa.array(np.concatenate([np.arange(len(heads)), repeated]), pa.int64())
+            heads, relations, tails, datatypes = (c.take(rows) for c in (heads, relations, tails, datatypes))
         left_out.update({name: n for name, n in resolved.left_out.items() if name == NOT_ASSERTED})
     if resolved.hidden:
         kept = pc.invert(pc.is_in(heads, value_set=pa.array(sorted(resolved.hidden), pa.string())))
@@ -194,6 +201,8 @@ FORMATS: dict[str, ox.RdfFormat | None] = {
     ".xml": ox.RdfFormat.RDF_XML,
     ".jsonld": None,  # by rdflib
 }
+PLAIN_ID = "urn:triplecheck:"
+"""How the IRI of an id begins that is no IRI; the percent-encoded id follows."""
 _LINE_FORMATS = (ox.RdfFormat.N_TRIPLES, ox.RdfFormat.N_QUADS)
 _BLOCK_BYTES = 8 << 20
 _BATCH = 100_000
@@ -256,7 +265,8 @@ def _lines(
     before = 0
     while lines := file.readlines(_BLOCK_BYTES):
         try:
-            yield _convert(ox.parse(b"".join(lines), form), blank)
+            batch = _convert(ox.parse(b"".join(lines), form), blank)
+            yield _with_plain_ids(batch) if any(PLAIN_ID.encode() in line for line in lines) else batch
         except (SyntaxError, _QuotedTripleError):
             good: list[Statement] = []
             for number, line in enumerate(lines, before + 1):
@@ -268,6 +278,18 @@ def _lines(
                     skipped.append(BadLine(str(path), number, _reason(error)))
             yield good
         before += len(lines)
+
+
+def _with_plain_ids(batch: list[Statement]) -> list[Statement]:
+    """Statements whose IRIs of `PLAIN_ID` are the ids that they were made of; predicates follow in `_finished`."""
+    return [
+        (_plain(subject), predicate, _plain(target) if datatype is None else target, datatype and _plain(datatype), tag)
+        for subject, predicate, target, datatype, tag in batch
+    ]
+
+
+def _plain(id: str) -> str:
+    return unquote(id.removeprefix(PLAIN_ID)) if id.startswith(PLAIN_ID) else id
 
 
 def _document(

@@ -93,13 +93,21 @@ def triples_of(table: pa.Table, skipped: Sequence[BadLine] = (), notes: Sequence
         heads=columns["head"],
         relations=columns["relation"],
         tails=columns["tail"],
-        datatypes=columns.get("datatype"),
+        datatypes=_given_datatypes(columns.get("datatype")),
         edge_properties=pa.concat_tables(
             [EDGE_PROPERTY_SCHEMA.empty_table(), *(_properties(name, table[name]) for name in others)]
         ),
         skipped=list(skipped),
         notes=list(notes),
     )
+
+
+def _given_datatypes(column: pa.DictionaryArray | None) -> pa.DictionaryArray | None:
+    """A column of datatypes, null where the cell is empty: that tail is an entity."""
+    if column is None:
+        return None
+    kinds = column.cast(pa.string())
+    return pc.if_else(pc.equal(kinds, ""), pa.scalar(None, pa.string()), kinds).dictionary_encode()
 
 
 def _properties(name: str, column: pa.ChunkedArray) -> pa.Table:

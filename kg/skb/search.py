@@ -66,6 +66,11 @@ class LazyVectors:
         missing: RowArray = rows[self._filled[rows] == 0]
         return missing
 
+    def filled(self) -> tuple[RowArray, npt.NDArray[np.float16]]:
+        """The rows that are filled, and their vectors."""
+        rows = np.flatnonzero(self._filled)
+        return rows, self._matrix[rows]
+
     def fill(self, rows: RowArray, progress: ProgressCallback = no_progress) -> None:
         """Compute the missing vectors of these rows. If interrupted, the next call resumes.
 
@@ -147,6 +152,10 @@ def _make(folder: Path, shape: tuple[int, int], about: dict[str, object]) -> Non
 
 
 # --- searches ------------------------------------------------------------------------------------
+NODE_VECTORS = "node_vectors"
+"""The folder of the vectors in a knowledge base: one for each of `FIELDS` and encoder."""
+FIELDS = ("whole", "text", "relations")
+"""What is encoded of a node: everything, its text, its relations."""
 ENCODED_AT_ONCE = 64
 """Maximum number of missing vectors that one query computes: about 5 seconds on one core."""
 
@@ -301,7 +310,7 @@ class NodeSearches:
                 texts = [getattr(self.documents, field) for field in fields]
                 self._base.check("node_documents")
                 with self._base.opening("node_documents"):
-                    folder = self._base.folder / "node_vectors"
+                    folder = self._base.folder / NODE_VECTORS
                     folders = [folder / f"{field}-{encoder.fingerprint[:12]}" for field in fields]
                     sets = [LazyVectors(at, size, text, encoder) for at, text in zip(folders, texts, strict=True)]
                 self._opened[name] = VectorSearch(self.documents, sets)

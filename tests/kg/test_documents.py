@@ -231,7 +231,7 @@ def test_interrupted_encoding_is_resumed(tmp_path: Path, monkeypatch: pytest.Mon
 
     whole = InterruptedEncoder(99)
     expected = whole.encode([f"title {n}\n{'text ' * n}" for n in range(75)])
-    np.testing.assert_allclose(store._vectors.vectors, expected, atol=1e-3)
+    np.testing.assert_allclose(store.vectors.vectors, expected, atol=1e-3)
     assert not (tmp_path / "s/vectors.draft").exists()
 
     again = InterruptedEncoder(0)

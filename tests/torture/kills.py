@@ -52,13 +52,17 @@ class Command:
 
 
 _BASE = "kb build base --triples old.tsv --no-vectors"
+_WITH_TEXTS = "kb build base --triples old.tsv --documents texts.jsonl --no-vectors"
+_EMBED = "kb embed base --loop sampled --dimensions 4 --epochs 3 --batch-size 64 --evaluate-every 1"
 _ASKED = "--kb base --questions questions.jsonl --hops 1"
 COMMANDS = {
     "build": Command("kb build base --triples new.tsv --documents texts.jsonl --no-vectors", (_BASE,)),
     "build-vectors": Command("kb build base --triples new.tsv", (_BASE,)),
-    "embed": Command(
-        "kb embed base --loop sampled --dimensions 4 --epochs 3 --batch-size 64 --evaluate-every 1", (_BASE,)
-    ),
+    "add": Command("kb add base --triples new.tsv", (_WITH_TEXTS, _EMBED)),
+    "update": Command("kb update base --triples moved.tsv --documents more.jsonl", (_WITH_TEXTS,)),
+    "export": Command("kb export base graph.nt --entities entities.tsv", (_BASE,)),
+    "merge": Command("kb merge all base other", (_WITH_TEXTS, "kb build other --triples new.tsv --no-vectors")),
+    "embed": Command(_EMBED, (_BASE,)),
     "encode": Command("kb encode base", ("kb build base --triples old.tsv --documents texts.jsonl",)),
     "eval": Command(f"eval kerag {_ASKED} --out run", (_BASE,)),
     "collect": Command(f"collect kerag {_ASKED} --out traces --export trl", (_BASE,)),
@@ -86,10 +90,12 @@ def inputs(folder: Path) -> None:
     edges += [(person, "teacher", chance.choice(people)) for person in people]
     edges += [(place, "twinned with", chance.choice(places)) for place in places]
     new = [*edges, *((f"Book {n}", "author", chance.choice(people)) for n in range(200))]
-    for name, rows_of in (("old", edges), ("new", new)):
+    moved = [(person, "born in", places[0]) for person in people]
+    for name, rows_of in (("old", edges), ("new", new), ("moved", moved)):
         (folder / f"{name}.tsv").write_text("".join("\t".join(row) + "\n" for row in rows_of), "utf-8")
-    texts = ({"id": f"d{n}", "node": person, "text": f"{person} wrote."} for n, person in enumerate(people))
-    (folder / "texts.jsonl").write_text("".join(json.dumps(text) + "\n" for text in texts), "utf-8")
+    for name, verb in (("texts", "wrote"), ("more", "read")):
+        texts = ({"id": f"{name}{n}", "node": who, "text": f"{who} {verb}."} for n, who in enumerate(people))
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(text) + "\n" for text in texts), "utf-8")
     asked = (
         {"id": f"q{n}", "question": f"Where was {head} born?", "topic": head, "answers": [tail], "path": ["born in"]}
         for n, (head, _, tail) in enumerate(edges[: len(people)])

@@ -1,0 +1,278 @@
+"""`triplecheck kb add`, `remove`, `update`, `export` and `merge`: graphs that change, and their files."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from triplecheck.app.console import print_json, printable, reporting, stderr, stdout, waiting
+from triplecheck.app.opening import open_base
+from triplecheck.app.options import OUTPUT, JsonOption, KbArgument, KbDirectory, flag, flattened
+from triplecheck.app.sources import SourceOptions, list_skipped
+
+if TYPE_CHECKING:
+    from triplecheck.kg.changes import Changed
+
+_COUNTED = {
+    "triples added": "added",
+    "triples already there": "already_there",
+    "triples removed": "removed",
+    "triples not found": "not_found",
+    "entities added": "entities_added",
+    "entities removed": "entities_removed",
+    "entities not found": "entities_not_found",
+    "documents added": "documents_added",
+    "documents replaced": "documents_replaced",
+    "documents removed": "documents_removed",
+    "documents not found": "documents_not_found",
+}
+"""The rows of the table, and the attributes of `Changed`."""
+
+
+@flattened()
+def add(kb: KbArgument, source: SourceOptions, json: JsonOption = False) -> None:
+    """Add triples, descriptions and documents to a knowledge base.
+
+    What is there wins: a further label becomes an alias. A plain tail is an entity or a value as the tails of its
+    relation are. The new state takes the place of the old one when it is complete; programs that have the old
+    one open are told to open it again. Only what changed is indexed and encoded.
+
+    Examples:
+
+        triplecheck kb add kbs/films --triples new.tsv
+
+        triplecheck kb add kbs/films --documents reviews.jsonl --entities people.tsv
+    """
+    _put("add", kb, source, json)
+
+
+@flattened()
+def update(kb: KbArgument, source: SourceOptions, json: JsonOption = False) -> None:
+    """Replace tails, descriptions and documents of a knowledge base.
+
+    For each head and relation in the files, the old tails are replaced by the new ones. Of an entity in the table,
+    each column that is given replaces the old value. A document replaces the one of the same id. What is not
+    there yet is added.
+
+    Examples:
+
+        triplecheck kb update kbs/films --triples corrected.tsv
+
+        triplecheck kb update kbs/films --documents reviews.jsonl
+    """
+    _put("update", kb, source, json)
+
+
+def _put(what: str, kb: str, source: SourceOptions, as_json: bool) -> None:
+    """Add or update."""
+    from triplecheck.kg.errors import UserError
+
+    if not source.names:
+        raise UserError(f"nothing to {what}: name files with --triples, --entities, --relations or --documents")
+    opened = open_base(kb)
+    header = source.asked_header()
+    with reporting(stderr(), "reading") as tell:
+        from triplecheck.kg import changes
+        from triplecheck.kg.changed_graph import first_blank
+
+        graphs = source.graphs(header, tell, first_blank=first_blank(opened.columnar))
+        texts = source.texts()
+        change = changes.add if what == "add" else changes.update
+        done = change(opened, graphs, documents=texts or (), sources=source.names, progress=tell)
+    list_skipped(graphs, texts)
+    _show(opened.path, done, as_json)
+
+
+@flattened("entities", "relations", "documents", "edge_properties")
+def remove(
+    kb: KbArgument,
+    source: SourceOptions,
+    entities: Annotated[
+        list[str] | None,
+        flag(
+            "--entities FILE|NAME",
+            "Entities to remove with all their triples: a file of ids, one per line, or an id or name. Repeatable.",
+        ),
+    ] = None,
+    documents: Annotated[
+        Path | None,
+        flag("--documents FILE", "Documents to remove: a file of ids, one per line, or of JSON lines with id."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Remove triples, entities and documents from a knowledge base.
+
+    A value is found by its text, of any datatype. Entities that are left without any triple, description and document
+    go, too, and so do relations without triples. What is not there is counted; it is an error if nothing is.
+
+    Examples:
+
+        triplecheck kb remove kbs/films --triples wrong.tsv
+
+        triplecheck kb remove kbs/films --entities "Ridley Scott" --documents old.txt
+    """
+    from triplecheck.kg.errors import UserError
+
+    if not (source.triples or entities or documents):
+        raise UserError("nothing to remove: name it with --triples, --entities or --documents")
+    opened = open_base(kb)
+    header = source.asked_header()
+    with reporting(stderr(), "reading") as tell:
+        from triplecheck.kg import changes
+        from triplecheck.kg.changed_graph import first_blank
+
+        graphs = source.graphs(header, tell, first_blank=first_blank(opened.columnar))
+        names = [name for given in entities or () for name in _names(given)]
+        ids = [] if documents is None else _lines(documents)
+        done = changes.remove(opened, graphs, entities=names, documents=ids, progress=tell)
+    list_skipped(graphs, None)
+    _show(opened.path, done, json)
+
+
+def _names(given: str) -> list[str]:
+    """The lines of a file of this name, else the name."""
+    path = Path(given)
+    return _lines(path) if path.is_file() else [given]
+
+
+def _lines(path: Path) -> list[str]:
+    """The ids in a file: a line each, or the `id` of a JSON object."""
+    from triplecheck.kg.errors import ReadError
+    from triplecheck.kg.readers.raw import open_packed
+
+    found = []
+    try:
+        with open_packed(path) as source:
+            for number, line in enumerate(source.read().decode("utf-8-sig").splitlines(), 1):
+                text = line.strip()
+                try:
+                    row = json.loads(text) if text.startswith("{") else text
+                except ValueError:
+                    row = text
+                id = row.get("id") if isinstance(row, dict) else row
+                if text and not isinstance(id, str | int):
+                    raise ReadError(path, number, "a JSON object without an id")
+                found += [str(id)] if text else []
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise ReadError(path, None, getattr(error, "strerror", None) or str(error)) from error
+    return found
+
+
+def _show(path: Path, done: Changed, as_json: bool) -> None:
+    """What a change did, as a table."""
+    for note in done.notes:
+        stderr().print(f"note: {printable(note)}", soft_wrap=True)
+    after = done.manifest
+    if as_json:
+        about = {name: value for name, value in asdict(done).items() if name != "manifest"}
+        print_json({"path": str(path)} | about | {"counts": after.counts, "stale": after.stale})
+        return
+    counted = {name: getattr(done, attribute) for name, attribute in _COUNTED.items()}
+    _print_table(
+        {"knowledge base": path}
+        | {name: f"{count:,}" for name, count in counted.items() if count or name == "triples added"}
+        | {f"{name} now": f"{after.counts[name]:,}" for name in ("entities", "triples", "documents")}
+        | {f"stale: {part}": reason for part, reason in after.stale.items()}
+        | {"time": f"{done.seconds:.1f} s"}
+    )
+
+
+def _print_table(rows: dict[str, Any]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in rows.items():
+        table.add_row(name, Text(printable(str(value))))
+    stdout().print(table)
+
+
+def export(
+    kb: KbArgument,
+    out: Annotated[
+        Path,
+        typer.Argument(metavar="OUT", help="File to write: .nt, .tsv, .csv, .parquet or .graphml; also with .gz."),
+    ],
+    entities: Annotated[
+        Path | None, flag("--entities FILE", "Also write a table of entities: .tsv, .csv or .parquet.", OUTPUT)
+    ] = None,
+    relations: Annotated[
+        Path | None, flag("--relations FILE", "Also write a table of relations: .tsv, .csv or .parquet.", OUTPUT)
+    ] = None,
+    documents: Annotated[
+        Path | None, flag("--documents FILE", "Also write the documents as JSON lines.", OUTPUT)
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Write the graph of a knowledge base into a file.
+
+    `kb build` makes the same graph of it: N-Triples hold everything; tables hold the triples, with a column per
+    edge property (`--edge-properties "*"` reads them), and need the tables of entities and relations for labels,
+    aliases and types.
+
+    Examples:
+
+        triplecheck kb export kbs/films films.nt.gz
+
+        triplecheck kb export kbs/films films.tsv --entities entities.tsv --relations relations.tsv
+    """
+    began = time.perf_counter()
+    opened = open_base(kb)
+    with waiting(stderr(), "writing"):
+        from triplecheck.kg.export_files import export_documents, export_entities, export_graph, export_relations
+
+        graph = opened.columnar
+        written: dict[str, tuple[Path, int]] = {"statements": (out, export_graph(graph, out))}
+        if entities is not None:
+            written["entities"] = entities, export_entities(graph, entities)
+        if relations is not None:
+            written["relations"] = relations, export_relations(graph, relations)
+        if documents is not None:
+            written["documents"] = documents, export_documents(opened.documents or (), documents)
+    seconds = time.perf_counter() - began
+    if json:
+        about = {name: {"path": str(path), "rows": count} for name, (path, count) in written.items()}
+        print_json(about | {"seconds": seconds})
+        return
+    rows = {name: f"{count:,} in {path}" for name, (path, count) in written.items()}
+    _print_table(rows | {"time": f"{seconds:.1f} s"})
+
+
+def merge(
+    out: KbDirectory,
+    kb: Annotated[list[str], typer.Argument(metavar="KB...", help="Knowledge bases to merge.")],
+    json: JsonOption = False,
+) -> None:
+    """Write one knowledge base that has the triples, descriptions and documents of several.
+
+    Nodes of the same id become one. Labels of the first knowledge base win, those of others become aliases. A
+    document whose id another one uses gets the name of its knowledge base before its id. Embeddings and other
+    trained parts are left out.
+
+    Examples:
+
+        triplecheck kb merge kbs/all kbs/films kbs/people
+    """
+    began = time.perf_counter()
+    opened = [open_base(name) for name in kb]
+    with reporting(stderr(), "reading") as tell:
+        from triplecheck.kg.merging import merge as merge_bases
+
+        merged = merge_bases(out, opened, tell)
+    seconds = time.perf_counter() - began
+    counts = {name: sum(base.manifest.counts[name] for base in opened) for name in merged.manifest.counts}
+    if json:
+        print_json({"path": str(out), "read": counts, "counts": merged.manifest.counts, "seconds": seconds})
+        return
+    shown = {
+        name: f"{merged.manifest.counts[name]:,} of {counts[name]:,}"
+        for name in ("entities", "relations", "triples", "documents")
+    }
+    _print_table({"knowledge base": out} | shown | {"time": f"{seconds:.1f} s"})

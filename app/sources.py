@@ -1,0 +1,156 @@
+"""The options of commands that read a graph from files, and what was read."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from triplecheck.app.console import printable, stderr
+from triplecheck.app.options import flag
+
+if TYPE_CHECKING:
+    from triplecheck.kg.progress import ProgressCallback
+    from triplecheck.kg.readers import BadLine, RawGraph
+    from triplecheck.kg.readers.documents import DocumentFile
+
+_BAD_LINES_SHOWN = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceOptions:
+    """Files of a graph, and how they are read."""
+
+    triples: Annotated[
+        list[Path] | None,
+        flag(
+            "--triples FILE...",
+            "Files of triples: .tsv .txt .csv .parquet .nt .ttl .nq .trig .rdf .xml .owl .jsonld, and of property "
+            "graphs: .graphml .gexf .jsonl .json (also Wikidata's dump), Neo4j's CSV; also with .gz. "
+            "Several files after one flag, or the flag repeated.",
+        ),
+    ] = None
+    entities: Annotated[
+        Path | None,
+        flag(
+            "--entities FILE", "Table of entities with a header: id, label, description, aliases (by |), type (by |)."
+        ),
+    ] = None
+    relations: Annotated[
+        Path | None,
+        flag(
+            "--relations FILE",
+            "Table of relations with a header: id, label, description, aliases (by |), domain, range.",
+        ),
+    ] = None
+    documents: Annotated[
+        Path | None, flag("--documents FILE", "Documents as JSON lines with text; optional: id, title, node.")
+    ] = None
+    edge_properties: Annotated[
+        list[str] | None,
+        flag(
+            "--edge-properties NAME",
+            "Further column to keep as a property of the edges, such as a start time; * for all. Repeatable.",
+        ),
+    ] = None
+    mapping: Annotated[
+        list[str] | None, flag("--map NAME=COLUMN", "Columns of the files, such as head=customer. Repeatable.")
+    ] = None
+    header: Annotated[
+        bool | None, flag("--header/--no-header", "Whether tables begin with a header. Default: by its names.")
+    ] = None
+    axioms: Annotated[
+        bool | None,
+        flag(
+            "--axioms/--no-axioms",
+            "Whether subclasses, domains, ranges and other axioms of RDF files are edges. Default: if the files are "
+            "mostly about classes and properties.",
+        ),
+    ] = None
+    language: Annotated[str, flag("--language TAG", "Preferred language of labels in RDF, such as de.")] = "en"
+    skip_bad: Annotated[bool, flag("--skip-bad", "Skip malformed lines, and list them.")] = False
+    fetch_contexts: Annotated[
+        bool, flag("--fetch-contexts", "Read the contexts that JSON-LD files refer to, from network and disk.")
+    ] = False
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        """The columns that are named."""
+        from triplecheck.kg.readers import parse_mapping
+
+        return parse_mapping(self.mapping or ())
+
+    @property
+    def names(self) -> list[str]:
+        """The files, for the manifest."""
+        several = (*(self.triples or ()), self.entities, self.relations, self.documents)
+        return [str(path) for path in several if path is not None]
+
+    def asked_header(self) -> bool | None:
+        """Whether tables begin with a header; on a terminal a person is asked where only a person can tell."""
+        from triplecheck.kg.readers.columns import odd_first_line
+        from triplecheck.kg.readers.tables import DELIMITED_SUFFIXES, suffix
+
+        named = {"head", "relation", "tail"} & self.columns.keys()
+        if self.header is not None or named or not (sys.stdin.isatty() and stderr().is_terminal):
+            return self.header
+        for path in self.triples or ():
+            odd = odd_first_line(path) if path.is_file() and suffix(path) in DELIMITED_SUFFIXES else None
+            if odd is not None:
+                line = printable(" | ".join(odd))
+                return typer.confirm(f"{path}: the first line is {line}. Is it a header?", default=True, err=True)
+        return None
+
+    def graphs(
+        self, header: bool | None, progress: ProgressCallback, more: Sequence[RawGraph] = (), first_blank: int = 0
+    ) -> list[RawGraph]:
+        """Read triples, entities and relations.
+
+        Args:
+            header: what `asked_header` returned.
+            progress: called at each step.
+            more: graphs from elsewhere.
+            first_blank: see `kg.readers.read_graph`.
+        """
+        from triplecheck.kg.readers import graphs_of, read_graph
+
+        if not self.triples:
+            described = {"entities": self.entities, "relations": self.relations}
+            return graphs_of(list(more), **described, mapping=self.columns)  # type: ignore[arg-type]
+        read = read_graph(
+            self.triples,
+            self.entities,
+            self.relations,
+            self.columns,
+            header=header,
+            edge_properties=self.edge_properties or (),
+            skip_bad=self.skip_bad,
+            fetch_contexts=self.fetch_contexts,
+            axioms=self.axioms,
+            language=self.language,
+            first_blank=first_blank,
+            progress=progress,
+        )
+        return [*more, *read]
+
+    def texts(self) -> DocumentFile | None:
+        """The documents, read on iteration."""
+        from triplecheck.kg.readers.documents import read_documents
+
+        return None if self.documents is None else read_documents(self.documents, self.columns, skip_bad=self.skip_bad)
+
+
+def list_skipped(graphs: Sequence[RawGraph], texts: DocumentFile | None) -> None:
+    """Show the lines that were skipped."""
+    lines: list[BadLine] = [line for graph in graphs for line in graph.skipped]
+    lines += [] if texts is None else texts.skipped
+    err = stderr()
+    for line in lines[:_BAD_LINES_SHOWN]:
+        place = line.path if line.line is None else f"{line.path}:{line.line}"
+        err.print(f"skipped {printable(place)}: {printable(line.reason)}", soft_wrap=True)
+    if len(lines) > _BAD_LINES_SHOWN:
+        err.print(f"skipped {len(lines) - _BAD_LINES_SHOWN:,} more")
