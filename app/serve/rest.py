@@ -207,6 +207,12 @@ async def measurements(server: Serving, client: Asker) -> Response:
     return Response(server.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
+@routes.get("/", include_in_schema=False)
+async def page() -> FileResponse:
+    """The page for people."""
+    return FileResponse(STATIC / "index.html")
+
+
 @routes.get("/docs", include_in_schema=False)
 async def openapi_page() -> FileResponse:
     """The description of the interface, by Swagger UI."""
