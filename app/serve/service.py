@@ -41,7 +41,8 @@ from triplecheck.kg import KnowledgeBase, TriplecheckError, UserError
 from triplecheck.kg.knowledge_base import BUNDLED
 from triplecheck.kg.types import Direction
 from triplecheck.lms import Budget, Ledger, Usage, session
-from triplecheck.lms.roles import BASELINE, restrict_cache
+from triplecheck.lms.resolve import EXTRACTIVE
+from triplecheck.lms.roles import restrict_cache
 from triplecheck.programs import Program, Sources, program_names, resolve_program, to_json
 from triplecheck.programs.steps import TraceEvent, in_words
 from triplecheck.programs.verify import Verifier
@@ -303,7 +304,7 @@ class Service:
         """Load what the first question would wait for: each base answers one with the rule-based baseline."""
         for name, base in self.bases.items():
             base.linker.candidates("warm up", limit=1)  # a base that cannot be read is an error
-            with contextlib.suppress(TriplecheckError), _metered(None), session(BASELINE):
+            with contextlib.suppress(TriplecheckError), _metered(None), session(EXTRACTIVE):
                 self.program(name, None)(question=EXAMPLES[0][1])
 
 

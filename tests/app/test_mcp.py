@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -93,8 +94,8 @@ def test_tools_over_http_need_the_key(bundled: KnowledgeBase, monkeypatch: pytes
         assert answer["answer"] == "German"
 
 
-def test_a_program_starts_the_command_and_asks(bundled: KnowledgeBase) -> None:
-    words = ["-m", "triplecheck.app.main", "mcp", "--kb", str(bundled.path)]
+def test_a_program_starts_the_command_and_asks(kb: Path) -> None:
+    words = ["-m", "triplecheck.app.main", "mcp", "--kb", str(kb)]
     process = StdioServerParameters(command=sys.executable, args=words, env=dict(os.environ))
     answer = called(process, "ask", question=TEACHER).structured_content
-    assert answer["answer"] == "German"
+    assert answer["answer"] == "Germany"
