@@ -70,6 +70,8 @@ async def _client_of(
 ) -> Client:
     client = server.clients.admit(bearer.credentials if bearer else key)
     request.state.log["client"] = client.name
+    if server.service.tracing is not None:
+        server.service.tracing.follow(request.headers)
     return client
 
 
@@ -241,6 +243,8 @@ def make_app(service: Service) -> FastAPI:
         async with contextlib.nullcontext() if tools is None else tools.session_manager.run():
             yield
             server.turns.stop()
+            if service.tracing is not None:
+                service.tracing.flush()
 
     app = FastAPI(
         title="Triplecheck",
