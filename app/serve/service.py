@@ -113,7 +113,7 @@ class Service:
         with self._lock:
             if key not in self._programs:
                 settings = self.settings
-                if configured is not None and configured != getattr(self, "default_program", None):
+                if configured is not None and configured != self.default_program:
                     # Bundle and options belong to the configured program.
                     settings = settings.model_copy(update={"program": configured, "bundle": None, "options": {}})
                 self._programs[key] = open_program(with_bar(settings), self._sources[base])

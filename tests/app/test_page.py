@@ -184,6 +184,11 @@ def test_an_error_is_shown(page: Any, server: Running) -> None:
     assert "cannot be reached" in page.get_by_role("alert").inner_text()
 
 
+def test_the_rest_interface_is_described(page: Any, server: Running) -> None:
+    page.goto(f"{server.url}/docs")
+    page.get_by_text("/v1/neighbours", exact=False).first.wait_for()
+
+
 def test_labels_of_a_graph_stay_text(page: Any, server: Running) -> None:
     page.goto(address(server, q=f"What is {HOSTILE} made by?", base="hostile", program="bm25"))
     answered(page)
