@@ -29,6 +29,7 @@ from bench import (
     memory,
     patterns,
     questions,
+    serving,
     synthetic,
 )
 from bench.registry import FIGURES, Measurement, Options
@@ -47,6 +48,7 @@ _ORDER = [
         anchorrag,
         know3rag,
         evaluating,
+        serving,
     )
 ]
 _PEERS = ("numpy", "pyarrow", "pyoxigraph", "rdflib", "spacy", "rapidfuzz")

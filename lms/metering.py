@@ -52,6 +52,9 @@ def price(model: str) -> Price | None:
     return Price(float(prompt), float(completion))
 
 
+ON_CALL = "on_call"
+"""DSPy's setting with a function that gets role, model and `Spent` of each call that has ended, for tracing."""
+
 OTHER = "other"
 """The role of calls made outside `RolePredict`, such as those of an optimizer that rewrites prompts."""
 
@@ -202,8 +205,11 @@ def metered(lm: Any) -> Iterator[None]:
         failed = False
     finally:
         _call.reset(token)
+        spent = call.spent(time.perf_counter() - started, free=free, failed=failed)
         if ledger is not None:
-            ledger.end(role, name, call.spent(time.perf_counter() - started, free=free, failed=failed))
+            ledger.end(role, name, spent)
+        if (listener := dspy.settings.get(ON_CALL)) is not None:
+            listener(role, name, spent)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import socket
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,6 +15,7 @@ from triplecheck.app.options import DATA, LIMITS, MODEL, OUTPUT, RunOptions, fla
 if TYPE_CHECKING:
     from triplecheck.app.config import ServeSettings, Settings
     from triplecheck.app.serve.service import Service
+    from triplecheck.app.serve.tracing import Tracing
 
 BaseOption = Annotated[
     list[str] | None,
@@ -53,7 +55,7 @@ def serve(
         bool | None, flag("--log-questions", "Write questions and answers to the log.", OUTPUT)
     ] = None,
 ) -> None:
-    """Answer questions over HTTP: REST at /v1, OpenAPI at /docs, the Model Context Protocol at /mcp.
+    """Answer questions over HTTP: a page at /, REST at /v1, OpenAPI at /docs, the Model Context Protocol at /mcp.
 
     API keys, other limits and knowledge bases stand in `triplecheck.toml`, in the table `serve`; docs/serve.md
     describes them. The log has one JSON object per request, on standard error. Budgets are per question.
@@ -141,9 +143,18 @@ def _open(settings: Settings) -> Service:
     from triplecheck.app.serve.service import Service
 
     with waiting(stderr(), "opening the knowledge bases"):
-        service = Service(settings)
+        service = Service(settings, _tracing(settings))
         service.warm_up()
     return service
+
+
+def _tracing(settings: Settings) -> Tracing | None:
+    """Tracing, if the environment names a collector."""
+    if not any(name.startswith("OTEL_EXPORTER_OTLP") for name in os.environ):
+        return None
+    with _extra("otel"):
+        from triplecheck.app.serve.tracing import tracing_to_collector
+    return tracing_to_collector(show_texts=settings.serve.log_questions)
 
 
 def _with(settings: Settings, base: list[str] | None, **flags: Any) -> Settings:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib.metadata import version
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
@@ -88,8 +88,7 @@ def make_tools(server: Server) -> MCPServer:
         limit: Limit = 10,
     ) -> Found:
         """Find entities by name, with their ids, and documents by words."""
-        server.check_length(text)
-        return await run(context, lambda _: lambda _: server.service.search(text, base, limit))
+        return await run(context, lambda _: lambda _: server.service.search(server.checked(text), base, limit))
 
     @mcp.tool(title="Look around a node", annotations=_READS_ONLY)
     async def neighbours(
@@ -117,10 +116,8 @@ def make_tools(server: Server) -> MCPServer:
         limit: Limit = 20,
     ) -> Matched:
         """The nodes that satisfy triple patterns, each with the triples that prove it."""
-        server.check_length(patterns)
-        return await run(
-            context, lambda _: lambda _: server.service.match(patterns, base, answer=answer, exact=True, limit=limit)
-        )
+        options: dict[str, Any] = {"answer": answer, "exact": True, "limit": limit}
+        return await run(context, lambda _: lambda _: server.service.match(server.checked(patterns), base, **options))
 
     @mcp.tool(title="Verify a text", annotations=_READS_ONLY)
     async def verify(

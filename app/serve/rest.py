@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import ipaddress
 import json
 from collections.abc import AsyncIterator
 from importlib.metadata import version
@@ -20,6 +21,7 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
+from triplecheck.app.config import ServeSettings
 from triplecheck.app.serve import chat
 from triplecheck.app.serve.clients import Client, TooManyRequestsError
 from triplecheck.app.serve.failures import DOCUMENTED, failure
@@ -70,6 +72,8 @@ async def _client_of(
 ) -> Client:
     client = server.clients.admit(bearer.credentials if bearer else key)
     request.state.log["client"] = client.name
+    if server.service.tracing is not None:
+        server.service.tracing.follow(request.headers)
     return client
 
 
@@ -140,8 +144,7 @@ async def search(
     limit: Limit = 10,
 ) -> Found:
     """Find entities by name, and documents by words."""
-    server.check_length(q)
-    return await server.finished(request, lambda _: server.service.search(q, base, limit))
+    return await server.finished(request, lambda _: server.service.search(server.checked(q), base, limit))
 
 
 @routes.get("/v1/neighbours", tags=["look-ups"], responses=DOCUMENTED)
@@ -177,9 +180,8 @@ async def match(
     limit: Limit = 20,
 ) -> Matched:
     """The nodes that satisfy triple patterns, each with the triples that prove it."""
-    server.check_length(patterns)
     options: dict[str, Any] = {"answer": answer, "exact": exact, "relax": relax, "limit": limit}
-    return await server.finished(request, lambda _: server.service.match(patterns, base, **options))
+    return await server.finished(request, lambda _: server.service.match(server.checked(patterns), base, **options))
 
 
 @routes.get("/v1/bases", tags=["look-ups"], responses=DOCUMENTED)
@@ -205,6 +207,12 @@ async def healthz() -> dict[Literal["status"], Literal["ok"]]:
 async def measurements(server: Serving, client: Asker) -> Response:
     """Measurements for Prometheus."""
     return Response(server.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+@routes.get("/", include_in_schema=False)
+async def page() -> FileResponse:
+    """The page for people."""
+    return FileResponse(STATIC / "index.html")
 
 
 @routes.get("/docs", include_in_schema=False)
@@ -235,6 +243,8 @@ def make_app(service: Service) -> FastAPI:
         async with contextlib.nullcontext() if tools is None else tools.session_manager.run():
             yield
             server.turns.stop()
+            if service.tracing is not None:
+                service.tracing.flush()
 
     app = FastAPI(
         title="Triplecheck",
@@ -256,10 +266,19 @@ def make_app(service: Service) -> FastAPI:
         allow_methods=["GET", "POST"],
         allow_headers=["authorization", "content-type", "x-api-key"],
     )
-    own = [] if limits.host in ("0.0.0.0", "::") else [limits.host]
-    app.add_middleware(TrustedHostMiddleware, allowed_hosts=["localhost", "127.0.0.1", "[::1]", *own, *limits.hosts])
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=_names(limits))
     app.add_middleware(Guard, body=limits.body, metrics=server.metrics)
     return app
+
+
+def _names(limits: ServeSettings) -> list[str]:
+    """The names under which the server is reached."""
+    try:
+        is_name = not ipaddress.ip_address(limits.host).is_unspecified
+    except ValueError:
+        is_name = True
+    host = f"[{limits.host}]" if ":" in limits.host else limits.host
+    return ["localhost", "127.0.0.1", "[::1]", *([host] if is_name else []), *limits.hosts]
 
 
 def _handle_errors(app: FastAPI, server: Server) -> None:

@@ -41,10 +41,15 @@ class Server:
         self.turns = Turns(limits.concurrent, limits.waiting, limits.seconds)
         self.metrics = Metrics(self.turns)
 
-    def check_length(self, question: str) -> None:
-        """Raise `UserError` if a question is too long."""
-        if len(question) > self.limits.question:
-            raise UserError(f"the question has {len(question):,} characters; at most {self.limits.question:,} are read")
+    def checked(self, text: str) -> str:
+        """A question, or the text of a look-up.
+
+        Raises:
+            UserError: it is too long.
+        """
+        if len(text) > self.limits.question:
+            raise UserError(f"the question has {len(text):,} characters; at most {self.limits.question:,} are read")
+        return text
 
     def work(self, asked: Ask, client: Client) -> Callable[[OnStep], Answer]:
         """What answers a question, for `turns`.
@@ -52,12 +57,11 @@ class Server:
         Raises:
             UserError: the question is too long, or there is no such base.
         """
-        self.check_length(asked.question)
-        base, _ = self.service.base(asked.base)
+        question, (base, _) = self.checked(asked.question), self.service.base(asked.base)
 
         def work(on_step: OnStep) -> Answer:
             return self.service.ask(
-                asked.question, base, asked.program, on_step=on_step, picture=asked.picture, payer=client.ledger()
+                question, base, asked.program, on_step=on_step, picture=asked.picture, payer=client.ledger()
             )
 
         return work

@@ -30,6 +30,7 @@ from triplecheck.app.serve.types import (
     Neighbours,
     Node,
     Passage,
+    Picture,
     ProgramInfo,
     Programs,
     Solution,
@@ -41,13 +42,16 @@ from triplecheck.kg import KnowledgeBase, TriplecheckError, UserError
 from triplecheck.kg.knowledge_base import BUNDLED
 from triplecheck.kg.types import Direction
 from triplecheck.lms import Budget, Ledger, Usage, session
-from triplecheck.lms.roles import BASELINE, restrict_cache
+from triplecheck.lms.metering import ON_CALL
+from triplecheck.lms.resolve import EXTRACTIVE
+from triplecheck.lms.roles import restrict_cache
 from triplecheck.programs import Program, Sources, program_names, resolve_program, to_json
 from triplecheck.programs.steps import TraceEvent, in_words
 from triplecheck.programs.verify import Verifier
 from triplecheck.programs.verify import to_json as verified_json
 
 if TYPE_CHECKING:
+    from triplecheck.app.serve.tracing import Tracing
     from triplecheck.programs.verify import Verified
 
 _MOST_GROUPS = 60  # relations of a node
@@ -66,15 +70,17 @@ class Service:
 
     Args:
         settings: the configuration; `kb` and `serve.bases` name the knowledge bases.
+        tracing: gets a span of each question and of each call to a model; None: no spans.
 
     Raises:
         UserError: there is no such program, role or bundle.
         KnowledgeBaseError: a knowledge base is missing or damaged.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, tracing: Tracing | None = None) -> None:
         restrict_cache(memory_entries=_CACHED_REPLIES)
         self.settings = settings
+        self.tracing = tracing
         self.bases = _open_bases(settings)
         self.roles = roles(settings)
         self.budget = Budget(**settings.budget.model_dump())
@@ -107,7 +113,7 @@ class Service:
         with self._lock:
             if key not in self._programs:
                 settings = self.settings
-                if configured is not None and configured != getattr(self, "default_program", None):
+                if configured is not None and configured != self.default_program:
                     # Bundle and options belong to the configured program.
                     settings = settings.model_copy(update={"program": configured, "bundle": None, "options": {}})
                 self._programs[key] = open_program(with_bar(settings), self._sources[base])
@@ -151,33 +157,25 @@ class Service:
 
         def note(event: TraceEvent) -> None:
             steps[id(event)] = step = _step(event, time.perf_counter() - started)
+            if span is not None:
+                span.step(step)
             if on_step is not None:
                 on_step(step)
 
-        with _metered(payer), session(self.roles, budget=self.budget):
+        tracing = self.tracing
+        with (
+            contextlib.nullcontext() if tracing is None else tracing.question(question, name, runs.name) as span,
+            self._metered(payer),
+            session(self.roles, budget=self.budget),
+        ):
             result = runs(question=question, on_step=note)
-        seconds = time.perf_counter() - started
-        plain = to_json(result)
-        return Answer(
-            question=plain["question"],
-            base=name,
-            program=plain["program"],
-            answer=plain["answer"],
-            answers=[Node(**row) for row in plain["answers"]],
-            verdict=plain["verdict"],
-            confidence=plain["confidence"],
-            grounded=plain["grounded"],
-            abstained=plain["abstained"],
-            reason=plain["reason"],
-            proof=[Statement(**row) for row in plain["evidence"]],
-            doubts=plain["doubts"],
-            missing=plain["missing"],
-            nearest=[Statement(**row) for row in plain["nearest"]],
-            steps=[steps.get(id(event)) or _step(event, seconds) for event in result.steps],
-            usage=cost(result.usage),
-            seconds=round(seconds, 4),
-            picture=picture_of(kb.graph, self._sources[name].schema_names, result) if picture else None,
-        )
+            seconds = time.perf_counter() - started
+            in_order = [steps.get(id(event)) or _step(event, seconds) for event in result.steps]
+            drawn = picture_of(kb.graph, self._sources[name].schema_names, result) if picture else None
+            answer = _answer(name, to_json(result), in_order, cost(result.usage), round(seconds, 4), drawn)
+            if span is not None:
+                span.answered(answer)
+        return answer
 
     def verify(self, text: str, base: str | None = None, *, payer: Ledger | None = None) -> VerifiedText:
         """Check a text, statement by statement.
@@ -188,7 +186,7 @@ class Service:
         """
         name, _ = self.base(base)
         sources = self._sources[name]
-        with _metered(payer), session(self.roles, budget=self.budget) as ledger:
+        with self._metered(payer), session(self.roles, budget=self.budget) as ledger:
             verified: Verified = Verifier(sources)(text=text)
             usage = ledger.usage()
         plain = verified_json(sources, verified)
@@ -286,6 +284,15 @@ class Service:
         kept = {field: report[field] for field in Matched.model_fields if field in report}
         return Matched(**(kept | {"base": name, "answers": [Solution(**row) for row in report["answers"]]}))
 
+    @contextlib.contextmanager
+    def _metered(self, payer: Ledger | None) -> Iterator[None]:
+        """DSPy's settings for one question: the payer's ledger, spans, and nothing that grows with the questions."""
+        more: dict[str, Any] = {} if payer is None else {"ledger": payer}
+        if self.tracing is not None:
+            more[ON_CALL] = self.tracing.call
+        with dspy.context(disable_history=True, trace=[], **more):
+            yield
+
     # --- what there is ---------------------------------------------------------------------------
     def list_bases(self) -> Bases:
         """The knowledge bases."""
@@ -303,16 +310,34 @@ class Service:
         """Load what the first question would wait for: each base answers one with the rule-based baseline."""
         for name, base in self.bases.items():
             base.linker.candidates("warm up", limit=1)  # a base that cannot be read is an error
-            with contextlib.suppress(TriplecheckError), _metered(None), session(BASELINE):
+            with contextlib.suppress(TriplecheckError), dspy.context(disable_history=True), session(EXTRACTIVE):
                 self.program(name, None)(question=EXAMPLES[0][1])
 
 
-@contextlib.contextmanager
-def _metered(payer: Ledger | None) -> Iterator[None]:
-    """DSPy's settings for one question: the payer's ledger, and nothing that grows with the number of questions."""
-    paid = {} if payer is None else {"ledger": payer}
-    with dspy.context(disable_history=True, trace=[], **paid):
-        yield
+def _answer(
+    base: str, plain: Mapping[str, Any], steps: list[Step], usage: Cost, seconds: float, picture: Picture | None
+) -> Answer:
+    """A prediction, as `triplecheck ask --json` prints it, as clients get it."""
+    return Answer(
+        question=plain["question"],
+        base=base,
+        program=plain["program"],
+        answer=plain["answer"],
+        answers=[Node(**row) for row in plain["answers"]],
+        verdict=plain["verdict"],
+        confidence=plain["confidence"],
+        grounded=plain["grounded"],
+        abstained=plain["abstained"],
+        reason=plain["reason"],
+        proof=[Statement(**row) for row in plain["evidence"]],
+        doubts=plain["doubts"],
+        missing=plain["missing"],
+        nearest=[Statement(**row) for row in plain["nearest"]],
+        steps=steps,
+        usage=usage,
+        seconds=seconds,
+        picture=picture,
+    )
 
 
 def cost(usage: Usage) -> Cost:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -65,6 +66,8 @@ def test_a_mistake_is_explained_to_the_model(tools: Any) -> None:
     result = called(tools, "ask", question=TEACHER, base="nope")
     assert result.is_error
     assert "no knowledge base 'nope'" in result.content[0].text
+    result = called(tools, "search", text="x" * 1_001)
+    assert "at most 1,000 are read" in result.content[0].text
 
 
 def test_the_steps_are_reported_as_progress(tools: Any) -> None:
@@ -93,8 +96,8 @@ def test_tools_over_http_need_the_key(bundled: KnowledgeBase, monkeypatch: pytes
         assert answer["answer"] == "German"
 
 
-def test_a_program_starts_the_command_and_asks(bundled: KnowledgeBase) -> None:
-    words = ["-m", "triplecheck.app.main", "mcp", "--kb", str(bundled.path)]
+def test_a_program_starts_the_command_and_asks(kb: Path) -> None:
+    words = ["-m", "triplecheck.app.main", "mcp", "--kb", str(kb)]
     process = StdioServerParameters(command=sys.executable, args=words, env=dict(os.environ))
     answer = called(process, "ask", question=TEACHER).structured_content
-    assert answer["answer"] == "German"
+    assert answer["answer"] == "Germany"

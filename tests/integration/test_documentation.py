@@ -19,6 +19,7 @@ DOCUMENTS = (
     "docs/architecture.md",
     "docs/dspy.md",
     "docs/results.md",
+    "docs/serve.md",
     "docs/your-graph.md",
 )
 FOLDERS = ("app", "bench", "docs", "evals", "kg", "lms", "optimize", "programs", "signatures", "tests", "triplecheck")
