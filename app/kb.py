@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from triplecheck.app import embeddings, match
-from triplecheck.app.command import BuildCommand, Commands
+from triplecheck.app import embeddings, match, training
+from triplecheck.app.command import BuildCommand, Commands, TrainCommand
 from triplecheck.app.console import print_json, printable, reporting, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
 from triplecheck.app.options import LIMITS, JsonOption, KbArgument, KbDirectory, flag
@@ -32,6 +32,7 @@ commands = Commands(
 commands.command("match")(match.match)
 commands.command("embed")(embeddings.embed)
 commands.command("plausibility")(embeddings.plausibility)
+commands.command("train", cls=TrainCommand)(training.train)
 
 
 @commands.command(cls=BuildCommand)
@@ -391,6 +392,8 @@ def _encode_documents(base: KnowledgeBase) -> int:
 
 
 def _about(kb: KnowledgeBase) -> dict[str, Any]:
+    from triplecheck.kg.ranker import load_ranker
+
     about = kb.manifest
     return {
         "path": str(kb.path),
@@ -401,6 +404,7 @@ def _about(kb: KnowledgeBase) -> dict[str, Any]:
         "content_hash": about.content_hash,
         "encoder": None if about.encoder is None else about.encoder["name"],
         "embeddings": None if kb.embeddings is None else asdict(kb.embeddings.about),
+        "ranker": None if kb.ranker_file is None else dict(load_ranker(kb.ranker_file).about),
         "sources": about.sources,
         "skipped": about.skipped,
         "report": about.report,
@@ -506,6 +510,8 @@ def _table(kb: KnowledgeBase) -> Table:
     if about["embeddings"]:
         trained, quality = about["embeddings"]["options"], about["embeddings"]["quality"]
         rows.add_row("embeddings", f"{trained['model']}, {trained['dimensions']} dimensions, MRR {quality['mrr']:.3f}")
+    if ranker := about["ranker"]:
+        rows.add_row("ranker", training.summary(ranker))
     _add_report(rows, kb.manifest.report)
     rows.add_row("sources", Text(printable(", ".join(about["sources"])) or "unknown"))
     if about["skipped"]:

@@ -31,6 +31,7 @@ from triplecheck.programs.topics import Topic, TopicLinker, named_topics
 from triplecheck.signatures import NameTopics, SelectPaths
 
 Filtering = Literal["schema", "instances", "none"]
+_HOPS = 2
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,8 @@ class KERAGOptions(ProgramOptions):
     """Options of `KERAG`.
 
     Attributes:
-        hops: how far to go from the topics (h of the paper).
+        hops: how far to go from the topics (h of the paper). None: 2, or as far as a ranker that was trained on the
+            graph (`triplecheck kb train`) reads in the question.
         filtering: what the model sees when it filters paths. `schema`: the types at the end of each path;
             `instances`: examples of what is there, also used for a graph without types; `none`: no filter,
             everything is expanded.
@@ -73,7 +75,7 @@ class KERAGOptions(ProgramOptions):
         limits: how much to look at.
     """
 
-    hops: int = 2
+    hops: int | None = None
     filtering: Filtering = "schema"
     multi_entity: bool = True
     ranker: bool = True
@@ -189,7 +191,8 @@ class KERAG(Program):
         if relations is None or not self.options.ranker:
             return {}
         read = read_question(question, shown)
-        found = {topic: relations.ranked(read.masked(name), load_ranker()) for topic, name in names.items()}
+        ranker = load_ranker(self.sources.ranker)
+        found = {topic: relations.ranked(read.masked(name), ranker) for topic, name in names.items()}
         return {topic: hops for topic, hops in found.items() if hops is not None}
 
     # --- retrieval -----------------------------------------------------------------------------
@@ -197,7 +200,7 @@ class KERAG(Program):
         """Retrieval module: at each hop list the relations at the frontier, filter them, expand only those kept."""
         subgraph = Subgraph(condition=time_condition(self.graph, plan.question))
         frontier = [Path(topic, (), np.array([topic])) for topic in plan.topics]
-        for hop in range(1, self.options.hops + 1):
+        for hop in range(1, self._hops(plan) + 1):
             offered = self._offers(plan, frontier, trace)
             if not offered:
                 break
@@ -231,6 +234,15 @@ class KERAG(Program):
             return sorted(offers, key=lambda offer: offer[1])
         scores = relations.against(plan.question)
         return sorted(offers, key=lambda offer: -float(scores[offer[0].hops[-1].relation]))
+
+    def _hops(self, plan: Plan) -> int:
+        """How far to go from the topics."""
+        if self.options.hops is not None:
+            return self.options.hops
+        ranker = load_ranker(self.sources.ranker)
+        if ranker.is_general or not plan.hops:
+            return _HOPS
+        return max(hops.longest(ranker.longest) for hops in plan.hops.values())
 
     def _filter(self, plan: Plan, offered: list[tuple[Path, int]], hop: int, trace: Trace) -> list[Path]:
         """Schema-level filtering: the paths that the model keeps, best first."""

@@ -37,9 +37,9 @@ _DISORDER, _UNUSED_CHAIN, _WRONG_WAY = 0.1, 0.15, 0.6
 _UNNAMED_HOP = 0.4
 _MOST_SEGMENTS = 6
 
-# Of the ranker's log-probabilities, divided by one more than the segments in a chain of possessives: the rules read
-# chains exactly. Fitted on path choice with graphs left out.
-_RANKED = 0.03
+# Of a ranker that was trained on the graph: differences of log-probabilities that leave a path possible, and the
+# log-probability of a path that it prefers to all others together.
+_LIKELY, _PREFERRED = 3.0, np.log(0.5)
 
 LEAST_SUPPORT = 0.43
 """Below this cosine (`PathRelevance.support`) the question does not name the relations of a path."""
@@ -57,8 +57,9 @@ class PathRelevance:
     def __init__(self, question: ParsedQuestion, encode: Encode, ranker: PathRanker | None = None) -> None:
         self._question = question
         self._encode = encode
-        # Its weight was fitted on questions about one thing; conditions on several are weighed by their rules.
-        self._ranker = ranker if len({spelling(topic) for topic in question.topics}) == 1 else None
+        # Without training on questions about several things, conditions are weighed by their rules.
+        one = len({spelling(topic) for topic in question.topics}) == 1
+        self._ranker = ranker if ranker is not None and (one or ranker.several) else None
         self.segments = question.segments[:_MOST_SEGMENTS]
         self._parts = [_parts(segment.text) for segment in self.segments]
         self._asked = np.array([s.kind == "asked" for s in self.segments])
@@ -73,6 +74,7 @@ class PathRelevance:
         self._whole, self._part_vectors = vectors[0], vectors[1:]
         self._known: dict[str, FloatArray] = {}
         self._matches: dict[tuple[str, ...], float] = {}
+        self._preferred: set[Hops] = set()
 
     def similarity(self, labels: Sequence[str]) -> FloatArray:
         """Cosine of each label with each segment, shape (labels, segments)."""
@@ -143,11 +145,30 @@ class PathRelevance:
                     steps = [(numbers[hop.label], hop.arrow == BACKWARD) for hop in path]
                     relation, backward = steps[0]
                     scores[at] = hops.path(steps) if ahead is None else ahead[int(backward), relation]
-        weighted: FloatArray = _RANKED / (1 + self._chained) * (scores - np.logaddexp.reduce(scores))
-        return weighted
+        # The rules read a chain of possessives exactly; a ranker that knows the graph reads it better.
+        weight = self._ranker.weight / (1 + self._chained if self._ranker.is_general else 1)
+        chances: FloatArray = scores - np.logaddexp.reduce(scores)
+        if not first and not self._ranker.is_general:
+            self._preferred |= {path for path, chance in zip(paths, chances, strict=True) if chance > _PREFERRED}
+        return weight * chances
+
+    def margin(self, by_hand: float) -> float:
+        """How far a path may score below the best one and still be followed.
+
+        Args:
+            by_hand: of the score set by hand alone.
+        """
+        own = self._ranker is not None and not self._ranker.is_general
+        return by_hand + _LIKELY * self._ranker.weight if own and self._ranker is not None else by_hand
 
     def support(self, path: Hops) -> float:
-        """Cosine of the least supported hop of a path with the question (0 to 1)."""
+        """Cosine of the least supported hop of a path with the question (0 to 1).
+
+        A path that a ranker trained on the graph prefers to all others together is supported: it has learned wordings
+        that are not similar to the relations.
+        """
+        if path in self._preferred:
+            return 1.0
         if self._wrong_way(path):
             return 0.0
         rows = self.similarity(_labels(path))
