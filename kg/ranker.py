@@ -66,6 +66,20 @@ class Hops:
             score += float(self.tables[length, min(position, length)][int(backward), relation])
         return score
 
+    def ahead(self, hops: Sequence[tuple[int, bool]], longest: int) -> float:
+        """The score of a path as the beginning of one of at most `longest` hops, whatever its further hops are."""
+        given = len(hops)
+        if given == 1:
+            return float(self.first[int(hops[0][1]), hops[0][0]])
+        scores = []
+        for length in range(given, max(given, longest) + 1):
+            if length > LONGEST:
+                break
+            known = sum(float(self.tables[length, at][int(back), rel]) for at, (rel, back) in enumerate(hops, 1))
+            further = sum(float(self.tables[length, at].max()) for at in range(given + 1, length + 1))
+            scores.append(float(self.lengths[length - 1]) + known + further)
+        return float(np.logaddexp.reduce(scores)) if scores else self.path(hops)
+
     def longest(self, most: int = LONGEST) -> int:
         """How many hops to go: further ones are unlikely.
 

@@ -220,7 +220,7 @@ class KERAG(Program):
             return offers
         limit = self.options.limits.offered
         if plan.hops:
-            offers = sorted(offers, key=lambda offer: -_chance(offer[0], plan.hops))
+            offers = sorted(offers, key=lambda offer: -self._ahead(plan, offer[0]))
         elif len(offers) > limit:
             offers = self._likeliest(plan, offers)
         if len(offers) > limit:
@@ -234,6 +234,15 @@ class KERAG(Program):
             return sorted(offers, key=lambda offer: offer[1])
         scores = relations.against(plan.question)
         return sorted(offers, key=lambda offer: -float(scores[offer[0].hops[-1].relation]))
+
+    def _chance(self, plan: Plan, path: Path) -> float:
+        """The ranker's score of a path, or of a longer one that it begins; the first hop may also be the only one."""
+        if not plan.hops:
+            return 0.0
+        return plan.hops[path.topic].path(_steps(path)) if len(path.hops) == 1 else self._ahead(plan, path)
+
+    def _ahead(self, plan: Plan, path: Path) -> float:
+        return plan.hops[path.topic].ahead(_steps(path), self._hops(plan))
 
     def _hops(self, plan: Plan) -> int:
         """How far to go from the topics."""
@@ -257,7 +266,7 @@ class KERAG(Program):
             )
             for p, edges in offered
         ]
-        scores = [plan.hops[path.topic].path(_steps(path)) if plan.hops else 0.0 for path, _ in offered]
+        scores = [self._chance(plan, path) for path, _ in offered]
         if hop > 1 and max(scores) < max(plan.scores) - TOO_FAR:
             trace.add(Pruned(hop, lines, [], "ranker"))
             return []
@@ -309,13 +318,6 @@ class KERAG(Program):
         reading = Reading(plan.question, plan.topics, plan.shown, subgraph, subgraph.facts, lines, names)
         found = answer_from_facts(self, self.summarize, reading, trace)
         return replace(found, evidence=(*plan.evidence, *found.evidence)) if found.evidence else found
-
-
-def _chance(path: Path, ranked: Mapping[int, Hops]) -> float:
-    """The ranker's score of a path, or of its only relation as the first of a path."""
-    hops, steps = ranked[path.topic], _steps(path)
-    relation, backward = steps[0]
-    return hops.path(steps) if len(steps) > 1 else float(hops.first[int(backward), relation])
 
 
 def _steps(path: Path) -> list[tuple[int, bool]]:

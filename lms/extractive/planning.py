@@ -153,6 +153,8 @@ def rank_paths(
         # A first hop need not be what the question asks for, only on the way to it.
         first = relevance.first_hops([path[0] for path in hops], topics)
         scores = np.maximum(scores - scores.max(), first - first.max())
+    elif (ahead := relevance.ahead(hops, topics)) is not None:
+        scores = np.maximum(scores - scores.max(), ahead - ahead.max())
     order = np.argsort(-scores, kind="stable")
     return paths, [(usable[i], float(scores[i])) for i in order], relevance
 

@@ -91,6 +91,12 @@ class PathRelevance:
                 self._known[label] = row if known is None else np.maximum(known, row)
         return np.stack([self._known[label] for label in labels])
 
+    def ahead(self, paths: Sequence[Hops], topics: Sequence[str]) -> FloatArray | None:
+        """Score of paths as beginnings of longer ones, shape (n,); None without a ranker that was trained on them."""
+        if self._ranker is None or self._ranker.is_general or max(map(len, paths)) >= self._ranker.longest:
+            return None
+        return self._ranked(paths, topics, ahead=True)
+
     def first_hops(self, hops: Sequence[WrittenHop], topics: Sequence[str] | None = None) -> FloatArray:
         """Score of each relation as the first hop of the right path, shape (n,).
 
@@ -103,7 +109,7 @@ class PathRelevance:
         relative = sims / np.maximum(sims.max(axis=0), 1e-6)
         backward = np.array([self.backwards((hop,)) for hop in hops])
         scores: FloatArray = (relative + 0.5 * sims).max(axis=1) - _BACKWARD * backward
-        return scores + self._ranked([(hop,) for hop in hops], topics, first=True)
+        return scores + self._ranked([(hop,) for hop in hops], topics, ahead=True)
 
     def paths(
         self, paths: Sequence[Hops], ends: Sequence[str] | None = None, topics: Sequence[str] | None = None
@@ -125,8 +131,8 @@ class PathRelevance:
         scores += self._ranked(paths, topics)
         return scores + self._end_bonus(ends) if ends is not None else scores
 
-    def _ranked(self, paths: Sequence[Hops], topics: Sequence[str] | None, *, first: bool = False) -> FloatArray:
-        """Weighted log-probability of each path by the ranker; zeros without one."""
+    def _ranked(self, paths: Sequence[Hops], topics: Sequence[str] | None, *, ahead: bool = False) -> FloatArray:
+        """Weighted log-probability of each path by the ranker, or of each as a beginning; zeros without a ranker."""
         if self._ranker is None:
             return np.zeros(len(paths))
         labels = list(dict.fromkeys(hop.label for path in paths for hop in path))
@@ -139,16 +145,14 @@ class PathRelevance:
         for name in dict.fromkeys(names):
             vector = self._encode([self._question.masked(name)])[0]
             hops = self._ranker.hops(vector, relations, starts)
-            ahead = hops.first if first else None
             for at, path in enumerate(paths):
                 if names[at] == name:
                     steps = [(numbers[hop.label], hop.arrow == BACKWARD) for hop in path]
-                    relation, backward = steps[0]
-                    scores[at] = hops.path(steps) if ahead is None else ahead[int(backward), relation]
+                    scores[at] = hops.ahead(steps, self._ranker.longest) if ahead else hops.path(steps)
         # The rules read a chain of possessives exactly; a ranker that knows the graph reads it better.
         weight = self._ranker.weight / (1 + self._chained if self._ranker.is_general else 1)
         chances: FloatArray = scores - np.logaddexp.reduce(scores)
-        if not first and not self._ranker.is_general:
+        if not ahead and not self._ranker.is_general:
             self._preferred |= {path for path, chance in zip(paths, chances, strict=True) if chance > _PREFERRED}
         return weight * chances
 
