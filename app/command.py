@@ -85,6 +85,12 @@ class BuildCommand(Command):
     spreading = ("--triples", "--map", "--edge-properties")
 
 
+class TrainCommand(Command):
+    """A command that reads several files of questions."""
+
+    spreading = ("--questions",)
+
+
 class EvaluateCommand(Command):
     """A command that understands `--mlflow` with and without a value."""
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from triplecheck.app import changes, embeddings, match
-from triplecheck.app.command import BuildCommand, Commands
+from triplecheck.app import changes, embeddings, match, training
+from triplecheck.app.command import BuildCommand, Commands, TrainCommand
 from triplecheck.app.console import print_json, printable, reporting, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
 from triplecheck.app.options import LIMITS, JsonOption, KbArgument, KbDirectory, flag, flattened
@@ -34,6 +34,7 @@ commands.command("export")(changes.export)
 commands.command("merge")(changes.merge)
 commands.command("embed")(embeddings.embed)
 commands.command("plausibility")(embeddings.plausibility)
+commands.command("train", cls=TrainCommand)(training.train)
 
 
 @commands.command(cls=BuildCommand)
@@ -309,6 +310,7 @@ def _encode_documents(base: KnowledgeBase) -> int:
 
 def _about(kb: KnowledgeBase) -> dict[str, Any]:
     from triplecheck.kg.embedding.embeddings import ABOUT, PART, read_about
+    from triplecheck.kg.ranker import load_ranker
 
     about, trained = kb.manifest, None
     if f"{PART}/{ABOUT}" in about.files:
@@ -325,6 +327,7 @@ def _about(kb: KnowledgeBase) -> dict[str, Any]:
         "embeddings": trained,
         "stale": about.stale,
         "changes": about.changes,
+        "ranker": None if kb.ranker_file is None else dict(load_ranker(kb.ranker_file).about),
         "sources": about.sources,
         "skipped": about.skipped,
         "report": about.report,
@@ -434,6 +437,8 @@ def _table(kb: KnowledgeBase) -> Table:
         rows.add_row("stale", f"{part}: {reason}")
     if about["changes"]:
         rows.add_row("changed since built", f"{about['changes']:,} times")
+    if ranker := about["ranker"]:
+        rows.add_row("ranker", training.summary(ranker))
     _add_report(rows, kb.manifest.report)
     rows.add_row("sources", Text(printable(", ".join(about["sources"])) or "unknown"))
     if about["skipped"]:

@@ -11,6 +11,7 @@ import contextlib
 import functools
 import hashlib
 import html
+import logging
 import os
 import sys
 import tempfile
@@ -20,7 +21,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NoReturn
 
-from triplecheck.kg import building, changes, export, manifest, relation_vectors
+from triplecheck.kg import building, changes, export, manifest, ranker, relation_vectors
 from triplecheck.kg._atomic import draft_directory, replaced_directory
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.columnar_build import concat
@@ -190,6 +191,23 @@ class KnowledgeBase:
             return Embeddings(folder)
 
     @functools.cached_property
+    def ranker_file(self) -> Path | None:
+        """The ranker of paths that was trained on this graph (`triplecheck kb train`), None if there is none."""
+        files = [name for name in self.manifest.files if name.startswith(f"{ranker.PART}/")]
+        if not files:
+            return None
+        with self.generation.opening(ranker.PART):
+            path = (self.path / files[0]).absolute()
+            if ranker.load_ranker(path).graph == self.generation.content("graph"):
+                return path
+        logging.getLogger("triplecheck").warning(
+            "%s: the stored ranker of paths was trained on another graph and is not used; "
+            "train it again with `triplecheck kb train`",
+            self.path,
+        )
+        return None
+
+    @functools.cached_property
     def linker(self) -> Linker:
         """Links text to this graph."""
         return GraphLinker(
@@ -352,6 +370,10 @@ class RemoteBase(KnowledgeBase):
     def embeddings(self) -> None:
         """None."""
 
+    @property
+    def ranker_file(self) -> None:
+        """None."""
+
     def __repr__(self) -> str:
         return f"KnowledgeBase({self.endpoint.options.name!r})"
 
@@ -425,6 +447,11 @@ def build(
             progress=progress,
         )
     )
+    if (out / ranker.PART).is_dir():
+        whole.notes.append(
+            "the ranker of paths that was trained on the replaced knowledge base is dropped; "
+            "train it again with `triplecheck kb train`"
+        )
     model = load_encoder(encoder) if isinstance(encoder, str) else encoder
     with replaced_directory(out) as folder:
         counts = building.write(folder, whole, documents, model, name_vectors, progress)

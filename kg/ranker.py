@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from triplecheck.kg._arrays import FloatArray
+from triplecheck.kg._atomic import write_bytes
 from triplecheck.kg.errors import UserError
 
 LONGEST = 3
@@ -36,6 +37,11 @@ OWN_TOPIC, OTHER_TOPIC = "[X]", "[Y]"
 
 FORMAT = "triplecheck-path-ranker-1"
 GENERAL = Path(__file__).parent / "ranker.safetensors"
+PART = "ranker"
+"""The folder in a knowledge base of a ranker that was trained on it."""
+
+_GENERAL_WEIGHT = 0.03  # fitted on path choice with graphs left out
+_LIKELY_LENGTH = 0.05
 
 
 @dataclass(frozen=True)
@@ -60,6 +66,32 @@ class Hops:
             score += float(self.tables[length, min(position, length)][int(backward), relation])
         return score
 
+    def ahead(self, hops: Sequence[tuple[int, bool]], longest: int) -> float:
+        """The score of a path as the beginning of one of at most `longest` hops, whatever its further hops are."""
+        given = len(hops)
+        if given == 1:
+            return float(self.first[int(hops[0][1]), hops[0][0]])
+        scores = []
+        for length in range(given, max(given, longest) + 1):
+            if length > LONGEST:
+                break
+            known = sum(float(self.tables[length, at][int(back), rel]) for at, (rel, back) in enumerate(hops, 1))
+            further = sum(float(self.tables[length, at].max()) for at in range(given + 1, length + 1))
+            scores.append(float(self.lengths[length - 1]) + known + further)
+        return float(np.logaddexp.reduce(scores)) if scores else self.path(hops)
+
+    def longest(self, most: int = LONGEST) -> int:
+        """How many hops to go: further ones are unlikely.
+
+        The probability of a length is that of its best path, whether or not the graph has it.
+        """
+        best = [
+            bias + sum(float(self.tables[length, hop].max()) for hop in range(1, length + 1))
+            for length, bias in enumerate(self.lengths[:most].tolist(), 1)
+        ]
+        likely = np.exp(np.array(best) - np.logaddexp.reduce(best)) >= _LIKELY_LENGTH
+        return int(np.flatnonzero(likely)[-1]) + 1
+
     @functools.cached_property
     def first(self) -> FloatArray:
         """The score of each relation as the first hop of a path of any length, shape (2, n)."""
@@ -75,16 +107,27 @@ class PathRanker:
         weights: the tensors, as `load_ranker` reads them.
         encoder: fingerprint of the sentence encoder whose vectors the weights were trained on.
         fingerprint: hash of the weights.
-        about: what it was trained on and how well it does, for people.
+        about: what it was trained on and how well it does, for people. Of a ranker that was trained on a graph also
+            `graph`, a hash of it; `weight` of its log-probabilities beside the hand-set score; `hops` of its longest
+            path; and `several`, whether it was trained on questions with several topics.
     """
 
     def __init__(
         self, weights: Mapping[str, FloatArray], encoder: str, fingerprint: str, about: Mapping[str, object]
     ) -> None:
-        self._weights = weights
+        self.weights = weights
         self.encoder = encoder
         self.fingerprint = fingerprint
         self.about = about
+        self.graph = about.get("graph")
+        self.weight = float(str(about.get("weight", _GENERAL_WEIGHT)))
+        self.longest = int(str(about.get("hops", LONGEST)))
+        self.several = bool(about.get("several", False))
+
+    @property
+    def is_general(self) -> bool:
+        """Whether it was trained on no graph in particular."""
+        return self.graph is None
 
     def relations(self, vectors: FloatArray) -> FloatArray:
         """Vectors of wordings as the ranker compares them, shape (2, n, d): followed forward, backward.
@@ -103,7 +146,7 @@ class PathRanker:
             starts: where the wordings of each relation start, ascending; a relation is scored by its best wording.
                 None: one wording each.
         """
-        weights = self._weights
+        weights = self.weights
         tables = {}
         for length, position in HEADS:
             query = self._head(f"question.{length}.{position}", question[None])[0]
@@ -115,10 +158,28 @@ class PathRanker:
 
     def _head(self, name: str, x: FloatArray) -> FloatArray:
         """The vectors plus a low-rank change, each of length 1."""
-        down, up, shift = (self._weights[f"{name}.{part}"] for part in ("down", "up", "shift"))
+        down, up, shift = (self.weights[f"{name}.{part}"] for part in ("down", "up", "shift"))
         moved = x + x @ down.T @ up.T + shift
         result: FloatArray = moved / np.maximum(np.linalg.norm(moved, axis=1, keepdims=True), 1e-9)
         return result
+
+
+def save_ranker(weights: Mapping[str, FloatArray], encoder: str, about: Mapping[str, object], out: Path) -> None:
+    """Write a ranker, matrices in half precision.
+
+    Args:
+        weights: the tensors.
+        encoder: fingerprint of the sentence encoder.
+        about: see `PathRanker`.
+        out: the file.
+
+    Raises:
+        StorageError: the disk is full, read-only or broken.
+    """
+    from safetensors.numpy import save
+
+    small = {name: np.ascontiguousarray(w, np.float16 if w.ndim > 1 else np.float32) for name, w in weights.items()}
+    write_bytes(out, save(small, {"format": FORMAT, "encoder": encoder, "about": json.dumps(about, sort_keys=True)}))
 
 
 @functools.cache
@@ -135,7 +196,9 @@ def load_ranker(path: Path = GENERAL) -> PathRanker:
             about = file.metadata() or {}
             weights = {name: file.get_tensor(name).astype(np.float32) for name in file.keys()}  # noqa: SIM118
         found = json.loads(about.get("about", "{}"))
-        fingerprint = hashlib.sha256(path.read_bytes()).hexdigest()
+        parts = [json.dumps(about, sort_keys=True).encode()]
+        parts += [part for name, array in sorted(weights.items()) for part in (name.encode(), array.tobytes())]
+        fingerprint = hashlib.sha256(b"\0".join(parts)).hexdigest()
     except (OSError, SafetensorError, ValueError) as error:
         raise UserError(f"{path}: cannot be read as a path ranker ({error}); train it again") from error
     if about.get("format") != FORMAT:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlencode
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -40,6 +40,12 @@ def is_extractive(model: str) -> bool:
     return model.strip().partition("?")[0] == EXTRACTIVE
 
 
+def with_ranker(model: Any, ranker: Path | None) -> Any:
+    """The model; the rule-based baseline without settings gets a ranker of paths."""
+    name = model.name if isinstance(model, MeteredLM) else model
+    return model if ranker is None or name != EXTRACTIVE else f"{EXTRACTIVE}?{urlencode({'ranker': ranker})}"
+
+
 class Resolver:
     """Creates and caches language models: one per model string, options and weights."""
 
@@ -57,7 +63,7 @@ class Resolver:
             if model in self._engines:
                 return self._embedded(model, self._engines[model], options)
             if is_extractive(model):
-                return self._embedded(model, self._the_extractive(model), options)
+                return self._embedded(EXTRACTIVE, self._the_extractive(model), options)
             if model.startswith((LOCAL, LLAMA_CPP)):
                 return self._local_model(model, options)
             options = _address(model) | options

@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import dspy
@@ -17,7 +18,7 @@ from triplecheck.kg.errors import UserError
 from triplecheck.lms.adapter import DEFAULT_ADAPTER
 from triplecheck.lms.ledger import Budget, Ledger
 from triplecheck.lms.metering import model_name
-from triplecheck.lms.resolve import language_model
+from triplecheck.lms.resolve import language_model, with_ranker
 
 ROLES = ("answer", "extract", "link", "prune", "judge", "query", "rerank")
 """The roles that programs use, in addition to `knowledge.1`, `knowledge.2` ... (one per knowledge model)."""
@@ -119,7 +120,8 @@ class Roles:
             UserError: the role is unknown.
             ModelUnavailableError: its model is unavailable.
         """
-        return language_model(self.by_role.get(check_role(role), self.default))
+        model = self.by_role.get(check_role(role), self.default)
+        return language_model(with_ranker(model, dspy.settings.get("path_ranker")))
 
     def models(self) -> list[str]:
         """The names of all models, without duplicates, the default first."""
@@ -160,7 +162,11 @@ BASELINE = Roles()
 
 @contextmanager
 def session(
-    roles: Roles | Model | None = None, budget: Budget | None = None, *, demos: bool | None = None
+    roles: Roles | Model | None = None,
+    budget: Budget | None = None,
+    *,
+    demos: bool | None = None,
+    ranker: Path | None = None,
 ) -> Iterator[Ledger]:
     """Set roles, adapter, budget and ledger for all code inside the block, `dspy.Parallel` included.
 
@@ -174,6 +180,8 @@ def session(
         budget: limits for the calls inside.
         demos: whether steps without demonstrations show language models their worked examples; None keeps the
             setting of the roles.
+        ranker: file of the ranker of paths that `extractive` uses, unless its model string names another; None keeps
+            that of the enclosing session.
 
     Raises:
         ModelUnavailableError: the default model is unavailable.
@@ -197,7 +205,8 @@ def session(
     adapter = dspy.settings.adapter or DEFAULT_ADAPTER
     if demos is not None and demos != roles.demos:
         roles = Roles(roles.default, roles.by_role, demos=demos)
-    with dspy.context(lm_roles=roles, ledger=ledger, lm=default, adapter=adapter):
+    own = {} if ranker is None else {"path_ranker": ranker}
+    with dspy.context(lm_roles=roles, ledger=ledger, lm=default, adapter=adapter, **own):
         yield ledger
 
 

@@ -19,6 +19,7 @@ from triplecheck.kg import Graph, KnowledgeBase, Linker, TriplecheckError, UserE
 from triplecheck.kg._atomic import write_bytes
 from triplecheck.kg.documents import DocumentStore
 from triplecheck.kg.patterns import SchemaNames
+from triplecheck.kg.ranker import GENERAL
 from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.lms import ModelReplyError, session
 from triplecheck.programs.options import DEFAULT, ProgramOptions, check_options
@@ -44,6 +45,7 @@ class Sources:
         relations: vectors of the relations, if there are any.
         knowledge_base: where graph and linker come from. Without it there are no documents, no embeddings and
             no vectors of nodes.
+        ranker: file of a ranker of paths that was trained on this graph; by default that of the knowledge base.
     """
 
     def __init__(
@@ -52,11 +54,13 @@ class Sources:
         linker: Linker,
         relations: RelationVectors | None = None,
         knowledge_base: KnowledgeBase | None = None,
+        ranker: Path | None = None,
     ) -> None:
         self.graph = graph
         self.linker = linker
         self.relations = relations
         self.knowledge_base = knowledge_base
+        self._ranker = ranker
 
     @classmethod
     def of(cls, given: Sources | KnowledgeBase | str | Path) -> Sources:
@@ -85,6 +89,11 @@ class Sources:
     def documents(self) -> DocumentStore | None:
         """The documents of the knowledge base, if it has any."""
         return None if self.knowledge_base is None else self.knowledge_base.documents
+
+    @functools.cached_property
+    def ranker(self) -> Path:
+        """The file of the ranker of paths: the one that was trained on this graph, else the general one."""
+        return self._ranker or (self.knowledge_base and self.knowledge_base.ranker_file) or GENERAL
 
     @functools.cached_property
     def schema_names(self) -> SchemaNames:
@@ -175,7 +184,7 @@ class Program(dspy.Module):
         """
         question = checked_question(question)
         trace = Trace(_listeners(on_step))
-        with session() as ledger:
+        with session(ranker=self.sources.ranker) as ledger:
             try:
                 found = self.run(question, trace)
             except ModelReplyError as error:

@@ -31,6 +31,7 @@ from triplecheck.programs.topics import Topic, TopicLinker, named_topics
 from triplecheck.signatures import NameTopics, SelectPaths
 
 Filtering = Literal["schema", "instances", "none"]
+_HOPS = 2
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,8 @@ class KERAGOptions(ProgramOptions):
     """Options of `KERAG`.
 
     Attributes:
-        hops: how far to go from the topics (h of the paper).
+        hops: how far to go from the topics (h of the paper). None: 2, or as far as a ranker that was trained on the
+            graph (`triplecheck kb train`) reads in the question.
         filtering: what the model sees when it filters paths. `schema`: the types at the end of each path;
             `instances`: examples of what is there, also used for a graph without types; `none`: no filter,
             everything is expanded.
@@ -75,7 +77,7 @@ class KERAGOptions(ProgramOptions):
         limits: how much to look at.
     """
 
-    hops: int = 2
+    hops: int | None = None
     filtering: Filtering = "schema"
     multi_entity: bool = True
     ranker: bool = True
@@ -197,7 +199,8 @@ class KERAG(Program):
         if relations is None or not self.options.ranker:
             return {}
         read = read_question(question, shown)
-        found = {topic: relations.ranked(read.masked(name), load_ranker()) for topic, name in names.items()}
+        ranker = load_ranker(self.sources.ranker)
+        found = {topic: relations.ranked(read.masked(name), ranker) for topic, name in names.items()}
         return {topic: hops for topic, hops in found.items() if hops is not None}
 
     # --- retrieval -----------------------------------------------------------------------------
@@ -205,7 +208,7 @@ class KERAG(Program):
         """Retrieval module: at each hop list the relations at the frontier, filter them, expand only those kept."""
         subgraph = Subgraph(condition=time_condition(self.graph, plan.question))
         frontier = [Path(topic, (), np.array([topic])) for topic in plan.topics]
-        for hop in range(1, self.options.hops + 1):
+        for hop in range(1, self._hops(plan) + 1):
             offered = self._offers(plan, frontier, trace)
             if not offered:
                 break
@@ -226,7 +229,7 @@ class KERAG(Program):
             return offers
         limit = self.options.limits.offered
         if plan.hops:
-            offers = sorted(offers, key=lambda offer: -_chance(offer[0], plan.hops))
+            offers = sorted(offers, key=lambda offer: -self._ahead(plan, offer[0]))
         elif len(offers) > limit:
             offers = self._likeliest(plan, offers)
         if len(offers) > limit:
@@ -240,6 +243,24 @@ class KERAG(Program):
             return sorted(offers, key=lambda offer: offer[1])
         scores = relations.against(plan.question)
         return sorted(offers, key=lambda offer: -float(scores[offer[0].hops[-1].relation]))
+
+    def _chance(self, plan: Plan, path: Path) -> float:
+        """The ranker's score of a path, or of a longer one that it begins; the first hop may also be the only one."""
+        if not plan.hops:
+            return 0.0
+        return plan.hops[path.topic].path(_steps(path)) if len(path.hops) == 1 else self._ahead(plan, path)
+
+    def _ahead(self, plan: Plan, path: Path) -> float:
+        return plan.hops[path.topic].ahead(_steps(path), self._hops(plan))
+
+    def _hops(self, plan: Plan) -> int:
+        """How far to go from the topics."""
+        if self.options.hops is not None:
+            return self.options.hops
+        ranker = load_ranker(self.sources.ranker)
+        if ranker.is_general or not plan.hops:
+            return _HOPS
+        return max(hops.longest(ranker.longest) for hops in plan.hops.values())
 
     def _filter(self, plan: Plan, offered: list[tuple[Path, int]], hop: int, margin: float, trace: Trace) -> list[Path]:
         """Schema-level filtering: the paths that the model keeps, best first.
@@ -257,7 +278,7 @@ class KERAG(Program):
             )
             for p, edges in offered
         ]
-        scores = [plan.hops[path.topic].path(_steps(path)) if plan.hops else 0.0 for path, _ in offered]
+        scores = [self._chance(plan, path) for path, _ in offered]
         if self.options.stop_early and plan.hops and hop > 1 and max(scores) < max(plan.scores) - margin:
             trace.add(Pruned(hop, lines, [], "ranker"))
             return []
@@ -318,13 +339,6 @@ def _meet(graph: Graph, paths: Sequence[Path], mentions: Mapping[int, str]) -> b
         reached.setdefault(mentions.get(path.topic, ""), set()).update(path.ends.tolist())
     shared = set.intersection(*reached.values()) if len(reached) > 1 else set()
     return any(graph.literal(node) is None for node in shared)
-
-
-def _chance(path: Path, ranked: Mapping[int, Hops]) -> float:
-    """The ranker's score of a path, or of its only relation as the first of a path."""
-    hops, steps = ranked[path.topic], _steps(path)
-    relation, backward = steps[0]
-    return hops.path(steps) if len(steps) > 1 else float(hops.first[int(backward), relation])
 
 
 def _steps(path: Path) -> list[tuple[int, bool]]:

@@ -45,8 +45,11 @@ def extract_keywords(prompt: Prompt) -> dict[str, object]:
 
 def score_relations(prompt: Prompt, encode: Encode, ranker: PathRanker | None = None) -> dict[str, object]:
     """The paths that fit the question best, within a margin of the best one."""
-    _, ranked = rank_paths(prompt, encode, ranker)
-    chosen = [(i, score) for i, score in ranked[: _most(prompt)] if score >= ranked[0][1] - _MARGIN]
+    _, ranked, relevance = rank_paths(prompt, encode, ranker)
+    if relevance is None:
+        return {"relations": [], "scores": []}
+    least = ranked[0][1] - relevance.margin(_MARGIN)
+    chosen = [(i, score) for i, score in ranked[: _most(prompt)] if score >= least]
     return {"relations": [i + 1 for i, _ in chosen], "scores": _shares([score for _, score in chosen])}
 
 
@@ -87,7 +90,12 @@ def filter_triples(prompt: Prompt, encode: Encode, ranker: PathRanker | None = N
     longest = max(len(path.hops) for path in paths)
     # If all paths have one hop, each may be the start of a longer path.
     fits = whole if longest > 1 else np.maximum(whole, start)
-    relevant = {number for path, fit in zip(paths, fits, strict=True) if fit >= -_MARGIN for number in path.numbers()}
+    relevant = {
+        number
+        for path, fit in zip(paths, fits, strict=True)
+        if fit >= -relevance.margin(_MARGIN)
+        for number in path.numbers()
+    }
     return {"relevant": sorted(relevant)}
 
 

@@ -137,15 +137,15 @@ def pick_from_class(prompt: Prompt, encode: Encode) -> dict[str, object]:
 # --- paths ---------------------------------------------------------------------------------------
 def rank_paths(
     prompt: Prompt, encode: Encode, ranker: PathRanker | None = None
-) -> tuple[list[WrittenPath], list[tuple[int, float]]]:
-    """The paths of a prompt, and (index, score) of those that follow a relation, best first."""
+) -> tuple[list[WrittenPath], list[tuple[int, float]], PathRelevance | None]:
+    """The paths of a prompt; (index, score) of those that follow a relation, best first; and what scored them."""
     paths = [read_path(line) for line in prompt.items("paths")]
     question = read_question(
         prompt.text("question"), prompt.items("topics"), phrases(hop for path in paths for hop in path.hops)
     )
     usable = [i for i, path in enumerate(paths) if path.hops]
     if not usable:
-        return [], []
+        return [], [], None
     relevance = PathRelevance(question, encode, ranker)
     hops, topics = [paths[i].hops for i in usable], [paths[i].topic for i in usable]
     scores = relevance.paths(hops, [paths[i].types_at_end for i in usable], topics)
@@ -153,15 +153,20 @@ def rank_paths(
         # A first hop need not be what the question asks for, only on the way to it.
         first = relevance.first_hops([path[0] for path in hops], topics)
         scores = np.maximum(scores - scores.max(), first - first.max())
+    elif (ahead := relevance.ahead(hops, topics)) is not None:
+        scores = np.maximum(scores - scores.max(), ahead - ahead.max())
     order = np.argsort(-scores, kind="stable")
-    return paths, [(usable[i], float(scores[i])) for i in order]
+    return paths, [(usable[i], float(scores[i])) for i in order], relevance
 
 
 def select_paths(prompt: Prompt, encode: Encode, ranker: PathRanker | None = None) -> dict[str, object]:
     """The paths that fit the question best, within a margin of the best one."""
-    paths, ranked = rank_paths(prompt, encode, ranker)
+    paths, ranked, relevance = rank_paths(prompt, encode, ranker)
+    if relevance is None:
+        return {"keep": []}
     first = all(len(paths[i].hops) == 1 for i, _ in ranked)
     most, margin = (_MOST_FIRST, _MARGIN_FIRST) if first else (_MOST_LATER, _MARGIN_LATER)
+    margin = relevance.margin(margin)
     keep: list[tuple[float, int]] = []
     for topic in dict.fromkeys(paths[i].topic for i, _ in ranked):
         own = [(score, i) for i, score in ranked if paths[i].topic == topic]

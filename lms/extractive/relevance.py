@@ -37,9 +37,9 @@ _DISORDER, _UNUSED_CHAIN, _WRONG_WAY = 0.1, 0.15, 0.6
 _UNNAMED_HOP = 0.4
 _MOST_SEGMENTS = 6
 
-# Of the ranker's log-probabilities, divided by one more than the segments in a chain of possessives: the rules read
-# chains exactly. Fitted on path choice with graphs left out.
-_RANKED = 0.03
+# Of a ranker that was trained on the graph: differences of log-probabilities that leave a path possible, and the
+# log-probability of a path that it prefers to all others together.
+_LIKELY, _PREFERRED = 3.0, np.log(0.5)
 
 LEAST_SUPPORT = 0.43
 """Below this cosine (`PathRelevance.support`) the question does not name the relations of a path."""
@@ -57,8 +57,9 @@ class PathRelevance:
     def __init__(self, question: ParsedQuestion, encode: Encode, ranker: PathRanker | None = None) -> None:
         self._question = question
         self._encode = encode
-        # Its weight was fitted on questions about one thing; conditions on several are weighed by their rules.
-        self._ranker = ranker if len({spelling(topic) for topic in question.topics}) == 1 else None
+        # Without training on questions about several things, conditions are weighed by their rules.
+        one = len({spelling(topic) for topic in question.topics}) == 1
+        self._ranker = ranker if ranker is not None and (one or ranker.several) else None
         self.segments = question.segments[:_MOST_SEGMENTS]
         self._parts = [_parts(segment.text) for segment in self.segments]
         self._asked = np.array([s.kind == "asked" for s in self.segments])
@@ -73,6 +74,7 @@ class PathRelevance:
         self._whole, self._part_vectors = vectors[0], vectors[1:]
         self._known: dict[str, FloatArray] = {}
         self._matches: dict[tuple[str, ...], float] = {}
+        self._preferred: set[Hops] = set()
 
     def similarity(self, labels: Sequence[str]) -> FloatArray:
         """Cosine of each label with each segment, shape (labels, segments)."""
@@ -89,6 +91,12 @@ class PathRelevance:
                 self._known[label] = row if known is None else np.maximum(known, row)
         return np.stack([self._known[label] for label in labels])
 
+    def ahead(self, paths: Sequence[Hops], topics: Sequence[str]) -> FloatArray | None:
+        """Score of paths as beginnings of longer ones, shape (n,); None without a ranker that was trained on them."""
+        if self._ranker is None or self._ranker.is_general or max(map(len, paths)) >= self._ranker.longest:
+            return None
+        return self._ranked(paths, topics, ahead=True)
+
     def first_hops(self, hops: Sequence[WrittenHop], topics: Sequence[str] | None = None) -> FloatArray:
         """Score of each relation as the first hop of the right path, shape (n,).
 
@@ -101,7 +109,7 @@ class PathRelevance:
         relative = sims / np.maximum(sims.max(axis=0), 1e-6)
         backward = np.array([self.backwards((hop,)) for hop in hops])
         scores: FloatArray = (relative + 0.5 * sims).max(axis=1) - _BACKWARD * backward
-        return scores + self._ranked([(hop,) for hop in hops], topics, first=True)
+        return scores + self._ranked([(hop,) for hop in hops], topics, ahead=True)
 
     def paths(
         self, paths: Sequence[Hops], ends: Sequence[str] | None = None, topics: Sequence[str] | None = None
@@ -123,8 +131,8 @@ class PathRelevance:
         scores += self._ranked(paths, topics)
         return scores + self._end_bonus(ends) if ends is not None else scores
 
-    def _ranked(self, paths: Sequence[Hops], topics: Sequence[str] | None, *, first: bool = False) -> FloatArray:
-        """Weighted log-probability of each path by the ranker; zeros without one."""
+    def _ranked(self, paths: Sequence[Hops], topics: Sequence[str] | None, *, ahead: bool = False) -> FloatArray:
+        """Weighted log-probability of each path by the ranker, or of each as a beginning; zeros without a ranker."""
         if self._ranker is None:
             return np.zeros(len(paths))
         labels = list(dict.fromkeys(hop.label for path in paths for hop in path))
@@ -137,17 +145,34 @@ class PathRelevance:
         for name in dict.fromkeys(names):
             vector = self._encode([self._question.masked(name)])[0]
             hops = self._ranker.hops(vector, relations, starts)
-            ahead = hops.first if first else None
             for at, path in enumerate(paths):
                 if names[at] == name:
                     steps = [(numbers[hop.label], hop.arrow == BACKWARD) for hop in path]
-                    relation, backward = steps[0]
-                    scores[at] = hops.path(steps) if ahead is None else ahead[int(backward), relation]
-        weighted: FloatArray = _RANKED / (1 + self._chained) * (scores - np.logaddexp.reduce(scores))
-        return weighted
+                    scores[at] = hops.ahead(steps, self._ranker.longest) if ahead else hops.path(steps)
+        # The rules read a chain of possessives exactly; a ranker that knows the graph reads it better.
+        weight = self._ranker.weight / (1 + self._chained if self._ranker.is_general else 1)
+        chances: FloatArray = scores - np.logaddexp.reduce(scores)
+        if not ahead and not self._ranker.is_general:
+            self._preferred |= {path for path, chance in zip(paths, chances, strict=True) if chance > _PREFERRED}
+        return weight * chances
+
+    def margin(self, by_hand: float) -> float:
+        """How far a path may score below the best one and still be followed.
+
+        Args:
+            by_hand: of the score set by hand alone.
+        """
+        own = self._ranker is not None and not self._ranker.is_general
+        return by_hand + _LIKELY * self._ranker.weight if own and self._ranker is not None else by_hand
 
     def support(self, path: Hops) -> float:
-        """Cosine of the least supported hop of a path with the question (0 to 1)."""
+        """Cosine of the least supported hop of a path with the question (0 to 1).
+
+        A path that a ranker trained on the graph prefers to all others together is supported: it has learned wordings
+        that are not similar to the relations.
+        """
+        if path in self._preferred:
+            return 1.0
         if self._wrong_way(path):
             return 0.0
         rows = self.similarity(_labels(path))

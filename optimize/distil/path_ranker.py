@@ -1,6 +1,6 @@
 """Training of the ranker of relation paths (`kg.ranker`) from questions with their gold paths.
 
-The loss is the cross-entropy of the gold path among all relations in both directions as one hop, and paths of two and
+The loss is the cross-entropy of the right paths among all relations in both directions as one hop, and paths of two and
 three hops: the gold path with a hop too many or too few, in another order, with one hop replaced, the gold paths of
 other questions, and random ones. A second term does the same for the first hop alone. The sentence encoder is frozen,
 so questions and wordings are encoded once.
@@ -8,19 +8,19 @@ so questions and wordings are encoded once.
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
+from triplecheck.kg._arrays import FloatArray
 from triplecheck.kg.encode import Encoder
 from triplecheck.kg.errors import UserError
 from triplecheck.kg.progress import ProgressCallback, no_progress
-from triplecheck.kg.ranker import FORMAT, HEADS, LONGEST
+from triplecheck.kg.ranker import HEADS, LONGEST, PathRanker
 
 if TYPE_CHECKING:
     import torch
@@ -32,22 +32,29 @@ _START_SCALE = 14.0
 _INPUT_SCALE = 8.0  # of the linear layers for the length, whose input is a vector of length 1
 _FIRST_WEIGHT = 0.5
 _WARM_UP = 0.1
+_MOST_OFFERED = 200  # wrong paths of the topic in a step
 _FIRST_WORDING = 0.6  # how often a relation is written by its label rather than by any of its wordings
+
+
+HopNumbers = tuple[tuple[int, bool], ...]
+"""A path: for each hop the number of the relation, and whether it is followed backwards."""
 
 
 @dataclass(frozen=True)
 class PathQuestion:
-    """A question with the path from its topic to its answers.
+    """A question with the paths from its topic to its answers.
 
     Attributes:
         text: the question, with its topics masked (`kg.ranker.OWN_TOPIC`).
         vocabulary: name of the vocabulary of its relations.
-        path: by hop, the number of the relation and whether it is followed backwards; 1 to 3 hops.
+        paths: the right ones, of 1 to 3 hops; if there are several, each is as good.
+        offered: wrong ones that its topic has.
     """
 
     text: str
     vocabulary: str
-    path: tuple[tuple[int, bool], ...]
+    paths: tuple[HopNumbers, ...]
+    offered: tuple[HopNumbers, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -58,6 +65,7 @@ class Training:
         epochs: passes over the questions.
         rate: learning rate at its peak.
         batch: questions of one vocabulary in a step.
+        least_steps: at least so many steps, however few the questions are.
         rank: of the low-rank changes.
         seed: of all random choices.
     """
@@ -65,6 +73,7 @@ class Training:
     epochs: float = 3
     rate: float = 2e-3
     batch: int = 64
+    least_steps: int = 1
     rank: int = 32
     seed: int = 0
 
@@ -73,49 +82,48 @@ def train(
     questions: Sequence[PathQuestion],
     vocabularies: Mapping[str, Sequence[Sequence[str]]],
     encoder: Encoder,
-    out: Path,
-    about: Mapping[str, Any],
     training: Training = Training(),
     progress: ProgressCallback = no_progress,
-) -> None:
-    """Train a ranker and write it.
+    start: PathRanker | None = None,
+) -> dict[str, FloatArray]:
+    """Train a ranker; its weights, for `kg.ranker.save_ranker`.
 
     Args:
         questions: to train on.
         vocabularies: by name, the wordings of each relation, its label first.
         encoder: makes the vectors.
-        out: file to write, in safetensors.
-        about: written into the file.
         training: the settings.
         progress: called as ("training", steps done, steps in all).
+        start: the ranker to train further; None: a new one.
 
     Raises:
         UserError: there are too few questions, or a path is longer than three hops.
     """
     import torch
-    from safetensors.numpy import save_file
 
     if len(questions) < LEAST_QUESTIONS:
         raise UserError(
             f"a path ranker needs at least {LEAST_QUESTIONS} questions with paths; there are {len(questions)}"
         )
-    if any(not 1 <= len(question.path) <= LONGEST for question in questions):
+    if any(not 1 <= len(path) <= LONGEST for question in questions for path in (*question.paths, *question.offered)):
         raise UserError(f"a path ranker is trained on paths of 1 to {LONGEST} hops; leave longer ones out")
+    torch.set_num_threads(1)  # the tensors are small, and the threads of a busy machine wait for each other
     torch.manual_seed(training.seed)
     chance = random.Random(training.seed)
     vectors = torch.tensor(encoder.encode([question.text for question in questions]))
     tables = {name: _Wordings(wordings, encoder) for name, wordings in vocabularies.items()}
-    student = _student(encoder.dimensions, training.rank)
+    student = _student(encoder.dimensions, training.rank) if start is None else _copy(start)
     rows: dict[str, list[int]] = {}
     for row, question in enumerate(questions):
         rows.setdefault(question.vocabulary, []).append(row)
-    longer = {name: [questions[row].path for row in of if len(questions[row].path) > 1] for name, of in rows.items()}
+    longer = {name: [path for row in of for path in questions[row].paths if len(path) > 1] for name, of in rows.items()}
+    offered = [_offered(question, len(vocabularies[question.vocabulary])) for question in questions]
     scale = student["scale"]
     others = [tensor for name, tensor in student.items() if name != "scale"]
     optimizer = torch.optim.AdamW(
         [{"params": others}, {"params": [scale], "lr": 20 * training.rate, "weight_decay": 0.0}], lr=training.rate
     )
-    steps = max(1, round(training.epochs * len(questions) / training.batch))
+    steps = max(training.least_steps, round(training.epochs * len(questions) / training.batch))
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: min(1.0, (step + 1) / (_WARM_UP * steps)) * max(0.0, 1 - step / steps)
     )
@@ -127,21 +135,18 @@ def train(
                 pool += [(name, of[at : at + training.batch]) for at in range(0, len(of), training.batch)]
             chance.shuffle(pool)
         name, batch = pool.pop()
-        paths = [questions[row].path for row in batch]
-        loss = _loss(student, vectors[batch], tables[name].draw(chance), paths, longer[name], chance)
+        asked = [questions[row] for row in batch]
+        wrong = [offered[row] for row in batch]
+        loss = _loss(student, vectors[batch], tables[name].draw(chance), asked, wrong, longer[name], chance)
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
         schedule.step()
         progress("training", step + 1, steps)
-    weights = {name: tensor.detach().numpy() for name, tensor in student.items()}
+    weights: dict[str, FloatArray] = {name: tensor.detach().numpy() for name, tensor in student.items()}
     for layer in ("lengths", "starts"):
         weights[f"{layer}.weight"] = _INPUT_SCALE * weights[f"{layer}.weight"]
-    small = {name: np.ascontiguousarray(w, np.float16 if w.ndim > 1 else np.float32) for name, w in weights.items()}
-    metadata = {"format": FORMAT, "encoder": encoder.fingerprint, "about": json.dumps(about)}
-    draft = out.with_name(f"{out.name}.draft")
-    save_file(small, draft, metadata)
-    draft.replace(out)
+    return weights
 
 
 class _Wordings:
@@ -175,16 +180,26 @@ def _student(width: int, rank: int) -> dict[str, torch.Tensor]:
     return {name: tensor.requires_grad_() for name, tensor in weights.items()}
 
 
+def _copy(ranker: PathRanker) -> dict[str, torch.Tensor]:
+    import torch
+
+    weights = {name: torch.tensor(array) for name, array in ranker.weights.items()}
+    for layer in ("lengths", "starts"):
+        weights[f"{layer}.weight"] /= _INPUT_SCALE
+    return {name: tensor.requires_grad_() for name, tensor in weights.items()}
+
+
 def _loss(
     student: Mapping[str, torch.Tensor],
     questions: torch.Tensor,
     wordings: torch.Tensor,
-    gold: Sequence[tuple[tuple[int, bool], ...]],
-    longer: Sequence[tuple[tuple[int, bool], ...]],
+    asked: Sequence[PathQuestion],
+    offered: Sequence[npt.NDArray[np.int64]],
+    longer: Sequence[HopNumbers],
     chance: random.Random,
 ) -> torch.Tensor:
     import torch
-    from torch.nn.functional import cross_entropy, linear, normalize
+    from torch.nn.functional import linear, normalize
 
     def head(name: str, x: torch.Tensor) -> torch.Tensor:
         down, up, shift = (student[f"{name}.{part}"] for part in ("down", "up", "shift"))
@@ -200,29 +215,54 @@ def _loss(
         for name in ("lengths", "starts")
     )
     count = len(wordings)
-    own = [[relation + count * backward for relation, backward in path] for path in gold]
-    others = [[relation + count * backward for relation, backward in path] for path in longer]
-    several = [
-        [path, *wrong] if len(path) > 1 else wrong for path in own if (wrong := _wrong(path, count, others, chance))
-    ]
+
+    right = [[_numbered(path, count) for path in question.paths] for question in asked]
+    others = [_numbered(path, count) for path in longer]
+    several = []
+    for own, wrong in zip(right, offered, strict=True):
+        made = [path for path in _wrong(chance.choice(own), count, others, chance) if path not in own]
+        known = [_padded(path) for path in (*own, *made) if len(path) > 1]
+        drawn = chance.sample(range(len(wrong)), min(len(wrong), _MOST_OFFERED))
+        several.append(np.concatenate([np.array(known, np.int64), wrong[drawn]]))
     most = max(map(len, several))
-    size = torch.tensor([[len(path) for path in paths] + [0] * (most - len(paths)) for paths in several])
-    hops = torch.tensor(
-        [
-            [path + [0] * (LONGEST - len(path)) for path in paths] + [[0] * LONGEST] * (most - len(paths))
-            for paths in several
-        ]
-    )
+    paths = torch.from_numpy(np.stack([np.pad(rows, ((0, most - len(rows)), (0, 0))) for rows in several]))
+    hops, size = paths[:, :, :LONGEST], paths[:, :, LONGEST]
     scores = torch.full(size.shape, -1e9)
     for length in range(2, LONGEST + 1):
         summed = lengths[:, length - 1 : length].expand(size.shape)
         for hop in range(1, length + 1):
             summed = summed + tables[length, hop].gather(1, hops[:, :, hop - 1])
         scores = torch.where(size == length, summed, scores)
-    target = torch.tensor([path[0] if len(path) == 1 else 2 * count for path in own])
-    whole = cross_entropy(torch.cat([lengths[:, :1] + tables[1, 1], scores], 1), target)
+    scores = torch.cat([lengths[:, :1] + tables[1, 1], scores], 1)
     ahead = torch.stack([starts[:, n - 1 : n] + tables[n, 1] for n in range(1, LONGEST + 1)]).logsumexp(0)
-    return whole + _FIRST_WEIGHT * cross_entropy(ahead, torch.tensor([path[0] for path in own]))
+    golden, first = torch.zeros(scores.shape, dtype=torch.bool), torch.zeros(ahead.shape, dtype=torch.bool)
+    for row, own in enumerate(right):
+        golden[row, [path[0] for path in own if len(path) == 1]] = True
+        golden[row, 2 * count : 2 * count + sum(len(path) > 1 for path in own)] = True
+        first[row, [path[0] for path in own]] = True
+    return _marginal(scores, golden) + _FIRST_WEIGHT * _marginal(ahead, first)
+
+
+def _offered(question: PathQuestion, count: int) -> npt.NDArray[np.int64]:
+    """The wrong paths of several hops that a topic has, shape (n, LONGEST + 1); all single hops are wrong anyway."""
+    right = set(question.paths)
+    rows = [_padded(_numbered(path, count)) for path in question.offered if len(path) > 1 and path not in right]
+    return np.array(rows, np.int64).reshape(-1, LONGEST + 1)
+
+
+def _numbered(path: HopNumbers, count: int) -> list[int]:
+    """A relation followed backwards has its number plus the number of relations."""
+    return [relation + count * backward for relation, backward in path]
+
+
+def _padded(path: Sequence[int]) -> list[int]:
+    """The hops, zeros, and the length."""
+    return [*path, *[0] * (LONGEST - len(path)), len(path)]
+
+
+def _marginal(scores: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    """Negative log-probability that one of the right ones is chosen, the mean over rows; both of shape (rows, n)."""
+    return (scores.logsumexp(1) - scores.masked_fill(~right, -1e9).logsumexp(1)).mean()
 
 
 def _wrong(gold: list[int], count: int, others: Sequence[list[int]], chance: random.Random) -> list[list[int]]:
@@ -242,4 +282,4 @@ def _wrong(gold: list[int], count: int, others: Sequence[list[int]], chance: ran
         wrong += [[*gold[:at], any_hop(), *gold[at + 1 :]] for at in range(len(gold)) for _ in range(6)]
     if others:
         wrong += [chance.choice(others) for _ in range(20)]
-    return [path for path in wrong if path != gold]
+    return wrong

@@ -71,7 +71,7 @@ def found_paths(
         answers: nodes to reach.
         hops: maximum length of a path.
     """
-    near = _near(graph, answers, hops)
+    distances = near(graph, answers, hops)
     wanted = np.array(sorted(answers), np.int64)
     found: list[GoldPath] = []
     shared: IntArray | None = None
@@ -79,7 +79,7 @@ def found_paths(
     for nodes in topics:
         fits: dict[tuple[int, int], list[tuple[GoldPath, IntArray]]] = {}
         for topic in sorted(nodes):
-            for path, ends in _leading(graph, topic, near):
+            for path, ends in _leading(graph, topic, distances):
                 if np.isin(wanted, ends).all():
                     fits.setdefault((len(ends), len(path.hops)), []).append((path, ends))
         if fits:
@@ -90,15 +90,15 @@ def found_paths(
     return tuple(dict.fromkeys(found)) if exact else ()
 
 
-def _near(graph: Graph, answers: Collection[int], hops: int) -> list[set[int] | None]:
-    """By number of hops from 0: the nodes at that distance from an answer; None: more than `_NEAR`."""
-    near: list[set[int] | None] = [set(answers)]
+def near(graph: Graph, answers: Collection[int], hops: int) -> list[set[int] | None]:
+    """By number of hops from 0 to one less: the nodes at that distance from an answer; None: more than `_NEAR`."""
+    found: list[set[int] | None] = [set(answers)]
     for _ in range(hops - 1):
-        last = near[-1]
+        last = found[-1]
         edges = None if last is None else graph.expand(sorted(last), None, None, _FETCHED)
         following = None if edges is None else {*edges.heads.tolist(), *edges.tails.tolist()}
-        near.append(None if following is None or len(following) > _NEAR else following)
-    return near
+        found.append(None if following is None or len(following) > _NEAR else following)
+    return found
 
 
 def _leading(graph: Graph, topic: int, near: list[set[int] | None]) -> Iterator[tuple[GoldPath, IntArray]]:

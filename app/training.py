@@ -1,0 +1,77 @@
+"""`triplecheck kb train`: a ranker of paths is trained on the graph of a knowledge base."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from triplecheck.app.console import print_json, printable, reporting, stderr, stdout, waiting
+from triplecheck.app.opening import open_base
+from triplecheck.app.options import DATA, LIMITS, JsonOption, KbArgument, Part, SeedOption, flag
+
+
+def train(
+    kb: KbArgument,
+    questions: Annotated[
+        list[Path] | None,
+        flag(
+            "--questions FILE...",
+            "Questions as JSON lines (.jsonl, .jsonl.gz) with id, question and answers; optional: topic, gold_paths.",
+            DATA,
+        ),
+    ] = None,
+    part: Annotated[
+        Part | None,
+        flag("--part", "Use one half of the questions, split by a hash of their ids, to measure on the other.", DATA),
+    ] = None,
+    limit: Annotated[int, flag("--limit N", "Use a random sample of N questions.", DATA, min=1)] = 2_000,
+    minutes: Annotated[
+        float, flag("--minutes M", "Read questions for at most two fifths of M minutes.", LIMITS, min=0.1)
+    ] = 5.0,
+    seed: SeedOption = 0,
+    json: JsonOption = False,
+) -> None:
+    """Train a ranker of paths on a knowledge base and store it there.
+
+    From then on `ask`, `eval` and all programs use it on this knowledge base: `extractive` chooses paths by it, and
+    KERAG goes as many hops as it reads in a question. Training starts from the ranker in the package. Questions with
+    answers are enough: the paths that lead to the answers are searched. Every fifth question is held out, to choose
+    how much the ranker counts and to measure what it gains. The same command resumes an interrupted training.
+    `--no-ranker` turns the ranker off; a new `kb build` drops it.
+
+    Examples:
+
+        triplecheck kb train kbs/films --questions films.jsonl
+
+        triplecheck kb train kbs/films --questions films.jsonl more.jsonl --limit 500 --minutes 2
+    """
+    from triplecheck.kg.errors import UserError
+
+    if not questions:
+        raise UserError("--questions is missing: name a file of questions with answers")
+    with waiting(stderr(), "loading"):
+        from triplecheck.evals.questions import part_of, read_questions
+        from triplecheck.optimize.distil.graph_ranker import RankerOptions, train_into
+
+        asked = {f"{file.name}: {one.id}": one for file in questions for one in read_questions(file)}
+    chosen = [one for one in asked.values() if part is None or part_of(one.id) == part]
+    opened = open_base(kb)
+    with reporting(stderr(), "reading paths") as tell:
+        trained = train_into(opened, chosen, RankerOptions(limit, minutes, seed), tell)
+    if json:
+        print_json({"ranker": str(trained.path), "left_out": trained.left_out} | dict(trained.about))
+        return
+    stdout().print(summary(trained.about))
+    left_out = ", ".join(f"{reason} {count:,}" for reason, count in trained.left_out.items())
+    if left_out:
+        stdout().print(f"left out: {printable(left_out)}")
+
+
+def summary(about: Mapping[str, Any]) -> str:
+    """What a ranker was trained on and how well it does, in one line."""
+    held_out = about["held_out"]
+    return (
+        f"trained on {about['questions']:,} questions, up to {about['hops']} hops; Hits@1 of KERAG on "
+        f"{held_out['questions']} held-out questions {held_out['before']:.3f} before, {held_out['after']:.3f} with it"
+    )

@@ -1,0 +1,410 @@
+"""Training of the ranker of paths on one graph: from questions with answers to a ranker in the knowledge base.
+
+A question teaches the paths from its topics that lead to its answers: given with it, or those whose ends have the
+highest F1 against the answers. Some questions are held out. On half of these the weight of the ranker beside the
+hand-set score is fitted, on the other half the result is measured, both through the whole of KERAG.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from triplecheck.evals.configuration import digest
+from triplecheck.evals.gold import Names, linker_names, resolve_gold
+from triplecheck.evals.questions import Question, question_row, sampled
+from triplecheck.evals.runner import evaluate
+from triplecheck.kg import Direction, Graph, KnowledgeBase, UserError
+from triplecheck.kg._atomic import write_bytes
+from triplecheck.kg.encode import load_encoder
+from triplecheck.kg.progress import ProgressCallback, no_progress
+from triplecheck.kg.ranker import GENERAL, PART, load_ranker, save_ranker
+from triplecheck.kg.relation_vectors import relation_texts
+from triplecheck.lms import session
+from triplecheck.lms.extractive.question import read_question, spelling
+from triplecheck.optimize.distil.path_ranker import LEAST_QUESTIONS, HopNumbers, PathQuestion, Training, train
+from triplecheck.optimize.traces.gold_paths import GoldPath, follow, given_paths, near
+from triplecheck.programs import KERAG, Sources
+from triplecheck.programs.expansion import one_hop_paths
+from triplecheck.programs.steps import Trace
+from triplecheck.programs.subgraph import Hop
+from triplecheck.programs.subgraph import Path as GraphPath
+
+LIMIT, MINUTES = 2_000, 5.0
+"""How many questions are read, and for how long training may take in all, by default."""
+
+_VOCABULARY = "graph"
+_HELD_OUT, _MOST_HELD_OUT = 5, 160  # every fifth question
+_READING_SHARE = 0.4  # of the time
+_SHORT, _LONG = 2, 3  # hops: of all questions, and of those whose answers no shorter path leads to
+_LEAST_F1 = 0.5
+_FRONTIER = 300
+_FURTHER = 12  # paths of two hops whose third hops are offered
+_MOST_OFFERED = 400
+_LONG_SHARE = 0.02  # of the questions with a path of three hops, from which such paths are worth following
+_SEVERAL_SHARE = 0.05
+_SEEN = 3  # questions that share a path of three hops
+_TRIED, _WORTH = 40, 0.2  # questions first looked at for such paths, and the share with one that makes it worthwhile
+_NO_PATH = "no path to the answers"
+_WEIGHTS = (0.06, 0.25, 1.0, 4.0)
+
+
+@dataclass(frozen=True)
+class RankerOptions:
+    """Settings of `train_into`.
+
+    Attributes:
+        limit: most questions to use, drawn at random.
+        minutes: for reading paths, training and measuring together; reading stops at its share.
+        seed: of the sample and of training.
+        epochs, rate, least_steps: of training, see `Training`.
+    """
+
+    limit: int = LIMIT
+    minutes: float = MINUTES
+    seed: int = 0
+    epochs: float = 20
+    rate: float = 2e-3
+    least_steps: int = 300
+
+
+@dataclass(frozen=True)
+class TrainedRanker:
+    """A ranker in a knowledge base.
+
+    Attributes:
+        path: its file; None: it answers no more held-out questions than the ranker before and was not stored.
+        about: see `PathRanker.about`.
+        left_out: questions that taught nothing, by reason.
+    """
+
+    path: Path | None
+    about: Mapping[str, Any]
+    left_out: Mapping[str, int]
+
+
+def train_into(
+    kb: KnowledgeBase,
+    questions: Sequence[Question],
+    options: RankerOptions = RankerOptions(),
+    progress: ProgressCallback = no_progress,
+) -> TrainedRanker:
+    """Train a ranker on the graph of a knowledge base and store it there.
+
+    An interrupted training is resumed by the next call with the same questions and options: what has been read and
+    measured is kept beside the knowledge base until training ends.
+
+    Args:
+        kb: open it again to use the ranker.
+        questions: with answers.
+        options: see `RankerOptions`.
+        progress: called as (what is done, steps done, steps in all).
+
+    Raises:
+        UserError: the knowledge base is on a server, or too few questions have a path.
+        KnowledgeBaseError: the knowledge base was replaced meanwhile.
+    """
+    if kb.is_remote:
+        raise UserError(f"{kb.path}: a ranker is stored with the graph; load the graph with `triplecheck kb build`")
+    began = time.monotonic()
+    drawn = sampled(questions, options.limit, options.seed)
+    held_out = drawn[::_HELD_OUT][:_MOST_HELD_OUT]
+    aside = {question.id for question in held_out}
+    kept = [question for question in drawn if question.id not in aside]
+    _enough(len(kept), len(kept), len(drawn))
+    graph_hash = kb.generation.content("graph")
+    identity = [graph_hash, asdict(options), [question_row(question) for question in drawn]]
+    work = kb.path.absolute().parent / f".{kb.path.absolute().name}.ranker" / digest(identity)
+    work.mkdir(parents=True, exist_ok=True)
+    until = began + 60 * options.minutes * _READING_SHARE
+    read, left_out = _read(kb, kept, work / "paths.jsonl", until, progress)
+    _enough(len(read), len(kept), len(drawn))
+    relations = [kb.graph.relation(number) for number in range(kb.graph.num_relations)]
+    training = Training(options.epochs, options.rate, least_steps=options.least_steps, seed=options.seed)
+    encoder, general = load_encoder(), load_ranker(GENERAL)
+    start = general if general.encoder == encoder.fingerprint else None
+    wordings = {_VOCABULARY: [relation_texts(relation) for relation in relations]}
+    asked = [one.question for one in read]
+    weights = train(asked, wordings, encoder, training, progress, start)
+    about: dict[str, Any] = {
+        "graph": graph_hash,
+        "questions": len({one.id for one in read}),
+        "hops": _longest(asked),
+        "several": sum(one.topics > 1 for one in read) >= _SEVERAL_SHARE * len(read),
+        "seed": options.seed,
+    }
+
+    def store(folder: Path, more: Mapping[str, Any]) -> Path:
+        draft = folder / "draft.safetensors"
+        save_ranker(weights, encoder.fingerprint, {**about, **more}, draft)
+        return draft.rename(folder / f"{load_ranker.__wrapped__(draft).fingerprint[:16]}.safetensors")
+
+    fitted, measured = held_out[::2], held_out[1::2]
+    hits = {
+        weight: _measure(kb, fitted, store(work, {"weight": weight}), work, f"fitting {weight}", progress)
+        for weight in _WEIGHTS
+    }
+    weight = _best(hits)
+    before = _measure(kb, measured, GENERAL, work, "measuring before", progress)
+    after = _measure(kb, measured, store(work, {"weight": weight}), work, "measuring after", progress)
+    about |= {
+        "weight": weight,
+        "held_out": {"questions": len(measured), "before": round(before, 4), "after": round(after, 4)},
+        "seconds": round(time.monotonic() - began, 1),
+    }
+    with kb.generation.replaced_part(PART) as folder:
+        name = store(folder, {}).name
+    shutil.rmtree(work.parent, ignore_errors=True)
+    return TrainedRanker(kb.path / PART / name, about, left_out)
+
+
+def _enough(found: int, of: int, given: int) -> None:
+    if found >= LEAST_QUESTIONS:
+        return
+    needed = -(-LEAST_QUESTIONS * _HELD_OUT // (_HELD_OUT - 1))
+    detail = "" if found == of else f"; only {found} of {of} have a path to their answers that can be found"
+    raise UserError(
+        f"{given} questions are too few to train a ranker{detail}. At least {LEAST_QUESTIONS} with a path are needed, "
+        f"besides every fifth that is held out: {needed} or more questions; 300 are better"
+    )
+
+
+def _longest(questions: Sequence[PathQuestion]) -> int:
+    lengths = Counter(min(map(len, question.paths)) for question in questions)
+    return max(length for length, count in lengths.items() if length == 1 or count >= _LONG_SHARE * len(questions))
+
+
+def _best(hits: Mapping[float, float]) -> float:
+    """The weight with the most hits, where neighbours count half: few questions are noise."""
+    weights = sorted(hits)
+    smooth = {}
+    for at, weight in enumerate(weights):
+        beside = [hits[weights[to]] for to in (at - 1, at + 1) if 0 <= to < len(weights)]
+        smooth[weight] = (hits[weight] + sum(beside) / 2) / (1 + len(beside) / 2)
+    return max(weights, key=lambda weight: smooth[weight])
+
+
+def _measure(
+    kb: KnowledgeBase,
+    questions: Sequence[Question],
+    ranker: Path,
+    work: Path,
+    what: str,
+    progress: ProgressCallback,
+) -> float:
+    """Hits@1 of KERAG with a ranker."""
+    program = KERAG(Sources(kb.graph, kb.linker, kb.relation_vectors, kb, ranker))
+    summary = evaluate(
+        program,
+        questions,
+        work / what.replace(" ", "-"),
+        roles="extractive",
+        knowledge_base=kb,
+        progress=lambda at: progress(what, at.done, at.total),
+        settings={"ranker": ranker.name},
+    )
+    return summary.scores.hits_at_1 or 0.0
+
+
+# --- reading the paths of questions --------------------------------------------------------------
+@dataclass(frozen=True)
+class _Read:
+    """One topic of a question, with its paths."""
+
+    id: str
+    topics: int
+    question: PathQuestion
+
+
+def _read(
+    kb: KnowledgeBase, questions: Sequence[Question], file: Path, until: float, progress: ProgressCallback
+) -> tuple[list[_Read], dict[str, int]]:
+    """The paths of questions, appended to a file; what is there already is not read again."""
+    program, names = KERAG(Sources(kb.graph, kb.linker, kb.relation_vectors, kb, GENERAL)), linker_names(kb.linker)
+    rows = {(row["id"], row["longest"]): row for row in _rows(file)}
+
+    def read_one(question: Question, longest: int) -> None:
+        if (question.id, longest) not in rows:
+            row = _row(kb.graph, program, names, question, longest)
+            rows[question.id, longest] = {"id": question.id, "longest": longest} | row
+            out.write(json.dumps(rows[question.id, longest]) + "\n")
+            out.flush()
+
+    def found(longest: int) -> list[_Read]:
+        return [
+            _Read(question.id, len(row["topics"]), _from_row(topic))
+            for question in questions
+            if (row := rows.get((question.id, longest))) is not None
+            for topic in row.get("topics", ())
+        ]
+
+    with file.open("a", encoding="utf-8") as out, session("extractive"):
+        for done, question in enumerate(questions):
+            if time.monotonic() > until and done >= LEAST_QUESTIONS:
+                break
+            progress("reading paths", done, len(questions))
+            read_one(question, _SHORT)
+        open_ones = [q for q in questions if rows.get((q.id, _SHORT), {"exact": True}).get("exact") is False]
+        for done, question in enumerate(open_ones):
+            tried = len(_without_chance(found(_LONG))) if done == _TRIED else done
+            if time.monotonic() > until or tried < _WORTH * done:
+                break
+            progress("reading longer paths", done, len(open_ones))
+            read_one(question, _LONG)
+    longer = _without_chance(found(_LONG))
+    ids = {one.id for one in longer}
+    read = [one for one in found(_SHORT) if one.id not in ids] + longer
+    taught = {one.id for one in read}
+    reasons = Counter(
+        rows.get((question.id, _SHORT), {"left_out": "not read within the time"}).get("left_out", _NO_PATH)
+        for question in questions
+        if question.id not in taught
+    )
+    return read, dict(reasons)
+
+
+def _without_chance(read: Sequence[_Read]) -> list[_Read]:
+    """Without the longest paths that few questions share: among so many, some lead to the answers by chance."""
+    seen = Counter(path for one in read for path in one.question.paths)
+    kept = []
+    for one in read:
+        paths = tuple(path for path in one.question.paths if len(path) < _LONG or seen[path] >= _SEEN)
+        if paths:
+            kept.append(replace(one, question=replace(one.question, paths=paths)))
+    return kept
+
+
+def _rows(file: Path) -> Iterator[dict[str, Any]]:
+    """The complete lines of a file; the last may be cut."""
+    if not file.is_file():
+        return
+    content = file.read_bytes()
+    whole = content[: content.rfind(b"\n") + 1]
+    if whole != content:
+        write_bytes(file, whole)
+    yield from map(json.loads, whole.splitlines())
+
+
+def _from_row(row: Mapping[str, Any]) -> PathQuestion:
+    def paths(lists: Sequence[Sequence[Sequence[Any]]]) -> tuple[HopNumbers, ...]:
+        return tuple(tuple((int(relation), bool(backward)) for relation, backward in path) for path in lists)
+
+    return PathQuestion(row["text"], _VOCABULARY, paths(row["paths"]), paths(row["offered"]))
+
+
+def _row(graph: Graph, program: KERAG, names: Names, question: Question, longest: int) -> dict[str, Any]:
+    """What one question teaches: `topics`, or `left_out` with the reason; `exact`: whether no longer path is needed."""
+    gold = resolve_gold(question, graph, names)
+    answers = {node for answer in gold.answers for node in answer.nodes}
+    if not answers:
+        return {"left_out": "no answer in the graph"}
+    plan = program.plan(question.question, Trace())
+    right = frozenset().union(*gold.topics)
+    topics = [node for node in plan.topics if not right or node in right]
+    if not topics:
+        return {"left_out": "no topic recognised"}
+    read = read_question(plan.question, plan.shown)
+    spelled = {topic.name: spelling(topic) for topic in read.topics}
+    subjects: dict[str, list[int]] = {}
+    for node in topics:
+        subjects.setdefault(spelled.get(plan.topics[node], plan.topics[node]), []).append(node)
+    given = given_paths(graph, question.gold)
+    chance = random.Random(question.id)
+    several = len(subjects) > 1
+    found = [_paths(graph, nodes, answers, given, several, longest, chance) for nodes in subjects.values()]
+    rows = [
+        {
+            "text": read.masked(plan.topics[best.topic]),
+            "paths": [_numbers(path) for path in best.paths],
+            "offered": [_numbers(path) for path in best.offered],
+        }
+        for best in found
+        if best.paths
+    ]
+    exact = {"exact": all(best.exact for best in found)}
+    return exact | ({"topics": rows} if rows else {"left_out": _NO_PATH})
+
+
+def _numbers(path: Sequence[Hop]) -> list[list[int]]:
+    return [[hop.relation, int(hop.direction is Direction.IN)] for hop in path]
+
+
+@dataclass(frozen=True)
+class _Found:
+    topic: int
+    paths: Sequence[tuple[Hop, ...]] = ()
+    offered: Sequence[tuple[Hop, ...]] = ()
+    exact: bool = False
+
+
+def _paths(
+    graph: Graph,
+    topics: Sequence[int],
+    answers: set[int],
+    given: Sequence[GoldPath],
+    one_of_several: bool,
+    longest: int,
+    chance: random.Random,
+) -> _Found:
+    """The topic among homonyms that leads to the answers, its best paths, and the others that it has."""
+    best, result = (0.0, 0), _Found(topics[0])
+    known = {path.topic for path in given}
+    for topic in [topic for topic in topics if topic in known] or topics:
+        scored = dict(_explore(graph, topic, answers, longest, one_of_several, chance))
+        right = [path.hops for path in given if path.topic == topic]
+        score = 1.0 if right else max(scored.values(), default=0.0)
+        if not right and score >= _LEAST_F1:
+            paths = [path for path, value in scored.items() if value >= score - 1e-9]
+            shortest = min(map(len, paths))
+            right = [path for path in paths if len(path) == shortest]
+        if right and (score, -len(right[0])) > best:
+            wrong = [path for path in scored if path not in right]
+            best = score, -len(right[0])
+            offered = chance.sample(wrong, min(len(wrong), _MOST_OFFERED))
+            result = _Found(topic, right, offered, exact=score == 1.0)
+    return result
+
+
+def _explore(
+    graph: Graph, topic: int, answers: set[int], longest: int, one_of_several: bool, chance: random.Random
+) -> Iterator[tuple[tuple[Hop, ...], float]]:
+    """The paths of a topic up to a length, each with how well its ends are the answers."""
+    distances = near(graph, answers, longest)
+    frontier = [GraphPath(topic, (), np.array([topic], np.int64))]
+    for left in range(longest - 1, -1, -1):
+        reached = []
+        for path, _ in one_hop_paths(graph, frontier):
+            before = distances[left + 1] if left + 1 < len(distances) else None
+            hopeful = before is None or not before.isdisjoint(path.ends.tolist())
+            score = 0.0
+            if hopeful or left:
+                ends = follow(graph, path.ends, path.hops[-1])
+                score = _fit(set(ends.tolist()), answers, one_of_several)
+                if left:
+                    reached.append(GraphPath(topic, path.hops, ends[:_FRONTIER]))
+            yield path.hops, score
+        if left == 1 and longest == _LONG:
+            # Only these may lead to the answers; some others are followed for the wrong paths that they give.
+            hopeful_ones = [p for p in reached if distances[1] is None or not distances[1].isdisjoint(p.ends.tolist())]
+            others = [path for path in reached if path not in hopeful_ones]
+            reached = hopeful_ones + chance.sample(others, min(len(others), _FURTHER))
+        frontier = reached
+
+
+def _fit(ends: set[int], answers: set[int], one_of_several: bool) -> float:
+    """F1 of the ends; of a path that is one of several conditions, whether all answers are there, fewer ends better."""
+    common = len(ends & answers)
+    if not common:
+        return 0.0
+    if one_of_several:
+        return 0.5 + 0.5 * common / len(ends) if common == len(answers) else 0.0
+    return 2 * common / (len(ends) + len(answers))

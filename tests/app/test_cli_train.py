@@ -1,0 +1,116 @@
+"""`triplecheck kb train`: a ranker trained on a small graph is stored, used, shown, and dropped with the graph."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from cli_support import Run
+
+PEOPLE = 60
+
+
+def write_graph(place: Path) -> None:
+    """People who glimmered towns, and the countries in which the towns froop: relations no rule can read."""
+    rows = []
+    for number in range(PEOPLE):
+        rows += [
+            (f"Person{number:02}", "glim", f"Town{number % 20:02}"),
+            (f"Person{number:02}", "zork", f"Guild{number % 7:02}"),
+        ]
+    rows += [(f"Town{number:02}", "froop", f"Land{number % 5:02}") for number in range(20)]
+    place.write_text("".join("\t".join(row) + "\n" for row in rows), "utf-8")
+
+
+def write_questions(place: Path) -> None:
+    asked = []
+    for number in range(PEOPLE):
+        name = f"Person{number:02}"
+        asked += [
+            (f"a{number}", f"where does {name} live?", f"Town{number % 20:02}"),
+            (f"b{number}", f"which club is {name} a member of?", f"Guild{number % 7:02}"),
+            (f"c{number}", f"in which country does {name} live?", f"Land{number % 20 % 5:02}"),
+        ]
+    lines = [json.dumps({"id": id, "question": text, "answers": [answer]}) for id, text, answer in asked]
+    place.write_text("\n".join(lines), "utf-8")
+
+
+@pytest.fixture(scope="module")
+def trained_base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from typer.testing import CliRunner
+
+    from triplecheck.app.main import app
+
+    folder = tmp_path_factory.mktemp("trained")
+    write_graph(folder / "graph.tsv")
+    write_questions(folder / "questions.jsonl")
+    for words in (
+        ["kb", "build", str(folder / "kb"), "--triples", str(folder / "graph.tsv")],
+        ["kb", "train", str(folder / "kb"), "--questions", str(folder / "questions.jsonl"), "--seed", "1", "--json"],
+    ):
+        result = CliRunner().invoke(app, words)
+        assert result.exit_code == 0, result.output
+    (folder / "trained.json").write_text(result.stdout, "utf-8")
+    return folder
+
+
+@pytest.fixture
+def films(trained_base: Path, elsewhere: Path) -> str:
+    """A copy of the graph with its ranker."""
+    for path in trained_base.iterdir():
+        (shutil.copytree if path.is_dir() else shutil.copy)(path, elsewhere / path.name)
+    return "kb"
+
+
+def test_a_trained_ranker_answers_what_the_rules_cannot_read(run: Run, films: str) -> None:
+    trained = json.loads(Path("trained.json").read_text("utf-8"))
+    assert trained["held_out"]["after"] > trained["held_out"]["before"]
+    assert trained["hops"] == 2
+    words = ("ask", "in which country does Person07 live?", "--kb", films, "--verdict", "any", "--json")
+    assert json.loads(run(*words).stdout)["answer"] == "Land02"
+    assert json.loads(run(*words, "--no-ranker").stdout)["answer"] != "Land02"
+
+
+def test_every_program_uses_it(run: Run, films: str) -> None:
+    words = ("eval", "anchorrag", "--kb", films, "--questions", "questions.jsonl", "--limit", "20", "--json")
+    own = json.loads(run(*words, "--out", "own").stdout)["hits_at_1"]
+    none = json.loads(run(*words, "--out", "none", "--no-ranker").stdout)["hits_at_1"]
+    assert own > none
+
+
+def test_info_shows_it_and_every_hash_matches(run: Run, films: str) -> None:
+    shown = run("kb", "info", films, "--verify")
+    assert shown.exit_code == 0 and "all hashes match" in shown.stdout
+    assert "trained on 144 questions" in " ".join(shown.stdout.split())
+    about = json.loads(run("kb", "info", films, "--json").stdout)["ranker"]
+    assert about["held_out"] == json.loads(Path("trained.json").read_text("utf-8"))["held_out"]
+
+
+def test_a_new_build_drops_it_with_a_message(run: Run, films: str) -> None:
+    built = run("kb", "build", films, "--triples", "graph.tsv")
+    assert "ranker of paths" in built.output and "dropped" in built.output
+    assert json.loads(run("kb", "info", films, "--json").stdout)["ranker"] is None
+
+
+def test_a_ranker_of_another_graph_is_not_used(run: Run, films: str, caplog: pytest.LogCaptureFixture) -> None:
+    from triplecheck.kg import KnowledgeBase, build
+
+    other = build([("Person07", "glim", "Town07")], Path("other"))
+    with other.generation.replaced_part("ranker") as folder:
+        (stored,) = Path(films, "ranker").iterdir()
+        shutil.copy(stored, folder)
+    assert KnowledgeBase.open("other").ranker_file is None
+    assert "trained on another graph" in caplog.text
+
+
+def test_too_few_questions_say_how_many_are_needed(run: Run, films: str) -> None:
+    result = run("kb", "train", films, "--questions", "questions.jsonl", "--limit", "30")
+    assert result.exit_code == 2
+    assert "30 questions are too few" in result.output and "63 or more" in result.output
+
+
+def test_without_questions_the_flag_is_named(run: Run, films: str) -> None:
+    result = run("kb", "train", films)
+    assert result.exit_code == 2 and "--questions is missing" in result.output
