@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from triplecheck.app.console import is_quiet, is_verbose, print_json, stderr, stdout, waiting
+from triplecheck.app.console import is_full, is_quiet, is_verbose, print_json, stderr, stdout, waiting
 from triplecheck.app.opening import open_setup
 from triplecheck.app.options import LIMITS, LmOption, ModelOptions, RoleOption, RunOptions, flag, flattened
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
     from triplecheck.app.config import Settings
     from triplecheck.programs.steps import TraceEvent
@@ -42,11 +45,12 @@ def ask(
 ) -> None:
     """Ask a question about a knowledge graph.
 
-    Prints each step as it happens, then the answer, its verdict and confidence, its triples, the model and the cost.
+    Prints the answer, its verdict and confidence, its triples, the model and the cost.
     An answer is proved (its triples say what the question asks), supported (its triples are in the graph, but may
     not answer the question), or unsupported (from the model alone). An answer below `--verdict` is not given; the
     facts nearest to the question are printed instead.
-    With -q: the answer and its proof alone. With -v: every step in full, with all that models wrote.
+    With -q: the answer and its proof alone. With -v: each step as it happens. With -vv: every step in full, with all
+    that models wrote.
     The exit code of an abstention is 0.
 
     Examples:
@@ -70,7 +74,7 @@ def ask(
         return
     started = time.perf_counter()
     out = stdout()
-    result = answer(question, settings, None if is_quiet() else out, timeout)
+    result = answer(question, settings, out if is_verbose() else None, timeout)
     show_answer(result, out, time.perf_counter() - started)
 
 
@@ -97,18 +101,20 @@ def answer(question: str, settings: Settings, steps_to: Console | None, timeout:
 
 @contextlib.contextmanager
 def thinking(err: Console, steps_to: Console | None) -> Iterator[Any]:
-    """A listener that prints steps, with a spinner between them if a person watches."""
+    """A listener that prints steps; if a person watches, a spinner shows the latest one."""
     status = err.status("thinking") if err.is_terminal and not err.quiet else None
 
     def on_step(step: TraceEvent) -> None:
-        if steps_to is None:
-            return
         from triplecheck.app import render
 
         if status is not None:
+            status.update(render.step_lines(step, width=max(20, err.width - 4))[0])
+        if steps_to is None:
+            return
+        if status is not None:
             status.stop()
-        for line in render.step_lines(step, full=is_verbose()):
-            steps_to.print(line, soft_wrap=True)
+        for line in render.step_lines(step, full=is_full()):
+            _print(line, steps_to)
         if status is not None:
             status.start()
 
@@ -116,25 +122,31 @@ def thinking(err: Console, steps_to: Console | None) -> Iterator[Any]:
         yield on_step
 
 
+def _print(line: Text, out: Console) -> None:
+    """Print a line: wrapped on a terminal, whole into a pipe."""
+    out.print(line, soft_wrap=not out.is_terminal)
+
+
 def show_answer(result: Any, out: Console, seconds: float) -> None:
     """Print an answer, its proof, and what it cost."""
     from triplecheck.app import render
 
-    quiet = is_quiet()
-    for line in render.answer_lines(result)[quiet:]:  # the first line is empty, below the steps
-        out.print(line, soft_wrap=True)
-    if not quiet:
+    if is_verbose():
+        out.print()  # below the steps
+    for line in render.answer_lines(result, ids=is_verbose()):
+        _print(line, out)
+    if not is_quiet():
         out.print()
-        out.print(render.usage_line(result.usage, result.program, seconds), soft_wrap=True)
+        _print(render.usage_line(result.usage, result.program, seconds), out)
     if is_verbose():
         for line in render.role_lines(result.usage):
-            out.print(line, soft_wrap=True)
+            _print(line, out)
 
 
 def demo(lm: LmOption = None, role: RoleOption = None) -> None:
     """Answer six questions from the bundled knowledge base; it cannot answer the last one.
 
-    Prints for each question the steps, the answer, the triples that prove it, the model, calls, tokens and seconds.
+    Prints for each question the answer and the triples that prove it. With -v: also the steps and the cost of each.
 
     Examples:
 
@@ -160,17 +172,35 @@ def demo(lm: LmOption = None, role: RoleOption = None) -> None:
     with session(setup.roles) as ledger:
         for number, (shows, question) in enumerate(EXAMPLES, 1):
             out.print()
-            out.print(Text.assemble((f"{number}. {question}", "bold underline"), (f"  ({shows})", "dim")))
+            out.print(Text.assemble((f"{number}. {question}", "bold"), (f"  ({shows})", "dim")))
             begun = time.perf_counter()
-            with session(budget=setup.budget), thinking(err, None if is_quiet() else out) as on_step:
+            with session(budget=setup.budget), thinking(err, out if is_verbose() else None) as on_step:
                 result = setup.program(question=question, on_step=on_step)
-            for line in render.answer_lines(result)[is_quiet() :]:
-                out.print(line, soft_wrap=True)
-            if not is_quiet():
-                usage = render.usage_line(result.usage, setup.program.name, time.perf_counter() - begun)
-                out.print(usage.append(f"  {len(result.steps)} steps"), soft_wrap=True)
+            for line in render.answer_lines(result) if is_verbose() else render.short_answer(result):
+                _print(line, out)
+            if is_verbose():
+                _print(render.usage_line(result.usage, setup.program.name, time.perf_counter() - begun), out)
     if not is_quiet():
         out.print()
-        total = render.usage_line(ledger.usage(), setup.program.name)
-        out.print(Text.assemble(("Total  ", "bold"), total), soft_wrap=True)
-        out.print(f"{len(EXAMPLES)} questions, {time.perf_counter() - started:.1f} s with start-up.")
+        _print(render.usage_line(ledger.usage(), setup.program.name, time.perf_counter() - started), out)
+        out.print()
+        out.print("Next:")
+        for command in (*_activation(), *NEXT):
+            out.print(f"  {command}", soft_wrap=True, highlight=False)
+
+
+NEXT = (
+    'triplecheck ask "Who taught Paul Hindemith?" -v',
+    "triplecheck kb build kbs/mine --triples FILE    # then: triplecheck ask ... --kb kbs/mine",
+    "triplecheck lm list                             # then: triplecheck ask ... --lm MODEL",
+)
+"""Commands that the demonstration ends with."""
+
+
+def _activation() -> list[str]:
+    """The command that puts `triplecheck` on the path, if it is not there."""
+    script = Path(sys.prefix) / "bin" / "activate"
+    if shutil.which("triplecheck") is not None or not script.is_file():
+        return []
+    here = Path.cwd()
+    return [f"source {script.relative_to(here) if script.is_relative_to(here) else script}"]

@@ -111,8 +111,11 @@ def common_options() -> dict[str, Any]:
             bool, typer.Option("--quiet", "-q", rich_help_panel="Output", help="Print the result alone.")
         ] = False,
         verbose: Annotated[
-            bool, typer.Option("--verbose", "-v", rich_help_panel="Output", help="Print every detail, and logs.")
-        ] = False,
+            int,
+            typer.Option(
+                "--verbose", "-v", count=True, rich_help_panel="Output", help="Print the steps, and logs; -vv: in full."
+            ),
+        ] = 0,
     ) -> None:
         """Declares the options; never called."""
 

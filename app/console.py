@@ -27,17 +27,25 @@ class Verbosity(IntEnum):
     """The result alone."""
     NORMAL = 1
     VERBOSE = 2
-    """Every detail, and logs."""
+    """The steps, and logs."""
+    FULL = 3
+    """Every detail of each step."""
 
 
 _verbosity: ContextVar[Verbosity] = ContextVar("verbosity", default=Verbosity.NORMAL)
 
 
 @contextmanager
-def shown(*, quiet: bool, verbose: bool) -> Iterator[None]:
-    """Show less or more inside the block. Without either flag nothing changes; `quiet` wins over `verbose`."""
-    level = Verbosity.QUIET if quiet else Verbosity.VERBOSE if verbose else _verbosity.get()
-    if level is Verbosity.VERBOSE:
+def shown(*, quiet: bool, verbose: int) -> Iterator[None]:
+    """Show less or more inside the block. Without either flag nothing changes; `quiet` wins over `verbose`.
+
+    Args:
+        quiet: show the result alone.
+        verbose: how often `-v` was given.
+    """
+    more = min(Verbosity.NORMAL + verbose, Verbosity.FULL)
+    level = Verbosity.QUIET if quiet else Verbosity(more) if verbose else _verbosity.get()
+    if level >= Verbosity.VERBOSE:
         from triplecheck.kg.redaction import RedactingFormatter
 
         handler = logging.StreamHandler(sys.stderr)
@@ -56,8 +64,13 @@ def is_quiet() -> bool:
 
 
 def is_verbose() -> bool:
-    """Whether every detail should be shown."""
-    return _verbosity.get() is Verbosity.VERBOSE
+    """Whether steps should be shown."""
+    return _verbosity.get() >= Verbosity.VERBOSE
+
+
+def is_full() -> bool:
+    """Whether every detail of each step should be shown."""
+    return _verbosity.get() is Verbosity.FULL
 
 
 def stdout() -> Console:

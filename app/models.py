@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from triplecheck.app.command import Commands
-from triplecheck.app.config import parse_options
 from triplecheck.app.console import print_json, printable, reporting, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
 from triplecheck.app.options import DATA, MODEL, JsonOption, LimitOption, SeedOption, flag
@@ -139,6 +138,8 @@ def check(
         else:
             stdout().print(_table(report))
         raise UnavailableError(report.error)
+    from triplecheck.app.config import parse_options
+
     asked = _questions(questions, limit, seed)
     given = {"program": program, "options": parse_options(option or ()), "demos": demos}
     steps = [] if quick and not is_baseline else _check_steps(model, kb, asked, **given)

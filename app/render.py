@@ -15,20 +15,24 @@ from triplecheck.programs.steps import TraceEvent, in_words, listed
 
 _KIND_WIDTH = 10
 _ANSWERS_LISTED = 10
-_PROOF_SHOWN = 12  # triples
+_PROOF_SHOWN, _PROOF_IN_SHORT = 12, 3  # triples
+_NOT_IN_GRAPH = "Not in the graph, as far as I can tell"
 _DOUBTS_SHOWN = 3
 _LONGEST = 160  # characters of one step
 
 
-def step_lines(step: TraceEvent, *, full: bool = False) -> list[Text]:
+def step_lines(step: TraceEvent, *, full: bool = False, width: int = _LONGEST) -> list[Text]:
     """One step on one line, or in full.
 
     Args:
         step: of a trace.
         full: add every field of the step, one value per line.
+        width: characters of the line.
     """
     failed = isinstance(step, steps.Stopped) or (isinstance(step, steps.Checked) and not step.passed)
-    line = Text.assemble((f"  {step.kind:<{_KIND_WIDTH}}", "cyan"), (_short(in_words(step)), "red" if failed else ""))
+    line = Text.assemble(
+        (f"  {step.kind:<{_KIND_WIDTH}}", "cyan"), (_short(in_words(step), width), "red" if failed else "")
+    )
     if not full:
         return [line]
     fields = [(name, value) for name, value in step.to_json().items() if name != "kind"]
@@ -46,22 +50,20 @@ def _details(name: str, value: Any, indent: int) -> list[str]:
     return [f"{start} {printable(first)}", *(f"{' ' * (indent + 2)}{printable(line)}" for line in rest)]
 
 
-def answer_lines(result: Any) -> list[Text]:
+def answer_lines(result: Any, *, ids: bool = False) -> list[Text]:
     """The answer with its verdict and confidence, and its triples; of an abstention, the nearest facts.
 
     Args:
         result: the prediction of a program.
+        ids: also show the ids of the answers.
     """
-    lines = [Text()]
     if result.abstained:
-        return [*lines, *_no_answer(result)]
-    lines.append(Text.assemble(("Answer  ", "bold"), (printable(result.answer), "bold green")))
-    known = [f"{printable(found['label'])} <{printable(found['id'])}>" for found in result.answers]
-    if known:
+        return _no_answer(result)
+    lines = [Text.assemble(("Answer  ", "bold"), (_answer(result), "bold green"))]
+    known = [printable(found["id"]) for found in result.answers if found["id"] != found["label"]]
+    if ids and known:
         lines.append(Text(f"        {listed(known, _ANSWERS_LISTED)}", "dim"))
-    colour = {"proved": "green", "supported": "yellow"}.get(result.verdict, "red")
-    sure = "" if result.confidence is None else f", confidence {result.confidence:.2f}"
-    lines.append(Text.assemble(("Verdict ", "bold"), (result.verdict, colour), sure))
+    lines.append(Text.assemble(("Verdict ", "bold"), *_verdict(result)))
     lines += [Text(f"        {printable(why)}", "yellow") for why in _doubts(result)]
     if result.evidence:
         lines.append(Text("Proof" if result.verdict == "proved" else "Triples", "bold"))
@@ -69,6 +71,30 @@ def answer_lines(result: Any) -> list[Text]:
         if len(result.evidence) > _PROOF_SHOWN:
             lines.append(Text(f"  and {len(result.evidence) - _PROOF_SHOWN} more triples (--json gives all)", "dim"))
     return lines
+
+
+def short_answer(result: Any) -> list[Text]:
+    """The answer and its verdict on one line, then its first triples."""
+    if result.abstained:
+        nearest = [Text.assemble("  ", proof_line(row)) for row in result.nearest[:1]]
+        return [Text.assemble("  ", (_NOT_IN_GRAPH, "yellow"), "; nearest:" if nearest else ""), *nearest]
+    lines = [Text.assemble("  ", (_answer(result), "bold green"), "  ", *_verdict(result))]
+    lines += [Text.assemble("  ", proof_line(row)) for row in result.evidence[:_PROOF_IN_SHORT]]
+    more = len(result.evidence) - _PROOF_IN_SHORT
+    return [*lines, *([Text(f"    and {more} more triples", "dim")] if more > 0 else [])]
+
+
+def _answer(result: Any) -> str:
+    """The answer; of a long list the first ones."""
+    if len(result.answers) <= _ANSWERS_LISTED:
+        return printable(result.answer)
+    return listed([printable(found["label"]) for found in result.answers], _ANSWERS_LISTED)
+
+
+def _verdict(result: Any) -> list[str | tuple[str, str]]:
+    colour = {"proved": "green", "supported": "yellow"}.get(result.verdict, "red")
+    sure = "" if result.confidence is None else f", confidence {result.confidence:.2f}"
+    return [(result.verdict, colour), sure]
 
 
 def _doubts(result: Any) -> list[str]:
@@ -81,7 +107,7 @@ def _doubts(result: Any) -> list[str]:
 
 
 def _no_answer(result: Any) -> list[Text]:
-    lines = [Text.assemble(("Not in the graph, as far as I can tell", "bold yellow"), f" ({printable(result.reason)})")]
+    lines = [Text.assemble((_NOT_IN_GRAPH, "bold yellow"), f" ({printable(result.reason)})")]
     if result.missing:
         lines.append(Text.assemble("The graph says little of ", (printable(result.missing), "italic"), "."))
     if result.nearest:
@@ -134,6 +160,6 @@ def models(usage: Usage) -> list[str]:
     return sorted(usage.by_model)
 
 
-def _short(text: str) -> str:
+def _short(text: str, width: int) -> str:
     text = printable(text)
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return text if len(text) <= width else text[: width - 1] + "…"

@@ -57,7 +57,7 @@ def test_json_is_one_object_with_every_field(run: Run, kb: Path, reader: str) ->
 
 
 def test_people_see_steps_answer_proof_and_the_model(run: Run, kb: Path, reader: str) -> None:
-    result = run("ask", QUESTION, "--kb", kb, "--lm", reader)
+    result = run("ask", QUESTION, "--kb", kb, "--lm", reader, "-v")
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     answer = next(i for i, line in enumerate(lines) if line.startswith("Answer"))
@@ -65,8 +65,7 @@ def test_people_see_steps_answer_proof_and_the_model(run: Run, kb: Path, reader:
     assert any(line.split()[:1] == ["linked"] for line in lines[:answer])
     assert "  Bernhard Heiden —student of→ Paul Hindemith" in lines[answer:]
     assert "  Paul Hindemith —nationality→ Germany" in lines[answer:]
-    assert "model: reader" in lines[-1]
-    assert "4 calls" in lines[-1]
+    assert any("model: reader" in line and "4 calls" in line for line in lines[answer:])
     assert not result.stderr
 
 
@@ -75,10 +74,9 @@ def test_quiet_shows_the_answer_and_its_proof_alone(run: Run, kb: Path, reader: 
     result = run(*words, "--kb", kb, "--lm", reader)
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
-    assert lines.pop(2).startswith("Verdict proved, confidence 0.")
+    assert lines.pop(1).startswith("Verdict proved, confidence 0.")
     assert lines == [
         "Answer  Germany",
-        "        Germany <Germany>",
         "Proof",
         "  Bernhard Heiden —student of→ Paul Hindemith",
         "  Paul Hindemith —nationality→ Germany",
@@ -87,7 +85,7 @@ def test_quiet_shows_the_answer_and_its_proof_alone(run: Run, kb: Path, reader: 
 
 
 def test_verbose_shows_what_models_wrote_and_the_cost_of_each_role(run: Run, kb: Path, reader: str) -> None:
-    lines = run("ask", "-v", QUESTION, "--kb", kb, "--lm", reader).stdout.splitlines()
+    lines = run("ask", "-vv", QUESTION, "--kb", kb, "--lm", reader).stdout.splitlines()
     for line in ("    signature: AnswerFromFacts", "      reasoning: as the fact says"):
         assert line in lines
     assert any(line.startswith("  prune: 2 calls") for line in lines)
@@ -194,8 +192,8 @@ def test_an_unreachable_model_has_an_exit_code_of_its_own(process: Process, kb: 
 def test_no_color_means_none(process: Process, kb: Path) -> None:
     coloured = process("ask", QUESTION, "--kb", kb, FORCE_COLOR="1", TERM="xterm-256color")
     plain = process("ask", QUESTION, "--kb", kb, FORCE_COLOR="1", TERM="xterm-256color", NO_COLOR="1")
-    assert "\x1b[36m" in coloured.stdout
-    assert "\x1b[36m" not in plain.stdout
+    assert "\x1b[32m" in coloured.stdout
+    assert "\x1b[32m" not in plain.stdout
     assert "\x1b[" not in process("ask", QUESTION, "--kb", kb).stdout
 
 
