@@ -124,7 +124,7 @@ class _Conclusion:
     def conclude(self, operation: str, answers: Sequence[str]) -> Outcome:
         """The outcome of an operation over the cited facts (`none` for nothing) and of the answers as written."""
         written = [a.strip() for a in answers if a.strip()]
-        computed = None if operation == "none" else self._compute(operation)
+        computed = None if operation == "none" else self._compute(operation, written=bool(written))
         if computed is not None:
             if not written or self._agree(computed, written):
                 return computed
@@ -135,13 +135,17 @@ class _Conclusion:
         return self._look_up(written)
 
     # --- computed ------------------------------------------------------------------------------
-    def _compute(self, operation: str) -> Outcome | None:
+    def _compute(self, operation: str, *, written: bool) -> Outcome | None:
         subgraph = self._reading.subgraph
-        operands = terminal(self._cited)
-        if operation in _EXTREMES and len(operands) == 1 == len(operands[0].values):
-            # One value is not compared with anything: the model cited the winner, or the first of a list. Those of the
-            # same relations are meant, from every topic.
-            operands = [fact for fact in subgraph.facts if fact.path[1] == operands[0].path[1]]
+        operands: Sequence[Fact] = terminal(self._cited)
+        if operation in _EXTREMES and operands:
+            operands = self._compared(operands, written=written)
+        if operation == "common" and len(operands) == 1 and not written:
+            # What several facts share, said of one fact: its values.
+            (fact,) = operands
+            self._trace.add(Checked("operation common", False, "there is one set of values, and all are the answer"))
+            names = ", ".join(self._graph.labels(list(fact.values)))
+            return Outcome(names, fact.values, self._with_chains(operands, fact.triples()), grounded=True)
         try:
             if any(subgraph.incomplete(fact) for fact in operands):
                 raise NotComputableError("a bound cut off entities that it would have to run over")
@@ -151,6 +155,25 @@ class _Conclusion:
             return None
         self._trace.add(Computed(operation, sum(len(f.values) for f in operands), result.text))
         return Outcome(result.text, result.nodes, self._proof(operands, result), grounded=True)
+
+    def _compared(self, operands: Sequence[Fact], *, written: bool) -> Sequence[Fact]:
+        """The facts that an extreme runs over.
+
+        One value is not compared with anything: the model cited the winner, or the first of a list. Those of the same
+        relations are meant, from every topic. If it cited the things and not their values, and wrote no answer, these
+        are meant, where they have numbers or dates of one relation.
+        """
+        facts = self._reading.subgraph.facts
+        if len(operands) == 1 == len(operands[0].values) and self._is_measured(operands[0]):
+            return [fact for fact in facts if fact.path[1] == operands[0].path[1]]
+        if written or any(map(self._is_measured, operands)):
+            return operands
+        things = {value for fact in operands for value in fact.values} | {fact.anchor for fact in operands}
+        measured = [fact for fact in facts if fact.anchor in things and self._is_measured(fact)]
+        return measured if len({fact.hop for fact in measured}) == 1 else operands
+
+    def _is_measured(self, fact: Fact) -> bool:
+        return all(quantity(value_of(self._graph, value)) is not None for value in fact.values)
 
     def _proof(self, operands: Sequence[Fact], result: Result) -> tuple[Edge, ...]:
         anchors = {fact.anchor for fact in operands}
@@ -192,7 +215,8 @@ class _Conclusion:
             return computed
         if reply.right == "written":
             found = self._look_up(written)
-            return replace(found, doubts=(*found.doubts, doubt))
+            # A result that has triples is worth more than a preferred answer without any.
+            return replace(found if found.grounded else computed, doubts=(*found.doubts, doubt))
         self._trace.add(Stopped("contradictory", doubt))
         return Outcome(abstained="contradictory")
 
@@ -251,8 +275,11 @@ class _Conclusion:
     def _compares(self) -> bool:
         """Whether the cited facts end at numbers or dates of two entities, by one relation."""
         ends = terminal(self._cited)
-        measured = all(quantity(value_of(self._graph, value)) is not None for fact in ends for value in fact.values)
-        return measured and len({fact.hop for fact in ends}) == 1 and len({fact.path[0] for fact in ends}) > 1
+        return (
+            all(map(self._is_measured, ends))
+            and len({fact.hop for fact in ends}) == 1
+            and len({fact.path[0] for fact in ends}) > 1
+        )
 
     def _says(self, fact: Fact) -> bool:
         """Whether a fact relates its topic to another thing that the question names."""

@@ -66,7 +66,7 @@ def test_programs_are_listed_with_their_options(run: Run) -> None:
     assert "preset=default|paper" in shown and "hops=" in shown and "limits.tokens=4000" in shown
     assert "anchorrag" not in shown
     listed = json.loads(run("programs", "--json").stdout)
-    assert listed["kerag"]["options"]["hops"] == 2
+    assert listed["kerag"]["options"]["limits.tokens"] == 4000
     assert run("programs", "-q").stdout.split() == list(listed)
 
 

@@ -285,7 +285,9 @@ class TestComputing:
     def test_a_written_answer_that_is_preferred_is_looked_up(self, sources: Sources) -> None:
         result = concluded(sources, "viola", settled="written", **self.HOW_MANY)
         assert (ids(result), result.grounded) == (["viola"], True)
-        assert not concluded(sources, "seventeen", settled="written", **self.HOW_MANY).grounded
+        unfounded = concluded(sources, "seventeen", settled="written", **self.HOW_MANY)
+        assert (unfounded.answer, unfounded.grounded) == ("2", True), "no fact has the preferred answer"
+        assert unfounded.verdict == "supported" and unfounded.doubts
 
     def test_answers_that_are_the_computed_entities_need_no_decision(self, sources: Sources) -> None:
         taller = {"name": "Germany", "cite": ["→ population →"], "operation": "max", "question": "Which city?"}
@@ -295,6 +297,19 @@ class TestComputing:
     def test_an_extreme_of_one_cited_value_is_that_of_its_path(self, sources: Sources) -> None:
         taller = {"name": "Germany", "operation": "max", "question": "Which city?"}
         assert ids(concluded(sources, cite=["Hanau → population"], **taller)) == ["frankfurt"]
+
+    def test_an_extreme_of_cited_things_is_that_of_their_only_values(self, build: Build) -> None:
+        base = build(
+            ":r rdfs:label 'Range' . :a :partOf :r ; rdfs:label 'Ada Peak' ; :height 3 ; :near :b . "
+            ":b :partOf :r ; rdfs:label 'Ben Peak' ; :height 5 ."
+        )
+        highest = {"name": "Range", "question": "Which peak?", "cite": ["Range ← part of"], "operation": "max"}
+        assert ids(concluded(base, **highest)) == ["b"]
+
+    def test_common_over_one_fact_is_its_values(self, sources: Sources) -> None:
+        played = concluded(sources, **{**self.HOW_MANY, "operation": "common", "question": "What did he play?"})
+        assert set(ids(played)) == {"viola", "piano"} or len(ids(played)) == 2
+        assert played.grounded
 
     def test_if_the_operation_fails_the_answer_is_looked_up(self, sources: Sources) -> None:
         result = concluded(sources, "German", cite=["nationality"], operation="max")
