@@ -20,7 +20,7 @@ from triplecheck.kg import TriplecheckError
 Result = TypeVar("Result")
 OnStep = Callable[[Step], None]
 
-_PULSE = 5.0  # seconds between signs of life
+_PULSE = 1.0  # seconds between signs of life
 
 
 class StoppedError(TriplecheckError):
@@ -58,8 +58,12 @@ class Turns:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def stop(self) -> None:
-        """Let all work end at its next step."""
+        """End all work: who waits for it gets an error, and it ends at its next step."""
         self._stopped.set()
+
+    def _check_running(self) -> None:
+        if self._stopped.is_set():
+            raise StoppedError("the server is being stopped")
 
     async def run(self, work: Callable[[OnStep], Result]) -> AsyncIterator[Step | Done[Result] | None]:
         """Run some work: its steps as they happen, then its result; None every few seconds without either.
@@ -87,8 +91,7 @@ class Turns:
                 loop.call_soon_threadsafe(news.put_nowait, item)
 
         def on_step(step: Step) -> None:
-            if self._stopped.is_set():
-                raise StoppedError("the server is being stopped")
+            self._check_running()
             if given_up.is_set():
                 raise late
             tell(step)
@@ -110,6 +113,7 @@ class Turns:
                 try:
                     item = await asyncio.wait_for(news.get(), min(left, _PULSE))
                 except TimeoutError:
+                    self._check_running()
                     yield None
                     continue
                 if isinstance(item, BaseException):
@@ -129,8 +133,7 @@ class Turns:
 
     async def _turn(self, until: float, late: Exception) -> AsyncIterator[None]:
         """Wait for a free place, with a sign of life every few seconds."""
-        if self._stopped.is_set():
-            raise StoppedError("the server is being stopped")
+        self._check_running()
         if self._free.locked() and self.waiting >= self._most_waiting:
             raise TooManyRequestsError(
                 f"{self.running} questions are being answered and {self.waiting} wait; try again later", 1.0
@@ -145,6 +148,7 @@ class Turns:
                     await asyncio.wait_for(self._free.acquire(), min(left, _PULSE))
                     break
                 except TimeoutError:
+                    self._check_running()
                     yield None
         finally:
             self.waiting -= 1
