@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import math
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -65,7 +65,7 @@ class Turns:
         if self._stopped.is_set():
             raise StoppedError("the server is being stopped")
 
-    async def run(self, work: Callable[[OnStep], Result]) -> AsyncIterator[Step | Done[Result] | None]:
+    async def run(self, work: Callable[[OnStep], Result]) -> AsyncGenerator[Step | Done[Result] | None, None]:
         """Run some work: its steps as they happen, then its result; None every few seconds without either.
 
         If the caller stops listening, the work ends at its next step.
@@ -81,8 +81,9 @@ class Turns:
         loop = asyncio.get_running_loop()
         until = loop.time() + self.seconds
         late = QuestionTimeoutError(f"no answer within {self.seconds:g} s; ask for less, or allow more time")
-        async for _ in self._turn(until, late):
-            yield None
+        async with contextlib.aclosing(self._turn(until, late)) as waiting:
+            async for _ in waiting:
+                yield None
         news: asyncio.Queue[Step | Done[Result] | BaseException] = asyncio.Queue()
         given_up = threading.Event()
 
@@ -124,14 +125,7 @@ class Turns:
         finally:
             given_up.set()
 
-    async def result(self, work: Callable[[OnStep], Result]) -> Result:
-        """The result of some work; see `run`."""
-        async for item in self.run(work):
-            if isinstance(item, Done):
-                return item.result
-        raise AssertionError("work ended without a result")
-
-    async def _turn(self, until: float, late: Exception) -> AsyncIterator[None]:
+    async def _turn(self, until: float, late: Exception) -> AsyncGenerator[None, None]:
         """Wait for a free place, with a sign of life every few seconds."""
         self._check_running()
         if self._free.locked() and self.waiting >= self._most_waiting:
