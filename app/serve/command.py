@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import os
-import socket
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -116,26 +114,18 @@ def mcp(
 def _listen_to(settings: Settings) -> None:
     """Serve until a signal ends the process."""
     with _extra("serve"):
-        import uvicorn
-
         from triplecheck.app.serve.log import event, log_to
         from triplecheck.app.serve.rest import make_app
+        from triplecheck.app.serve.run import listen, run_until_signal
     service = _open(settings)
     app = make_app(service)
     log_to()
     limits = settings.serve
-    listening = _listen(limits.host, limits.port)
-    port = listening.getsockname()[1]
+    listening = listen(limits.host, limits.port)
     host = f"[{limits.host}]" if ":" in limits.host else limits.host
-    event("listening", url=f"http://{host}:{port}", bases=list(service.bases), program=service.default_program)
-    configuration = uvicorn.Config(
-        app,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=math.ceil(limits.grace),
-    )
-    uvicorn.Server(configuration).run(sockets=[listening])
+    url = f"http://{host}:{listening.getsockname()[1]}"
+    event("listening", url=url, bases=list(service.bases), program=service.default_program)
+    run_until_signal(app, listening, limits.grace)
 
 
 def _open(settings: Settings) -> Service:
@@ -178,23 +168,6 @@ def _refuse_strangers(limits: ServeSettings, no_keys: bool) -> None:
             f"--host {limits.host}: others could ask at your cost; name their keys in {FILE}, in the table "
             "serve.keys, or allow everybody with --no-keys"
         )
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    """A socket that listens.
-
-    Raises:
-        UserError: the address is not one of this machine, or the port is in use.
-    """
-    from triplecheck.kg.errors import UserError
-
-    try:
-        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        return socket.create_server(address[:2], family=family, backlog=2048)
-    except OSError as error:
-        raise UserError(
-            f"cannot listen on {host}, port {port}: {error.strerror or error}; choose another --port"
-        ) from None
 
 
 @contextlib.contextmanager

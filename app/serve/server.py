@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import AsyncIterator, Callable
 from typing import TypeVar
 
@@ -72,21 +73,23 @@ class Server:
         Raises:
             ClientGoneError: the client went away; the work ends at its next step.
         """
-        async for item in self.turns.run(work):
-            if isinstance(item, Done):
-                return item.result
-            if item is None and await request.is_disconnected():
-                raise ClientGoneError
+        async with contextlib.aclosing(self.turns.run(work)) as items:
+            async for item in items:
+                if isinstance(item, Done):
+                    return item.result
+                if item is None and await request.is_disconnected():
+                    raise ClientGoneError
         raise AssertionError("work ended without a result")
 
     async def events(self, request: Request, work: Callable[[OnStep], Answer]) -> AsyncIterator[Step | Answer | None]:
         """The steps of a question as they happen, then its answer; None where nothing happens."""
-        async for item in self.turns.run(work):
-            if isinstance(item, Done):
-                self.record(request, item.result)
-                yield item.result
-            else:
-                yield item
+        async with contextlib.aclosing(self.turns.run(work)) as items:
+            async for item in items:
+                if isinstance(item, Done):
+                    self.record(request, item.result)
+                    yield item.result
+                else:
+                    yield item
 
     def record(self, request: Request, answer: Answer) -> None:
         """Count an answer and put it into the line that the log gets of the request."""

@@ -39,6 +39,7 @@ from triplecheck.app.serve.types import (
     VerifiedText,
 )
 from triplecheck.kg import KnowledgeBase, TriplecheckError, UserError
+from triplecheck.kg.endpoints import EndpointOptions, is_url
 from triplecheck.kg.knowledge_base import BUNDLED
 from triplecheck.kg.types import Direction
 from triplecheck.lms import Budget, Ledger, Usage, session
@@ -347,13 +348,21 @@ def cost(usage: Usage) -> Cost:
 
 def _open_bases(settings: Settings) -> dict[str, KnowledgeBase]:
     """The knowledge bases by name, the configured one first."""
-    first = settings.kb or BUNDLED
-    named = {(Path(first).name if Path(first).is_dir() else first) or first: settings.kb}
+    bases = {_name_of(settings.kb): open_knowledge_base(settings)}
     for name, kb in settings.serve.bases.items():
-        if name in named:
+        if name in bases:
             raise UserError(f"two knowledge bases have the name {name!r}; give one another name")
-        named[name] = kb
-    return {name: open_knowledge_base(settings.model_copy(update={"kb": kb})) for name, kb in named.items()}
+        bases[name] = open_knowledge_base(settings.model_copy(update={"kb": kb}))
+    return bases
+
+
+def _name_of(kb: str | None) -> str:
+    """What clients call the configured knowledge base: its directory, its endpoint, or `bundled`."""
+    if kb is None:
+        return BUNDLED
+    if is_url(kb):
+        return EndpointOptions(kb).name  # without user and password
+    return Path(kb).expanduser().resolve().name if Path(kb).expanduser().is_dir() else kb
 
 
 def _about(name: str, base: KnowledgeBase) -> BaseInfo:

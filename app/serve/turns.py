@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import math
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -20,7 +20,7 @@ from triplecheck.kg import TriplecheckError
 Result = TypeVar("Result")
 OnStep = Callable[[Step], None]
 
-_PULSE = 5.0  # seconds between signs of life
+_PULSE = 1.0  # seconds between signs of life
 
 
 class StoppedError(TriplecheckError):
@@ -58,10 +58,14 @@ class Turns:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def stop(self) -> None:
-        """Let all work end at its next step."""
+        """End all work: who waits for it gets an error, and it ends at its next step."""
         self._stopped.set()
 
-    async def run(self, work: Callable[[OnStep], Result]) -> AsyncIterator[Step | Done[Result] | None]:
+    def _check_running(self) -> None:
+        if self._stopped.is_set():
+            raise StoppedError("the server is being stopped")
+
+    async def run(self, work: Callable[[OnStep], Result]) -> AsyncGenerator[Step | Done[Result] | None, None]:
         """Run some work: its steps as they happen, then its result; None every few seconds without either.
 
         If the caller stops listening, the work ends at its next step.
@@ -77,8 +81,9 @@ class Turns:
         loop = asyncio.get_running_loop()
         until = loop.time() + self.seconds
         late = QuestionTimeoutError(f"no answer within {self.seconds:g} s; ask for less, or allow more time")
-        async for _ in self._turn(until, late):
-            yield None
+        async with contextlib.aclosing(self._turn(until, late)) as waiting:
+            async for _ in waiting:
+                yield None
         news: asyncio.Queue[Step | Done[Result] | BaseException] = asyncio.Queue()
         given_up = threading.Event()
 
@@ -87,8 +92,7 @@ class Turns:
                 loop.call_soon_threadsafe(news.put_nowait, item)
 
         def on_step(step: Step) -> None:
-            if self._stopped.is_set():
-                raise StoppedError("the server is being stopped")
+            self._check_running()
             if given_up.is_set():
                 raise late
             tell(step)
@@ -110,6 +114,7 @@ class Turns:
                 try:
                     item = await asyncio.wait_for(news.get(), min(left, _PULSE))
                 except TimeoutError:
+                    self._check_running()
                     yield None
                     continue
                 if isinstance(item, BaseException):
@@ -120,17 +125,9 @@ class Turns:
         finally:
             given_up.set()
 
-    async def result(self, work: Callable[[OnStep], Result]) -> Result:
-        """The result of some work; see `run`."""
-        async for item in self.run(work):
-            if isinstance(item, Done):
-                return item.result
-        raise AssertionError("work ended without a result")
-
-    async def _turn(self, until: float, late: Exception) -> AsyncIterator[None]:
+    async def _turn(self, until: float, late: Exception) -> AsyncGenerator[None, None]:
         """Wait for a free place, with a sign of life every few seconds."""
-        if self._stopped.is_set():
-            raise StoppedError("the server is being stopped")
+        self._check_running()
         if self._free.locked() and self.waiting >= self._most_waiting:
             raise TooManyRequestsError(
                 f"{self.running} questions are being answered and {self.waiting} wait; try again later", 1.0
@@ -145,6 +142,7 @@ class Turns:
                     await asyncio.wait_for(self._free.acquire(), min(left, _PULSE))
                     break
                 except TimeoutError:
+                    self._check_running()
                     yield None
         finally:
             self.waiting -= 1

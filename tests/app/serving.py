@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ import uvicorn
 
 from triplecheck.app.config import ServeSettings, load_settings
 from triplecheck.app.serve.rest import make_app
+from triplecheck.app.serve.run import listen
 from triplecheck.app.serve.service import Service
 
 TEACHER = "What was the nationality of Bernhard Heiden's teacher?"
@@ -42,7 +42,7 @@ class Running:
 def serving(service: Service) -> Iterator[Running]:
     """A server for the duration of the block."""
     app = make_app(service)
-    listening = socket.create_server(("127.0.0.1", 0))
+    listening = listen("127.0.0.1", 0)
     server = uvicorn.Server(uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=1))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()

@@ -9,6 +9,7 @@ from pathlib import Path
 import pyoxigraph
 import pytest
 from cli_support import Run
+from serving import service_of, serving
 from sparql_endpoint import Endpoint, serve
 
 TURTLE = """
@@ -97,3 +98,16 @@ def test_a_server_that_is_not_there_is_named(run: Run) -> None:
     result = run("ask", QUESTION, "--kb", "http://127.0.0.1:9/sparql")
     assert result.exit_code == 3
     assert "http://127.0.0.1:9/sparql is not reachable" in result.output
+
+
+def test_a_server_answers_from_an_endpoint(url: str) -> None:
+    with serving(service_of(url.replace("//", "//somebody:secret@"))) as running:
+        answer = running.ask("Who was Bernhard Heiden a student of?", picture=True).json()
+        assert answer["answer"] == "Paul Hindemith"
+        assert [edge["weight"] for edge in answer["picture"]["edges"] if edge["label"] == "student of"] == ["proved"]
+        base = running.http.get("/v1/bases").json()["bases"][0]
+        assert (base["name"], base["triples"]) == (url, None)
+        about = running.http.get("/v1/neighbours", params={"id": "http://e/hindemith"}).json()
+        assert {group["relation_label"] for group in about["groups"]} == {"student of", "nationality"}
+        refused = running.http.post("/v1/verify", json={"text": "Bernhard Heiden was German."})
+        assert refused.status_code == 400

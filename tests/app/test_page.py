@@ -150,6 +150,9 @@ def test_the_keyboard_is_enough(page: Any, server: Running) -> None:
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     page.locator("aside.node:focus").wait_for()
+    page.keyboard.press("Escape")
+    assert page.locator("aside.node").is_hidden()
+    assert page.evaluate("document.activeElement.classList.contains('chip')")
 
 
 def test_parts_of_the_picture_can_be_hidden(page: Any, server: Running) -> None:

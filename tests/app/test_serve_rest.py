@@ -248,6 +248,27 @@ def test_a_question_ends_if_its_client_goes_away(bundled: KnowledgeBase) -> None
         assert len(engine.requests) == 1
 
 
+def test_a_server_that_stops_says_so(bundled: KnowledgeBase) -> None:
+    asked, go_on = threading.Event(), threading.Event()
+
+    def wait(_: Any) -> str:
+        asked.set()
+        assert go_on.wait(60)
+        return TOPICS
+
+    with scripted_model([wait], "stopped"), serving(service_of(str(bundled.path), "stopped")) as running:
+
+        def stop() -> None:
+            assert asked.wait(30)
+            running.app.state.server.turns.stop()
+
+        threading.Thread(target=stop).start()
+        reply = running.ask()
+        assert (reply.status_code, reply.json()["error"]["type"]) == (503, "stopping")
+        assert running.ask().status_code == 503
+        go_on.set()
+
+
 def test_the_log_has_no_questions_unless_asked(
     server: Running, bundled: KnowledgeBase, caplog: pytest.LogCaptureFixture
 ) -> None:

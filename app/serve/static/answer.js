@@ -84,11 +84,14 @@ export class Column {
 
   async look(base, id, label) {
     const panel = this.node;
+    if (!panel.contains(document.activeElement)) this.opener = document.activeElement;
+    const close = () => { panel.hidden = true; this.opener?.focus(); };
+    panel.onkeydown = (event) => { if (event.key === "Escape") close(); };
     panel.hidden = false;
     panel.replaceChildren(make("p", {}, `Loading ${label} …`));
     try {
       const about = await get("neighbours", { id, base, limit: 8 });
-      panel.replaceChildren(...described(about, (other, name) => this.look(base, other, name), () => { panel.hidden = true; }));
+      panel.replaceChildren(...described(about, (other, name) => this.look(base, other, name), close));
       panel.setAttribute("aria-label", `Node ${about.label}`);
       panel.focus({ preventScroll: true });
       panel.scrollIntoView({ block: "nearest", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
