@@ -392,7 +392,16 @@ class _Writing:
         if edit is None:
             self._copy(new, *_GRAPH_PARTS)
             return dict(self._base.manifest.counts)
-        return building.write_graph(new, edit.graph, self._known_texts(), self._has("name_vectors"), self._progress)
+
+        def kept_names(graph: ColumnarGraph) -> int | None:
+            old, now = self._base.columnar.node_columns(), graph.node_columns()
+            if not (old.labels.equals(now.labels) and old.aliases.equals(now.aliases)):
+                return None
+            self._copy(new, "names")
+            return self._base.manifest.counts["names"]
+
+        has_vectors = self._has("name_vectors")
+        return building.write_graph(new, edit.graph, self._known_texts(), has_vectors, self._progress, kept_names)
 
     def _write_documents(self, documents: Sequence[Document] | None, graph_changed: bool, new: Path) -> int:
         """Write or keep the documents; return their number."""
