@@ -306,7 +306,8 @@ def _writing(base: Base, progress: ProgressCallback) -> Iterator[_Writing]:
 
 
 def _check_same(base: Base) -> None:
-    if manifest.read(base.path).files != base.manifest.files:
+    opened = base.manifest.files  # of a graph on a server, this says what to do
+    if manifest.read(base.path).files != opened:
         raise KnowledgeBaseReplacedError(
             f"{base.path}: the knowledge base was replaced or changed while it was open; open it again"
         )
