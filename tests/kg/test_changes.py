@@ -323,24 +323,24 @@ class TestStale:
     @pytest.fixture
     def trained(self, kb: KnowledgeBase) -> KnowledgeBase:
         """A base with a part that is not ours."""
-        with kb.generation.replaced_part("ranker") as folder:
+        with kb.generation.replaced_part("other") as folder:
             (folder / "weights.json").write_text("{}")
         return KnowledgeBase.open(kb.path)
 
     def test_a_trained_part_stays_and_says_that_it_is_stale(self, trained: KnowledgeBase) -> None:
         after = trained.add([("mary", "knows", "ada")])
-        assert after.manifest.stale == {"ranker": changes.STALE}
+        assert after.manifest.stale == {"other": changes.STALE}
         assert KnowledgeBase.open(after.path).manifest.stale == after.manifest.stale
-        with pytest.warns(StaleWarning, match="`ranker` is stale: the graph has changed") as told:
+        with pytest.warns(StaleWarning, match="`other` is stale: the graph has changed") as told:
             for _ in range(2):
-                with after.generation.opening("ranker") as folder:
+                with after.generation.opening("other") as folder:
                     assert (folder / "weights.json").is_file()
         assert len(told) == 1
         after.verify()
 
     def test_training_it_again_ends_that(self, trained: KnowledgeBase) -> None:
         after = trained.add([("mary", "knows", "ada")])
-        with after.generation.replaced_part("ranker") as folder:
+        with after.generation.replaced_part("other") as folder:
             (folder / "weights.json").write_text("[]")
         assert KnowledgeBase.open(after.path).manifest.stale == {}
 
