@@ -308,6 +308,20 @@ class TestKept:
         np.testing.assert_allclose(vectors[0][rows[0]], vectors[1][rows[1]], atol=2e-3)
         after.verify()
 
+    def test_added_documents_are_found_as_if_all_were_indexed_at_once(self, tmp_path: Path) -> None:
+        words = ["loom", "engine", "card", "ada wrote", "cards and looms", "engines"]
+        documents = [Document(f"d{n}", None, "", f"{words[n % 6]} {words[n * 5 % 6]}") for n in range(40)]
+        kb = build(raw_of(EDGES), tmp_path / "kb", encoder=None, documents=documents[:10])
+        for start in range(10, 40, 10):
+            kb = kb.add(documents=documents[start : start + 10])
+        at_once = build(raw_of(EDGES), tmp_path / "at_once", encoder=None, documents=documents).documents
+        assert kb.documents is not None
+        assert at_once is not None
+        assert list(kb.documents) == list(at_once) == documents
+        for word in ("looms", "ada", "cards engines"):
+            assert kb.documents.search(word, 20) == at_once.search(word, 20)
+        kb.verify()
+
     def test_files_that_are_copied_keep_their_hashes(self, kb: KnowledgeBase) -> None:
         damaged = kb.path / "documents" / "documents.arrow"
         data = damaged.read_bytes().replace(b"wrote", b"wrota")
