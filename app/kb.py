@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -310,9 +311,13 @@ def _encode_documents(base: KnowledgeBase) -> int:
 
 def _about(kb: KnowledgeBase) -> dict[str, Any]:
     from triplecheck.kg.embedding.embeddings import ABOUT, PART, read_about
+    from triplecheck.kg.manifest import StaleWarning
     from triplecheck.kg.ranker import load_ranker
 
     about, trained = kb.manifest, None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StaleWarning)  # what is stale is told below
+        ranker = kb.ranker_file
     if f"{PART}/{ABOUT}" in about.files:
         with kb.generation.opening(PART, quietly=True) as folder:
             trained = asdict(read_about(folder / ABOUT))
@@ -327,7 +332,7 @@ def _about(kb: KnowledgeBase) -> dict[str, Any]:
         "embeddings": trained,
         "stale": about.stale,
         "changes": about.changes,
-        "ranker": None if kb.ranker_file is None else dict(load_ranker(kb.ranker_file).about),
+        "ranker": None if ranker is None else dict(load_ranker(ranker).about),
         "sources": about.sources,
         "skipped": about.skipped,
         "report": about.report,

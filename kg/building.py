@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -48,19 +48,31 @@ def write(
 
 
 def write_graph(
-    folder: Path, whole: RawGraph, encoder: Encoder | None, name_vectors: bool, progress: ProgressCallback
+    folder: Path,
+    whole: RawGraph,
+    encoder: Encoder | None,
+    name_vectors: bool,
+    progress: ProgressCallback,
+    kept_names: Callable[[ColumnarGraph], int | None] = lambda _: None,
 ) -> dict[str, int]:
-    """Write the graph, its names and their vectors; see `write`."""
-    for name in ("graph", "names"):
-        (folder / name).mkdir()
+    """Write the graph, its names and their vectors; see `write`.
+
+    Args:
+        kept_names: called with the graph; if it writes the index of the names itself, it returns their number.
+    """
+    (folder / "graph").mkdir()
     progress("numbering nodes", 0, None)
     numbered = columnar_build.number(whole)
     progress("sorting edges", 0, None)
     columnar_build.write_graph(numbered, folder / "graph")
     graph = ColumnarGraph(folder / "graph")
     progress("indexing names", 0, None)
-    forms = build_names(graph, folder / "names")
-    build_trigrams(forms, folder / "names")
+    names = kept_names(graph)
+    if names is None:
+        (folder / "names").mkdir()
+        forms = build_names(graph, folder / "names")
+        build_trigrams(forms, folder / "names")
+        names = len(forms)
     if encoder is not None:
         (folder / "vectors").mkdir()
         progress("encoding relations", 0, graph.num_relations)
@@ -74,7 +86,7 @@ def write_graph(
         "relations": graph.num_relations,
         "triples": graph.num_triples,
         "types": len(graph.type_ids),
-        "names": len(forms),
+        "names": names,
         "documents": 0,
     }
     graph.close()

@@ -131,8 +131,8 @@ def add(
     """
     with _writing(base, progress) as writing:
         new = _read(base, triples, entities, relations, mapping, edge_properties, progress)
-        old, more = _documents(base), list(documents)
-        known = {document.id for document in old}
+        more = list(documents)
+        known = set() if base.documents is None else set(base.documents.ids())
         for document in more:
             if document.id in known:
                 raise UserError(
@@ -140,8 +140,8 @@ def add(
                     "id, or replace the old one with `triplecheck kb update`"
                 )
         edit = GraphChange(base.columnar).added(new) if _holds(new) else None
-        after = [*old, *more] if more else None
-        return writing.done(edit, after, [new], sources, Changed(base.manifest, documents_added=len(more)))
+        found = Changed(base.manifest, documents_added=len(more))
+        return writing.done(edit, more or None, [new], sources, found, following=True)
 
 
 def remove(
@@ -306,7 +306,8 @@ def _writing(base: Base, progress: ProgressCallback) -> Iterator[_Writing]:
 
 
 def _check_same(base: Base) -> None:
-    if manifest.read(base.path).files != base.manifest.files:
+    opened = base.manifest.files  # of a graph on a server, this says what to do
+    if manifest.read(base.path).files != opened:
         raise KnowledgeBaseReplacedError(
             f"{base.path}: the knowledge base was replaced or changed while it was open; open it again"
         )
@@ -329,6 +330,8 @@ class _Writing:
         read: Sequence[RawGraph],
         sources: Iterable[str],
         found: Changed,
+        *,
+        following: bool = False,
     ) -> Changed:
         """Write everything and replace the base.
 
@@ -338,6 +341,7 @@ class _Writing:
             read: what was read.
             sources: file names to note.
             found: what was counted so far.
+            following: the documents follow the old ones instead of replacing them.
         """
         base, before = self._base, self._base.manifest
         after = before
@@ -352,7 +356,7 @@ class _Writing:
                 }
                 if not graph_changed and documents is None:
                     raise _UnchangedError
-                counts["documents"] = self._write_documents(documents, graph_changed, new)
+                counts["documents"] = self._write_documents(documents, following, graph_changed, new)
                 stale = self._keep_trained(graph_changed, new)
                 self._progress("writing the manifest", 0, None)
                 known = {name: about for name, about in before.files.items() if name in self._copied}
@@ -392,9 +396,20 @@ class _Writing:
         if edit is None:
             self._copy(new, *_GRAPH_PARTS)
             return dict(self._base.manifest.counts)
-        return building.write_graph(new, edit.graph, self._known_texts(), self._has("name_vectors"), self._progress)
 
-    def _write_documents(self, documents: Sequence[Document] | None, graph_changed: bool, new: Path) -> int:
+        def kept_names(graph: ColumnarGraph) -> int | None:
+            old, now = self._base.columnar.node_columns(), graph.node_columns()
+            if not (old.labels.equals(now.labels) and old.aliases.equals(now.aliases)):
+                return None
+            self._copy(new, "names")
+            return self._base.manifest.counts["names"]
+
+        has_vectors = self._has("name_vectors")
+        return building.write_graph(new, edit.graph, self._known_texts(), has_vectors, self._progress, kept_names)
+
+    def _write_documents(
+        self, documents: Sequence[Document] | None, following: bool, graph_changed: bool, new: Path
+    ) -> int:
         """Write or keep the documents; return their number."""
         store = self._base.documents
         if documents is None:
@@ -403,7 +418,8 @@ class _Writing:
         elif documents:
             self._progress("indexing documents", 0, None)
             language = "english" if store is None else store.language
-            count = len(DocumentStore.build(documents, new / "documents", language=language))
+            after = store if following else None
+            count = len(DocumentStore.build(documents, new / "documents", language=language, after=after))
         else:
             return 0
         if documents is None and not graph_changed:

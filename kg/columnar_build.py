@@ -207,34 +207,71 @@ def _guess(raw: RawGraph, heads: Int, relations: Int, tails: Int) -> Int:
 
 
 # --- descriptions --------------------------------------------------------------------------------
+def default_labels(ids: pa.Array) -> pa.Array:
+    """`readable.entity_label` of many ids."""
+    spaced = pc.utf8_trim_whitespace(pc.replace_substring(ids, "_", " "))
+    labels = pc.if_else(pc.or_(pc.match_substring(ids, " "), pc.equal(spaced, "")), ids, spaced)
+    special = pc.match_substring(ids, ":")
+    if not pc.any(special).as_py():
+        return labels
+    return pc.replace_with_mask(
+        labels, special, pa.array(map(entity_label, ids.filter(special).to_pylist()), pa.string())
+    )
+
+
 def _describe(table: pa.Table, ids: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array, list[list[str]] | None]:
     """Labels, descriptions, aliases and types by entity. Labels after the first become aliases."""
-    names: list[str] = ids.to_pylist()
-    labels: list[str | None] = [None] * len(names)
-    descriptions = [""] * len(names)
-    aliases: list[list[str]] = [[] for _ in names]
-    types: list[list[str]] | None = None
+    rows, at = _merged(table, _places(_ids(table), ids), len(ids))
+    found = {name: rows[name].combine_chunks().take(at) for name in rows.column_names}
+    given = found["label"]
+    labels = pc.if_else(pc.fill_null(pc.not_equal(given, ""), False), given, default_labels(ids))
+    iris = pc.match_substring(ids, "://").to_numpy(zero_copy_only=False)
+    if iris.any():
+        aliases = found["aliases"].to_pylist()
+        for number in np.flatnonzero(iris).tolist():
+            words = split_name(ids[number].as_py(), labels[number].as_py())
+            if words is not None and words not in aliases[number]:
+                aliases[number].append(words)
+        found["aliases"] = pa.array(aliases, pa.list_(pa.string()))
+    types = None
     if table.num_rows:
-        types = [[] for _ in names]
-        rows = zip(
-            _places(_ids(table), ids).tolist(),
-            *(table[f.name].to_pylist() for f in ENTITY_SCHEMA if f.name != "id"),
-            strict=True,
-        )
-        for at, label, description, more, kinds in rows:
-            if label and labels[at] is None:
-                labels[at] = label
-            elif label and label != labels[at]:
-                aliases[at].append(label)
-            descriptions[at] = descriptions[at] or description or ""
-            aliases[at] += [a for a in more or () if a not in aliases[at]]
-            types[at] += [t for t in kinds or () if t not in types[at]]
-    named = [label or entity_label(id) for label, id in zip(labels, names, strict=True)]
-    for at, (id, label) in enumerate(zip(names, named, strict=True)):
-        if "://" in id and (words := split_name(id, label)) is not None and words not in aliases[at]:
-            aliases[at].append(words)
-    text = pa.string()
-    return pa.array(named, text), pa.array(descriptions, text), pa.array(aliases, pa.list_(text)), types
+        # Most graphs from plain triples have no types at all.
+        types = found["types"].to_pylist() if len(found["types"].flatten()) else [[] for _ in range(len(ids))]
+    return labels, found["description"], found["aliases"], types
+
+
+def _merged(table: pa.Table, places: Int, entities: int) -> tuple[pa.Table, pa.Array]:
+    """One row per described entity, an empty one for the others, and the row of each entity.
+
+    Args:
+        table: rows of `ENTITY_SCHEMA`.
+        places: the entity of each row.
+        entities: number of entities.
+    """
+    columns = [name for name in ENTITY_SCHEMA.names if name != "id"]
+    complete = np.bincount(places, minlength=entities)[places] == 1
+    for name in ("description", "aliases", "types"):
+        complete &= table[name].is_valid().to_numpy()
+    merged: dict[int, dict[str, Any]] = {}
+    several = pa.array(np.flatnonzero(~complete))
+    for at, row in zip(places[~complete].tolist(), table.take(several).to_pylist(), strict=True):
+        one = merged.setdefault(at, {"label": None, "description": "", "aliases": [], "types": []})
+        label = row["label"]
+        if label and one["label"] is None:
+            one["label"] = label
+        elif label and label != one["label"]:
+            one["aliases"].append(label)
+        one["description"] = one["description"] or row["description"] or ""
+        one["aliases"] += [alias for alias in row["aliases"] or () if alias not in one["aliases"]]
+        one["types"] += [kind for kind in row["types"] or () if kind not in one["types"]]
+    empty: dict[str, Any] = {"label": None, "description": "", "aliases": [], "types": []}
+    schema = pa.schema([ENTITY_SCHEMA.field(name) for name in columns])
+    alone = table.filter(pa.array(complete)).select(columns)
+    rows = pa.concat_tables([alone, pa.Table.from_pylist([*merged.values(), empty], schema)])
+    at_row = np.full(entities, rows.num_rows - 1)
+    at_row[places[complete]] = np.arange(alone.num_rows)
+    at_row[[*merged]] = alone.num_rows + np.arange(len(merged))
+    return rows, pa.array(at_row)
 
 
 MEMBERSHIP = frozenset({"instance of", "is instance of", "is a", "isa", "type", "rdf type", "has type"})

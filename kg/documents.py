@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from triplecheck.kg._arrays import RowArray
-from triplecheck.kg._atomic import replaced_directory, write_text
+from triplecheck.kg._atomic import link_tree, replaced_directory, write_text
 from triplecheck.kg.errors import KnowledgeBaseError, UserError
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.values import parse_json, valid
@@ -111,6 +111,7 @@ class DocumentStore:
         progress: ProgressCallback = no_progress,
         *,
         language: str = "english",
+        after: DocumentStore | None = None,
     ) -> DocumentStore:
         """Write a store and open it. If this fails, nothing is left behind or replaced.
 
@@ -118,7 +119,8 @@ class DocumentStore:
             records: the documents; row numbers follow this order.
             out_dir: created; a store already there is replaced, anything else is refused.
             progress: called as ("indexing documents", done, total or None).
-            language: for stemming (any language of tantivy's stemmer).
+            language: for stemming (any language of tantivy's stemmer); that of `after` if there is one.
+            after: a store whose documents come first. Only the others are indexed; its files must not change later.
 
         Raises:
             UserError: two documents share an id, a text is not valid Unicode, or the language is unknown.
@@ -128,7 +130,7 @@ class DocumentStore:
         if place.exists() and not (place.is_dir() and ((place / MANIFEST).exists() or not any(place.iterdir()))):
             raise KnowledgeBaseError(f"{place} contains something other than documents; choose another directory")
         with replaced_directory(place) as new:
-            write_store(records, new, progress, language)
+            write_store(records, new, progress, language if after is None else after.language, after)
         return cls.open(place)
 
     @classmethod
@@ -170,9 +172,19 @@ class DocumentStore:
         for chunk in self._columns["node"].chunks:
             yield from chunk.to_pylist()
 
+    def ids(self) -> list[str]:
+        """The id of each document, in row order."""
+        ids: list[str] = self._columns["id"].to_pylist()
+        return ids
+
+    def batches(self) -> list[Any]:
+        """The documents as record batches of Arrow, in row order."""
+        batches: list[Any] = self._table.to_batches()
+        return batches
+
     def __iter__(self) -> Iterator[Document]:
         """All documents, in row order."""
-        for batch in self._table.to_batches():
+        for batch in self.batches():
             yield from (Document(**row) for row in batch.to_pylist())
 
     def embedded_texts(self, start: int = 0, length: int | None = None) -> list[str]:
@@ -373,9 +385,16 @@ NODE_ORDER = "node_order.npy"
 WORDS = "words"
 
 _BATCH = 4096  # documents per record batch
+_LOCKS = (".tantivy-writer.lock", ".tantivy-meta.lock")
 
 
-def write_store(records: Iterable[Document], place: Path, progress: ProgressCallback, language: str) -> None:
+def write_store(
+    records: Iterable[Document],
+    place: Path,
+    progress: ProgressCallback,
+    language: str,
+    after: DocumentStore | None = None,
+) -> None:
     """Write texts, word index and manifest into an empty folder; see `DocumentStore.build`."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -387,13 +406,20 @@ def write_store(records: Iterable[Document], place: Path, progress: ProgressCall
     builder.add_text_field("words", tokenizer_name="words", index_option="freq")
     builder.add_integer_field("row", indexed=True, fast=True)
     (place / WORDS).mkdir()
-    index = tantivy.Index(builder.build(), str(place / WORDS))
+    if after is None:
+        index = tantivy.Index(builder.build(), str(place / WORDS))
+    else:
+        # tantivy never changes a file in place.
+        link_tree(after.directory / WORDS, place / WORDS, _LOCKS)
+        index = tantivy.Index.open(str(place / WORDS))
     index.register_tokenizer("words", analyzer(language))
     writer = index.writer(128_000_000)
-    ids: set[str] = set()
+    ids: set[str] = set() if after is None else set(after.ids())
     source = iter(records)
     try:
         with pa.ipc.new_file(str(place / TEXTS), schema) as texts:
+            for old in () if after is None else after.batches():
+                texts.write_batch(old)
             while batch := list(islice(source, _BATCH)):
                 for row, document in enumerate(batch, start=len(ids)):
                     if document.id in ids:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from triplecheck.kg.columnar import ColumnarGraph, NodeColumns
+from triplecheck.kg.columnar_build import default_labels
 from triplecheck.kg.graph import EdgeProperties, IntArray
 from triplecheck.kg.readable import STANDARD, entity_label, relation_alias, relation_label, split_name
 from triplecheck.kg.readers.raw import EDGE_PROPERTY_SCHEMA, ENTITY_SCHEMA, RELATION_SCHEMA, RawGraph
@@ -83,18 +84,12 @@ def _entity_table(graph: ColumnarGraph, nodes: NodeColumns) -> pa.Table:
     ids, labels, aliases = nodes.ids.slice(0, entities), nodes.labels.slice(0, entities), nodes.aliases
     type_ids = pa.array(graph.type_ids, pa.string()).take(pa.array(nodes.type_codes))
     types = pa.ListArray.from_arrays(pa.array(nodes.type_offsets, pa.int32()), type_ids)
-    has_colon = pc.match_substring(ids, ":")
-    spaced = pc.utf8_trim_whitespace(pc.replace_substring(ids, "_", " "))
-    plain = pc.if_else(pc.match_substring(ids, " "), ids, spaced)
-    derived = pc.and_(pc.equal(labels, plain), pc.invert(has_colon)).to_numpy(zero_copy_only=False)
-    places = np.flatnonzero(has_colon.to_numpy(zero_copy_only=False))
+    derived = pc.equal(labels, default_labels(ids))
+    some = pc.indices_nonzero(pc.match_substring(ids, "://"))
     changed: dict[int, list[str]] = {}
-    some = pa.array(places)
-    for at, id, label, names in zip(
-        places.tolist(), *(column.take(some).to_pylist() for column in (ids, labels, aliases)), strict=True
-    ):
-        derived[at] = label == entity_label(id)
-        words = split_name(id, label) if "://" in id else None
+    described = (column.take(some).to_pylist() for column in (ids, labels, aliases))
+    for at, id, label, names in zip(some.to_pylist(), *described, strict=True):
+        words = split_name(id, label)
         if words is not None and names and names[-1] == words:
             changed[at] = names[:-1]
     if changed:
@@ -102,7 +97,7 @@ def _entity_table(graph: ColumnarGraph, nodes: NodeColumns) -> pa.Table:
         for at, names in changed.items():
             listed[at] = names
         aliases = pa.array(listed, aliases.type)
-    columns = [ids, pc.if_else(pa.array(derived), None, labels), nodes.descriptions, aliases, types]
+    columns = [ids, pc.if_else(derived, None, labels), nodes.descriptions, aliases, types]
     return pa.table(columns, schema=ENTITY_SCHEMA)
 
 

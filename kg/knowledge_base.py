@@ -192,18 +192,18 @@ class KnowledgeBase:
 
     @functools.cached_property
     def ranker_file(self) -> Path | None:
-        """The ranker of paths that was trained on this graph (`triplecheck kb train`), None if there is none."""
+        """The ranker of paths that was trained on this graph (`triplecheck kb train`) or an earlier state, or None."""
         files = [name for name in self.manifest.files if name.startswith(f"{ranker.PART}/")]
         if not files:
             return None
         with self.generation.opening(ranker.PART):
             path = (self.path / files[0]).absolute()
-            if ranker.load_ranker(path).graph == self.generation.content("graph"):
+            graphs = ranker.load_ranker(path).graph, self.generation.content("graph")
+            if ranker.PART in self.manifest.stale or graphs[0] == graphs[1]:
                 return path
         logging.getLogger("triplecheck").warning(
-            "%s: the stored ranker of paths was trained on another graph and is not used; "
-            "train it again with `triplecheck kb train`",
-            self.path,
+            f"{self.path}: the stored ranker of paths was trained on another graph and is not used; "
+            "train it again with `triplecheck kb train`"
         )
         return None
 

@@ -93,8 +93,8 @@ def test_an_export_can_be_built_and_merged(run: Run, base: str) -> None:
 
 
 def test_a_stale_part_is_shown(run: Run, base: str, elsewhere: Path) -> None:
-    with KnowledgeBase.open(base).generation.replaced_part("ranker") as folder:
+    with KnowledgeBase.open(base).generation.replaced_part("other") as folder:
         (folder / "weights.json").write_text("{}")
     (elsewhere / "new.tsv").write_text("Hanau\tlies in\tGermany\n", "utf-8")
-    assert "stale: ranker" in run("kb", "add", base, "--triples", "new.tsv").stdout
-    assert "ranker: the graph has changed since it was trained" in run("kb", "info", base).stdout
+    assert "stale: other" in run("kb", "add", base, "--triples", "new.tsv").stdout
+    assert "other: the graph has changed since it was trained" in run("kb", "info", base).stdout

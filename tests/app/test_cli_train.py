@@ -94,6 +94,18 @@ def test_a_new_build_drops_it_with_a_message(run: Run, films: str) -> None:
     assert json.loads(run("kb", "info", films, "--json").stdout)["ranker"] is None
 
 
+def test_a_ranker_of_an_earlier_state_is_used_and_says_so(run: Run, films: str) -> None:
+    from triplecheck.kg import KnowledgeBase
+    from triplecheck.kg.manifest import StaleWarning
+
+    shutil.copytree(films, "changed")
+    after = KnowledgeBase.open("changed").add([("Person07", "glim", "Town99")])
+    with pytest.warns(StaleWarning, match="`ranker` is stale"):
+        assert after.ranker_file is not None
+    about = json.loads(run("kb", "info", "changed", "--json").stdout)
+    assert about["ranker"] is not None and "ranker" in about["stale"]
+
+
 def test_a_ranker_of_another_graph_is_not_used(run: Run, films: str, caplog: pytest.LogCaptureFixture) -> None:
     from triplecheck.kg import KnowledgeBase, build
 

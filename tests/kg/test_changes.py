@@ -308,6 +308,20 @@ class TestKept:
         np.testing.assert_allclose(vectors[0][rows[0]], vectors[1][rows[1]], atol=2e-3)
         after.verify()
 
+    def test_added_documents_are_found_as_if_all_were_indexed_at_once(self, tmp_path: Path) -> None:
+        words = ["loom", "engine", "card", "ada wrote", "cards and looms", "engines"]
+        documents = [Document(f"d{n}", None, "", f"{words[n % 6]} {words[n * 5 % 6]}") for n in range(40)]
+        kb = build(raw_of(EDGES), tmp_path / "kb", encoder=None, documents=documents[:10])
+        for start in range(10, 40, 10):
+            kb = kb.add(documents=documents[start : start + 10])
+        at_once = build(raw_of(EDGES), tmp_path / "at_once", encoder=None, documents=documents).documents
+        assert kb.documents is not None
+        assert at_once is not None
+        assert list(kb.documents) == list(at_once) == documents
+        for word in ("looms", "ada", "cards engines"):
+            assert kb.documents.search(word, 20) == at_once.search(word, 20)
+        kb.verify()
+
     def test_files_that_are_copied_keep_their_hashes(self, kb: KnowledgeBase) -> None:
         damaged = kb.path / "documents" / "documents.arrow"
         data = damaged.read_bytes().replace(b"wrote", b"wrota")
@@ -323,24 +337,24 @@ class TestStale:
     @pytest.fixture
     def trained(self, kb: KnowledgeBase) -> KnowledgeBase:
         """A base with a part that is not ours."""
-        with kb.generation.replaced_part("ranker") as folder:
+        with kb.generation.replaced_part("other") as folder:
             (folder / "weights.json").write_text("{}")
         return KnowledgeBase.open(kb.path)
 
     def test_a_trained_part_stays_and_says_that_it_is_stale(self, trained: KnowledgeBase) -> None:
         after = trained.add([("mary", "knows", "ada")])
-        assert after.manifest.stale == {"ranker": changes.STALE}
+        assert after.manifest.stale == {"other": changes.STALE}
         assert KnowledgeBase.open(after.path).manifest.stale == after.manifest.stale
-        with pytest.warns(StaleWarning, match="`ranker` is stale: the graph has changed") as told:
+        with pytest.warns(StaleWarning, match="`other` is stale: the graph has changed") as told:
             for _ in range(2):
-                with after.generation.opening("ranker") as folder:
+                with after.generation.opening("other") as folder:
                     assert (folder / "weights.json").is_file()
         assert len(told) == 1
         after.verify()
 
     def test_training_it_again_ends_that(self, trained: KnowledgeBase) -> None:
         after = trained.add([("mary", "knows", "ada")])
-        with after.generation.replaced_part("ranker") as folder:
+        with after.generation.replaced_part("other") as folder:
             (folder / "weights.json").write_text("[]")
         assert KnowledgeBase.open(after.path).manifest.stale == {}
 
