@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -214,6 +216,18 @@ class TestUpdate:
         after = kb.update([("a", "r", "c")])
         assert (after.columnar.relation(0).label, after.columnar.relation(0).aliases) == ("works at", ("employer",))
 
+    def test_labels_and_types_of_an_rdf_file_replace_the_old_ones(self, tmp_path: Path) -> None:
+        label, kind = (
+            "<http://www.w3.org/2000/01/rdf-schema#label>",
+            "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>",
+        )
+        old = write(
+            tmp_path / "old.nt", f'<urn:a> <urn:p> <urn:b> .\n<urn:a> {label} "A" .\n<urn:a> {kind} <urn:T> .\n'
+        )
+        new = write(tmp_path / "new.nt", f'<urn:a> {label} "Z" .\n<urn:a> {kind} <urn:U> .\n')
+        after = build(str(old), tmp_path / "kb", encoder=None).update(str(new)).columnar
+        assert after.entity(after.find("urn:a") or 0) == Entity("urn:a", "Z", (), "", ("urn:U",))
+
     def test_documents_of_the_same_id_are_replaced_and_others_added(self, kb: KnowledgeBase) -> None:
         done = changes.update(kb, documents=[Document("d2", None, "", "Small."), Document("d3", None, "", "New.")])
         assert (done.documents_replaced, done.documents_added) == (1, 1)
@@ -392,6 +406,23 @@ class TestTogether:
             assert alone
             with pytest.raises(KnowledgeBaseError, match="another process is changing it; try again"):
                 kb.add([("mary", "knows", "ada")])
+        assert kb.add([("mary", "knows", "ada")]).manifest.changes == 1
+
+    def test_a_second_process_is_refused(self, kb: KnowledgeBase) -> None:
+        code = (
+            "import sys, triplecheck.kg._atomic as atomic\n"
+            "from pathlib import Path\n"
+            "with atomic.only_writer(Path(sys.argv[1])) as alone:\n"
+            "    print(alone, flush=True); sys.stdin.read()\n"
+        )
+        command = [sys.executable, "-c", code, str(kb.path)]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+            assert other.stdout is not None
+            assert other.stdin is not None
+            assert other.stdout.readline() == "True\n"
+            with pytest.raises(KnowledgeBaseError, match="another process is changing it"):
+                kb.add([("mary", "knows", "ada")])
+            other.stdin.close()
         assert kb.add([("mary", "knows", "ada")]).manifest.changes == 1
 
     def test_a_base_that_was_replaced_is_not_overwritten(self, kb: KnowledgeBase) -> None:
