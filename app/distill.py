@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -22,6 +22,14 @@ def distill(
     base: Annotated[
         str, flag("--base MODEL", "Model to train: `local/smollm2`, or a transformers directory.")
     ] = "local/smollm2",
+    student: Annotated[
+        Literal["model", "ranker"],
+        flag(
+            "--student",
+            "`model`: a language model, for all steps. `ranker`: a ranker of paths for `extractive`, in a minute on a "
+            "CPU; of the other options only --name and --seed apply.",
+        ),
+    ] = "model",
     name: Annotated[
         str | None, flag("--name NAME", "Name of the model in DIR; an existing name is reassigned.", OUTPUT)
     ] = None,
@@ -83,11 +91,16 @@ def distill(
 
         triplecheck distill traces --out adapters
 
+        triplecheck distill traces --student ranker --out adapters --name films
+
         triplecheck distill traces/films traces/debian --out adapters --name kerag --epochs 3
 
         triplecheck ask "Who directed Alien?" --lm local/adapters/kerag
     """
     err = stderr(quiet=json)
+    if student == "ranker":
+        _distil_ranker(traces, out / f"{name or 'ranker'}.safetensors", seed, json)
+        return
     with waiting(err, "loading"):
         from triplecheck.optimize.distil import DistilOptions
         from triplecheck.optimize.distil import distil as train
@@ -126,6 +139,31 @@ def distill(
     _show(made, model)
     for path in written:
         stdout().print(printable(str(path)), soft_wrap=True)
+
+
+def _distil_ranker(traces: list[Path], out: Path, seed: int, json: bool) -> None:
+    """Train a ranker of paths on traces."""
+    with waiting(stderr(quiet=json), "loading"):
+        from dataclasses import replace
+
+        from triplecheck.optimize.distil.path_ranker import FURTHER
+        from triplecheck.optimize.distil.trace_ranker import distil_ranker
+        from triplecheck.optimize.traces import read_traces
+    with reporting(stderr(quiet=json), "reading") as tell:
+        rows = [row for folder in traces for row in read_traces(folder)]
+        about = distil_ranker(rows, out, replace(FURTHER, seed=seed), tell)
+    model = f"extractive?ranker={out}"
+    if json:
+        print_json(dict(about) | {"out": str(out), "model": model})
+        return
+    held_out = about["held_out"]
+    if not is_quiet():
+        stdout().print(
+            f"trained on {about['questions']:,} paths of {about['traces']:,} answers; same answer as the teacher on "
+            f"{held_out['questions']:,} held-out prompts: {held_out['before']:.0%} before, "
+            f"{held_out['after']:.0%} with it"
+        )
+    stdout().print(printable(model), soft_wrap=True)
 
 
 def _show(made: Distilled, model: str) -> None:

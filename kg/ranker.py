@@ -107,9 +107,9 @@ class PathRanker:
         weights: the tensors, as `load_ranker` reads them.
         encoder: fingerprint of the sentence encoder whose vectors the weights were trained on.
         fingerprint: hash of the weights.
-        about: what it was trained on and how well it does, for people. Of a ranker that was trained on a graph also
-            `graph`, a hash of it; `weight` of its log-probabilities beside the hand-set score; `hops` of its longest
-            path; and `several`, whether it was trained on questions with several topics.
+        about: what it was trained on and how well it does. Trained on a graph, it has `graph`, a hash of it;
+            trained on a graph or on traces, `weight` of its log-probabilities beside the hand-set score, `hops` of its
+            longest path, and `several`, whether it was trained on questions with several topics.
     """
 
     def __init__(
@@ -126,8 +126,8 @@ class PathRanker:
 
     @property
     def is_general(self) -> bool:
-        """Whether it was trained on no graph in particular."""
-        return self.graph is None
+        """Whether it was trained neither on a graph nor on traces."""
+        return "weight" not in self.about
 
     def relations(self, vectors: FloatArray) -> FloatArray:
         """Vectors of wordings as the ranker compares them, shape (2, n, d): followed forward, backward.

@@ -40,12 +40,6 @@ def is_extractive(model: str) -> bool:
     return model.strip().partition("?")[0] == EXTRACTIVE
 
 
-def with_ranker(model: Any, ranker: Path | None) -> Any:
-    """The model; the rule-based baseline without settings gets a ranker of paths."""
-    name = model.name if isinstance(model, MeteredLM) else model
-    return model if ranker is None or name != EXTRACTIVE else f"{EXTRACTIVE}?{urlencode({'ranker': ranker})}"
-
-
 class Resolver:
     """Creates and caches language models: one per model string, options and weights."""
 
@@ -63,11 +57,19 @@ class Resolver:
             if model in self._engines:
                 return self._embedded(model, self._engines[model], options)
             if is_extractive(model):
-                return self._embedded(EXTRACTIVE, self._the_extractive(model), options)
+                return self._embedded(model, self._the_extractive(model), options)
             if model.startswith((LOCAL, LLAMA_CPP)):
                 return self._local_model(model, options)
             options = _address(model) | options
             return self._kept((model,), options, lambda: self._remote(model, options))
+
+    def with_ranker(self, model: Any, ranker: Path) -> Any:
+        """See the function of this name."""
+        if (model.name if isinstance(model, MeteredLM) else model) != EXTRACTIVE:
+            return model
+        with self._lock:
+            engine = self._the_extractive(f"{EXTRACTIVE}?{urlencode({'ranker': ranker})}")
+            return self._embedded(EXTRACTIVE, engine, {})
 
     def register(self, name: str, engine: EmbeddedEngine) -> None:
         """See `register_engine`."""
@@ -188,6 +190,11 @@ def language_model(model: Any, **options: Any) -> Any:
         UserError: the string names no known provider.
     """
     return _resolver.language_model(model, **options) if isinstance(model, str) else model
+
+
+def with_ranker(model: Any, ranker: Path | None) -> Any:
+    """The model; `extractive` without settings gets a ranker of paths that was trained on the graph at hand."""
+    return model if ranker is None else _resolver.with_ranker(model, ranker)
 
 
 def register_engine(name: str, engine: EmbeddedEngine) -> None:

@@ -91,9 +91,16 @@ class Sources:
         return None if self.knowledge_base is None else self.knowledge_base.documents
 
     @functools.cached_property
+    def own_ranker(self) -> Path | None:
+        """The file of the ranker of paths that was trained on this graph, if there is one."""
+        if self._ranker is not None or self.knowledge_base is None:
+            return self._ranker
+        return self.knowledge_base.ranker_file
+
+    @property
     def ranker(self) -> Path:
         """The file of the ranker of paths: the one that was trained on this graph, else the general one."""
-        return self._ranker or (self.knowledge_base and self.knowledge_base.ranker_file) or GENERAL
+        return self.own_ranker or GENERAL
 
     @functools.cached_property
     def schema_names(self) -> SchemaNames:
@@ -184,7 +191,7 @@ class Program(dspy.Module):
         """
         question = checked_question(question)
         trace = Trace(_listeners(on_step))
-        with session(ranker=self.sources.ranker) as ledger:
+        with session(ranker=self.sources.own_ranker) as ledger:
             try:
                 found = self.run(question, trace)
             except ModelReplyError as error:

@@ -27,11 +27,12 @@ from triplecheck.kg import Direction, Graph, KnowledgeBase, UserError
 from triplecheck.kg._atomic import write_bytes
 from triplecheck.kg.encode import load_encoder
 from triplecheck.kg.progress import ProgressCallback, no_progress
-from triplecheck.kg.ranker import GENERAL, PART, load_ranker, save_ranker
+from triplecheck.kg.ranker import GENERAL, PART, PathRanker, load_ranker, save_ranker
 from triplecheck.kg.relation_vectors import relation_texts
 from triplecheck.lms import session
 from triplecheck.lms.extractive.question import read_question, spelling
-from triplecheck.optimize.distil.path_ranker import LEAST_QUESTIONS, HopNumbers, PathQuestion, Training, train
+from triplecheck.optimize.distil.path_ranker import FURTHER, LEAST_QUESTIONS, HopNumbers, PathQuestion, train
+from triplecheck.optimize.distil.trace_ranker import WEIGHTS, best_weight
 from triplecheck.optimize.traces.gold_paths import GoldPath, follow, given_paths, near
 from triplecheck.programs import KERAG, Sources
 from triplecheck.programs.expansion import one_hop_paths
@@ -50,12 +51,12 @@ _LEAST_F1 = 0.5
 _FRONTIER = 300
 _FURTHER = 12  # paths of two hops whose third hops are offered
 _MOST_OFFERED = 400
-_LONG_SHARE = 0.02  # of the questions with a path of three hops, from which such paths are worth following
+_MOST_RIGHT = 50
+_LONG_SHARE = 0.02  # of the questions, with so long a path, from which such paths are worth following
 _SEVERAL_SHARE = 0.05
 _SEEN = 3  # questions that share a path of three hops
 _TRIED, _WORTH = 40, 0.2  # questions first looked at for such paths, and the share with one that makes it worthwhile
 _NO_PATH = "no path to the answers"
-_WEIGHTS = (0.06, 0.25, 1.0, 4.0)
 
 
 @dataclass(frozen=True)
@@ -66,15 +67,11 @@ class RankerOptions:
         limit: most questions to use, drawn at random.
         minutes: for reading paths, training and measuring together; reading stops at its share.
         seed: of the sample and of training.
-        epochs, rate, least_steps: of training, see `Training`.
     """
 
     limit: int = LIMIT
     minutes: float = MINUTES
     seed: int = 0
-    epochs: float = 20
-    rate: float = 2e-3
-    least_steps: int = 300
 
 
 @dataclass(frozen=True)
@@ -129,7 +126,7 @@ def train_into(
     read, left_out = _read(kb, kept, work / "paths.jsonl", until, progress)
     _enough(len(read), len(kept), len(drawn))
     relations = [kb.graph.relation(number) for number in range(kb.graph.num_relations)]
-    training = Training(options.epochs, options.rate, least_steps=options.least_steps, seed=options.seed)
+    training = replace(FURTHER, seed=options.seed)
     encoder, general = load_encoder(), load_ranker(GENERAL)
     start = general if general.encoder == encoder.fingerprint else None
     wordings = {_VOCABULARY: [relation_texts(relation) for relation in relations]}
@@ -138,7 +135,7 @@ def train_into(
     about: dict[str, Any] = {
         "graph": graph_hash,
         "questions": len({one.id for one in read}),
-        "hops": _longest(asked),
+        "hops": _longest(asked, PathRanker(weights, encoder.fingerprint, "", {}), wordings[_VOCABULARY]),
         "several": sum(one.topics > 1 for one in read) >= _SEVERAL_SHARE * len(read),
         "seed": options.seed,
     }
@@ -151,9 +148,9 @@ def train_into(
     fitted, measured = held_out[::2], held_out[1::2]
     hits = {
         weight: _measure(kb, fitted, store(work, {"weight": weight}), work, f"fitting {weight}", progress)
-        for weight in _WEIGHTS
+        for weight in WEIGHTS
     }
-    weight = _best(hits)
+    weight = best_weight(hits)
     before = _measure(kb, measured, GENERAL, work, "measuring before", progress)
     after = _measure(kb, measured, store(work, {"weight": weight}), work, "measuring after", progress)
     about |= {
@@ -178,19 +175,21 @@ def _enough(found: int, of: int, given: int) -> None:
     )
 
 
-def _longest(questions: Sequence[PathQuestion]) -> int:
-    lengths = Counter(min(map(len, question.paths)) for question in questions)
-    return max(length for length, count in lengths.items() if length == 1 or count >= _LONG_SHARE * len(questions))
+def _longest(questions: Sequence[PathQuestion], ranker: PathRanker, wordings: Sequence[Sequence[str]]) -> int:
+    """Hops of the longest paths that the ranker takes for right: of several that lead to the answers, it knows which.
 
-
-def _best(hits: Mapping[float, float]) -> float:
-    """The weight with the most hits, where neighbours count half: few questions are noise."""
-    weights = sorted(hits)
-    smooth = {}
-    for at, weight in enumerate(weights):
-        beside = [hits[weights[to]] for to in (at - 1, at + 1) if 0 <= to < len(weights)]
-        smooth[weight] = (hits[weight] + sum(beside) / 2) / (1 + len(beside) / 2)
-    return max(weights, key=lambda weight: smooth[weight])
+    Args:
+        questions: that it was trained on.
+        ranker: the ranker.
+        wordings: of each relation.
+    """
+    encode = load_encoder().encode
+    relations = ranker.relations(encode([text for several in wordings for text in several]))
+    starts = np.cumsum([0, *map(len, wordings)])[:-1]
+    vectors = encode([question.text for question in questions])
+    scorers = [ranker.hops(vector, relations, starts) for vector in vectors]
+    chosen = Counter(len(max(question.paths, key=hops.path)) for question, hops in zip(questions, scorers, strict=True))
+    return max(length for length, count in chosen.items() if count >= _LONG_SHARE * len(questions))
 
 
 def _measure(
@@ -253,12 +252,16 @@ def _read(
                 break
             progress("reading paths", done, len(questions))
             read_one(question, _SHORT)
-        open_ones = [q for q in questions if rows.get((q.id, _SHORT), {"exact": True}).get("exact") is False]
-        for done, question in enumerate(open_ones):
-            tried = len(_without_chance(found(_LONG))) if done == _TRIED else done
-            if time.monotonic() > until or tried < _WORTH * done:
+        # Whether the graph's questions need longer paths at all shows in those that no shorter path answers.
+        ready = [q for q in questions if "exact" in rows.get((q.id, _SHORT), {})]
+        ready.sort(key=lambda q: rows[q.id, _SHORT]["exact"])
+        for done, question in enumerate(ready):
+            if rows[question.id, _SHORT]["exact"] and done < _TRIED:
                 break
-            progress("reading longer paths", done, len(open_ones))
+            worth = done != _TRIED or len(_without_chance(found(_LONG))) >= _WORTH * done
+            if time.monotonic() > until or not worth:
+                break
+            progress("reading longer paths", done, len(ready))
             read_one(question, _LONG)
     longer = _without_chance(found(_LONG))
     ids = {one.id for one in longer}
@@ -363,11 +366,9 @@ def _paths(
         right = [path.hops for path in given if path.topic == topic]
         score = 1.0 if right else max(scored.values(), default=0.0)
         if not right and score >= _LEAST_F1:
-            paths = [path for path, value in scored.items() if value >= score - 1e-9]
-            shortest = min(map(len, paths))
-            right = [path for path in paths if len(path) == shortest]
+            right = sorted((path for path, value in scored.items() if value >= score - 1e-9), key=len)[:_MOST_RIGHT]
         if right and (score, -len(right[0])) > best:
-            wrong = [path for path in scored if path not in right]
+            wrong = [path for path, value in scored.items() if value < score - 1e-9]
             best = score, -len(right[0])
             offered = chance.sample(wrong, min(len(wrong), _MOST_OFFERED))
             result = _Found(topic, right, offered, exact=score == 1.0)

@@ -78,6 +78,10 @@ class Training:
     seed: int = 0
 
 
+FURTHER = Training(epochs=20, least_steps=300)
+"""Settings for training the general ranker further on a graph or on traces."""
+
+
 def train(
     questions: Sequence[PathQuestion],
     vocabularies: Mapping[str, Sequence[Sequence[str]]],

@@ -1,0 +1,168 @@
+"""A ranker of paths distilled from collected traces: the paths that a teacher's verified answers cite.
+
+Source: KERAG (arXiv 2509.04716), its third mechanism, with a ranker as the student. Every answering step shows facts
+and says which of them it cites: the path of these facts is right, the other paths that the facts form are wrong. No
+graph is read, so the relations are known by their wordings in the prompts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from triplecheck.kg import UserError
+from triplecheck.kg._arrays import FloatArray
+from triplecheck.kg.encode import Encoder, load_encoder
+from triplecheck.kg.progress import ProgressCallback, no_progress
+from triplecheck.kg.ranker import GENERAL, LONGEST, PathRanker, load_ranker, save_ranker
+from triplecheck.lms.extractive.answers import answer_from_facts
+from triplecheck.lms.extractive.facts import Hops, follow
+from triplecheck.lms.extractive.question import read_question, spelling
+from triplecheck.lms.prompt import Prompt, read_request, split_fields
+from triplecheck.optimize.distil.path_ranker import FURTHER, LEAST_QUESTIONS, HopNumbers, PathQuestion, Training, train
+from triplecheck.optimize.traces import TraceRow
+from triplecheck.signatures import AnswerFromFacts
+from triplecheck.signatures.notation import BACKWARD, read_facts, read_topic, wordings
+
+WEIGHTS = (0.06, 0.25, 1.0, 4.0)
+"""Weights of a ranker trained on a graph, beside the hand-set score, from which the best is chosen."""
+
+_VOCABULARY = "traces"
+_LEAST_F1 = 0.5  # of the facts on a path against the cited ones
+_SEVERAL_SHARE = 0.05
+
+
+@dataclass(frozen=True)
+class Answered:
+    """An answering step of a trace.
+
+    Attributes:
+        prompt: its prompt.
+        cited: numbers of the facts that the reply cites.
+        answers: the names that it answers.
+    """
+
+    prompt: Prompt
+    cited: frozenset[int]
+    answers: frozenset[str]
+
+
+def distil_ranker(
+    rows: Sequence[TraceRow],
+    out: Path,
+    training: Training = FURTHER,
+    progress: ProgressCallback = no_progress,
+) -> Mapping[str, Any]:
+    """Train a ranker on traces and write it; what is known about it.
+
+    Args:
+        rows: of `optimize.traces.read_traces`. Rows of the split `dev` are held out: half of them choose the weight of
+            the ranker beside the hand-set score, the other half measure it.
+        out: the file; `extractive?ranker=FILE` uses it.
+        training: the settings.
+        progress: called at each step.
+
+    Raises:
+        UserError: too few answering steps cite a path.
+    """
+    by_split: dict[str, list[Answered]] = {"train": [], "dev": []}
+    for row in rows:
+        if row.signature == AnswerFromFacts.__name__:
+            by_split[row.split].append(_answered(row))
+    labels: dict[str, int] = {}
+    asked = [question for one in by_split["train"] for question in _questions(one, labels)]
+    if len(asked) < LEAST_QUESTIONS:
+        raise UserError(
+            f"the traces have {len(asked)} answers that cite a path, too few to train a ranker: collect at least "
+            f"{LEAST_QUESTIONS} with `triplecheck collect kerag`; 300 are better"
+        )
+    encoder, general = load_encoder(), load_ranker(GENERAL)
+    start = general if general.encoder == encoder.fingerprint else None
+    vocabulary = {_VOCABULARY: [wordings(label) for label in labels]}
+    weights = train(asked, vocabulary, encoder, training, progress, start)
+    several = sum(len({*_spellings(one.prompt)}) > 1 for one in by_split["train"])
+    about: dict[str, Any] = {
+        "traces": len(by_split["train"]),
+        "questions": len(asked),
+        "hops": max(min(map(len, question.paths)) for question in asked),
+        "several": several >= _SEVERAL_SHARE * len(by_split["train"]),
+        "seed": training.seed,
+    }
+    fitted, measured = by_split["dev"][::2], by_split["dev"][1::2]
+
+    def agreement(ranker: PathRanker | None, on: Sequence[Answered]) -> float:
+        same = [_reply(one, encoder, ranker) == one.answers for one in on]
+        return sum(same) / len(same) if same else 0.0
+
+    about["weight"] = best_weight({weight: agreement(_with(weights, about, weight), fitted) for weight in WEIGHTS})
+    before, after = agreement(start, measured), agreement(_with(weights, about, about["weight"]), measured)
+    about["held_out"] = {"questions": len(measured), "before": round(before, 4), "after": round(after, 4)}
+    out.parent.mkdir(parents=True, exist_ok=True)
+    save_ranker(weights, encoder.fingerprint, about, out)
+    return about
+
+
+def best_weight(scores: Mapping[float, float]) -> float:
+    """The weight with the highest score, where neighbours count half: few questions are noise."""
+    weights = sorted(scores)
+    smooth = {}
+    for at, weight in enumerate(weights):
+        beside = [scores[weights[to]] for to in (at - 1, at + 1) if 0 <= to < len(weights)]
+        smooth[weight] = (scores[weight] + sum(beside) / 2) / (1 + len(beside) / 2)
+    return max(weights, key=lambda weight: smooth[weight])
+
+
+def _with(weights: Mapping[str, FloatArray], about: Mapping[str, Any], weight: float) -> PathRanker:
+    return PathRanker(weights, "", "", {**about, "weight": weight})
+
+
+def _answered(row: TraceRow) -> Answered:
+    prompt = read_request([(message["role"], message["content"]) for message in row.messages[:-1]])
+    reply = split_fields(row.messages[-1]["content"], ["cited", "answers"])
+    return Answered(prompt, frozenset(map(int, re.findall(r"\d+", reply.get("cited", "")))), _names(reply))
+
+
+def _names(reply: Mapping[str, str]) -> frozenset[str]:
+    return frozenset(line.strip() for line in reply.get("answers", "").splitlines() if line.strip())
+
+
+def _reply(one: Answered, encoder: Encoder, ranker: PathRanker | None) -> frozenset[str]:
+    """The answers of the rules with a ranker."""
+    answers = answer_from_facts(one.prompt, encoder.encode, ranker)["answers"]
+    assert isinstance(answers, list)
+    return frozenset(answers) or frozenset({"none"})
+
+
+def _spellings(prompt: Prompt) -> list[str]:
+    return [spelling(read_topic(topic)) for topic in prompt.items("topics")]
+
+
+def _questions(one: Answered, labels: dict[str, int]) -> list[PathQuestion]:
+    """What an answer teaches about each of its topics. New wordings of relations are added to `labels`."""
+    topics = [read_topic(topic).name for topic in one.prompt.items("topics")]
+    question = read_question(one.prompt.text("question"), one.prompt.items("topics"))
+    found = []
+    for topic in topics:
+        scored = {
+            path.hops: _f1(set(path.numbers()), one.cited)
+            for path in follow(read_facts(one.prompt.items("facts")), [topic])
+            if len(path.hops) <= LONGEST
+        }
+        best = max(scored.values(), default=0.0)
+        if best >= _LEAST_F1:
+            numbered = {hops: _numbered(hops, labels) for hops in scored}
+            right = tuple(numbered[hops] for hops, score in scored.items() if score == best)
+            wrong = tuple(numbered[hops] for hops, score in scored.items() if score < best)
+            found.append(PathQuestion(question.masked(topic), _VOCABULARY, right, wrong))
+    return found
+
+
+def _numbered(hops: Hops, labels: dict[str, int]) -> HopNumbers:
+    return tuple((labels.setdefault(hop.label, len(labels)), hop.arrow == BACKWARD) for hop in hops)
+
+
+def _f1(numbers: set[int], cited: frozenset[int]) -> float:
+    return 2 * len(numbers & cited) / (len(numbers) + len(cited)) if cited else 0.0

@@ -1,0 +1,128 @@
+"""Training of the ranker of paths on a graph and on traces."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from triplecheck.evals.questions import Question
+from triplecheck.kg import KnowledgeBase, UserError, build
+from triplecheck.kg.ranker import GENERAL, load_ranker, save_ranker
+from triplecheck.lms import session
+from triplecheck.optimize.distil import graph_ranker
+from triplecheck.optimize.distil.graph_ranker import RankerOptions, train_into
+from triplecheck.optimize.distil.path_ranker import FURTHER
+from triplecheck.optimize.distil.trace_ranker import distil_ranker
+from triplecheck.optimize.traces import collect, read_traces
+from triplecheck.programs import KERAG, Sources
+
+TRIPLES = [
+    *((f"Mensch{n:02}", "wohnt in", f"Stadt{n % 20:02}") for n in range(40)),
+    *((f"Mensch{n:02}", "gehört zu", f"Verein{n % 7:02}") for n in range(40)),
+    *((f"Stadt{n:02}", "liegt in", f"Land{n % 5:02}") for n in range(20)),
+]
+QUESTIONS = [
+    *(Question(f"a{n}", f"Wo wohnt Mensch{n:02}?", (f"Stadt{n % 20:02}",), (f"Mensch{n:02}",)) for n in range(40)),
+    *(
+        Question(f"b{n}", f"In welchem Staat lebt Mensch{n:02}?", (f"Land{n % 20 % 5:02}",), (f"Mensch{n:02}",))
+        for n in range(40)
+    ),
+]
+OPTIONS = RankerOptions(seed=3)
+
+
+@pytest.fixture(autouse=True)
+def short_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graph_ranker, "FURTHER", replace(FURTHER, epochs=1, least_steps=60))
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> KnowledgeBase:
+    return build(TRIPLES, tmp_path / "people")
+
+
+def test_an_interrupted_training_is_resumed_and_ends_the_same(people: KnowledgeBase, tmp_path: Path) -> None:
+    other = build(TRIPLES, tmp_path / "other")
+    whole = train_into(other, QUESTIONS, OPTIONS)
+    seen: list[tuple[str, int]] = []
+
+    def until(what: str, done: int, total: int) -> None:
+        seen.append((what, done))
+        if what == "reading paths" and done == 30:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_into(people, QUESTIONS, OPTIONS, until)
+    (kept,) = (tmp_path / ".people.ranker").glob("*/paths.jsonl")
+    assert len(kept.read_text("utf-8").splitlines()) == 30
+    assert KnowledgeBase.open(people.path).ranker_file is None
+    with kept.open("a", encoding="utf-8") as cut:
+        cut.write('{"id": "half')
+    resumed = train_into(people, QUESTIONS, OPTIONS)
+    one, two = load_ranker(whole.path), load_ranker(resumed.path)
+    assert all(np.array_equal(one.weights[name], two.weights[name]) for name in one.weights)
+    assert whole.about["held_out"] == resumed.about["held_out"] and whole.about["weight"] == resumed.about["weight"]
+    assert not (tmp_path / ".people.ranker").exists()
+
+
+def test_labels_in_another_language_are_learned(people: KnowledgeBase) -> None:
+    trained = train_into(people, QUESTIONS, OPTIONS)
+    assert trained.about["held_out"]["after"] > trained.about["held_out"]["before"]
+    assert trained.about["hops"] == 2 and trained.path.stat().st_size < 5_000_000
+
+
+def test_a_graph_with_one_relation_can_be_trained_on(tmp_path: Path) -> None:
+    kb = build([(f"N{n:02}", "glim", f"M{n:02}") for n in range(70)], tmp_path / "one")
+    questions = [Question(f"q{n}", f"What is the glim of N{n:02}?", (f"M{n:02}",)) for n in range(70)]
+    assert train_into(kb, questions, OPTIONS).about["hops"] == 1
+
+
+def test_questions_whose_answers_no_path_leads_to_are_counted_and_refused(people: KnowledgeBase) -> None:
+    lost = [replace(question, answers=("Atlantis",)) for question in QUESTIONS]
+    with pytest.raises(UserError, match="80 questions are too few to train a ranker; only 0 of 64 have a path"):
+        train_into(people, lost, OPTIONS)
+
+
+def test_a_base_that_is_replaced_meanwhile_gets_no_ranker(people: KnowledgeBase) -> None:
+    def replacing(what: str, done: int, total: int) -> None:
+        if what == "measuring after" and done == 1:
+            build(TRIPLES[:50], people.path)
+
+    with pytest.raises(Exception, match="replaced or changed"):
+        train_into(people, QUESTIONS, OPTIONS, replacing)
+    assert KnowledgeBase.open(people.path).ranker_file is None
+
+
+def test_a_ranker_of_another_encoder_names_the_way_out(people: KnowledgeBase, tmp_path: Path) -> None:
+    foreign, general = tmp_path / "foreign.safetensors", load_ranker(GENERAL)
+    save_ranker(general.weights, "other", {"weight": 1, "hops": 2}, foreign)
+    program = KERAG(Sources(people.graph, people.linker, people.relation_vectors, people, foreign))
+    with pytest.raises(UserError, match="trained with another sentence encoder"):
+        program(question="Wo wohnt Mensch01?")
+
+
+@pytest.fixture
+def traces(people: KnowledgeBase, tmp_path: Path) -> Path:
+    collect(KERAG(people), QUESTIONS, tmp_path / "traces", knowledge_base=people, passes=["gold"])
+    return tmp_path / "traces"
+
+
+def test_a_ranker_is_distilled_from_traces(traces: Path, people: KnowledgeBase, tmp_path: Path) -> None:
+    out = tmp_path / "adapters" / "people.safetensors"
+    about: Any = distil_ranker(read_traces(traces), out, replace(FURTHER, least_steps=100))
+    assert about["questions"] >= 50 and about["hops"] == 2
+    assert load_ranker(out).about == about
+    answer = KERAG(people)(question="In welchem Staat lebt Mensch07?").answer
+    with session(f"extractive?ranker={out}"):
+        assert KERAG(people)(question="In welchem Staat lebt Mensch07?").answer == "Land02" != answer
+
+
+def test_empty_traces_are_refused(traces: Path, tmp_path: Path) -> None:
+    rows = [row for row in read_traces(traces) if row.signature != "AnswerFromFacts"]
+    with pytest.raises(UserError, match=r"0 answers that cite a path, too few .* collect at least 50"):
+        distil_ranker(rows, tmp_path / "r.safetensors")
+    assert not (tmp_path / "r.safetensors").exists()
