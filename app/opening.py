@@ -139,13 +139,14 @@ def open_program(settings: Settings, kb: KnowledgeBase | Sources) -> Program:
         UserError: there is no such program, it has no such option, or the bundle is of another program.
     """
     from triplecheck.kg import UserError
-    from triplecheck.optimize.bundle import load_bundle
     from triplecheck.programs import Sources, resolve_program
     from triplecheck.programs.base import make_program
 
     sources = Sources.of(kb)
     if settings.bundle is None:
         return make_program(resolve_program(settings.program), sources, arguments(settings))
+    from triplecheck.optimize.bundle import load_bundle
+
     bundle = load_bundle(settings.bundle)
     if "program" in settings.model_fields_set and resolve_program(settings.program).name != bundle.program_name:
         raise UserError(f"{settings.bundle}: contains {bundle.program_name!r}, not {settings.program!r}")
@@ -159,12 +160,15 @@ def with_bar(settings: Settings) -> Settings:
 
     A program that never reads the graph for its answer gives any answer.
     """
-    from triplecheck.optimize.bundle import load_bundle
     from triplecheck.programs import resolve_program
 
     if settings.verdict is not None:
         return settings
-    name = settings.program if settings.bundle is None else load_bundle(settings.bundle).program_name
+    name = settings.program
+    if settings.bundle is not None:
+        from triplecheck.optimize.bundle import load_bundle
+
+        name = load_bundle(settings.bundle).program_name
     bar = "likely" if resolve_program(name).cites_graph else "any"
     return settings.model_copy(update={"verdict": bar})
 
@@ -195,9 +199,10 @@ def roles(settings: Settings) -> Roles:
     """
     from triplecheck.lms import Roles
     from triplecheck.lms.resolve import EXTRACTIVE
-    from triplecheck.optimize.bundle import load_bundle
 
     if settings.bundle is not None and settings.lm is None and not settings.roles:
+        from triplecheck.optimize.bundle import load_bundle
+
         found = load_bundle(settings.bundle).roles
         found = Roles(found.default, found.by_role, demos=found.demos and settings.demos)
     else:

@@ -1,10 +1,15 @@
 """Evaluation: questions with known answers, strict metrics, and a runner that resumes."""
 
-from triplecheck.evals.asking import QuestionTimeoutError
-from triplecheck.evals.questions import Question, bundled_questions, read_questions, write_questions
-from triplecheck.evals.runner import evaluate
-from triplecheck.evals.summary import Scores, Summary, summarize
-from triplecheck.evals.trackers import Progress
+from typing import TYPE_CHECKING
+
+from triplecheck.kg._lazy import lazily
+
+if TYPE_CHECKING:
+    from triplecheck.evals.asking import QuestionTimeoutError
+    from triplecheck.evals.questions import Question, bundled_questions, read_questions, write_questions
+    from triplecheck.evals.runner import evaluate
+    from triplecheck.evals.summary import Scores, Summary, summarize
+    from triplecheck.evals.trackers import Progress
 
 __all__ = [
     "Progress",
@@ -18,3 +23,14 @@ __all__ = [
     "summarize",
     "write_questions",
 ]
+
+__getattr__ = lazily(
+    __name__,
+    {
+        "asking": "QuestionTimeoutError",
+        "questions": "Question bundled_questions read_questions write_questions",
+        "runner": "evaluate",
+        "summary": "Scores Summary summarize",
+        "trackers": "Progress",
+    },
+)

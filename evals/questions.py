@@ -32,7 +32,6 @@ import dspy
 from triplecheck import kg
 from triplecheck.kg import ReadError, UserError
 from triplecheck.kg._atomic import write_bytes
-from triplecheck.kg.readers.raw import open_packed
 
 GOLD_FIELDS = ("gold_path", "gold_paths", "relations", "gold", "evidence")
 """Fields that describe the proof of the answer; kept unchanged in `Question.gold`."""
@@ -146,6 +145,8 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the numbers and texts of the lines of a file, plain or compressed, without blank lines."""
     number = 0
     try:
+        from triplecheck.kg.readers.raw import open_packed  # the readers take long to import
+
         with open_packed(path) as source:
             for number, line in enumerate(source, 1):
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")

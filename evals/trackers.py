@@ -15,7 +15,7 @@ from typing import Any, Protocol, Self
 
 from triplecheck.evals.asking import Finished
 from triplecheck.evals.summary import Summary
-from triplecheck.kg import UserError
+from triplecheck.kg.errors import extra
 
 # Progress of an evaluation.
 
@@ -164,10 +164,8 @@ class MlflowRuns:
     """
 
     def __init__(self, uri: str | None = None, experiment: str = "triplecheck") -> None:
-        try:
+        with extra("mlflow", "Tracking in MLflow"):
             import mlflow
-        except ImportError:
-            raise UserError("MLflow is not installed: pip install 'triplecheck[mlflow]'") from None
         self._mlflow = mlflow
         self._uri = uri
         self._experiment = experiment

@@ -1,25 +1,28 @@
 """BERT sentence encoders in ONNX Runtime, loaded directly from a sentence-transformers directory.
 
-The graph of a few dozen nodes is built here with `onnx.helper`; the weights are passed as they are in
-`model.safetensors`. So nothing is exported or stored, torch is never imported, and a session is ready in about 0.2 s.
-The fused operators are documented in ONNX Runtime's ContribOperators.md.
+The graph of a few dozen nodes is written here in ONNX's protocol buffers (onnx.proto3); the weights are read from
+`model.safetensors`. So nothing is exported or stored, neither torch nor onnx is needed, and a session is ready in
+about 0.2 s. The fused operators are documented in ONNX Runtime's ContribOperators.md.
 """
 
 from __future__ import annotations
 
 import json
+import math
+import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from triplecheck.kg._arrays import FloatArray
+from triplecheck.kg.errors import UnavailableError
 
 _FUSED = "com.microsoft"
 _PLAIN = (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"])
+_WORDS = "embeddings.word_embeddings.weight"
+_FLOAT, _INT32 = 1, 6  # TensorProto.DataType
 _MEAN = "pooling_mode_mean_tokens"
 
 
@@ -37,11 +40,8 @@ class BertConfig:
 def bert_config(directory: Path) -> BertConfig | None:
     """The configuration, or None if `OnnxEncoder` would not reproduce sentence-transformers.
 
-    Supported are BERT models with mean pooling, optionally normalised, without prompts or further layers, if the
-    packages onnx, onnxruntime, safetensors and tokenizers are installed.
+    Supported are BERT models with mean pooling, optionally normalised, without prompts or further layers.
     """
-    if any(find_spec(package) is None for package in ("onnx", "onnxruntime", "safetensors", "tokenizers")):
-        return None
     files = ("modules", "config", "sentence_bert_config", "1_Pooling/config", "config_sentence_transformers")
     try:
         modules, bert, sentence, pooling, about = (
@@ -63,23 +63,37 @@ def bert_config(directory: Path) -> BertConfig | None:
 
 
 def _bert_graph(config: BertConfig, tensor: Callable[[str], FloatArray]) -> tuple[bytes, dict[str, FloatArray]]:
-    """The model without weights as ONNX bytes, and the weights by name.
+    """The model as ONNX bytes, and its weights by name.
 
-    Inputs: `tokens` int32 (batch, length), padded on the right, and `lengths` int32 (batch,).
+    Inputs: `tokens` int32 (batch, length), padded on the right, `lengths` int32 (batch,), and the weights.
     Output: `hidden` float32 (batch, length, width).
     """
-    from onnx import TensorProto, helper  # type: ignore[import-not-found, unused-ignore]
-
     weights: dict[str, FloatArray] = {}
-    nodes: list[Any] = []
+    nodes: list[bytes] = []
 
     def weight(name: str, value: FloatArray | None = None) -> str:
         weights[name] = np.ascontiguousarray(tensor(name) if value is None else value)
         return name
 
-    def node(operator: str, inputs: list[str], output: str, domain: str = _FUSED, **attributes: Any) -> str:
+    def node(operator: str, inputs: list[str], output: str, domain: str = _FUSED, **attributes: int | float) -> str:
         outputs = [output, ""] if operator == "EmbedLayerNormalization" else [output]
-        nodes.append(helper.make_node(operator, inputs, outputs, domain=domain, **attributes))
+        given = [
+            _message(
+                (1, name),
+                (2, value) if isinstance(value, float) else (3, value),
+                (20, 1 if isinstance(value, float) else 2),
+            )
+            for name, value in attributes.items()
+        ]
+        nodes.append(
+            _message(
+                *((1, one) for one in inputs),
+                *((2, one) for one in outputs),
+                (4, operator),
+                *((5, one) for one in given),
+                (7, domain),
+            )
+        )
         return output
 
     def dense(layer: str, x: str) -> str:
@@ -96,7 +110,7 @@ def _bert_graph(config: BertConfig, tensor: Callable[[str], FloatArray]) -> tupl
     # A sentence encoder has one segment only, so its embedding can be added to each position's.
     segment = tensor("embeddings.token_type_embeddings.weight")[0]
     positions = weight("positions", tensor("embeddings.position_embeddings.weight") + segment)
-    words = weight("embeddings.word_embeddings.weight")
+    words = weight(_WORDS)
     norm = [weight("embeddings.LayerNorm.weight"), weight("embeddings.LayerNorm.bias")]
     x = node("EmbedLayerNormalization", ["tokens", "", words, positions, "", *norm], "embedded", epsilon=config.epsilon)
 
@@ -112,18 +126,62 @@ def _bert_graph(config: BertConfig, tensor: Callable[[str], FloatArray]) -> tupl
         x = add_and_norm(f"{layer}.output", inner, y)
     node("Identity", [x], "hidden", domain="")
 
-    def value(name: str, kind: int, *shape: str | int) -> Any:
-        return helper.make_tensor_value_info(name, kind, shape)
+    def value(name: str, kind: int, *shape: str | int) -> bytes:
+        dimensions = [_message((2 if isinstance(size, str) else 1, size)) for size in shape]
+        tensor_type = _message((1, kind), (2, _message(*((1, one) for one in dimensions))))
+        return _message((1, name), (2, _message((1, tensor_type))))
 
-    inputs = [value("tokens", TensorProto.INT32, "batch", "length"), value("lengths", TensorProto.INT32, "batch")]
-    outputs = [value("hidden", TensorProto.FLOAT, "batch", "length", config.width)]
-    where: dict[str, Any] = {"data_type": TensorProto.FLOAT, "data_location": TensorProto.EXTERNAL}
-    outside = [TensorProto(name=name, dims=array.shape, **where) for name, array in weights.items()]
-    for tensor_proto in outside:
-        tensor_proto.external_data.add(key="location", value="memory")
-    graph = helper.make_graph(nodes, "bert", inputs, outputs, outside)
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid(_FUSED, 1)]
-    return helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString(), weights
+    graph = _message(
+        *((1, one) for one in nodes),
+        (2, "bert"),
+        (11, value("tokens", _INT32, "batch", "length")),
+        (11, value("lengths", _INT32, "batch")),
+        *((11, value(name, _FLOAT, *array.shape)) for name, array in weights.items()),
+        (12, value("hidden", _FLOAT, "batch", "length", config.width)),
+    )
+    opsets = [_message((1, ""), (2, 17)), _message((1, _FUSED), (2, 1))]
+    return _message((1, 8), (7, graph), *((8, one) for one in opsets)), weights
+
+
+def _message(*fields: tuple[int, int | float | str | bytes]) -> bytes:
+    """A message in the encoding of protocol buffers, from the numbers and values of its fields."""
+    written = []
+    for number, value in fields:
+        if isinstance(value, float):
+            written += [_varint(number << 3 | 5), struct.pack("<f", value)]
+        elif isinstance(value, int):
+            written += [_varint(number << 3), _varint(value)]
+        else:
+            data = value.encode() if isinstance(value, str) else value
+            written += [_varint(number << 3 | 2), _varint(len(data)), data]
+    return b"".join(written)
+
+
+def _varint(value: int) -> bytes:
+    groups = [value & 127]
+    while value := value >> 7:
+        groups[-1] |= 128
+        groups.append(value & 127)
+    return bytes(groups)
+
+
+def _tensors(path: Path) -> Callable[[str], FloatArray]:
+    """Reads tensors of a safetensors file by name; word vectors are mapped, so that only those in use take memory."""
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(length))
+
+    def tensor(name: str) -> FloatArray:
+        about = header[name]
+        start, stop = about["data_offsets"]
+        if about["dtype"] != "F32" or 4 * math.prod(about["shape"]) != stop - start:
+            raise UnavailableError(f"{path}: the tensor {name} is not of 32-bit floats; save the model in float32")
+        offset = 8 + length + start
+        if name == _WORDS:
+            return np.memmap(path, np.float32, "r", offset, tuple(about["shape"]))
+        return np.fromfile(path, np.float32, (stop - start) // 4, offset=offset).reshape(about["shape"])
+
+    return tensor
 
 
 class OnnxEncoder:
@@ -133,19 +191,19 @@ class OnnxEncoder:
 
     def __init__(self, directory: Path, config: BertConfig) -> None:
         import onnxruntime
-        from safetensors import safe_open
         from tokenizers import Tokenizer
 
         self.dimensions = config.width
         self._tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(config.max_tokens)
-        with safe_open(directory / "model.safetensors", "numpy") as file:
-            model, weights = _bert_graph(config, file.get_tensor)
-        # ONNX Runtime does not copy the weights: they must live as long as the session.
-        self._weights = [onnxruntime.OrtValue.ortvalue_from_numpy(value) for value in weights.values()]
+        model, weights = _bert_graph(config, _tensors(directory / "model.safetensors"))
+        # Weights are inputs: of initializers ONNX Runtime makes copies, twice for those that it packs.
+        self._weights = {name: onnxruntime.OrtValue.ortvalue_from_numpy(value) for name, value in weights.items()}
+        self._value = onnxruntime.OrtValue.ortvalue_from_numpy
         options = onnxruntime.SessionOptions()
-        options.add_external_initializers(list(weights), self._weights)
+        # Threads that wait for work by spinning cost half as much CPU again.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
     def embed(self, texts: Sequence[str]) -> FloatArray:
@@ -155,6 +213,7 @@ class OnnxEncoder:
         inside = np.arange(lengths.max()) < lengths[:, None]
         padded = np.zeros(inside.shape, np.int32)
         padded[inside] = np.concatenate(tokens)
-        (hidden,) = self._session.run(["hidden"], {"tokens": padded, "lengths": lengths})
+        inputs = {"tokens": self._value(padded), "lengths": self._value(lengths), **self._weights}
+        hidden = self._session.run_with_ort_values(["hidden"], inputs)[0].numpy()
         mean: FloatArray = (inside[:, None].astype(np.float32) @ hidden)[:, 0] / lengths[:, None].astype(np.float32)
         return mean

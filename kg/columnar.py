@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ import marisa_trie
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from triplecheck.kg._arrays import bisect_ranges, concat_ranges, positions_in_runs
 from triplecheck.kg._checked import Sums, mapped, table, unchecked
@@ -196,7 +196,9 @@ class ColumnarGraph:
         return str(self._labels[node].as_py())
 
     def labels(self, nodes: IntArray | Sequence[int]) -> list[str]:
-        labels: list[str] = self._labels.take(pa.array(np.asarray(nodes, np.int64))).to_pylist()
+        # `pa.array` of a numpy array imports pandas, if it is installed.
+        rows = pa.py_buffer(np.ascontiguousarray(nodes, np.int64))
+        labels: list[str] = self._labels.take(pa.Array.from_buffers(pa.int64(), len(nodes), [None, rows])).to_pylist()
         return labels
 
     def entity(self, node: int) -> Entity:
@@ -380,12 +382,19 @@ class ColumnarGraph:
         return found
 
     # --- schema --------------------------------------------------------------------------------
+    @cached_property
+    def _schema_rows(self) -> dict[int, list[dict[str, Any]]]:
+        """Types and counts by relation."""
+        found: dict[int, list[dict[str, Any]]] = {}
+        for row in self._schema.to_pylist():
+            found.setdefault(row["relation"], []).append(row)
+        return found
+
     def schema(self, relation: int) -> RelationSchema:
         self.relation(relation)
-        table = self._schema.filter(pc.equal(self._schema["relation"], relation)).to_pylist()
         sides: dict[str, list[tuple[str, int]]] = {"domain": [], "range": []}
         edges = 0
-        for row in table:
+        for row in self._schema_rows.get(relation, ()):
             if row["side"] == "edges":
                 edges = row["count"]
             else:

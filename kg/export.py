@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from triplecheck.kg.columnar import ColumnarGraph, NodeColumns
 from triplecheck.kg.columnar_build import default_labels
+from triplecheck.kg.errors import extra
 from triplecheck.kg.graph import EdgeProperties, IntArray
 from triplecheck.kg.readable import STANDARD, entity_label, relation_alias, relation_label, split_name
 from triplecheck.kg.readers.raw import EDGE_PROPERTY_SCHEMA, ENTITY_SCHEMA, RELATION_SCHEMA, RawGraph
@@ -119,7 +120,8 @@ def to_pandas(graph: ColumnarGraph) -> Any:
     None), `head_label`, `relation_label`, `tail_label`; and `properties`, a list of dicts, if edges have any.
     `build` makes the same edges of it.
     """
-    import pandas as pd
+    with extra("frames", "A data frame"):
+        import pandas as pd
 
     offsets, relations, tails = graph.rows(Direction.OUT)
     heads = np.repeat(np.arange(graph.num_nodes), np.diff(offsets))
@@ -151,7 +153,8 @@ def to_networkx(graph: ColumnarGraph) -> Any:
     A node is an entity id, with `label`, `types`, `description` and `aliases`, or a `Literal`. The key of an edge
     and its attribute `relation` are the relation's id, `label` is its label, the other attributes are its properties.
     """
-    import networkx as nx
+    with extra("frames", "A networkx graph"):
+        import networkx as nx
 
     found = nx.MultiDiGraph()
     keys: list[str | Literal] = []

@@ -19,25 +19,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from triplecheck.kg import building, changes, export, manifest, ranker, relation_vectors
+from triplecheck.kg import manifest, ranker, relation_vectors
 from triplecheck.kg._atomic import draft_directory, replaced_directory
 from triplecheck.kg.columnar import ColumnarGraph
-from triplecheck.kg.columnar_build import concat
 from triplecheck.kg.documents import Document, DocumentStore
 from triplecheck.kg.embedding.embeddings import ABOUT, PART, Embeddings
 from triplecheck.kg.encode import Encoder, load_encoder
-from triplecheck.kg.endpoints import Endpoint, EndpointOptions, is_url, open_endpoint
+from triplecheck.kg.endpoints import EndpointOptions, is_url
 from triplecheck.kg.errors import KnowledgeBaseError, UserError
 from triplecheck.kg.graph import Graph
 from triplecheck.kg.linking import GraphLinker, Linker
 from triplecheck.kg.manifest import VERSION
 from triplecheck.kg.names import NameIndex, TrigramIndex
 from triplecheck.kg.progress import ProgressCallback, no_progress
-from triplecheck.kg.readers import graphs_of, read_graph
 from triplecheck.kg.skb import NodeSearches, node_documents
 from triplecheck.kg.vectors import VectorIndex
+
+if TYPE_CHECKING:
+    from triplecheck.kg import changes
+    from triplecheck.kg.endpoints import Endpoint
 
 BUNDLED = "bundled"
 """Name of the bundled knowledge base."""
@@ -242,6 +244,8 @@ class KnowledgeBase:
             triples: whatever `build` takes.
             **options: `entities`, `relations`, `mapping`, `edge_properties`, `documents`, `progress`.
         """
+        from triplecheck.kg import changes
+
         return self._changed(changes.add(self, triples, **options))
 
     def remove(self, triples: object = (), **options: Any) -> KnowledgeBase:
@@ -251,6 +255,8 @@ class KnowledgeBase:
             triples: whatever `build` takes.
             **options: `entities` (ids or names), `documents` (ids), `mapping`, `progress`.
         """
+        from triplecheck.kg import changes
+
         return self._changed(changes.remove(self, triples, **options))
 
     def update(self, triples: object = (), **options: Any) -> KnowledgeBase:
@@ -260,6 +266,8 @@ class KnowledgeBase:
             triples: whatever `build` takes; for each head and relation, these are the tails from now on.
             **options: as `add`.
         """
+        from triplecheck.kg import changes
+
         return self._changed(changes.update(self, triples, **options))
 
     def _changed(self, done: changes.Changed) -> KnowledgeBase:
@@ -271,10 +279,14 @@ class KnowledgeBase:
 
     def to_pandas(self) -> Any:
         """All triples as a pandas frame; see `kg.export.to_pandas`."""
+        from triplecheck.kg import export
+
         return export.to_pandas(self.columnar)
 
     def to_networkx(self) -> Any:
         """The graph as a `networkx.MultiDiGraph`; see `kg.export.to_networkx`."""
+        from triplecheck.kg import export
+
         return export.to_networkx(self.columnar)
 
     def _repr_html_(self) -> str:
@@ -397,6 +409,8 @@ def open_remote(options: EndpointOptions, cache: Path | None = None) -> RemoteBa
         UserError: an option is wrong.
         GraphUnavailableError: the server does not answer.
     """
+    from triplecheck.kg.endpoints import open_endpoint
+
     return RemoteBase(open_endpoint(options, cache_directory(cache)))
 
 
@@ -434,6 +448,11 @@ def build(
         UserError: `triples` is nothing that holds triples, or a column is missing.
         KnowledgeBaseError: `out` is neither a knowledge base nor an empty directory.
     """
+    # What only building needs is imported here: a question should not wait for it.
+    from triplecheck.kg import building
+    from triplecheck.kg.columnar_build import concat
+    from triplecheck.kg.readers import graphs_of
+
     temporary = tempfile.TemporaryDirectory(prefix="triplecheck-") if out is None else None
     out = Path(temporary.name) if temporary else Path(str(out))
     _refuse_foreign(out)
@@ -483,6 +502,8 @@ def open_bundled(cache: Path | None = None, progress: ProgressCallback = no_prog
         return KnowledgeBase.open(target)
     except KnowledgeBaseError:
         pass  # none yet, or a damaged one
+    from triplecheck.kg.readers import read_graph
+
     sources = turtle_files()
     with contextlib.ExitStack() as held:
         try:

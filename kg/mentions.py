@@ -6,19 +6,15 @@ inside runs of tokens by their trigrams, and short words by all spellings one ed
 
 from __future__ import annotations
 
-import functools
 import itertools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Protocol
 
 from triplecheck.kg.names import TrigramIndex, normalize, similarity
+from triplecheck.kg.tokens import tokenize
 from triplecheck.kg.words import common_words, nearest_word
-
-if TYPE_CHECKING:
-    from spacy.tokens import Doc
-
 
 _LONGEST_NAME = 14  # tokens
 _LONGEST_SPAN = 100  # characters
@@ -37,7 +33,7 @@ CONNECTORS = frozenset("a an and at by de del der di du for from in la le of on 
 _PRONOUNS = frozenset("he her him i it me she them they us we who you".split())
 
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
-# spaCy takes time quadratic in the length of a word.
+# The tokenizer takes time quadratic in the length of a word.
 _LONG_WORD = re.compile(rf"(\S{{{_LONGEST_WORD}}})(\S++)")
 
 
@@ -60,13 +56,6 @@ class Mention:
     forms: tuple[str, ...]
     similarity: float
     salience: float
-
-
-@functools.cache
-def _tokenizer() -> Any:
-    import spacy
-
-    return spacy.blank("en")
 
 
 class Names(Protocol):
@@ -94,9 +83,9 @@ class MentionDetector:
 
     def detect(self, question: str) -> list[Mention]:
         """Mentions that do not overlap, most salient first; misspelt ones may overlap an exact one."""
-        whole = _HALF_PAIR.sub("\ufffd", question)  # spaCy rejects half a surrogate pair
+        whole = _HALF_PAIR.sub("\ufffd", question)
         whole = _LONG_WORD.sub(lambda word: word[1] + " " * len(word[2]), whole)
-        words = _Words(_tokenizer()(whole), self._relation_words)
+        words = _Words(whole, self._relation_words)
         exact = self._exact(words)
         misspelt = self._misspelt(words, exact) if self._trigrams is not None else []
         named = [*exact, *misspelt]
@@ -202,12 +191,13 @@ def _best_window(words: _Words, start: int, end: int, form: str) -> tuple[float,
 class _Words:
     """The tokens of a question and the evidence of their spelling."""
 
-    def __init__(self, doc: Doc, relation_words: frozenset[str]) -> None:
-        self._doc = doc
+    def __init__(self, question: str, relation_words: frozenset[str]) -> None:
+        self._question = question
+        self._doc = doc = tokenize(question)
         self._relation_words = relation_words
         self._forms: dict[tuple[int, int], str] = {}
-        self._starts: list[int] = [t.idx for t in doc]
-        self._ends: list[int] = [t.idx + len(t) for t in doc]
+        self._starts: list[int] = [t.start for t in doc]
+        self._ends: list[int] = [t.end for t in doc]
         letters = [t for t in doc if t.text[:1].isalpha()]
         # Capitals are informative only if some but not all words have them.
         capital = [t.text[0].isupper() for t in letters]
@@ -220,15 +210,18 @@ class _Words:
         """Number of characters in the question."""
         return self._ends[end - 1] - self._starts[start]
 
+    def _text(self, start: int, end: int) -> str:
+        return self._question[self._starts[start] : self._ends[end - 1]]
+
     def form(self, start: int, end: int) -> str:
         key = (start, end)
         if key not in self._forms:
-            text = self._doc[start:end].text
+            text = self._text(start, end)
             self._forms[key] = normalize(text) if any(c.isalnum() for c in text) or end - start == 1 else ""
         return self._forms[key]
 
     def tokens_in(self, start: int, end: int) -> list[int]:
-        return [t.i for t in self._doc if start <= t.idx < end]
+        return [i for i, t in enumerate(self._starts) if start <= t < end]
 
     def _is_name_like(self, i: int) -> bool:
         """A capital letter, other than that of a stop word at the start of the sentence, or a digit."""
@@ -246,7 +239,7 @@ class _Words:
     def is_ordinary(self, start: int, end: int) -> bool:
         """Only stop words and punctuation, unless capitalised like a name."""
         inside = range(start, end)
-        if self._doc[start].lower_ == "the" and end == start + 2 and self._doc[start + 1].lower_ in _PRONOUNS:
+        if self._doc[start].lower == "the" and end == start + 2 and self._doc[start + 1].lower in _PRONOUNS:
             return False
         if any(self._is_content(i) for i in inside):
             # "the Godfather 's" is not a better match than "the Godfather".
@@ -256,13 +249,13 @@ class _Words:
     def _is_padded(self, start: int, end: int) -> bool:
         """Begins or ends with something that is not part of the name: a sign, a line break, an unpaired bracket."""
         form = self.form(start, end)
-        in_brackets = self._doc[end - 1].text == ")" and "(" in self._doc[start:end].text
+        in_brackets = self._doc[end - 1].text == ")" and "(" in self._text(start, end)
         return form == self.form(start + 1, end) or (form == self.form(start, end - 1) and not in_brackets)
 
     def are_words(self, start: int, end: int) -> bool:
         """Whether all tokens are known words and there are no capitals that suggest a name."""
         return not self.cased and all(
-            not self._is_content(i) or self._doc[i].lower_ in common_words() for i in range(start, end)
+            not self._is_content(i) or self._doc[i].lower in common_words() for i in range(start, end)
         )
 
     def content(self, start: int, end: int) -> int:
@@ -272,17 +265,17 @@ class _Words:
     def are_misspelt(self, start: int, end: int) -> bool:
         """Whether the tokens may be misspelt: one is an unknown word or is capitalised like a name."""
         return any(
-            self._doc[i].is_alpha and (self._is_name_like(i) if self.cased else not self._is_known_word(i))
+            self._doc[i].text.isalpha() and (self._is_name_like(i) if self.cased else not self._is_known_word(i))
             for i in range(start, end)
         ) and not self.is_ordinary(start, end)
 
     def _is_known_word(self, i: int) -> bool:
-        lower = self._doc[i].lower_
+        lower = self._doc[i].lower
         return self._doc[i].is_stop or lower in common_words() or nearest_word(lower, self._relation_words) is not None
 
     def _connects(self, i: int) -> bool:
         token = self._doc[i]
-        return token.lower_ in CONNECTORS or token.text in ("-", "'s", "’s", ",", ".", "&")
+        return token.lower in CONNECTORS or token.text in ("-", "'s", "’s", ",", ".", "&")
 
     def unmatched_runs(self, covered: set[int], *, bridged: bool = True) -> list[tuple[int, int]]:
         """Runs of tokens that look like a name and are not completely covered by exact matches.
@@ -301,11 +294,11 @@ class _Words:
                     in_run[i] = any(in_run[i + 1 : i + 3]) if self._connects(i) else in_run[i + 1]
         else:
             in_run = [
-                (self._is_content(i) and self._doc[i].lower_ not in self._relation_words) or self._connects(i)
+                (self._is_content(i) and self._doc[i].lower not in self._relation_words) or self._connects(i)
                 for i in range(len(self))
             ]
             for i in range(1, len(self) - 1) if bridged else ():
-                if not in_run[i] and in_run[i - 1] and self._doc[i].is_alpha:
+                if not in_run[i] and in_run[i - 1] and self._doc[i].text.isalpha():
                     in_run[i] = any(in_run[i + 1 : i + 3])
         runs, start = [], None
         for i, inside in enumerate([*in_run, False]):
@@ -333,10 +326,9 @@ class _Words:
         return parts
 
     def mention(self, start: int, end: int, forms: tuple[str, ...], similarity: float) -> Mention:
-        span = self._doc[start:end]
         content = [i for i in range(start, end) if self._is_content(i)] or list(range(start, end))
         capital = sum(self._is_name_like(i) for i in content) / len(content)
         length = 1 - 0.5 ** len(content)
         fit = similarity**2 if forms else _UNKNOWN_FIT
         salience = length * (0.25 + 0.75 * capital if self.cased else 1.0) * fit
-        return Mention(span.text, span.start_char, span.end_char, forms, similarity, salience)
+        return Mention(self._text(start, end), self._starts[start], self._ends[end - 1], forms, similarity, salience)

@@ -12,6 +12,7 @@ import os
 import secrets
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +108,7 @@ class VectorIndex:
     def _candidates(self, queries: FloatArray, k: int, allowed: RowArray | None) -> Iterator[RowArray]:
         """Per query at least k rows, including the k best."""
         # A graph search for a tenth of all rows is slower than a full scan.
-        if allowed is None and self._hnsw_path is not None and 10 * k < len(self):
+        if allowed is None and self._hnsw_path is not None and 10 * k < len(self) and find_spec("faiss"):
             import faiss
 
             wanted = max(2 * k, _MIN_CANDIDATES)
@@ -165,6 +166,8 @@ class VectorIndex:
     def save(self, directory: Path | str, *, float16: bool = False, hnsw_rows: int = HNSW_ROWS) -> None:
         """Write the vectors, and above `hnsw_rows` rows an HNSW graph over them.
 
+        The graph needs faiss, of the extra `large`. Without it, all vectors are compared, which is exact and slower.
+
         A reader sees the old index or the new one, never a mixture; an open index stays usable.
 
         Args:
@@ -181,7 +184,7 @@ class VectorIndex:
         written = [place / f"{stem}.npy"]
         try:
             _write_matrix(written[0], self.vectors, np.float16 if float16 else self.vectors.dtype.type)
-            if len(self) > hnsw_rows:
+            if len(self) > hnsw_rows and find_spec("faiss"):
                 written.append(place / f"{stem}.hnsw")
                 _write_hnsw(written[1], self.vectors)
             manifest = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +10,7 @@ import dspy
 
 from triplecheck.evals.configuration import plain
 from triplecheck.kg import UserError
+from triplecheck.kg.errors import require
 from triplecheck.lms import Budget, Roles, Usage
 from triplecheck.lms.metering import price_of
 from triplecheck.lms.resolve import EXTRACTIVE, is_extractive, language_model
@@ -103,8 +103,8 @@ def check(spec: OptimizerSpec, settings: Mapping[str, Value], plan: CompilePlan)
             "--prompt-model, or use an optimizer that only chooses demonstrations, such as "
             "BootstrapFewShotWithRandomSearch"
         )
-    if "optuna" in spec.needs and importlib.util.find_spec("optuna") is None:
-        raise UserError(f"{spec.name} needs the package optuna: pip install 'triplecheck[optimizers]'")
+    if "optuna" in spec.needs:
+        require("optimizers", spec.name, "optuna")
     if spec.one_model and len(set(roles.models())) > 1:
         raise UserError(
             f"{spec.name} needs the same model for all roles, not {', '.join(roles.models())}: give one with --lm, "

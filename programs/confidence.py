@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 from pydantic import TypeAdapter, ValidationError
-from scipy.optimize import minimize
 
 from triplecheck.kg import UserError
+from triplecheck.kg.errors import extra
 from triplecheck.lms.extractive.relevance import LEAST_SUPPORT
 from triplecheck.programs.proof import LEAST_COVERAGE, Proof
 from triplecheck.programs.steps import Computed, Expanded, Picked
@@ -220,6 +220,8 @@ def fit_model(
     """
     if len(set(right)) < 2:
         raise UserError("a confidence model needs right answers and wrong ones; evaluate more questions")
+    with extra("train", "Fitting a confidence model"):
+        from scipy.optimize import minimize
     names = tuple(sorted({name for row in rows for name in row}))
     values = np.array([[row.get(name, 0.0) for name in names] for row in rows])
     labels = np.array(right, float)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 from triplecheck.app.console import stderr, waiting
@@ -100,7 +98,9 @@ def mcp(
         triplecheck mcp --http --port 8766
     """
     settings = _with(run.settings(program=program), base, port=port, seconds=timeout)
-    with _extra("mcp"):
+    from triplecheck.kg.errors import extra
+
+    with extra("mcp", "`triplecheck mcp`"):
         from triplecheck.app.serve.mcp_tools import make_tools
         from triplecheck.app.serve.server import Server
     if http:
@@ -113,7 +113,9 @@ def mcp(
 
 def _listen_to(settings: Settings) -> None:
     """Serve until a signal ends the process."""
-    with _extra("serve"):
+    from triplecheck.kg.errors import extra
+
+    with extra("serve", "`triplecheck serve`"):
         from triplecheck.app.serve.log import event, log_to
         from triplecheck.app.serve.rest import make_app
         from triplecheck.app.serve.run import listen, run_until_signal
@@ -142,7 +144,9 @@ def _tracing(settings: Settings) -> Tracing | None:
     """Tracing, if the environment names a collector."""
     if not any(name.startswith("OTEL_EXPORTER_OTLP") for name in os.environ):
         return None
-    with _extra("otel"):
+    from triplecheck.kg.errors import extra
+
+    with extra("otel", "Tracing"):
         from triplecheck.app.serve.tracing import tracing_to_collector
     return tracing_to_collector(show_texts=settings.serve.log_questions)
 
@@ -168,16 +172,3 @@ def _refuse_strangers(limits: ServeSettings, no_keys: bool) -> None:
             f"--host {limits.host}: others could ask at your cost; name their keys in {FILE}, in the table "
             "serve.keys, or allow everybody with --no-keys"
         )
-
-
-@contextlib.contextmanager
-def _extra(name: str) -> Iterator[None]:
-    """Say which line installs what is missing."""
-    from triplecheck.kg.errors import UnavailableError
-
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("triplecheck"):
-            raise
-        raise UnavailableError(f"{error.name} is not installed: pip install 'triplecheck[{name}]'") from None

@@ -17,6 +17,7 @@ from triplecheck.evals.datasets.sets.wikidata import LC_QUAD, MINTAKA, QALD
 from triplecheck.evals.datasets.spec import Adapter, DataSet, Hub, Record
 from triplecheck.evals.questions import Question, check_limit, sampled
 from triplecheck.kg import ReadError, UnavailableError, UserError
+from triplecheck.kg.errors import extra
 
 # The known data sets.
 
@@ -81,7 +82,8 @@ def copied_rows(hub: Hub, split: str, folder: Path) -> Iterator[Record]:
         files = hub.files if pattern is not None and any(folder.glob(pattern)) else {}
         yield from hub_rows(replace(hub, id=str(folder), revision=None, files=files), split)
         return
-    from datasets import DatasetDict, load_from_disk
+    with extra("data", "A data set of the hub"):
+        from datasets import DatasetDict, load_from_disk
 
     found = load_from_disk(str(folder))
     if isinstance(found, DatasetDict):
@@ -102,10 +104,12 @@ def hub_rows(hub: Hub, split: str) -> Iterator[Record]:
     """
     # The libraries read this variable when they are imported.
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-    import datasets
     import httpx
-    from datasets.exceptions import DatasetsError
     from huggingface_hub.errors import HfHubHTTPError
+
+    with extra("data", "A data set of the hub"):
+        import datasets
+        from datasets.exceptions import DatasetsError
 
     local = Path(hub.id).is_dir()
     files = {hub.splits[split]: hub.files[hub.splits[split]]} if hub.files else None

@@ -30,6 +30,7 @@ from triplecheck.evals.judge import Judge
 from triplecheck.evals.questions import Question
 from triplecheck.evals.rows import error_row
 from triplecheck.kg import KnowledgeBase, TriplecheckError, UserError
+from triplecheck.kg.errors import extra
 from triplecheck.lms import Budget, BudgetExceededError, Ledger, Roles, Usage, session
 from triplecheck.programs import Program, Sources
 
@@ -392,10 +393,8 @@ class _RayRun:
 def _ray(address: str | None, processes: int | None) -> Iterator[Any]:
     """Connect to Ray for the duration of the block; an existing connection is used."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    try:
+    with extra("ray", "--executor ray"):
         import ray
-    except ImportError:
-        raise UserError("Ray is not installed: pip install 'triplecheck[ray]', or use --executor threads") from None
     if ray.is_initialized():
         yield ray
         return

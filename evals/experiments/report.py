@@ -18,6 +18,7 @@ from triplecheck.evals.prefilter import Prefiltered, prefiltered, relations_at_f
 from triplecheck.evals.run_directory import read_rows
 from triplecheck.evals.summary import Scores
 from triplecheck.kg._atomic import write_text
+from triplecheck.kg.errors import extra
 from triplecheck.lms import Roles
 
 # Error analysis: the stage at which each wrong answer was lost, with examples.
@@ -399,8 +400,9 @@ def draw(experiment: Experiment, figure: FigureSpec, cells: Sequence[Cell], path
         own = [cell for cell in own if getattr(cell.summary.scores, figure.metric) is not None]
     if not own:
         return False
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    with extra("plots", "A figure"):
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
 
     picture = Figure(figsize=_INCHES, layout="constrained")
     FigureCanvasAgg(picture)

@@ -13,6 +13,7 @@ from triplecheck.evals.experiments.config import DataSpec, Experiment
 from triplecheck.evals.experiments.run import Cell
 from triplecheck.evals.metrics.statistics import risk_coverage
 from triplecheck.evals.truth import Judged, Worth, curve, fit, left_out, read_judged, worth
+from triplecheck.kg.errors import extra
 from triplecheck.programs.confidence import ConfidenceModel
 
 _BINS = 10
@@ -124,8 +125,9 @@ def draw_verdicts(report: VerdictReport, out: Path) -> list[tuple[str, Path]]:
 def _draw(
     title: str, path: Path, report: VerdictReport, plot: Callable[[Any, str, list[float], list[bool]], None]
 ) -> tuple[str, Path]:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    with extra("plots", "A figure"):
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
 
     picture = Figure(figsize=_INCHES, layout="constrained")
     FigureCanvasAgg(picture)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from triplecheck.kg._arrays import FloatArray
 from triplecheck.kg.embedding.scoring import interaction_of
-from triplecheck.kg.errors import UserError
+from triplecheck.kg.errors import UserError, extra
 from triplecheck.kg.graph import IntArray
 
 LOOPS = ("auto", "pykeen", "sampled")
@@ -81,10 +81,11 @@ def make_model(options: TrainingOptions, num_entities: int, num_relations: int) 
     Raises:
         UserError: there is no such model, or it needs more than triples.
     """
-    import torch
-    from pykeen.losses import CrossEntropyLoss
-    from pykeen.models import model_resolver
-    from pykeen.triples import KGInfo
+    with extra("train", "Training embeddings"):
+        import torch
+        from pykeen.losses import CrossEntropyLoss
+        from pykeen.models import model_resolver
+        from pykeen.triples import KGInfo
 
     try:
         found = model_resolver.lookup(options.model)
@@ -189,9 +190,9 @@ class TorchScorer:
             num_relations: number of relations of its graph.
             state: its `state_dict` as arrays.
         """
+        model = make_model(options, num_entities, num_relations)
         import torch
 
-        model = make_model(options, num_entities, num_relations)
         model.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in state.items()})
         return cls(model)
 

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from triplecheck.kg._arrays import FloatArray, as_float32
+from triplecheck.kg.errors import extra
 from triplecheck.kg.graph import IntArray
 
 QueryFunction = Callable[[FloatArray, FloatArray], FloatArray]
@@ -72,7 +73,8 @@ class Distance:
         return -lengths
 
     def score_all(self, queries: FloatArray, tails: FloatArray) -> FloatArray:
-        from scipy.spatial.distance import cdist
+        with extra("train", "Scoring all entities by distance"):
+            from scipy.spatial.distance import cdist
 
         distances = cdist(queries, tails, "cityblock" if self.norm == 1 else "euclidean")
         scores: FloatArray = -distances.astype(np.float32)

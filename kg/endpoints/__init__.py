@@ -1,6 +1,11 @@
-from triplecheck.kg.endpoints.index import EndpointIndex, IndexedEndpoint, RemoteGraph, build_index
-from triplecheck.kg.endpoints.opening import Endpoint, index_path, open_endpoint
-from triplecheck.kg.endpoints.options import EndpointOptions, is_url
+from typing import TYPE_CHECKING
+
+from triplecheck.kg._lazy import lazily
+
+if TYPE_CHECKING:
+    from triplecheck.kg.endpoints.index import EndpointIndex, IndexedEndpoint, RemoteGraph, build_index
+    from triplecheck.kg.endpoints.opening import Endpoint, index_path, open_endpoint
+    from triplecheck.kg.endpoints.options import EndpointOptions, is_url
 
 __all__ = [
     "Endpoint",
@@ -13,3 +18,12 @@ __all__ = [
     "is_url",
     "open_endpoint",
 ]
+
+__getattr__ = lazily(
+    __name__,
+    {
+        "index": "EndpointIndex IndexedEndpoint RemoteGraph build_index",
+        "opening": "Endpoint index_path open_endpoint",
+        "options": "EndpointOptions is_url",
+    },
+)

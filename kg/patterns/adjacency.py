@@ -6,6 +6,7 @@ over the arrays of a large columnar graph and is many times faster. Both return 
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Protocol
 
 import numpy as np
@@ -116,8 +117,8 @@ def members(values: IntArray, domain: IntArray) -> np.ndarray[tuple[int], np.dty
 
 
 def adjacency(graph: Graph) -> Adjacency:
-    """The fastest implementation for a graph."""
-    if isinstance(graph, ColumnarGraph) and graph.num_triples >= COMPILED_FROM:
+    """The fastest implementation for a graph; compiled loops need numba, of the extra `large`."""
+    if isinstance(graph, ColumnarGraph) and graph.num_triples >= COMPILED_FROM and find_spec("numba"):
         return CompiledAdjacency(graph)
     return GraphAdjacency(graph)
 

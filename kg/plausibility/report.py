@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triplecheck.kg._atomic import write_text
+from triplecheck.kg.errors import extra
 from triplecheck.kg.knowledge_base import KnowledgeBase
 from triplecheck.kg.plausibility.calibration import CORRUPTIONS, UNITS, Roc
 from triplecheck.kg.plausibility.scores import METHODS
@@ -124,8 +125,9 @@ def draw(curves: Sequence[Roc], corruption: str, name: str, out: Path) -> Path:
     Returns:
         The file, `NAME-CORRUPTION.png`.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    with extra("plots", "A figure"):
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
 
     figure = Figure(figsize=(4.2 * len(UNITS), 4.4), layout="constrained")
     FigureCanvasAgg(figure)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from triplecheck.kg.errors import ReadError
+from triplecheck.kg.errors import ReadError, extra
 from triplecheck.kg.readers.columns import DAMAGED, first_fields, plain
 from triplecheck.kg.readers.frames import read_network, relation_of
 from triplecheck.kg.readers.raw import BadLine, RawGraph, open_packed
@@ -49,7 +49,8 @@ def read_property_graph(paths: Sequence[Path], *, skip_bad: bool = False) -> Raw
     Raises:
         ReadError: a file is missing, damaged or malformed.
     """
-    import networkx as nx
+    with extra("frames", "A property graph"):
+        import networkx as nx
 
     network = nx.MultiDiGraph()
     skipped: list[BadLine] = []

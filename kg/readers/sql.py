@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from triplecheck.kg.errors import UnavailableError, UserError
+from triplecheck.kg.errors import UnavailableError, UserError, extra
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.readers.frames import read_memory
 from triplecheck.kg.readers.raw import RawGraph
@@ -85,10 +85,8 @@ def _with_tails(table: pa.Table, mapping: Mapping[str, str]) -> pa.Table:
 
 
 def _of_duckdb(path: str, query: str) -> Iterator[pa.Table]:
-    try:
+    with extra("sql", "A DuckDB file"):
         import duckdb
-    except ImportError:
-        raise UnavailableError("DuckDB is not installed: pip install 'triplecheck[sql]'") from None
     if path != ":memory:" and not Path(path).is_file():
         raise UserError(f"{path}: no such DuckDB file")
     try:
@@ -101,10 +99,8 @@ def _of_duckdb(path: str, query: str) -> Iterator[pa.Table]:
 
 
 def _of_sqlalchemy(url: str, query: str) -> Iterator[pa.Table]:
-    try:
+    with extra("sql", "A database"):
         import sqlalchemy
-    except ImportError:
-        raise UnavailableError("SQLAlchemy is not installed: pip install 'triplecheck[sql]'") from None
     try:
         engine = sqlalchemy.create_engine(url)
     except sqlalchemy.exc.ArgumentError:

@@ -23,7 +23,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from triplecheck.kg.documents import Document
-from triplecheck.kg.errors import ReadError, UserError
+from triplecheck.kg.errors import ReadError, UserError, extra
 from triplecheck.kg.readers.raw import ENTITY_SCHEMA, RELATION_SCHEMA, RawGraph
 
 _NAMES = ("name", "title", "DisplayName", "brand_name", "category_name", "color_name")
@@ -181,7 +181,8 @@ def _array(place: Path, name: str) -> npt.NDArray[np.int64]:
         if path.suffix == ".npy":
             found = np.load(path, allow_pickle=False)
         else:
-            import torch
+            with extra("train", "An array in PyTorch's format"):
+                import torch
 
             found = torch.load(path, map_location="cpu", weights_only=True).numpy()
         return np.asarray(found, np.int64)

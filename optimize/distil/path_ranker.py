@@ -18,12 +18,13 @@ import numpy.typing as npt
 
 from triplecheck.kg._arrays import FloatArray
 from triplecheck.kg.encode import Encoder
-from triplecheck.kg.errors import UserError
+from triplecheck.kg.errors import UserError, extra
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.ranker import HEADS, LONGEST, PathRanker
 
 if TYPE_CHECKING:
-    import torch
+    with extra("train", "Training a path ranker"):
+        import torch
 
 LEAST_QUESTIONS = 50
 """Fewer questions are refused: a ranker trained on them is not measurable."""

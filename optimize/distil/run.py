@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 import shutil
 from collections.abc import Mapping, Sequence
@@ -13,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from triplecheck.evals.run_directory import locked
-from triplecheck.kg import ReadError, UnavailableError, UserError
+from triplecheck.kg import ReadError, UserError
 from triplecheck.kg._atomic import draft_directory, replaced_directory, write_text
+from triplecheck.kg.errors import require
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.values import parse_json
 from triplecheck.lms.local.weights import PREFIX, SMOLLM2, Weights, find_weights
@@ -98,9 +98,6 @@ def check_name(out: Path, name: str) -> None:
         raise UserError(f"{name!r} is not a valid model name: use one word without / and @")
     if (out / name).exists() and not (out / name).is_symlink():
         raise UserError(f"{out / name}: exists and is not a model name; choose another")
-
-
-_NEEDED = {"torch": "torch", "transformers": "transformers", "peft": "peft", "trl": "trl", "accelerate": "accelerate"}
 
 
 @dataclass(frozen=True)
@@ -195,13 +192,9 @@ def check_libraries() -> None:
     """Check that the libraries for training are installed.
 
     Raises:
-        UnavailableError: one is missing; the message says how to install it.
+        MissingExtraError: one is missing.
     """
-    missing = [package for module, package in _NEEDED.items() if importlib.util.find_spec(module) is None]
-    if missing:
-        raise UnavailableError(
-            f"distilling needs {', '.join(missing)}; pip install 'triplecheck[distil]' or {' '.join(missing)}"
-        )
+    require("train", "Distilling", *LIBRARIES, "accelerate", "datasets")
 
 
 def _prepared(rows: Sequence[TraceRow], weights: Weights, options: DistilOptions) -> TrainingData:

@@ -23,6 +23,7 @@ from triplecheck.evals.questions import Question
 from triplecheck.evals.trackers import Progress
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.kg._atomic import write_bytes, write_text
+from triplecheck.kg.errors import extra
 from triplecheck.lms import Budget, Roles, Usage, session
 from triplecheck.optimize.bundle import Bundle, save_bundle
 from triplecheck.optimize.candidates import Objective
@@ -353,8 +354,9 @@ _DOTS_PER_INCH = 120
 
 def draw(fitted: Fitted, path: Path) -> None:
     """Draw a fit as a PNG. Left: reliability diagram. Right: risk-coverage curve with the chosen threshold."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    with extra("plots", "A figure"):
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
 
     figure = Figure(figsize=_INCHES, layout="constrained")
     FigureCanvasAgg(figure)

@@ -16,6 +16,7 @@ from typing import Any, get_args
 from triplecheck.evals.run_directory import encoded
 from triplecheck.kg import UserError
 from triplecheck.kg._atomic import replaced_directory, write_bytes
+from triplecheck.kg.errors import extra
 from triplecheck.optimize.traces.records import Message, SplitName, TraceRow
 
 _SPLITS: tuple[SplitName, ...] = get_args(SplitName)
@@ -39,8 +40,9 @@ def export(rows: Sequence[TraceRow], form: str, out: Path) -> list[Path]:
 
 
 def _datasets(rows: Sequence[TraceRow], out: Path) -> list[Path]:
-    from datasets import Dataset, DatasetDict
-    from datasets.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+    with extra("data", "The format datasets"):
+        from datasets import Dataset, DatasetDict
+        from datasets.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
     parts = {
         split: Dataset.from_list([{**_halves(row), **{name: getattr(row, name) for name in _ABOUT}} for row in of])

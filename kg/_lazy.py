@@ -1,0 +1,27 @@
+"""Packages whose public names are imported on first use, so that a command waits only for what it needs."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+def lazily(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
+    """A `__getattr__` for the `__init__` of a package (PEP 562).
+
+    Args:
+        package: its `__name__`.
+        names: by module of the package, the public names that it defines, separated by blanks.
+    """
+    home = {name: module for module, several in names.items() for name in several.split()}
+
+    def load(name: str) -> Any:
+        if name not in home:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}; it has {', '.join(sorted(home))}")
+        found = getattr(importlib.import_module(f"{package}.{home[name]}"), name)
+        setattr(sys.modules[package], name, found)
+        return found
+
+    return load
