@@ -27,7 +27,7 @@ from triplecheck.kg.embedding.embeddings import ABOUT, PART, read_about
 from triplecheck.kg.encode import KnownTexts
 from triplecheck.kg.errors import KnowledgeBaseError, KnowledgeBaseReplacedError, UserError
 from triplecheck.kg.manifest import Generation, Manifest
-from triplecheck.kg.names import NameIndex, normalize
+from triplecheck.kg.names import NameIndex, extend_names, normalize
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.readers import RawGraph, graphs_of
 from triplecheck.kg.relation_vectors import relation_texts, stored
@@ -397,15 +397,40 @@ class _Writing:
             self._copy(new, *_GRAPH_PARTS)
             return dict(self._base.manifest.counts)
 
-        def kept_names(graph: ColumnarGraph) -> int | None:
-            old, now = self._base.columnar.node_columns(), graph.node_columns()
-            if not (old.labels.equals(now.labels) and old.aliases.equals(now.aliases)):
-                return None
+        has_vectors = self._has("name_vectors")
+        return building.write_graph(
+            new,
+            edit.graph,
+            self._known_texts(),
+            has_vectors,
+            self._progress,
+            kept_names=lambda graph: self._keep_names(graph, new),
+        )
+
+    def _keep_names(self, graph: ColumnarGraph, new: Path) -> int | None:
+        """Keep the index of names, or add to it what is new. None: an old node is gone or has other names."""
+        base, size, entities = self._base.columnar, self._base.columnar.num_nodes, self._base.columnar.num_entities
+        old, now = base.node_columns(), graph.node_columns()
+        further, values = graph.num_entities - entities, size - entities
+        if further < 0 or not now.aliases.slice(0, entities).equals(old.aliases):
+            return None
+        # Old values follow the new entities; new values follow them.
+        stays = now.labels.slice(0, entities).equals(old.labels.slice(0, entities))
+        if not stays or not now.labels.slice(graph.num_entities, values).equals(old.labels.slice(entities)):
+            return None
+        if graph.num_nodes == size and not further:
             self._copy(new, "names")
             return self._base.manifest.counts["names"]
-
-        has_vectors = self._has("name_vectors")
-        return building.write_graph(new, edit.graph, self._known_texts(), has_vectors, self._progress, kept_names)
+        number = np.arange(size)
+        number[entities:] += further
+        labels = [(node, 0) for node in range(entities, graph.num_entities)]
+        labels += [(node, 2) for node in range(graph.num_entities + values, graph.num_nodes)]
+        names = [(graph.label(node), node, source) for node, source in labels]
+        names += [(alias, node, 1) for node, _ in labels[:further] for alias in graph.entity(node).aliases]
+        (new / "names").mkdir()
+        with self._base.generation.opening("names") as folder:
+            sums = self._base.generation.sums
+            return extend_names(folder, number, names, graph.num_nodes, new / "names", sums)
 
     def _write_documents(
         self, documents: Sequence[Document] | None, following: bool, graph_changed: bool, new: Path

@@ -15,7 +15,7 @@ import itertools
 import re
 import string
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -117,6 +117,59 @@ def write_names(names: Iterable[tuple[str, int, int]], num_nodes: int, folder: P
     Returns:
         The normalised names by number.
     """
+    forms, nodes, sources = _normalized(names)
+    trie, numbers = _write_trie(forms, folder)
+    _write_nodes(numbers, nodes, sources, len(trie), num_nodes, folder)
+    return [trie.restore_key(i) for i in range(len(trie))]
+
+
+def extend_names(
+    old: Path,
+    new_number: npt.NDArray[np.int64],
+    names: Iterable[tuple[str, int, int]],
+    num_nodes: int,
+    folder: Path,
+    sums: Sums = unchecked,
+) -> int:
+    """Write the index of the names of another folder, and of further ones.
+
+    Args:
+        old: the other folder, with its trigrams.
+        new_number: the node of each old node.
+        names: the further names, as for `write_names`.
+        num_nodes: number of nodes.
+        folder: where to write; trigrams, too.
+        sums: checksums of the files of `old`.
+
+    Returns:
+        The number of normalised names.
+    """
+    before = NameIndex(old, sums)
+    forms, nodes, sources = _normalized(names)
+    known = [before.form(number) for number in range(len(before))]
+    trie, numbers = _write_trie([*known, *forms], folder)
+    moved, numbers = numbers[: len(known)], numbers[len(known) :]
+    offsets, old_nodes = (
+        np.array(mapped(old / "name_offsets.npy", sums)),
+        np.array(mapped(old / "name_nodes.npy", sums)),
+    )
+    _write_nodes(
+        np.concatenate([np.repeat(moved, np.diff(offsets)), numbers]),
+        np.concatenate([new_number[old_nodes], nodes]),
+        np.concatenate([np.array(mapped(old / "name_sources.npy", sums)), sources]),
+        len(trie),
+        num_nodes,
+        folder,
+    )
+    further = {number: form for number, form in zip(numbers.tolist(), forms, strict=True) if form not in before}
+    _extend_trigrams(old, moved, further, folder, sums)
+    return len(trie)
+
+
+def _normalized(
+    names: Iterable[tuple[str, int, int]],
+) -> tuple[list[str], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Form, node and source of each name that is indexed."""
     forms: list[str] = []
     nodes: list[int] = []
     sources: list[int] = []
@@ -127,21 +180,35 @@ def write_names(names: Iterable[tuple[str, int, int]], num_nodes: int, folder: P
         forms.append(form)
         nodes.append(node)
         sources.append(source)
+    return forms, np.array(nodes, np.int64), np.array(sources, np.int64)
+
+
+def _write_trie(forms: Sequence[str], folder: Path) -> tuple[Any, npt.NDArray[np.int64]]:
+    """The trie of some forms, and the number of each."""
     trie = marisa_trie.Trie(forms)
     trie.save(str(folder / "names.marisa"))
-    numbers = np.fromiter(map(trie.key_id, forms), np.int64, len(forms))
-    order = np.lexsort((np.array(nodes, np.int64), np.array(sources, np.int8), numbers))
-    numbers, node_array, source_array = numbers[order], np.array(nodes, np.int64)[order], np.array(sources)[order]
+    return trie, np.fromiter(map(trie.key_id, forms), np.int64, len(forms))
+
+
+def _write_nodes(
+    numbers: npt.NDArray[np.int64],
+    nodes: npt.NDArray[np.int64],
+    sources: npt.NDArray[np.int64],
+    num_names: int,
+    num_nodes: int,
+    folder: Path,
+) -> None:
+    order = np.lexsort((nodes, sources, numbers))
+    numbers, nodes, sources = numbers[order], nodes[order], sources[order]
     # A node counts once per name, with its best source.
-    _, first = np.unique(numbers * max(num_nodes, 1) + node_array, return_index=True)
+    _, first = np.unique(numbers * max(num_nodes, 1) + nodes, return_index=True)
     first.sort()
-    numbers, node_array, source_array = numbers[first], node_array[first], source_array[first]
-    offsets = np.zeros(len(trie) + 1, np.int64)
-    np.cumsum(np.bincount(numbers, minlength=len(trie)), out=offsets[1:])
+    numbers, nodes, sources = numbers[first], nodes[first], sources[first]
+    offsets = np.zeros(num_names + 1, np.int64)
+    np.cumsum(np.bincount(numbers, minlength=num_names), out=offsets[1:])
     np.save(folder / "name_offsets.npy", offsets)
-    np.save(folder / "name_nodes.npy", node_array.astype(np.int32 if num_nodes < 2**31 else np.int64))
-    np.save(folder / "name_sources.npy", source_array.astype(np.uint8))
-    return [trie.restore_key(i) for i in range(len(trie))]
+    np.save(folder / "name_nodes.npy", nodes.astype(np.int32 if num_nodes < 2**31 else np.int64))
+    np.save(folder / "name_sources.npy", sources.astype(np.uint8))
 
 
 # --- typo-tolerant names -------------------------------------------------------------------------
@@ -278,4 +345,27 @@ def build_trigrams(forms: Sequence[str], folder: Path) -> None:
     np.cumsum(np.bincount(packed >> 32, minlength=1 << _BITS), out=offsets[1:])
     np.save(folder / "trigram_offsets.npy", offsets)
     np.save(folder / "trigram_postings.npy", (packed & 0xFFFFFFFF).astype(np.int32))
+    np.save(folder / "trigram_sizes.npy", sizes)
+
+
+def _extend_trigrams(
+    old: Path, moved: npt.NDArray[np.int64], further: Mapping[int, str], folder: Path, sums: Sums
+) -> None:
+    """The trigrams of the names of another folder, whose numbers are `moved`, and of further ones."""
+    offsets, postings = (
+        np.array(mapped(old / "trigram_offsets.npy", sums)),
+        np.array(mapped(old / "trigram_postings.npy", sums)),
+    )
+    sizes = np.zeros(len(moved) + len(further), np.uint16)
+    sizes[moved] = np.array(mapped(old / "trigram_sizes.npy", sums))
+    buckets = {number: distinct(_buckets(_padded(form))) for number, form in further.items()}
+    for number, of_form in buckets.items():
+        sizes[number] = min(len(of_form), _LARGEST_SIZE - 1)
+    bucket = np.concatenate([*buckets.values(), np.empty(0, np.int64)])
+    owner = np.repeat(np.array([*buckets], np.int64), [len(of_form) for of_form in buckets.values()])
+    order = np.argsort(bucket, kind="stable")  # empty buckets begin at the same place
+    bucket, owner = bucket[order], owner[order]
+    np.save(folder / "trigram_postings.npy", np.insert(moved[postings], offsets[bucket + 1], owner).astype(np.int32))
+    offsets[1:] += np.cumsum(np.bincount(bucket, minlength=1 << _BITS))
+    np.save(folder / "trigram_offsets.npy", offsets)
     np.save(folder / "trigram_sizes.npy", sizes)

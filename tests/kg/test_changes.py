@@ -57,6 +57,16 @@ def content(kb: KnowledgeBase) -> object:
     return edges(graph), plain, relations, types, documents
 
 
+def names(kb: KnowledgeBase) -> object:
+    """The nodes of every name, and the names similar to some texts."""
+    graph, index = kb.columnar, kb.names
+    forms = [index.form(number) for number in range(len(index))]
+    nodes = {form: sorted((graph.node_id(n.node), n.source) for n in index.nodes(form)) for form in forms}
+    texts = ("ada lovelac", "charls and mary", "lady byron", "abot 1800", "number 7")
+    similar = [sorted(form for _, form in kb.trigrams.within(text)) for text in texts]
+    return nodes, similar, sorted(form for text in texts for _, form in kb.trigrams.overlapping(text))
+
+
 @pytest.fixture
 def kb(tmp_path: Path) -> KnowledgeBase:
     documents = [Document("d1", "ada", "", "Ada wrote programs."), Document("d2", None, "", "Engines are large.")]
@@ -275,6 +285,7 @@ def test_a_sequence_of_changes_equals_a_base_built_at_once(
             expected = {t for t in expected if (t.head, t.relation) not in pairs} | set(triples)
     at_once = build(raw_of(sorted(expected, key=str), described), tmp_path / "at_once", encoder=None)
     assert content(kb) == content(at_once)
+    assert names(kb) == names(at_once)
     assert {k: n for k, n in kb.manifest.counts.items() if k != "documents"} == {
         k: n for k, n in at_once.manifest.counts.items() if k != "documents"
     }
@@ -335,6 +346,22 @@ class TestKept:
         for word in ("looms", "ada", "cards engines"):
             assert kb.documents.search(word, 20) == at_once.search(word, 20)
         kb.verify()
+
+    def test_the_index_of_names_is_extended(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        old = [Triple(f"number {n}", "next", f"number {n + 1}") for n in range(50)]
+        old += [Triple(f"number {n}", "called", Literal(f"name of {n}")) for n in range(9)]
+        new = [
+            Triple("number 7", "called", Literal("about 1800")),
+            Triple("x1", "next", "ada"),
+            Triple("ada", "r", "é_b"),
+        ]
+        more = [Entity("ada", "Ada Lovelace", ("Number 7", "Countess"))]
+        at_once = build([raw_of(old), raw_of(new, more)], tmp_path / "at_once", encoder=None)
+        kb = build(raw_of(old), tmp_path / "kb", encoder=None)
+        monkeypatch.setattr("triplecheck.kg.building.build_names", lambda *_: pytest.fail("all names are indexed"))
+        after = kb.add(raw_of(new, more))
+        assert names(after) == names(at_once)
+        assert after.manifest.counts == at_once.manifest.counts
 
     def test_files_that_are_copied_keep_their_hashes(self, kb: KnowledgeBase) -> None:
         damaged = kb.path / "documents" / "documents.arrow"
