@@ -455,7 +455,7 @@ def build(
 
     temporary = tempfile.TemporaryDirectory(prefix="triplecheck-") if out is None else None
     out = Path(temporary.name) if temporary else Path(str(out))
-    _refuse_foreign(out)
+    manifest.refuse_foreign(out)
     whole = concat(
         graphs_of(
             triples,
@@ -531,33 +531,6 @@ def _put(draft: Path, target: Path) -> KnowledgeBase:
         if not target.exists():
             raise
     return KnowledgeBase.open(target)
-
-
-def _refuse_foreign(out: Path) -> None:
-    seen = _identity(out)
-    while seen is not None and not _may_replace(out):
-        now = _identity(out)
-        if now == seen:
-            raise KnowledgeBaseError(
-                f"{out}: exists and is not a knowledge base; choose another directory or remove it"
-            )
-        seen = now  # another process replaced it in the meantime
-
-
-def _may_replace(out: Path) -> bool:
-    try:
-        return out.is_dir() and (not any(out.iterdir()) or manifest.is_one(out))
-    except FileNotFoundError:
-        return False
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    """Identity of the file or directory at a path; None if there is none."""
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return None
-    return found.st_ino, found.st_ctime_ns
 
 
 # --- the bundled knowledge base ------------------------------------------------------------------

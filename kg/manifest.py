@@ -260,6 +260,38 @@ def is_one(folder: Path) -> bool:
     return isinstance(data, dict) and data.get("format") == FORMAT
 
 
+def refuse_foreign(out: Path) -> None:
+    """Check that a knowledge base may be written to a path.
+
+    Raises:
+        KnowledgeBaseError: there is something else than a knowledge base or an empty directory.
+    """
+    seen = _state(out)
+    while seen is not None and not _may_replace(out):
+        now = _state(out)
+        if now == seen:
+            raise KnowledgeBaseError(
+                f"{out}: exists and is not a knowledge base; choose another directory or remove it"
+            )
+        seen = now  # another process replaced it in the meantime
+
+
+def _may_replace(out: Path) -> bool:
+    try:
+        return out.is_dir() and (not any(out.iterdir()) or is_one(out))
+    except FileNotFoundError:
+        return False
+
+
+def _state(path: Path) -> tuple[int, int] | None:
+    """Identity of the file or directory at a path; None if there is none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_ctime_ns
+
+
 def read(folder: Path) -> Manifest:
     """Read a manifest and check that every file exists with its full length.
 
