@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from triplecheck.app.console import printable, reporting, stderr, stdout, waiting
 from triplecheck.app.options import DATA, LIMITS, MODEL, OUTPUT, flag
+
+if TYPE_CHECKING:
+    from triplecheck.evals.questions import Question
+    from triplecheck.kg import KnowledgeBase
+    from triplecheck.kg.progress import ProgressCallback
 
 _LINKING = "linking"
 
@@ -64,6 +70,8 @@ def report(
     """
     err, console = stderr(), stdout()
     with waiting(err, "loading"):
+        from functools import partial
+
         import dspy
 
         from triplecheck.evals.datasets import bundled_case, find_cases
@@ -110,6 +118,7 @@ def report(
             Selection(tuple(only or ()), limit, lm, workers),
             lambda cell, progress: tell(f"{cell}:", progress.done, progress.total),
             load_bundle,
+            partial(_train, tell),
         )
     for line in left_out:
         err.print(f"left out: {printable(line)}", soft_wrap=True)
@@ -118,3 +127,13 @@ def report(
     written = write_report(chosen, cells, out or Path("reports") / chosen.name, command=shlex.join(command))
     console.print(written.read_text("utf-8"), markup=False, highlight=False, soft_wrap=True)
     err.print(f"written: {printable(str(written.parent))}", soft_wrap=True)
+
+
+def _train(tell: ProgressCallback, kb: KnowledgeBase, questions: Sequence[Question], seed: int, place: Path) -> Path:
+    """The ranker of paths that an earlier run has trained, else a new one."""
+    from triplecheck.optimize.distil.graph_ranker import RankerOptions, train_ranker
+
+    found = sorted(place.glob("*.safetensors"))
+    if found:
+        return found[0]
+    return train_ranker(kb, questions, place, RankerOptions(limit=len(questions), seed=seed), tell).path

@@ -60,9 +60,12 @@ def train(
     with reporting(stderr(), "reading paths") as tell:
         trained = train_into(opened, chosen, RankerOptions(limit, minutes, seed), tell)
     if json:
-        print_json({"ranker": str(trained.path), "left_out": trained.left_out} | dict(trained.about))
+        stored = None if trained.stored is None else str(trained.stored)
+        print_json({"ranker": stored, "left_out": trained.left_out} | dict(trained.about))
         return
     stdout().print(summary(trained.about))
+    if trained.stored is None:
+        stdout().print("not stored: it answers fewer questions than before; give it more questions")
     left_out = ", ".join(f"{reason} {count:,}" for reason, count in trained.left_out.items())
     if left_out:
         stdout().print(f"left out: {printable(left_out)}")

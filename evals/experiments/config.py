@@ -62,6 +62,8 @@ class RowSpec:
     """The row's x value in a line figure."""
     withheld: bool = False
     """Withhold the facts: a correct answer is then the model's own knowledge, or a leak."""
+    questions: int | None = None
+    """Train a ranker of paths on so many questions of the other half of the data set, and run the row with it."""
     bundle: Path | None = None
     """A bundle with the compiled program, run with the models of the table. The row is left out if it is missing."""
 

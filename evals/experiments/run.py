@@ -75,6 +75,16 @@ class SetOpener:
             self._opened[name, limit, seed] = self._read(spec, limit, seed)
         return self._opened[name, limit, seed]
 
+    def training(self, spec: DataSpec, limit: int, seed: int) -> list[Question]:
+        """A sample of the half of the questions that the data set does not measure on.
+
+        Raises:
+            UserError: the data set measures on all of them.
+        """
+        if spec.part is None:
+            raise UserError("a ranker is trained on the other half of the questions: set the `part` to measure on")
+        return sampled([q for q in self._case(spec).sample(None) if part_of(q.id) != spec.part], limit, seed)
+
     def _read(self, spec: DataSpec, limit: int, seed: int) -> OpenedSet:
         case = self._case(spec)
         base = self._base(spec.kb or self._kbs / case.folder.name, case)
@@ -119,6 +129,10 @@ class SetOpener:
 
 
 CellProgress = Callable[[str, Progress], None]
+
+
+Trainer = Callable[[KnowledgeBase, Sequence[Question], int, Path], Path]
+"""Trains a ranker of paths on questions, with a seed, and writes it below a directory; its file."""
 
 
 class CompiledProgram(Protocol):
@@ -173,6 +187,7 @@ def run_experiment(
     selection: Selection | None = None,
     tell: CellProgress | None = None,
     bundles: Callable[[Path], CompiledProgram] | None = None,
+    trainer: Trainer | None = None,
 ) -> list[Cell]:
     """Evaluate every cell. A cell that is in several tables is evaluated once.
 
@@ -183,6 +198,7 @@ def run_experiment(
         selection: the part to run; None: all.
         tell: called with the name of the cell and its progress.
         bundles: reads the bundle of a row.
+        trainer: trains the ranker of a row.
 
     Raises:
         UserError: a program, an option or a data set is invalid.
@@ -205,7 +221,12 @@ def run_experiment(
         if (out, asked) not in finished:
             if table.layout == "metrics" and "seconds" in table.metrics:
                 _forget(opened.knowledge_base)
-            program = _program(row, Sources.of(opened.knowledge_base), bundles)
+            try:
+                sources = _sources(experiment, row, data, opener, opened.knowledge_base, runs / "rankers", trainer)
+            except UserError as error:
+                opener.leave_out(f"{data}, {row.label}", str(error))
+                continue
+            program = _program(row, sources, bundles)
             try:
                 finished[out, asked] = _evaluate(
                     experiment, program, opened, row, model, out, name, chosen.workers, tell
@@ -243,9 +264,27 @@ def _slug(experiment: Experiment, row: RowSpec, data: str, model: ModelSpec) -> 
     """A directory name that depends on program, options, data and models, not on the row's label."""
     what = [row.program, plain(dict(row.options)), row.withheld, model.lm, plain(dict(model.roles))]
     what += [] if row.bundle is None else [str(row.bundle)]
+    what += [] if row.questions is None else [row.questions]
     content = digest([*what, plain(experiment.data[data]), experiment.seed])
     readable = re.sub(r"[^\w.]+", "-", f"{row.program} {data} {model.lm}")
     return f"{readable}-{content[:8]}"
+
+
+def _sources(
+    experiment: Experiment,
+    row: RowSpec,
+    data: str,
+    opener: SetOpener,
+    base: KnowledgeBase,
+    place: Path,
+    trainer: Trainer | None,
+) -> Sources:
+    """What a row reads from, with the ranker that is trained for it."""
+    if row.questions is None or trainer is None:
+        return Sources.of(base)
+    asked = opener.training(experiment.data[data], row.questions, experiment.seed)
+    ranker = trainer(base, asked, experiment.seed, place / f"{data}-{row.questions}")
+    return Sources(base.graph, base.linker, base.relation_vectors, base, ranker)
 
 
 def _program(row: RowSpec, sources: Sources, bundles: Callable[[Path], CompiledProgram] | None) -> Program:

@@ -76,17 +76,25 @@ class RankerOptions:
 
 @dataclass(frozen=True)
 class TrainedRanker:
-    """A ranker in a knowledge base.
+    """A ranker that was trained on a graph.
 
     Attributes:
-        path: its file; None: it answers no more held-out questions than the ranker before and was not stored.
+            path: its file.
         about: see `PathRanker.about`.
         left_out: questions that taught nothing, by reason.
+        stored: its file in the knowledge base; None: it is not there.
     """
 
-    path: Path | None
+    path: Path
     about: Mapping[str, Any]
     left_out: Mapping[str, int]
+    stored: Path | None = None
+
+    @property
+    def gains(self) -> float:
+        """Hits@1 on held-out questions, less that of the general ranker."""
+        held_out: Mapping[str, float] = self.about["held_out"]
+        return held_out["after"] - held_out["before"]
 
 
 def train_into(
@@ -98,7 +106,8 @@ def train_into(
     """Train a ranker on the graph of a knowledge base and store it there.
 
     An interrupted training is resumed by the next call with the same questions and options: what has been read and
-    measured is kept beside the knowledge base until training ends.
+    measured is kept beside the knowledge base until training ends. A ranker that answers fewer held-out questions than
+    the general one is not stored.
 
     Args:
         kb: open it again to use the ranker.
@@ -112,6 +121,28 @@ def train_into(
     """
     if kb.is_remote:
         raise UserError(f"{kb.path}: a ranker is stored with the graph; load the graph with `triplecheck kb build`")
+    work = kb.path.absolute().parent / f".{kb.path.absolute().name}.ranker"
+    trained = train_ranker(kb, questions, work, options, progress)
+    stored = None
+    if trained.gains >= 0:
+        with kb.generation.replaced_part(PART) as folder:
+            shutil.copy(trained.path, folder)
+        stored = kb.path / PART / trained.path.name
+    shutil.rmtree(work, ignore_errors=True)
+    return replace(trained, stored=stored)
+
+
+def train_ranker(
+    kb: KnowledgeBase,
+    questions: Sequence[Question],
+    out: Path,
+    options: RankerOptions = RankerOptions(),
+    progress: ProgressCallback = no_progress,
+) -> TrainedRanker:
+    """Train a ranker on the graph of a knowledge base and write it to a directory, for `Sources(ranker=FILE)`.
+
+    Args, errors: see `train_into`; `out` also keeps what an interrupted training has read and measured.
+    """
     began = time.monotonic()
     drawn = sampled(questions, options.limit, options.seed)
     held_out = drawn[::_HELD_OUT][:_MOST_HELD_OUT]
@@ -120,7 +151,7 @@ def train_into(
     _enough(len(kept), len(kept), len(drawn))
     graph_hash = kb.generation.content("graph")
     identity = [graph_hash, asdict(options), [question_row(question) for question in drawn]]
-    work = kb.path.absolute().parent / f".{kb.path.absolute().name}.ranker" / digest(identity)
+    work = out / digest(identity)
     work.mkdir(parents=True, exist_ok=True)
     until = began + 60 * options.minutes * _READING_SHARE
     read, left_out = _read(kb, kept, work / "paths.jsonl", until, progress)
@@ -158,10 +189,7 @@ def train_into(
         "held_out": {"questions": len(measured), "before": round(before, 4), "after": round(after, 4)},
         "seconds": round(time.monotonic() - began, 1),
     }
-    with kb.generation.replaced_part(PART) as folder:
-        name = store(folder, {}).name
-    shutil.rmtree(work.parent, ignore_errors=True)
-    return TrainedRanker(kb.path / PART / name, about, left_out)
+    return TrainedRanker(store(out, {}), about, left_out)
 
 
 def _enough(found: int, of: int, given: int) -> None:

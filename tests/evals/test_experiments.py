@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,10 @@ from triplecheck.evals.experiments import (
     write_report,
 )
 from triplecheck.evals.experiments.config import FOLDER
+from triplecheck.evals.questions import Question
 from triplecheck.evals.trackers import Progress
 from triplecheck.kg import KnowledgeBase, UserError
+from triplecheck.kg.ranker import GENERAL
 from triplecheck.lms import Roles
 from triplecheck.optimize import load_bundle, save_bundle
 from triplecheck.programs import KERAG, Sources, resolve_program
@@ -251,7 +254,29 @@ def test_a_compiled_program_is_run_with_what_it_was_compiled_with(
         read_experiment(small), opener, tmp_path / "runs", Selection(("switches/films",)), bundles=load_bundle
     )
     by_label = {cell.row.label: cell.summary.configuration["switches"]["hops"] for cell in cells}
-    assert by_label == {"two hops": 2, "one hop": 1, "compiled": 1, "withheld": 2}
+    assert by_label == {"two hops": None, "one hop": 1, "compiled": 1, "withheld": None}
+
+
+def test_a_ranker_is_trained_on_the_other_half_of_the_questions(small: Path, opener: SetOpener, tmp_path: Path) -> None:
+    text = SMALL.replace('bundled = "dev"', 'bundled = "dev"\npart = "dev"', 1)
+    text = text.replace(
+        '{ label = "KERAG", program = "kerag" }', '{ label = "own", program = "kerag", questions = 9 }', 1
+    )
+    small.write_text(text, "utf-8")
+    given: list[set[str]] = []
+
+    def trainer(_kb: KnowledgeBase, questions: Sequence[Question], seed: int, place: Path) -> Path:
+        given.append({question.id for question in questions})
+        return GENERAL
+
+    (cell,) = run_experiment(
+        read_experiment(small), opener, tmp_path / "runs", Selection(("matrix/films",)), trainer=trainer
+    )
+    assert len(given[0]) == 9 and not given[0] & cell.asked
+    found = run_experiment(
+        read_experiment(small), opener, tmp_path / "runs", Selection(("matrix/misspelt",)), trainer=trainer
+    )
+    assert found == []  # it has no other half
 
 
 def test_unavailable_models_and_bundles_are_left_out_and_reported(

@@ -63,7 +63,8 @@ def test_an_interrupted_training_is_resumed_and_ends_the_same(people: KnowledgeB
     with kept.open("a", encoding="utf-8") as cut:
         cut.write('{"id": "half')
     resumed = train_into(people, QUESTIONS, OPTIONS)
-    one, two = load_ranker(whole.path), load_ranker(resumed.path)
+    assert whole.stored is not None and resumed.stored is not None
+    one, two = load_ranker(whole.stored), load_ranker(resumed.stored)
     assert all(np.array_equal(one.weights[name], two.weights[name]) for name in one.weights)
     assert whole.about["held_out"] == resumed.about["held_out"] and whole.about["weight"] == resumed.about["weight"]
     assert not (tmp_path / ".people.ranker").exists()
@@ -71,8 +72,20 @@ def test_an_interrupted_training_is_resumed_and_ends_the_same(people: KnowledgeB
 
 def test_labels_in_another_language_are_learned(people: KnowledgeBase) -> None:
     trained = train_into(people, QUESTIONS, OPTIONS)
+    assert trained.stored is not None
     assert trained.about["held_out"]["after"] > trained.about["held_out"]["before"]
-    assert trained.about["hops"] == 2 and trained.path.stat().st_size < 5_000_000
+    assert trained.about["hops"] == 2 and trained.stored.stat().st_size < 5_000_000
+
+
+def test_a_ranker_that_answers_fewer_questions_is_not_stored(
+    people: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kb, small = people, replace(FURTHER, epochs=1, least_steps=60, rate=0.5)
+    monkeypatch.setattr(graph_ranker, "FURTHER", small)
+    easy = [Question(f"q{n}", f"Mensch{n % 40:02} wohnt in?", (f"Stadt{n % 20:02}",)) for n in range(80)]
+    trained = train_into(kb, easy, OPTIONS)
+    assert (trained.stored is None) == (trained.gains < 0)
+    assert (KnowledgeBase.open(kb.path).ranker_file is None) == (trained.gains < 0)
 
 
 def test_a_graph_with_one_relation_can_be_trained_on(tmp_path: Path) -> None:
