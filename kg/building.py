@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from triplecheck.kg import columnar_build, relation_vectors
+from triplecheck.kg import columnar_build, manifest, relation_vectors
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.documents import Document, DocumentStore
 from triplecheck.kg.encode import Encoder
+from triplecheck.kg.errors import KnowledgeBaseError
 from triplecheck.kg.names import build_names, build_trigrams
 from triplecheck.kg.progress import ProgressCallback
 from triplecheck.kg.readers import RawGraph
@@ -114,3 +115,35 @@ def report(whole: RawGraph, triples: int) -> dict[str, Any]:
         left_out["parts of class expressions and of statements about statements"] = parts
     found = {"read": read, "descriptions": whole.described, "duplicates": len(whole) - triples, "left_out": left_out}
     return found | {"notes": whole.notes}
+
+
+def refuse_foreign(out: Path) -> None:
+    """Refuse to write where something other than a knowledge base is.
+
+    Raises:
+        KnowledgeBaseError: `out` is neither a knowledge base nor an empty directory.
+    """
+    seen = _identity(out)
+    while seen is not None and not _may_replace(out):
+        now = _identity(out)
+        if now == seen:
+            raise KnowledgeBaseError(
+                f"{out}: exists and is not a knowledge base; choose another directory or remove it"
+            )
+        seen = now  # another process replaced it in the meantime
+
+
+def _may_replace(out: Path) -> bool:
+    try:
+        return out.is_dir() and (not any(out.iterdir()) or manifest.is_one(out))
+    except FileNotFoundError:
+        return False
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Identity of the file or directory at a path; None if there is none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_ctime_ns
