@@ -92,10 +92,13 @@ def answer(question: str, settings: Settings, steps_to: Console | None, timeout:
     """
     err = stderr()
     setup = open_setup(settings, err)
-    from triplecheck.evals.asking import ask_within
     from triplecheck.lms import session
 
     with session(setup.roles, budget=setup.budget), thinking(err, steps_to) as on_step:
+        if timeout is None:
+            return setup.program(question=question, on_step=on_step)
+        from triplecheck.evals.asking import ask_within  # slow to import
+
         return ask_within(timeout, setup.program, question, on_step)
 
 

@@ -1,4 +1,4 @@
-"""Time from process start to the first linked question, and import times."""
+"""Cold start: CPU time and memory of commands, time to the first linked question, and import times."""
 
 from __future__ import annotations
 
@@ -27,6 +27,52 @@ linked = time.perf_counter()
 modules = [name for name in ("spacy", "torch", "onnxruntime", "dspy") if name in sys.modules]
 print(json.dumps([imported - start, opened - imported, linked - opened, modules]))
 """
+
+_QUESTION = "What was the nationality of Bernhard Heiden's teacher?"
+# CPU seconds and peak memory in MB of a process; its own output is dropped.
+_COST = """
+import contextlib, io, json, resource, sys
+with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+    exec(sys.argv.pop(1))
+used = resource.getrusage(resource.RUSAGE_SELF)
+print(json.dumps([used.ru_utime + used.ru_stime, used.ru_maxrss / 1024]))
+"""
+_COMMAND = "import sys; sys.argv[0] = 'triplecheck'; from triplecheck.app.main import run; run()"
+_COLD = (
+    ("triplecheck ask", (_COMMAND, "ask", _QUESTION), 1.5, 250.0),
+    ("triplecheck --help", (_COMMAND, "--help"), 0.4, None),
+    ("import triplecheck", ("import triplecheck",), 0.3, None),
+)
+_SECOND = """
+import json, sys, time
+from triplecheck import KERAG, KnowledgeBase, session
+kerag = KERAG(KnowledgeBase.open("bundled"))
+with session():
+    kerag(question=sys.argv[1])
+    start = time.process_time()
+    kerag(question=sys.argv[2])
+print(json.dumps(time.process_time() - start))
+"""
+
+
+@figure("cold_start")
+def cold_start(options: Options) -> Iterator[Measurement]:
+    """CPU time and memory of commands in a new process, next to importing DSPy alone, and of a second question."""
+    fresh_process(_COST, _COMMAND, "ask", _QUESTION)  # builds the bundled knowledge base and compiles the modules
+    peer, _ = _cost(options, "import dspy")
+    for name, arguments, most_seconds, most_memory in _COLD:
+        seconds, memory = _cost(options, *arguments)
+        yield Measurement(f"{name}: CPU time", seconds, "s", "import dspy", peer, bound=most_seconds)
+        if most_memory is not None:
+            yield Measurement(f"{name}: peak memory", memory, "MB", bound=most_memory)
+    second = fresh_process(_SECOND, _QUESTION, "Who taught Paul Hindemith?")
+    yield Measurement("second question in a process: CPU time", second, "s", bound=0.1)
+
+
+def _cost(options: Options, *arguments: str) -> tuple[float, float]:
+    """CPU seconds and peak memory in MB, each the least of the rounds."""
+    seconds, memory = zip(*(fresh_process(_COST, *arguments) for _ in range(options.rounds)), strict=True)
+    return min(seconds), min(memory)
 
 
 @figure("first_answer")

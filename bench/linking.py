@@ -148,5 +148,5 @@ def _against_spacy(named: _Named, options: Options) -> Iterator[Measurement]:
         "ms",
         "spaCy PhraseMatcher",
         median["spacy"] * 1e3,
-        note="both tokenise with spaCy; ours also scores and ranks the mentions",
+        note="ours also scores and ranks the mentions",
     )

@@ -15,7 +15,7 @@ import logging
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
@@ -38,7 +38,6 @@ from triplecheck.kg.skb import NodeSearches, node_documents
 from triplecheck.kg.vectors import VectorIndex
 
 if TYPE_CHECKING:
-    from triplecheck.kg import changes
     from triplecheck.kg.endpoints import Endpoint
 
 BUNDLED = "bundled"
@@ -244,9 +243,7 @@ class KnowledgeBase:
             triples: whatever `build` takes.
             **options: `entities`, `relations`, `mapping`, `edge_properties`, `documents`, `progress`.
         """
-        from triplecheck.kg import changes
-
-        return self._changed(changes.add(self, triples, **options))
+        return self._changed("add", triples, options)
 
     def remove(self, triples: object = (), **options: Any) -> KnowledgeBase:
         """Remove triples, entities and documents, and open what it has become; see `kg.changes.remove`.
@@ -255,9 +252,7 @@ class KnowledgeBase:
             triples: whatever `build` takes.
             **options: `entities` (ids or names), `documents` (ids), `mapping`, `progress`.
         """
-        from triplecheck.kg import changes
-
-        return self._changed(changes.remove(self, triples, **options))
+        return self._changed("remove", triples, options)
 
     def update(self, triples: object = (), **options: Any) -> KnowledgeBase:
         """Replace tails, descriptions and documents, and open what it has become; see `kg.changes.update`.
@@ -266,11 +261,14 @@ class KnowledgeBase:
             triples: whatever `build` takes; for each head and relation, these are the tails from now on.
             **options: as `add`.
         """
+        return self._changed("update", triples, options)
+
+    def _changed(self, how: str, triples: object, options: Mapping[str, Any]) -> KnowledgeBase:
         from triplecheck.kg import changes
 
-        return self._changed(changes.update(self, triples, **options))
-
-    def _changed(self, done: changes.Changed) -> KnowledgeBase:
+        known: dict[str, Callable[..., changes.Changed]]
+        known = {"add": changes.add, "remove": changes.remove, "update": changes.update}
+        done = known[how](self, triples, **options)
         return KnowledgeBase(self.path, done.manifest, self._temporary)
 
     def __repr__(self) -> str:
@@ -448,16 +446,13 @@ def build(
         UserError: `triples` is nothing that holds triples, or a column is missing.
         KnowledgeBaseError: `out` is neither a knowledge base nor an empty directory.
     """
-    # What only building needs is imported here: a question should not wait for it.
-    from triplecheck.kg import building
-    from triplecheck.kg.columnar_build import concat
-    from triplecheck.kg.readers import graphs_of
+    from triplecheck.kg import building, columnar_build, readers
 
     temporary = tempfile.TemporaryDirectory(prefix="triplecheck-") if out is None else None
     out = Path(temporary.name) if temporary else Path(str(out))
     manifest.refuse_foreign(out)
-    whole = concat(
-        graphs_of(
+    whole = columnar_build.concat(
+        readers.graphs_of(
             triples,
             entities=entities,
             relations=relations,

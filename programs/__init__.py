@@ -1,13 +1,18 @@
 """The systems: each a DSPy program that reads like its paper, all behind one interface."""
 
-from triplecheck.programs.anchorrag import AnchorRAG, AnchorRAGLimits, AnchorRAGOptions
-from triplecheck.programs.base import Program, Sources
-from triplecheck.programs.fourstepfocus import FourStepFocus, FourStepFocusLimits, FourStepFocusOptions, Matching
-from triplecheck.programs.kerag import KERAG, KERAGLimits, KERAGOptions
-from triplecheck.programs.know3rag import Know3RAG, Know3RAGLimits, Know3RAGOptions
-from triplecheck.programs.options import ProgramOptions
-from triplecheck.programs.outcome import Outcome, replay, to_json
-from triplecheck.programs.registry import program_names, resolve_program
+from typing import TYPE_CHECKING
+
+from triplecheck.kg._lazy import lazily
+
+if TYPE_CHECKING:
+    from triplecheck.programs.anchorrag import AnchorRAG, AnchorRAGLimits, AnchorRAGOptions
+    from triplecheck.programs.base import Program, Sources
+    from triplecheck.programs.fourstepfocus import FourStepFocus, FourStepFocusLimits, FourStepFocusOptions, Matching
+    from triplecheck.programs.kerag import KERAG, KERAGLimits, KERAGOptions
+    from triplecheck.programs.know3rag import Know3RAG, Know3RAGLimits, Know3RAGOptions
+    from triplecheck.programs.options import ProgramOptions
+    from triplecheck.programs.outcome import Outcome, replay, to_json
+    from triplecheck.programs.registry import program_names, resolve_program
 
 __all__ = [
     "AnchorRAG",
@@ -32,3 +37,17 @@ __all__ = [
     "Sources",
     "to_json",
 ]
+
+__getattr__ = lazily(
+    __name__,
+    {
+        "anchorrag": "AnchorRAG AnchorRAGLimits AnchorRAGOptions",
+        "base": "Program Sources",
+        "fourstepfocus": "FourStepFocus FourStepFocusLimits FourStepFocusOptions Matching",
+        "kerag": "KERAG KERAGLimits KERAGOptions",
+        "know3rag": "Know3RAG Know3RAGLimits Know3RAGOptions",
+        "options": "ProgramOptions",
+        "outcome": "Outcome replay to_json",
+        "registry": "program_names resolve_program",
+    },
+)

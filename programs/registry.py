@@ -2,55 +2,36 @@
 
 from __future__ import annotations
 
-from triplecheck.kg import UserError
-from triplecheck.programs.anchorrag import AnchorRAG
-from triplecheck.programs.base import Program
-from triplecheck.programs.baselines import (
-    BM25,
-    IO,
-    SKR,
-    VSS,
-    BlendFilter,
-    ChainOfKnowledge,
-    ChainOfThought,
-    KnowledgeCard,
-    MultiVSS,
-    PoG,
-    RAGChainOfThought,
-    RAGDirect,
-    Recite,
-    SelfConsistency,
-    ToG,
-    VSSReranker,
-)
-from triplecheck.programs.fourstepfocus import FourStepFocus
-from triplecheck.programs.kerag import KERAG
-from triplecheck.programs.know3rag import Know3RAG
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-_PROGRAMS: dict[str, type[Program]] = {
-    program.name: program
-    for program in (
-        AnchorRAG,
-        FourStepFocus,
-        KERAG,
-        Know3RAG,
-        IO,
-        ChainOfThought,
-        SelfConsistency,
-        ToG,
-        PoG,
-        BM25,
-        VSS,
-        MultiVSS,
-        VSSReranker,
-        RAGDirect,
-        RAGChainOfThought,
-        Recite,
-        SKR,
-        KnowledgeCard,
-        ChainOfKnowledge,
-        BlendFilter,
-    )
+from triplecheck.kg import UserError
+
+if TYPE_CHECKING:
+    from triplecheck.programs.base import Program
+
+# Where the class of each name is; a program is imported when it is needed.
+_PROGRAMS = {
+    "anchorrag": "anchorrag.AnchorRAG",
+    "4stepfocus": "fourstepfocus.FourStepFocus",
+    "kerag": "kerag.KERAG",
+    "know3rag": "know3rag.Know3RAG",
+    "io": "baselines.IO",
+    "cot": "baselines.ChainOfThought",
+    "selfconsistency": "baselines.SelfConsistency",
+    "tog": "baselines.ToG",
+    "pog": "baselines.PoG",
+    "bm25": "baselines.BM25",
+    "vss": "baselines.VSS",
+    "multivss": "baselines.MultiVSS",
+    "vssreranker": "baselines.VSSReranker",
+    "ragdirect": "baselines.RAGDirect",
+    "ragcot": "baselines.RAGChainOfThought",
+    "recite": "baselines.Recite",
+    "skr": "baselines.SKR",
+    "knowledgecard": "baselines.KnowledgeCard",
+    "chainofknowledge": "baselines.ChainOfKnowledge",
+    "blendfilter": "baselines.BlendFilter",
 }
 
 
@@ -66,6 +47,8 @@ def resolve_program(name: str) -> type[Program]:
         UserError: no such program; the message lists those there are.
     """
     try:
-        return _PROGRAMS[name.lower().replace("-", "").replace("_", "")]
+        module, _, found = _PROGRAMS[name.lower().replace("-", "").replace("_", "")].partition(".")
     except KeyError:
         raise UserError(f"no program {name!r}; there are: {', '.join(program_names())}") from None
+    program: type[Program] = getattr(import_module(f"triplecheck.programs.{module}"), found)
+    return program

@@ -16,9 +16,8 @@ Each name is loaded when it is first used, so that `import triplecheck` is quick
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from triplecheck.kg._lazy import lazily
+import importlib
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from triplecheck.evals import evaluate
@@ -44,17 +43,29 @@ __all__ = [
     "session",
 ]
 
-__getattr__ = lazily(
-    __name__,
-    {
-        "evals": "evaluate",
-        "kg": "KnowledgeBase",
-        "lms": "Roles session",
-        "optimize": "compile_program load_bundle save_bundle",
-        "optimize.metrics": "feedback_metric",
-        "programs": "AnchorRAG FourStepFocus KERAG Know3RAG Sources",
-    },
-)
+_HOME = {
+    "KERAG": "programs",
+    "AnchorRAG": "programs",
+    "FourStepFocus": "programs",
+    "Know3RAG": "programs",
+    "KnowledgeBase": "kg",
+    "Roles": "lms",
+    "Sources": "programs",
+    "compile_program": "optimize",
+    "evaluate": "evals",
+    "feedback_metric": "optimize.metrics",
+    "load_bundle": "optimize",
+    "save_bundle": "optimize",
+    "session": "lms",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__all__)}")
+    found = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = found
+    return found
 
 
 def __dir__() -> list[str]:

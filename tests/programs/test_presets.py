@@ -9,7 +9,16 @@ import pytest
 from program_parts import ask, keep, play, steps, topics
 
 from triplecheck.kg import KnowledgeBase, UserError
-from triplecheck.programs import KERAG, AnchorRAG, FourStepFocus, Know3RAG, Program, Sources
+from triplecheck.programs import (
+    KERAG,
+    AnchorRAG,
+    FourStepFocus,
+    Know3RAG,
+    Program,
+    Sources,
+    program_names,
+    resolve_program,
+)
 from triplecheck.programs.anchorrag.predictor import by_names, by_relations
 from triplecheck.programs.base import make_program
 from triplecheck.programs.options import with_new_names
@@ -141,3 +150,8 @@ def test_a_path_without_a_knowledge_base_is_rejected(tmp_path: Path) -> None:
 
 def test_bundled_names_the_bundled_knowledge_base(bundled: KnowledgeBase) -> None:
     assert KERAG("bundled").graph.num_triples == bundled.graph.num_triples
+
+
+@pytest.mark.parametrize("name", program_names())
+def test_a_program_is_found_by_its_own_name(name: str) -> None:
+    assert resolve_program(name).name == name
