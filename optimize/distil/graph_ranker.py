@@ -31,7 +31,14 @@ from triplecheck.kg.ranker import GENERAL, PART, PathRanker, load_ranker, save_r
 from triplecheck.kg.relation_vectors import relation_texts
 from triplecheck.lms import session
 from triplecheck.lms.extractive.question import read_question, spelling
-from triplecheck.optimize.distil.path_ranker import FURTHER, LEAST_QUESTIONS, HopNumbers, PathQuestion, train
+from triplecheck.optimize.distil.path_ranker import (
+    FURTHER,
+    LEAST_QUESTIONS,
+    HopNumbers,
+    PathQuestion,
+    check_installed,
+    train,
+)
 from triplecheck.optimize.distil.trace_ranker import WEIGHTS, best_weight
 from triplecheck.optimize.traces.gold_paths import GoldPath, follow, given_paths, near
 from triplecheck.programs import KERAG, Sources
@@ -117,6 +124,7 @@ def train_into(
 
     Raises:
         UserError: the knowledge base is on a server, or too few questions have a path.
+        MissingExtraError: torch is not installed.
         KnowledgeBaseError: the knowledge base was replaced meanwhile.
     """
     if kb.is_remote:
@@ -143,6 +151,7 @@ def train_ranker(
 
     Args, errors: see `train_into`; `out` also keeps what an interrupted training has read and measured.
     """
+    check_installed()
     began = time.monotonic()
     drawn = sampled(questions, options.limit, options.seed)
     held_out = drawn[::_HELD_OUT][:_MOST_HELD_OUT]

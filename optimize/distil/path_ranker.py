@@ -83,6 +83,16 @@ FURTHER = Training(epochs=20, least_steps=300)
 """Settings for training the general ranker further on a graph or on traces."""
 
 
+def check_installed() -> None:
+    """Check that a ranker can be trained here.
+
+    Raises:
+        MissingExtraError: torch is not installed.
+    """
+    with extra("train", "Training a ranker of paths"):
+        import torch  # noqa: F401
+
+
 def train(
     questions: Sequence[PathQuestion],
     vocabularies: Mapping[str, Sequence[Sequence[str]]],
@@ -103,7 +113,9 @@ def train(
 
     Raises:
         UserError: there are too few questions, or a path is longer than three hops.
+        MissingExtraError: torch is not installed.
     """
+    check_installed()
     import torch
 
     if len(questions) < LEAST_QUESTIONS:
