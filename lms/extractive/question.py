@@ -190,7 +190,7 @@ def read_question(text: str, topics: Sequence[str], phrases: Iterable[str] = ())
         counts=("how", "many") in pairs or ("number", "of") in pairs or first == "count",
         compares=compares,
         asks_whether=whether,
-        asks_same="same" in words and whether,
+        asks_same=whether and bool({"same", "share", "shared"} & set(words)),
         text=text,
         topics=written,
     )
