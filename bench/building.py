@@ -14,8 +14,9 @@ from triplecheck.kg.encode import Encoder
 from triplecheck.kg.readers import read_graph
 
 _BUILD = """
-import json, resource, sys, time
+import json, sys, time
 from pathlib import Path
+from bench.timing import peak_memory
 from triplecheck import kg
 from triplecheck.kg.readers import read_graph
 from triplecheck.kg.encode import load_encoder
@@ -37,7 +38,7 @@ for (begin, what), (end, _) in zip(stages, stages[1:]):
     spent[what] = spent.get(what, 0) + end - begin
 print(json.dumps({
     "seconds": stages[-1][0] - start, "busy": time.process_time() - busy, "spent": spent,
-    "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024),
+    "peak": peak_memory(),
 }))
 """
 

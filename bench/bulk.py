@@ -6,7 +6,6 @@ python -m bench.bulk --triples 5000000
 from __future__ import annotations
 
 import argparse
-import resource
 import tempfile
 import time
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
+from bench.timing import peak_memory
 from triplecheck.kg import build
 
 _BATCH = 1_000_000
@@ -47,7 +47,7 @@ def main() -> None:
         began, processor = time.perf_counter(), time.process_time()
         counts = build(source, Path(folder) / "kb", encoder=None).manifest.counts
         seconds, used = time.perf_counter() - began, time.process_time() - processor
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    peak = peak_memory() / 1e6
     print(f"{asked.triples:,} triples, {counts['triples']:,} kept, {counts['entities']:,} entities")
     print(
         f"{seconds:.0f} s ({used:.0f} s of processor), {asked.triples / seconds:,.0f} triples/s, {peak:.1f} GB at most"

@@ -21,8 +21,9 @@ _LARGE, _LARGE_DIMENSIONS, _BLOCK = 5_000_000, 256, 50_000
 _AGREE = 1e-4
 
 _SCORE = """
-import json, resource, sys, time
+import json, sys, time
 from pathlib import Path
+from bench.timing import peak_memory
 import numpy as np
 from triplecheck.kg.embedding import ArrayScorer, _files
 from triplecheck.kg.embedding.scoring import interaction_of
@@ -39,7 +40,7 @@ scorer.all_tails(heads[:1], relations[:1])
 start = time.perf_counter()
 assert np.isfinite(scorer.all_tails(heads[1:2], relations[1:2])).all()
 tails = time.perf_counter() - start
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+peak = peak_memory()
 print(json.dumps({"triples": triples, "tails": tails, "peak": peak}))
 """
 

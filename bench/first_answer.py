@@ -31,11 +31,12 @@ print(json.dumps([imported - start, opened - imported, linked - opened, modules]
 _QUESTION = "What was the nationality of Bernhard Heiden's teacher?"
 # CPU seconds and peak memory in MB of a process; its own output is dropped.
 _COST = """
-import contextlib, io, json, resource, sys
+import contextlib, io, json, sys, time
 with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
     exec(sys.argv.pop(1))
-used = resource.getrusage(resource.RUSAGE_SELF)
-print(json.dumps([used.ru_utime + used.ru_stime, used.ru_maxrss / 1024]))
+used = time.process_time()
+from bench.timing import peak_memory
+print(json.dumps([used, peak_memory() / 1e6]))
 """
 _COMMAND = "import sys; sys.argv[0] = 'triplecheck'; from triplecheck.app.main import run; run()"
 _COLD = (

@@ -179,16 +179,17 @@ def _largest(found: Match) -> int:
 
 
 _MEMORY = """
-import json, resource, sys
+import json, sys
 from pathlib import Path
 from bench.patterns import SHAPES, queries
+from bench.timing import peak_memory
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.patterns import match
 graph = ColumnarGraph(Path(sys.argv[1]))
 for shape in SHAPES.values():
     for query in queries(graph, shape, 25):
         match(graph, query)
-print(json.dumps(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))
+print(json.dumps(peak_memory()))
 """
 
 
@@ -197,6 +198,6 @@ def _memory(size: str, options: Options) -> Iterator[Measurement]:
     if sys.platform != "linux":
         yield Measurement(name, None, "MB", note="measured on Linux only")
         return
-    most = fresh_process(_MEMORY, fixtures.graph(options, size)) * 1024 / 1e6
+    most = fresh_process(_MEMORY, fixtures.graph(options, size)) / 1e6
     bound = 1000.0 if size == "8M" and not options.quick else None
     yield Measurement(name, most, "MB", bound=bound, note="peak resident memory, including mapped pages")
