@@ -220,7 +220,7 @@ def fit_model(
     """
     if len(set(right)) < 2:
         raise UserError("a confidence model needs right answers and wrong ones; evaluate more questions")
-    with extra("train", "Fitting a confidence model"):
+    with extra("stats", "Fitting a confidence model"):
         from scipy.optimize import minimize
     names = tuple(sorted({name for row in rows for name in row}))
     values = np.array([[row.get(name, 0.0) for name in names] for row in rows])

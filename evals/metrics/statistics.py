@@ -9,6 +9,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from triplecheck.kg.errors import extra
+
 # Calibration and selective prediction.
 #
 # All functions take confidences in [0, 1] and the correctness of each answer, both of shape (n,), n > 0. The result
@@ -209,12 +211,9 @@ def mcnemar(a: Sequence[float], b: Sequence[float]) -> float:
     if not np.isin(np.concatenate((a, b)), (0, 1)).all():
         raise ValueError("McNemar's test needs scores of 0 and 1")
     differing, wins = int((differences != 0).sum()), int((differences > 0).sum())
-    ways = tail = 1  # of choosing none of the questions that differ, then one more each time
-    for chosen in range(min(wins, differing - wins)):
-        ways = ways * (differing - chosen) // (chosen + 1)
-        tail += ways
-    p_value: float = tail * 2 / 2**differing  # of exact integers, so no count is too large
-    return min(1.0, p_value)
+    with extra("stats", "Comparing runs"):
+        from scipy.stats import binomtest  # slow to import
+    return float(binomtest(wins, differing).pvalue) if differing else 1.0
 
 
 def _resampled_means(values: Floats, samples: int, seed: int) -> Floats:

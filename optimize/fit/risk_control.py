@@ -164,7 +164,7 @@ def _start(proposing: Sample, asked: int, alpha: float, delta: float) -> int:
 
 def _power(answered: int, wrong: int, scale: float, alpha: float, delta: float) -> float:
     """Power of the test with `scale` times as many answers at the same error rate (estimated by Laplace's rule)."""
-    with extra("train", "Fitting"):
+    with extra("stats", "Fitting"):
         from scipy.special import bdtr
 
     size = round(answered * scale)
@@ -180,7 +180,7 @@ def point_at(sample: Sample, threshold: float, delta: float) -> Point:
 
 def tail(answered: int, wrong: int, alpha: float) -> float:
     """p-value of the hypothesis "the error rate is alpha or more": P(X <= wrong) for X ~ Binomial(answered, alpha)."""
-    with extra("train", "Fitting"):
+    with extra("stats", "Fitting"):
         from scipy.special import bdtr
 
     return float(bdtr(wrong, answered, alpha)) if answered else 1.0
@@ -188,7 +188,7 @@ def tail(answered: int, wrong: int, alpha: float) -> float:
 
 def most_wrong(answered: int, wrong: int, delta: float) -> float:
     """Upper end of the one-sided Clopper-Pearson interval for the error rate, at level 1 - delta."""
-    with extra("train", "Fitting"):
+    with extra("stats", "Fitting"):
         from scipy.special import betaincinv
 
     return 1.0 if wrong == answered else float(betaincinv(wrong + 1, answered - wrong, 1 - delta))
