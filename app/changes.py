@@ -6,11 +6,11 @@ import json
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from triplecheck.app.console import print_json, printable, reporting, stderr, stdout, waiting
+from triplecheck.app.console import print_json, printable, reporting, rows_of, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
 from triplecheck.app.options import OUTPUT, JsonOption, KbArgument, KbDirectory, flag, flattened
 from triplecheck.app.sources import SourceOptions, list_skipped
@@ -173,25 +173,14 @@ def _show(path: Path, done: Changed, as_json: bool) -> None:
         print_json({"path": str(path)} | about | {"counts": after.counts, "stale": after.stale})
         return
     counted = {name: getattr(done, attribute) for name, attribute in _COUNTED.items()}
-    _print_table(
+    shown = (
         {"knowledge base": path}
         | {name: f"{count:,}" for name, count in counted.items() if count or name == "triples added"}
         | {f"{name} now": f"{after.counts[name]:,}" for name in ("entities", "triples", "documents")}
         | {f"stale: {part}": reason for part, reason in after.stale.items()}
         | {"time": f"{done.seconds:.1f} s"}
     )
-
-
-def _print_table(rows: dict[str, Any]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(show_header=False, box=None, pad_edge=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, value in rows.items():
-        table.add_row(name, Text(printable(str(value))))
-    stdout().print(table)
+    stdout().print(rows_of(shown))
 
 
 def export(
@@ -242,7 +231,7 @@ def export(
         print_json(about | {"seconds": seconds})
         return
     rows = {name: f"{count:,} in {path}" for name, (path, count) in written.items()}
-    _print_table(rows | {"time": f"{seconds:.1f} s"})
+    stdout().print(rows_of(rows | {"time": f"{seconds:.1f} s"}))
 
 
 def merge(
@@ -275,4 +264,4 @@ def merge(
         name: f"{merged.manifest.counts[name]:,} of {counts[name]:,}"
         for name in ("entities", "relations", "triples", "documents")
     }
-    _print_table({"knowledge base": out} | shown | {"time": f"{seconds:.1f} s"})
+    stdout().print(rows_of({"knowledge base": out} | shown | {"time": f"{seconds:.1f} s"}))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import IntEnum
@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from triplecheck.evals import Progress
     from triplecheck.kg.progress import ProgressCallback
 
@@ -56,6 +58,19 @@ def shown(*, quiet: bool, verbose: int) -> Iterator[None]:
         yield
     finally:
         _verbosity.reset(token)
+
+
+def rows_of(values: Mapping[str, Any]) -> Table:
+    """Names and values as a table of two columns."""
+    from rich.table import Table
+    from rich.text import Text
+
+    rows = Table(show_header=False, box=None, pad_edge=False)
+    rows.add_column(style="bold", no_wrap=True)
+    rows.add_column(overflow="fold")
+    for name, value in values.items():
+        rows.add_row(name, Text(printable(str(value))))
+    return rows
 
 
 def is_quiet() -> bool:

@@ -12,7 +12,7 @@ import typer
 
 from triplecheck.app import changes, embeddings, match, training
 from triplecheck.app.command import BuildCommand, Commands, TrainCommand
-from triplecheck.app.console import print_json, printable, reporting, stderr, stdout, waiting
+from triplecheck.app.console import print_json, printable, reporting, rows_of, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
 from triplecheck.app.options import LIMITS, JsonOption, KbArgument, KbDirectory, flag, flattened
 from triplecheck.app.sources import SourceOptions, list_skipped
@@ -354,20 +354,7 @@ def _remote_info(kb: KnowledgeBase, verify: bool, json: bool) -> None:
     shown = {name: value for name, value in about.items() if name != "counts"}
     counts = about["counts"]
     shown |= {name: f"{n:,}" if isinstance(n, int) else f"not counted: {n}" for name, n in counts.items()}
-    stdout().print(_rows(shown))
-
-
-def _rows(values: dict[str, Any]) -> Table:
-    """Names and values as a table."""
-    from rich.table import Table
-    from rich.text import Text
-
-    rows = Table(show_header=False, box=None, pad_edge=False)
-    rows.add_column(style="bold", no_wrap=True)
-    rows.add_column(overflow="fold")
-    for name, value in values.items():
-        rows.add_row(name, Text(printable(str(value))))
-    return rows
+    stdout().print(rows_of(shown))
 
 
 @commands.command()
@@ -418,7 +405,7 @@ def index(
         encoder = None if no_vectors else DEFAULT_ENCODER
         about = build_index(opened.graph, options.identity, place, encoder=encoder, progress=tell)
     counts = {name: f"{count:,}" for name, count in about.counts.items()}
-    stdout().print(_rows({"endpoint": options.name, "index": place} | counts))
+    stdout().print(rows_of({"endpoint": options.name, "index": place} | counts))
 
 
 def _table(kb: KnowledgeBase) -> Table:

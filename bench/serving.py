@@ -53,7 +53,7 @@ def _reply(asked: ChatRequest) -> str:
 
 @figure("serving")
 def serving(options: Options) -> Iterator[Measurement]:
-    """The server in a process of its own, on the bundled knowledge base."""
+    """Runs the server in its own process, on the bundled knowledge base."""
     folder = Path(kg.__file__).parent / "bundled"
     base = options.work / "served"
     build(read_graph(sorted(folder.glob("*.ttl"))), base, encoder=fixtures.encoder())

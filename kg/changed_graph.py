@@ -134,14 +134,14 @@ class GraphChange:
         self._documented = documented
 
     def added(self, new: RawGraph) -> Edit:
-        """With further triples and descriptions; what is there wins."""
+        """Adds triples and descriptions; what is there wins."""
         old = to_raw(self._graph)
         whole = concat([old, new])
         whole.type_labels = new.type_labels | old.type_labels
         return Edit(whole, given=len(new))
 
     def removed(self, triples: RawGraph, entities: Sequence[int] = ()) -> Edit:
-        """Without some triples, and without some entities and all their triples."""
+        """Removes some triples, and some entities with all their triples."""
         found: set[Edge] = set()
         missing: set[tuple[str, str, str, str | None]] = set()
         for row in _rows(triples):
@@ -152,7 +152,7 @@ class GraphChange:
         return replace(self._without(found, entities), not_found=len(missing))
 
     def updated(self, new: RawGraph) -> Edit:
-        """With other tails of the heads and relations that are given, and with other descriptions."""
+        """Replaces the tails of the given heads and relations, and the given descriptions."""
         graph = self._graph
         replaced: set[Edge] = set()
         kept: set[Edge] = set()

@@ -67,7 +67,7 @@ class Hops:
         return score
 
     def ahead(self, hops: Sequence[tuple[int, bool]], longest: int) -> float:
-        """The score of a path as the beginning of one of at most `longest` hops, whatever its further hops are."""
+        """The score of a path as the beginning of one of at most `longest` hops, with the best further hops."""
         given = len(hops)
         if given == 1:
             return float(self.first[int(hops[0][1]), hops[0][0]])
@@ -76,7 +76,7 @@ class Hops:
             if length > LONGEST:
                 break
             known = sum(float(self.tables[length, at][int(back), rel]) for at, (rel, back) in enumerate(hops, 1))
-            further = sum(float(self.tables[length, at].max()) for at in range(given + 1, length + 1))
+            further = sum(self._greatest[length, at] for at in range(given + 1, length + 1))
             scores.append(float(self.lengths[length - 1]) + known + further)
         return float(np.logaddexp.reduce(scores)) if scores else self.path(hops)
 
@@ -86,11 +86,16 @@ class Hops:
         The probability of a length is that of its best path, whether or not the graph has it.
         """
         best = [
-            bias + sum(float(self.tables[length, hop].max()) for hop in range(1, length + 1))
+            bias + sum(self._greatest[length, hop] for hop in range(1, length + 1))
             for length, bias in enumerate(self.lengths[:most].tolist(), 1)
         ]
         likely = np.exp(np.array(best) - np.logaddexp.reduce(best)) >= _LIKELY_LENGTH
         return int(np.flatnonzero(likely)[-1]) + 1
+
+    @functools.cached_property
+    def _greatest(self) -> dict[tuple[int, int], float]:
+        """The greatest score of a relation, by (length, position)."""
+        return {place: float(table.max()) for place, table in self.tables.items()}
 
     @functools.cached_property
     def first(self) -> FloatArray:

@@ -72,28 +72,31 @@ class TopicLinker:
         self._candidates = partial(
             linker.candidates, question=question if grounding else None, top_k=top_k, union=union
         )
-        self._years: set[str] = set()
         found = [(m.text, self._candidates(m)) for m in linker.mentions(question)[:_NAMES_SHOWN]]
-        known = [Known(text, self._meant(text, candidates, question)) for text, candidates in found if candidates]
+        meant = [(text, *self._meant(text, candidates, question)) for text, candidates in found if candidates]
+        known = [Known(text, candidates) for text, candidates, _ in meant]
         # The name of a class says what is asked for; it is a topic only where nothing else is named.
         known = [one for one in known if not self._is_class(one)] or known
         # A year that singles out a homonym is no topic of its own.
-        self.known = [one for one in known if one.written not in self._years] or known
+        years = {year for _, _, used in meant for year in used}
+        self.known = [one for one in known if one.written not in years] or known
 
-    def _meant(self, written: str, candidates: Sequence[Candidate], question: str) -> tuple[Candidate, ...]:
-        """Of homonyms those that the words beside the name single out; all if none does.
+    def _meant(
+        self, written: str, candidates: Sequence[Candidate], question: str
+    ) -> tuple[tuple[Candidate, ...], set[str]]:
+        """Of homonyms those that the words beside the name single out, and the years that do so; all if none does.
 
-        Their type does so ("the play Macbeth"), and a year that they have ("the 1984 film Dune").
+        Their type singles them out ("the play Macbeth"), and a year that they have ("the 1984 film Dune").
         """
         equal = _equally_written(candidates)
         if len(equal) < 2:
-            return tuple(candidates)
+            return tuple(candidates), set()
         before, _, after = normalize(question).partition(normalize(written))
         typed = [c for c in equal if self._has_type_beside(c, f" {before.strip()}", f"{after.strip()} ")] or equal
         years = {c: year for c in typed for year in _YEAR.findall(f"{before} {after}") if self._has_year(c, year)}
-        self._years.update(years.values() if len(years) < len(typed) else ())
         found = list(years) or typed
-        return tuple(candidates if len(found) == len(equal) else found)
+        used = set(years.values()) if len(years) < len(typed) else set()
+        return tuple(candidates if len(found) == len(equal) else found), used
 
     def _has_type_beside(self, candidate: Candidate, before: str, after: str) -> bool:
         kinds = (normalize(self._graph.type_label(t)) for t in self._graph.types(candidate.node))

@@ -131,7 +131,7 @@ def _listen_to(settings: Settings) -> None:
 
 
 def _open(settings: Settings) -> Service:
-    """The service, with everything loaded that the first question needs."""
+    """The service, with everything that the first question needs already loaded."""
     from triplecheck.app.serve.service import Service
 
     with waiting(stderr(), "opening the knowledge bases"):

@@ -92,7 +92,7 @@ class Server:
                     yield item
 
     def record(self, request: Request, answer: Answer) -> None:
-        """Count an answer and put it into the line that the log gets of the request."""
+        """Count an answer and add it to the log line of the request."""
         self.metrics.count_answer(answer)
         shown = {"question": answer.question, "answer": answer.answer} if self.limits.log_questions else {}
         request.state.log |= {

@@ -27,7 +27,7 @@ def read_sql(
     properties: Sequence[str] = (),
     progress: ProgressCallback = no_progress,
 ) -> list[RawGraph]:
-    """Triples from the rows of queries, which are only read.
+    """Triples from the rows of SQL queries. Nothing is written to the database.
 
     The columns are found as in a data frame (`frames.read_memory`): by their usual names, by `mapping`, or the first
     three. Numbers, dates and booleans as tails are literals; a row without a tail is left out.
@@ -41,7 +41,7 @@ def read_sql(
         progress: called as rows arrive.
 
     Raises:
-        UserError: the database is not there, or refuses a query, or columns are missing.
+        UserError: the database does not exist, it rejects a query, or columns are missing.
         UnavailableError: the package for the database is not installed.
     """
     graphs, rows = [], 0

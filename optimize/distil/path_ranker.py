@@ -176,7 +176,7 @@ class _Wordings:
         self._vectors = torch.tensor(encoder.encode([text for several in wordings for text in several]))
 
     def draw(self, chance: random.Random) -> torch.Tensor:
-        """The vector of one wording of each relation, shape (n, d)."""
+        """The vectors of the relations, shape (n, d), each of one of its wordings at random."""
         spans = zip(self._starts[:-1].tolist(), self._starts[1:].tolist(), strict=True)
         return self._vectors[[s if chance.random() < _FIRST_WORDING else chance.randrange(s, e) for s, e in spans]]
 
@@ -261,7 +261,10 @@ def _loss(
 
 
 def _offered(question: PathQuestion, count: int) -> npt.NDArray[np.int64]:
-    """The wrong paths of several hops that a topic has, shape (n, LONGEST + 1); all single hops are wrong anyway."""
+    """The wrong paths of two or more hops from a topic, shape (n, LONGEST + 1).
+
+    Wrong single hops need no list: all relations are scored, and those that are not right are wrong.
+    """
     right = set(question.paths)
     rows = [_padded(_numbered(path, count)) for path in question.offered if len(path) > 1 and path not in right]
     return np.array(rows, np.int64).reshape(-1, LONGEST + 1)

@@ -119,7 +119,7 @@ def _evaluate(folder: Path, count: int) -> int:
 
 
 def questions(folder: Path, counts: tuple[int, ...] = QUESTIONS) -> str:
-    """The memory of an evaluation: at most 5 KiB for each further question."""
+    """The memory of an evaluation grows by at most 5 KiB for each question."""
     peaks = {}
     for count in counts:
         scored, peaks[count] = _apart(_evaluate, folder / f"questions{count}", count)
