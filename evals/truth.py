@@ -24,6 +24,8 @@ that are aimed at, because another graph may be harder."""
 FLOOR = 0.5
 """Confidence below which a supported answer is withheld: it is more likely wrong than right."""
 
+_UNANSWERABLE = 0.5
+"""Weight of an answer to a question without one. The sets have as many of them as of others, users ask fewer."""
 _LEAST_PROVED = 20  # answers from which a level can be told
 
 
@@ -79,10 +81,12 @@ def read_judged(graph: str, data: str, program: str, rows: Iterable[Mapping[str,
 def fit(rows: Sequence[Judged]) -> ConfidenceModel:
     """The model of all answers with a proof; its level is chosen on graphs that were left out in turn.
 
+    The level is not below the floor: an answer that is more likely wrong than right is not called proved.
+
     Raises:
         UserError: there are not answers of two graphs, right ones and wrong ones.
     """
-    return replace(_fitted(rows), proved=_level(_left_out(rows)))
+    return replace(_fitted(rows), proved=max(FLOOR, _level(_left_out(rows))))
 
 
 def left_out(rows: Sequence[Judged]) -> list[Judged]:
@@ -112,7 +116,9 @@ def _left_out(rows: Sequence[Judged]) -> list[Judged]:
 
 def _fitted(rows: Sequence[Judged]) -> ConfidenceModel:
     proofs = [row for row in rows if row.features]
-    return fit_model([r.features for r in proofs], [r.right for r in proofs], [r.graph for r in proofs], floor=FLOOR)
+    features, right, graphs = zip(*((r.features, r.right, r.graph) for r in proofs), strict=True)
+    shares = [1.0 if r.answerable else _UNANSWERABLE for r in proofs]
+    return fit_model(features, right, graphs, shares, floor=FLOOR)
 
 
 def _level(rows: Sequence[Judged]) -> float:

@@ -246,7 +246,7 @@ class Program(dspy.Module):
 
     def sure_enough(self, question: str, found: Outcome, trace: Trace) -> Outcome:
         """The outcome with its verdict and confidence; an abstention if it is not sure enough."""
-        judge = Judge(self.graph)
+        judge = Judge(self.graph, self.sources.ranker, self.sources.relations)
         if found.abstained is not None:
             return judge.with_nearest(question, found, trace.steps)
         found = judge.judge(question, found, trace.steps)

@@ -10,12 +10,11 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from triplecheck.kg import Direction, Graph, normalize
+from triplecheck.kg.readable import singular
 from triplecheck.kg.types import Edge
 from triplecheck.kg.values import quantity, value_of
 from triplecheck.lms.extractive.described import asked_noun
@@ -35,6 +34,7 @@ LEAST_COVERAGE = 0.3
 """Cosine below which no phrase of a proof covers a part of a question."""
 
 _NUMBER = re.compile(r"(?<![\w.])\d[\d,.]*\d|(?<![\w.])\d")
+_YEAR = re.compile(r"\b[12]\d{3}\b")
 _LIMIT = re.compile(
     r"\b(?:after|before|since|until|from|between|over|under|above|below|(?:more|less|fewer|later|earlier|older|younger|"
     r"larger|smaller|greater|higher|lower) than|at (?:least|most))\s+(?:the\s+)?(?:year\s+)?\d[\d,.]*",
@@ -130,15 +130,29 @@ class Proof:
 
     @cached_property
     def misses_class(self) -> bool:
-        """Whether the question asks for things of a class, the evidence has such things, and no answer is one."""
+        """Whether the question asks for things of a class of the graph, and no answer is one."""
         if self.parsed.counts or self.kind in ("yes or no", "text"):
             return False
-        nodes = list(dict.fromkeys(end for head, _, tail in self.found.evidence for end in (head, tail)))[:50]
-        kinds = {kind for node in nodes if self.graph.literal(node) is None for kind in self.graph.types(node)}
-        words = " ".join(word for word in self.parsed.words if word != TOPIC)
-        asked = asked_noun(words, [self.graph.type_label(kind) for kind in sorted(kinds)], one=True)
-        answers = {self.graph.type_label(kind) for node in self.found.answers[:20] for kind in self.graph.types(node)}
-        return bool(asked) and (bool(answers) or not self.found.answers) and not answers & set(asked)
+        said = {singular(word) for word in self.parsed.words}
+        labels = dict.fromkeys(map(self.graph.type_label, self.graph.type_ids))
+        near = [label for label in labels if said & {singular(word) for word in normalize(label).split()}]
+        asked = asked_noun(" ".join(word for word in self.parsed.words if word != TOPIC), near, one=True)
+        nodes = self.found.answers[:20]
+        kinds = [self.graph.types(node) for node in nodes if self.graph.literal(node) is None]
+        labels_of = {self.graph.type_label(kind) for own in kinds for kind in own}
+        return bool(asked) and all(kinds) and not labels_of & set(asked)
+
+    @cached_property
+    def echoes(self) -> bool:
+        """Whether the answers are topics of a question that does not ask to choose one of them."""
+        answers = set(self.found.answers)
+        chooses = self.computed or self.parsed.compares or "or" in self.parsed.words or len(self.topics) > 1
+        return bool(answers) and not chooses and answers <= set(self.topics)
+
+    @cached_property
+    def names_year(self) -> bool:
+        """Whether an answer is a thing with a year in its name, such as an event."""
+        return any(_YEAR.search(label) for label in self.graph.labels(list(self.found.answers[:20])))
 
     @property
     def picked(self) -> Picked | None:
@@ -216,28 +230,6 @@ class Proof:
             segment.text: 1.0 if dated and set(normalize(segment.text).split()) <= dated else float(value)
             for segment, value in zip(relevance.segments, best, strict=True)
         }
-
-    @cached_property
-    def matched(self) -> tuple[float, float, float]:
-        """Parts of the question and relations of a path, each relation matched with one part.
-
-        The least cosine of a part, the mean of all parts, and the least cosine of a relation, of the path where the
-        mean is greatest. What the question asks for may be said by any relation, or by the type of the answers.
-        """
-        segments = self.relevance.segments
-        found = []
-        for path in self.paths:
-            labels = [hop.label for hop in path]
-            similar = self.relevance.similarity(labels)
-            asked = np.array([segment.kind == "asked" for segment in segments])
-            rows, columns = _best_assignment(similar)
-            parts, hops = np.zeros(len(segments)), np.zeros(len(labels))
-            parts[columns] = hops[rows] = similar[rows, columns]
-            if asked.any():
-                kinds = [*labels, *self.types]
-                parts[asked] = self.relevance.similarity(kinds)[:, asked].max(axis=0)
-            found.append((float(parts.min()), float(parts.mean()), float(hops.min())))
-        return max(found, key=lambda one: one[1], default=(0.0, 0.0, 0.0))
 
     @cached_property
     def uncovered(self) -> list[str]:
@@ -352,27 +344,3 @@ def _sequences(edges: dict[int, list[tuple[Hop, int]]], start: int, answers: set
         longest = max(map(len, reached.values()))
         ways = [hops for hops in reached.values() if len(hops) == longest and hops]
     return list(dict.fromkeys(ways))
-
-
-def _best_assignment(gains: npt.NDArray[np.floating[Any]]) -> tuple[list[int], list[int]]:
-    """Rows and columns of the one-to-one assignment with the greatest sum of gains, which covers the shorter side.
-
-    Dynamic programming over sets of the shorter side, here the few hops of a path. SciPy has a solver, which takes
-    0.3 s to import.
-
-    Args:
-        gains: (rows, columns).
-    """
-    short, turned = (gains.T, True) if gains.shape[0] > gains.shape[1] else (gains, False)
-    # By the set of rows that are assigned: the sum of gains, and the pairs.
-    best: dict[int, tuple[float, tuple[tuple[int, int], ...]]] = {0: (0.0, ())}
-    for column in range(short.shape[1]):
-        for assigned, (total, pairs) in list(best.items()):
-            for row in range(len(short)):
-                more = assigned | 1 << row
-                gained = total + float(short[row, column])
-                if more != assigned and (more not in best or gained > best[more][0]):
-                    best[more] = (gained, (*pairs, (row, column)))
-    pairs = best[(1 << len(short)) - 1][1]
-    rows, columns = [row for row, _ in pairs], [column for _, column in pairs]
-    return (columns, rows) if turned else (rows, columns)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from triplecheck.kg import Graph
 from triplecheck.kg.encode import load_encoder
+from triplecheck.kg.ranker import GENERAL, load_ranker
+from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.programs.confidence import (
     features_of,
     packaged_model,
@@ -30,12 +33,18 @@ class Judge:
 
     Args:
         graph: the graph of the evidence.
+        ranker: file of the ranker of paths; the general one in its place if it was trained with another encoder.
+        relations: their vectors; None: relations that are nowhere around the topics are not compared.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, ranker: Path = GENERAL, relations: RelationVectors | None = None) -> None:
         self._graph = graph
+        self._relations = relations
         # The confidence model was fitted with the default encoder, whatever vectors a knowledge base has.
-        self._encode = load_encoder().encode
+        encoder = load_encoder()
+        self._encode = encoder.encode
+        found = load_ranker(ranker)
+        self._ranker = found if found.encoder == encoder.fingerprint else load_ranker()
 
     def judge(self, question: str, found: Outcome, steps: Sequence[TraceEvent]) -> Outcome:
         """The outcome with its verdict, its confidence, and the parts of the question that its proof leaves out.
@@ -50,7 +59,7 @@ class Judge:
             return replace(found, verdict="unsupported")
         model = packaged_model()
         proof = Proof(self._graph, self._encode, question, found, steps)
-        features = features_of(proof)
+        features = features_of(proof, self._ranker, self._relations)
         left_out = [f"the proof does not cover {part!r}" for part in uncovered_parts(proof)]
         doubts = tuple(dict.fromkeys((*found.doubts, *left_out)))
         confidence = model(features)

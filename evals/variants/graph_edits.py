@@ -17,6 +17,7 @@ from triplecheck.kg.documents import Document
 from triplecheck.kg.export import raw_of, to_raw
 from triplecheck.kg.readers.raw import RawGraph
 from triplecheck.kg.types import Edge
+from triplecheck.lms.extractive.question import read_question
 
 _HOPS = 2  # if a question has no number of hops
 _FACTS_OF_A_HOMONYM = 10
@@ -48,8 +49,11 @@ def deleted(
 ) -> Question | None:
     """Remove the last edge of each path from a topic to an answer with at most the question's number of hops.
 
-    The graph then has no answer: abstaining is correct.
+    The graph then has no answer: abstaining is correct. A comparison is left out, because the graph then has
+    another answer: without the longest river the second is the longest.
     """
+    if read_question(question.question, []).compares is not None:
+        return None
     answers = sorted({node for one in gold.answers for node in one.nodes})
     topics = sorted({node for nodes in gold.topics for node in nodes})
     if question.computed or not answers or not topics:

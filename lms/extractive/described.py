@@ -89,6 +89,8 @@ def asked_noun(question: str, names: Sequence[str], *, one: bool = False) -> tup
     """
     words = _words(question)
     for noun in _places(words, names):
+        if words[noun.end : noun.end + 1] == ["'s"]:
+            continue  # "the longest river's length"
         before = [word for word in words[: noun.start] if word not in _DETERMINERS]
         if one and len(before) == 1 and before[0] in _SUPERLATIVES:
             return noun.names  # "the longest river in France"

@@ -98,6 +98,7 @@ _IMPLIED = {"who": "occupation profession", "do": "occupation profession", "did"
 _FIRST_DONE = re.compile(r"^(?:\w+ed|given|shown|held|seen|sung|sold|run|met|name|names|lady)$")
 _PEOPLE = frozenset("people inhabitants residents citizens".split())
 _AUXILIARIES = frozenset("is are was were do does did has have had can could will would".split())
+_QUESTION_WORDS = frozenset("who whom whose what which when where how why".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +159,11 @@ class ParsedQuestion:
         return " ".join(OTHER_TOPIC if word == TOPIC else word for word in mask(words, list(others)))
 
     @property
+    def question_word(self) -> str:
+        """The first question word; empty if there is none."""
+        return next((word for word in self.words if word in _QUESTION_WORDS), "")
+
+    @property
     def bare(self) -> str:
         """The question without its topics."""
         return " ".join(word for word in self.words if word not in (TOPIC, "'s"))
@@ -183,7 +189,9 @@ def read_question(text: str, topics: Sequence[str], phrases: Iterable[str] = ())
     compares = _comparison(words)
     first = next((w for w in words if w != TOPIC), "")
     pairs = set(itertools.pairwise(words))
-    whether = first in _AUXILIARIES
+    # "X was married to whom?" and "is X a man or a woman?" do not ask for yes or no.
+    asks_else = "or" in words or (words[:1] == [TOPIC] and not _QUESTION_WORDS.isdisjoint(words))
+    whether = first in _AUXILIARIES and not asks_else
     return ParsedQuestion(
         words=tuple(words),
         segments=tuple(_segments(words, compares)),

@@ -11,6 +11,7 @@ from program_parts import ask
 
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.kg.encode import load_encoder
+from triplecheck.kg.ranker import load_ranker
 from triplecheck.programs import KERAG, Outcome, Sources
 from triplecheck.programs.base import make_program
 from triplecheck.programs.confidence import features_of, fit_model, packaged_model, read_model
@@ -42,26 +43,48 @@ def _relation(base: KnowledgeBase, label: str) -> int:
     return next(number for number in range(graph.num_relations) if graph.relation(number).label == label)
 
 
+def features(found: Proof) -> dict[str, float]:
+    """The features of a proof, with the general ranker."""
+    return features_of(found, load_ranker())
+
+
 CAPITAL = ("Mongolia", "capital", "Ulaanbaatar")
 
 
 def test_a_proof_that_says_what_is_asked_gives_more_confidence(bundled: KnowledgeBase) -> None:
     model = packaged_model()
-    right = model(features_of(proof(bundled, MONGOLIA, CAPITAL)))
-    wrong = model(features_of(proof(bundled, "Who is the mayor of Mongolia?", CAPITAL)))
+    right = model(features(proof(bundled, MONGOLIA, CAPITAL)))
+    wrong = model(features(proof(bundled, "Who is the mayor of Mongolia?", CAPITAL)))
     assert 0 <= wrong < right <= 1
 
 
 def test_a_wrong_kind_of_answer_is_a_feature(bundled: KnowledgeBase) -> None:
-    assert features_of(proof(bundled, "When was Mongolia's capital?", CAPITAL))["kind_fit"] == -1
-    assert features_of(proof(bundled, "Where is Mongolia's capital?", CAPITAL))["kind_fit"] == 1
+    assert features(proof(bundled, "When was Mongolia's capital?", CAPITAL))["kind_fit"] == -1
+    assert features(proof(bundled, "Where is Mongolia's capital?", CAPITAL))["kind_fit"] == 1
 
 
 def test_a_number_in_place_of_a_thing_is_of_the_wrong_kind(bundled: KnowledgeBase) -> None:
     shot, length = ("Ran", "directed by", "Akira Kurosawa"), ("Ran", "running time in minutes", "162")
     shortest = "Which is the shortest film by Akira Kurosawa?"
-    assert features_of(proof(bundled, shortest, shot, length))["kind_fit"] == -1
-    assert features_of(proof(bundled, "How long is the film Ran?", length))["kind_fit"] != -1
+    assert features(proof(bundled, shortest, shot, length))["kind_fit"] == -1
+    assert features(proof(bundled, "How long is the film Ran?", length))["kind_fit"] != -1
+
+
+def test_the_topic_is_no_answer(bundled: KnowledgeBase) -> None:
+    topic = _node(bundled, "Mongolia")
+    assert features(proof(bundled, "Where is Mongolia?", CAPITAL, answers=(topic,)))["kind_fit"] == -1
+    either = "Which has a capital, Mongolia or Peru?"
+    assert features(proof(bundled, either, CAPITAL, answers=(topic,)))["kind_fit"] == 0
+
+
+def test_a_thing_of_another_class_is_of_the_wrong_kind(bundled: KnowledgeBase) -> None:
+    written = ("The Trial", "author", "Franz Kafka")
+    assert features(proof(bundled, "Which country is The Trial from?", written))["kind_fit"] == -1
+    assert features(proof(bundled, "Which novelist wrote The Trial?", written))["kind_fit"] != -1
+
+
+def test_an_answer_of_the_wrong_kind_is_hardly_ever_right(bundled: KnowledgeBase) -> None:
+    assert packaged_model()(features(proof(bundled, "When was Mongolia's capital?", CAPITAL))) <= 0.1
 
 
 @pytest.mark.parametrize(
@@ -97,7 +120,7 @@ class TestModel:
         return rows, right.tolist(), ["a"] * 300 + ["b"] * 100
 
     def test_it_is_fitted_to_what_tells_right_from_wrong(self) -> None:
-        model = fit_model(*self.rows())
+        model = fit_model(*self.rows(), names=("telling", "noise", "constant"))
         weights = dict(zip(model.names, model.weights, strict=True))
         assert weights["telling"] > 1 > 0.3 > abs(weights["noise"])
         assert weights["constant"] == pytest.approx(0, abs=1e-6)
@@ -105,7 +128,7 @@ class TestModel:
         assert model.fitted_on == {"a": 300, "b": 100}
 
     def test_it_is_read_back(self, tmp_path: Path) -> None:
-        model = fit_model(*self.rows())
+        model = fit_model(*self.rows(), names=("telling", "noise", "constant"))
         file = tmp_path / "confidence.json"
         file.write_text(model.to_json())
         assert read_model(file) == model
@@ -115,10 +138,10 @@ class TestModel:
 
     def test_it_needs_right_and_wrong_answers(self) -> None:
         with pytest.raises(UserError, match="right answers and wrong ones"):
-            fit_model([{"a": 1.0}], [True], ["g"])
+            fit_model([{"a": 1.0}], [True], ["g"], names=("a",))
 
     def test_an_unknown_feature_counts_as_its_mean(self) -> None:
-        model = fit_model(*self.rows())
+        model = fit_model(*self.rows(), names=("telling", "noise", "constant"))
         assert model({}) == model(dict(zip(model.names, model.means, strict=True)))
 
 

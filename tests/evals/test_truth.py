@@ -1,0 +1,78 @@
+"""What verdicts are worth: the confidence of each graph comes from the others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from triplecheck.evals.truth import FLOOR, Judged, fit, left_out, read_judged, worth
+from triplecheck.kg import UserError
+
+
+def rows(graph: str, n: int = 120, turned: bool = False) -> list[Judged]:
+    """Answers, of which those with a high `likeness` are mostly right; turned: mostly wrong."""
+    random = np.random.default_rng(len(graph))
+    found = []
+    for likeness in random.random(n).tolist():
+        right = bool(random.random() < likeness) != turned
+        found.append(Judged(graph, f"{graph}-set", "p", right, True, True, {"likeness": likeness, "hops": 1.0}, True))
+    return found
+
+
+def test_nothing_of_a_graph_tells_its_own_confidence() -> None:
+    """If the labels of one graph change, only the confidence of the others does."""
+    before = left_out([*rows("a"), *rows("bb"), *rows("ccc")])
+    after = left_out([*rows("a", turned=True), *rows("bb"), *rows("ccc")])
+    changed = {old.graph for old, new in zip(before, after, strict=True) if old.confidence != new.confidence}
+    assert changed == {"bb", "ccc"}
+
+
+def test_likely_answers_are_proved_and_unlikely_ones_withheld() -> None:
+    judged = left_out([*rows("a"), *rows("bb"), *rows("ccc")])
+    proved = [row for row in judged if row.verdict == "proved"]
+    held = [row for row in judged if not row.is_given]
+    assert proved and held
+    assert np.mean([row.right for row in proved]) > 0.8 > 0.4 > np.mean([row.right for row in held])
+    assert fit(rows("a") + rows("bb") + rows("ccc")).proved >= FLOOR
+
+
+def test_an_answer_that_proves_nothing_is_never_proved() -> None:
+    unprovable = [replace(row, provable=False) for row in rows("a")]
+    judged = left_out([*unprovable, *rows("bb"), *rows("ccc")])
+    assert {row.verdict for row in judged if row.graph == "a"} == {"supported"}
+
+
+def test_one_graph_cannot_be_left_out() -> None:
+    with pytest.raises(UserError, match="two graphs or more"):
+        left_out([*rows("a"), *rows("bb")])
+
+
+def test_the_shares_of_the_verdicts_add_up() -> None:
+    unknown = Judged("a", "a", "p", False, False, True, {}, False)
+    found = worth([*left_out([*rows("a"), *rows("bb"), *rows("ccc")]), unknown])
+    assert sum(map(sum, found.shares.values())) == pytest.approx(1)
+    assert found.given_right + found.given_wrong + found.withheld == pytest.approx(1)
+    assert found.auroc is not None and found.auroc > 0.7
+    with pytest.raises(ValueError, match="no rows"):
+        worth([])
+
+
+def test_rows_of_an_evaluation_are_read() -> None:
+    row = {"status": "ok", "crag": "accurate", "answer": "x", "abstained": False, "grounded": True, "answerable": True}
+    features = {"support": 1.0, "kind_fit": 1.0, "hops": 1.0}
+    given, doubted, abstained, failed = read_judged(
+        "g",
+        "d",
+        "p",
+        [
+            {**row, "features": features},
+            {**row, "features": features, "doubts": ["it may not"]},
+            {**row, "crag": "missing", "answer": "", "abstained": True, "grounded": False},
+            {"status": "error"},
+        ],
+    ) + [None]
+    assert given.provable and given.right and given.answered
+    assert not doubted.provable
+    assert not abstained.answered and abstained.features == {} and failed is None
