@@ -224,7 +224,7 @@ def fit_model(
         own = np.array([name == group for name in groups])
         weight[own] = share[own] / share[own].sum() * len(groups) / len(sizes)
     known = ~np.isnan(values)
-    means = np.array([np.average(values[k, at], weights=weight[k]) for at, k in enumerate(known.T)])
+    means = np.array([np.average(values[k, at], weights=weight[k]) if k.any() else 0.0 for at, k in enumerate(known.T)])
     values = np.where(known, values, means)
     scales = np.sqrt(np.average((values - means) ** 2, axis=0, weights=weight))
     scales[scales < 1e-6] = 1.0
