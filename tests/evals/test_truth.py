@@ -34,7 +34,7 @@ def test_likely_answers_are_proved_and_unlikely_ones_withheld() -> None:
     proved = [row for row in judged if row.verdict == "proved"]
     held = [row for row in judged if not row.is_given]
     assert proved and held
-    assert np.mean([row.right for row in proved]) > 0.8 > 0.4 > np.mean([row.right for row in held])
+    assert np.mean([row.right for row in proved]) > 0.75 > 0.45 > np.mean([row.right for row in held])
     assert fit(rows("a") + rows("bb") + rows("ccc")).proved >= FLOOR
 
 
