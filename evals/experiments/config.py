@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,6 +21,9 @@ from triplecheck.kg import UserError
 FOLDER = Path(__file__).parent.parent / "configs"
 
 Part = Literal["train", "dev"]
+GIVEN = "given"
+"""The model string of a table that stands for the model of `--lm`."""
+
 Layout = Literal["metrics", "matrix", "drop", "turns", "sources", "misled", "verdicts"]
 
 
@@ -70,7 +73,7 @@ class RowSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSpec:
-    """The models, and the number of questions."""
+    """The models, and the number of questions. The string `given` stands for the model of `--lm`."""
 
     lm: str = "extractive"
     roles: Mapping[str, str] = field(default_factory=dict)
@@ -81,6 +84,16 @@ class ModelSpec:
     def title(self) -> str:
         """The models, as tables show them."""
         return ", ".join([self.lm, *(f"{role} {lm}" for role, lm in self.roles.items())])
+
+    @property
+    def wants_given(self) -> bool:
+        """Whether a model is `given`."""
+        return GIVEN in (self.lm, *self.roles.values())
+
+    def with_given(self, lm: str) -> ModelSpec:
+        """The same with a model in place of `given`."""
+        named = {role: lm if own == GIVEN else own for role, own in self.roles.items()}
+        return replace(self, lm=lm if self.lm == GIVEN else self.lm, roles=named)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -241,10 +241,19 @@ def run_experiment(
 def _planned(experiment: Experiment, chosen: Selection) -> Iterator[tuple[TableSpec, str, ModelSpec, RowSpec]]:
     for table in experiment.tables:
         for data in table.data:
-            for model in table.models if chosen.model is None else (ModelSpec(lm=chosen.model),):
+            for model in _models(table, chosen.model):
                 limited = model if chosen.limit is None else replace(model, limit=chosen.limit)
                 for row in table.rows:
                     yield table, data, limited, row
+
+
+def _models(table: TableSpec, given: str | None) -> Sequence[ModelSpec]:
+    """The models of a table with that of `--lm`, which replaces those that are `given`, or all where none is."""
+    if given is None:
+        return [model for model in table.models if not model.wants_given]
+    if any(model.wants_given for model in table.models):
+        return [model.with_given(given) for model in table.models]
+    return [ModelSpec(lm=given)]
 
 
 def _check(experiment: Experiment) -> None:
