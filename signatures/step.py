@@ -25,7 +25,7 @@ Items: TypeAlias = Literal["path", "fact", "reached", "text"]
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """A field of integers holds numbers of the items of an input list, from 1.
+    """A field holds numbers of the items of an input list, from 1: a list of them, or the score of each.
 
     Attributes:
         of: the input list.

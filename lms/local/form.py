@@ -30,12 +30,14 @@ LISTS: frozenset[Kind] = frozenset({"lines", "numbers", "items", "copies"})
 NONE = "none"
 """The text of an empty list."""
 
+_SCORE = re.compile(r":[^\n]*")
 _REMINDER = "Reply with `[[ ## "
 _END_OF_REMINDER = ", and end with `[[ ## completed ## ]]`."
 _KINDS: dict[str, Kind] = {
     "": "text",
     "one per line, or none": "lines",
     "numbers separated by commas, or none": "numbers",
+    "one per line as number: score, or none": "numbers",  # the guide writes no scores: all are the same
     "a whole number": "number",
     "a number": "number",
 }
@@ -90,7 +92,7 @@ def shown(messages: Sequence[tuple[str, str]], steps: Sequence[type[Step]] = STE
 
 
 def as_items(field: Field, numbers: str) -> list[str] | None:
-    """These numbers of items as a model writes them: one prefix each, or `none`.
+    """These numbers of items as a model writes them: one prefix each without its score, or `none`.
 
     Returns:
         None if a number is out of range.
@@ -98,7 +100,7 @@ def as_items(field: Field, numbers: str) -> list[str] | None:
     if numbers.strip().casefold() == NONE:
         return [NONE]
     written = dict(zip(field.numbers, field.options, strict=True))
-    found = [written.get(int(number)) for number in re.findall(r"\d+", numbers)]
+    found = [written.get(int(number)) for number in re.findall(r"\d+", _SCORE.sub("", numbers))]
     return None if None in found or not found else list(dict.fromkeys(filter(None, found)))
 
 

@@ -120,6 +120,7 @@ def test_numbers_of_listed_items_are_written_as_how_the_items_begin() -> None:
     assert as_items(keep, "3, 1") == ["oak → acorn", "oak → tree"]
     assert as_items(keep, "none") == ["none"]
     assert as_items(keep, "3, 7") is None
+    assert as_items(keep, "3: 0.7\n1: 0.25") == ["oak → acorn", "oak → tree"], "a small model writes no scores"
     written = "[[ ## keep ## ]]\noak → acorn\noak → tree\noak → ac\n\n[[ ## proof ## ]]\nnone\n\n[[ ## completed ## ]]"
     assert TolerantAdapter().parse(Point, as_numbers([keep, proof], written)) == {"keep": [3, 1], "proof": []}
 

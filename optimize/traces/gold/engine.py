@@ -135,9 +135,9 @@ def with_distractors(step: type[Step], right: GoldReply, prompt: Prompt, count: 
         most = int(prompt.text("most") or len(others)) - len(outputs[field]) if numbers.of == "paths" else len(others)
         rng = random.Random(digest([prompt.inputs, field]))
         more = rng.sample(others, max(0, min(count, len(others), most)))
-        outputs[field] = [*outputs[field], *more]
-        if "scores" in outputs:
-            outputs["scores"] = [*outputs["scores"], *[_SCORE] * len(more)]
+        right_ones = outputs[field]
+        scored = isinstance(right_ones, dict)
+        outputs[field] = right_ones | dict.fromkeys(more, _SCORE) if scored else [*right_ones, *more]
     return GoldReply(outputs, right.taught)
 
 
