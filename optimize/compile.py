@@ -38,7 +38,7 @@ from triplecheck.optimize.preflight import CompilePlan, Estimate
 from triplecheck.optimize.registry import resolve_optimizer
 from triplecheck.optimize.scoring import Metric, OneStep, Tagging, inputs_key
 from triplecheck.optimize.spec import OptimizerJob, OptimizerSpec, Size
-from triplecheck.optimize.state import state_of, steps_of, with_state
+from triplecheck.optimize.state import state_key, state_of, steps_of, with_state
 from triplecheck.optimize.traces.gold import gold_engine, uncomputable
 from triplecheck.programs import Program
 
@@ -126,7 +126,7 @@ def compile_program(
         if estimate_only:
             return Compiled(spec.name, estimate, usage=ledger.usage())
         candidates = run.optimize()
-        chosen = choose(candidates, plan.objective)
+        chosen = choose(candidates, plan.objective, run.written)
         program = run.compiled(chosen)
         before = run.measure(plan.program, "before", knowledge_base)
         after = run.measure(program, "after", knowledge_base)
@@ -220,6 +220,11 @@ class _CompileRun:
                 reason = f"{type(error).__name__}: {error}"
                 raise UserError(f"{self._spec.name} failed ({reason}); see {self._out / 'optimizer.log'}") from error
         return self._candidates.over([inputs_key(example.inputs()) for example in self._validation])
+
+    @property
+    def written(self) -> str:
+        """The key of the program as it was before."""
+        return state_key(state_of(self._student()))
 
     def compiled(self, chosen: CandidateProgram) -> Program:
         """The whole program with the state of the chosen candidate."""
