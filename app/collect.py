@@ -50,8 +50,8 @@ def collect(
         bool,
         flag(
             "--rationalize",
-            "Show the model the known answer of a question that no sample answers correctly, and keep its explanation, "
-            "marked `rationalized`, if it proves the answer.",
+            "Show the model the known answer of a question that no sample answers correctly and with reasoning, and "
+            "keep its explanation, marked `rationalized`, if it proves the answer.",
         ),
     ] = False,
     step: Annotated[

@@ -117,6 +117,10 @@ class _Chosen:
     """Reason by pass."""
     base: list[TraceRow] = field(default_factory=list)
 
+    def reasons(self, base: TraceRow) -> bool:
+        """Whether a kept pass has reasoning for this answering step."""
+        return any(row.signature == base.signature for record in self.kept for row in record.rows)
+
 
 def assemble(
     out: Path,
@@ -200,11 +204,11 @@ def read_traces(out: Path | str) -> list[TraceRow]:
 def unverified(
     questions: Sequence[Question], passes: Sequence[Pass], how: Selection
 ) -> list[tuple[Question, Sequence[TraceRow]]]:
-    """The questions of which no pass is kept, with their answering steps without reasoning."""
+    """The questions that no pass answers correctly with reasoning, with their answering steps without reasoning."""
     ids = [question.id for question in questions]
     records = {one.name: read_records(one.folder, ids) for one in passes}
     found = ((question, _choose(question.id, passes, records, how)) for question in questions)
-    return [(question, chosen.base) for question, chosen in found if not chosen.kept and chosen.base]
+    return [(question, chosen.base) for question, chosen in found if chosen.base and not chosen.reasons(chosen.base[0])]
 
 
 def _choose(id: str, passes: Sequence[Pass], records: Mapping[str, Mapping[str, Record]], how: Selection) -> _Chosen:
@@ -253,7 +257,7 @@ def _rows_of(
     rows = [row for record in chosen.kept for row in record.rows]
     for record in chosen.kept:
         left_out.update(record.left_out)
-    if rationalized is not None and not chosen.kept:
+    if rationalized is not None:
         rows.append(rationalized)
     reasoned = {row.signature for row in rows}
     rows += [row for row in chosen.base if row.signature not in reasoned]

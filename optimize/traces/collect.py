@@ -107,8 +107,8 @@ def collect(
         temperature: of the samples; None: that of the models, or `TEMPERATURE` if there are several samples.
         verify: how answers are verified: against the known ones, or by the agreement of the samples and the graph.
         agree: samples that must give the same answer; None: more than half of them.
-        rationalize: let the model explain the known answer of a question that no sample answers correctly, from the
-            facts that it read.
+        rationalize: let the model explain the known answer of a question that no sample answers correctly and with
+            reasoning, from the facts that it read.
         steps: names of the signatures whose rows are written; empty: all. The passes are the same.
         workers: questions to run in parallel.
         timeout: maximum seconds per question.

@@ -278,6 +278,13 @@ def test_a_model_explains_the_known_answer_of_a_question_that_it_answers_wrongly
     assert manifest.passes["rationalized"]["kept"] == 1
 
 
+def test_vacuous_reasoning_is_replaced_by_an_explanation(world: KnowledgeBase, tmp_path: Path) -> None:
+    with scripted_model([*vacuous(), GOOD[3]]) as engine:
+        manifest = collect(kerag(world), [TAUGHT], tmp_path / "out", roles=engine.name, rationalize=True)
+        assert engine.left == 0
+    assert manifest.by_source == {"rationalized": 1, "verified": 3}
+
+
 @pytest.mark.parametrize(
     ("explained", "reason"),
     [
