@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from triplecheck.lms.prompt import HEADER, ForeignPromptError, read_request
-from triplecheck.signatures import STEPS, Step
+from triplecheck.signatures import STEPS, AnswerFromFacts, Step, without_reasoning
 from triplecheck.signatures.notation import read_facts
 from triplecheck.signatures.step import CopiedFrom, Numbers, hint_of
 
@@ -30,6 +30,7 @@ LISTS: frozenset[Kind] = frozenset({"lines", "numbers", "items", "copies"})
 NONE = "none"
 """The text of an empty list."""
 
+_STEPS = (*STEPS, without_reasoning(AnswerFromFacts))
 _SCORE = re.compile(r":[^\n]*")
 _REMINDER = "Reply with `[[ ## "
 _END_OF_REMINDER = ", and end with `[[ ## completed ## ]]`."
@@ -61,7 +62,7 @@ class Field:
     """Of copies: other allowed texts, such as yes and no."""
 
 
-def fields_of(messages: Sequence[tuple[str, str]], steps: Sequence[type[Step]] = STEPS) -> list[Field]:
+def fields_of(messages: Sequence[tuple[str, str]], steps: Sequence[type[Step]] = _STEPS) -> list[Field]:
     """The fields that a chat's last message asks for; none if the message has another format.
 
     Args:
@@ -71,7 +72,7 @@ def fields_of(messages: Sequence[tuple[str, str]], steps: Sequence[type[Step]] =
     return _fields(messages, len(messages), steps)
 
 
-def shown(messages: Sequence[tuple[str, str]], steps: Sequence[type[Step]] = STEPS) -> tuple[tuple[str, str], ...]:
+def shown(messages: Sequence[tuple[str, str]], steps: Sequence[type[Step]] = _STEPS) -> tuple[tuple[str, str], ...]:
     """A chat as a small model reads it.
 
     Replies in it, such as demonstrations, write items as the model's own replies do. The reminder at the end of a

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from triplecheck.lms.adapter import TolerantAdapter
 from triplecheck.lms.local.form import Field, as_items, as_numbers, beginnings, fields_of, shown
 from triplecheck.lms.local.guide import Guide, dictated
-from triplecheck.signatures import STEPS, AnswerFromFacts, SelectPaths, Step
+from triplecheck.signatures import STEPS, AnswerFromFacts, SelectPaths, Step, without_reasoning
 from triplecheck.signatures.step import CopiedFrom, Numbers, hint_of
 
 ALPHABET = "\n ,.-0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ#[]_→|"
@@ -154,7 +154,7 @@ def test_hints_stay_where_an_optimizer_rewrites_a_step() -> None:
     assert fields_of(asked(SelectPaths, **inputs))[0].kind == "items"
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", [*STEPS, without_reasoning(AnswerFromFacts)])
 def test_the_fields_of_every_step_are_decoded_as_its_hints_say(step: type[Step]) -> None:
     inputs = {name: ["oak → part of → wood", "elm → tree"] for name in step.input_fields}
     fields = {field.name: field for field in fields_of(asked(step, **inputs))}
