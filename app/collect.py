@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -27,9 +27,35 @@ def collect(
         flag(
             "--pass NAME",
             "`verified`: models answer, and correct runs are kept. `gold`: correct replies are computed from the "
-            "graph and the known answers, and verified in the same way. Repeatable; default: both, or only the first "
-            "if the correct steps of the program cannot be computed.",
+            "graph and the known answers, and verified in the same way; their reasoning is a template. Repeatable; "
+            "default: `verified` with a language model, both without one.",
         ),
+    ] = None,
+    samples: Annotated[int, flag("--samples N", "Times that each question is asked.", min=1)] = 1,
+    temperature: Annotated[
+        float | None, flag("--temperature T", "Sampling temperature. Default: 0.7 for several samples.", min=0, max=2)
+    ] = None,
+    verify: Annotated[
+        Literal["gold", "agreement"],
+        flag(
+            "--verify",
+            "`gold`: an answer is correct if it is the known one. `agreement`: without known answers; it is kept if "
+            "most samples give it and the graph supports it.",
+        ),
+    ] = "gold",
+    agree: Annotated[
+        int | None, flag("--agree N", "Samples that must give the same answer. Default: more than half.", min=2)
+    ] = None,
+    rationalize: Annotated[
+        bool,
+        flag(
+            "--rationalize",
+            "Show the model the known answer of a question that no sample answers correctly and with reasoning, and "
+            "keep its explanation, marked `rationalized`, if it proves the answer.",
+        ),
+    ] = False,
+    step: Annotated[
+        list[str] | None, flag("--step NAME", "Write the rows of this step alone (AnswerFromFacts). Repeatable.")
     ] = None,
     cap: Annotated[int, flag("--cap N", "Maximum rows per question.", min=1)] = 12,
     dev_share: Annotated[float, flag("--dev-share X", "Share of the questions to hold out.", min=0, max=1)] = 0.1,
@@ -46,8 +72,8 @@ def collect(
         list[str] | None,
         flag(
             "--export FORM",
-            "Also write the rows as `chat` (OpenAI's messages), `trl` (prompt and completion) or `datasets` "
-            "(Hugging Face) to DIR/FORM. Repeatable.",
+            "Also write the rows as `chat` (OpenAI's messages), `trl` (prompt and completion), `examples` (the fields "
+            "of each step, for `dspy.Example`) or `datasets` (Hugging Face) to DIR/FORM. Repeatable.",
             OUTPUT,
         ),
     ] = None,
@@ -55,15 +81,22 @@ def collect(
     """Collect fine-tuning data: the steps of a program on questions that it answers correctly, with proof.
 
     The steps of a question are kept if its answer is correct and complete, every triple that it cites was
-    retrieved and is in the graph, and no reply was cut off. If the answer is wrong and the facts in the
-    prompt contain the correct one, that is used instead. Writes traces.jsonl and manifest.json, which
-    counts rejected questions by reason. The same command resumes an interrupted run.
+    retrieved and is in the graph, no reply was cut off, and the reasoning names the cited facts and the answer. If
+    the answer is wrong and the facts in the prompt contain the correct one, the row has a prompt that asks for no
+    reasoning, and the correct answer. Of several samples of a question, the correct ones with different reasonings are
+    kept. Writes traces.jsonl and manifest.json, which counts rejected questions by reason and, for several samples,
+    how many answers that they agree on are correct. The same command resumes an interrupted run.
 
     Examples:
 
         triplecheck collect kerag --out traces
 
         triplecheck collect kerag --kb kbs/films --questions films.jsonl --part train --out traces --export trl
+
+        triplecheck collect kerag --lm openai/gpt-4o-mini --samples 3 --rationalize --out traces
+
+        triplecheck collect kerag --kb kbs/films --questions asked.jsonl --lm openai/gpt-4o-mini --samples 5
+        --verify agreement --out traces
     """
     settings = run.settings(program=program)
     err = stderr(quiet=run.json)
@@ -84,6 +117,12 @@ def collect(
             roles=batch.roles,
             knowledge_base=batch.kb,
             passes=passes or None,
+            samples=samples,
+            temperature=temperature,
+            verify=verify,
+            agree=agree,
+            rationalize=rationalize,
+            steps=step or (),
             workers=settings.workers,
             timeout=run.timeout,
             budget=batch.budget,
@@ -118,6 +157,10 @@ def _show_counts(manifest: TraceManifest) -> None:
         to.print(f"{name}: {about['kept']} of {about['asked']} questions kept{tail}", soft_wrap=True)
         if about["stopped"]:
             to.print(f"{name} stopped: {printable(about['stopped'])}", soft_wrap=True)
+    if manifest.agreement is not None:
+        about = manifest.agreement
+        right = f", {about['right']} of {about['known']} correct" if about["known"] else ""
+        to.print(f"agreement: {about['kept']} of {about['asked']} questions{right}", soft_wrap=True)
     for title, counts in (
         ("source", manifest.by_source),
         ("step", manifest.by_signature),

@@ -8,9 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from triplecheck.app.console import is_quiet, is_verbose, print_json, printable, reporting, stderr, stdout, waiting
+from triplecheck.app.console import (
+    duration,
+    is_quiet,
+    is_verbose,
+    print_json,
+    printable,
+    reporting,
+    stderr,
+    stdout,
+    waiting,
+)
 from triplecheck.app.opening import open_batch
-from triplecheck.app.options import DATA, LIMITS, MODEL, RUNS, BatchOptions, flag, flattened
+from triplecheck.app.options import DATA, LIMITS, MODEL, OUTPUT, RUNS, BatchOptions, flag, flattened
 
 if TYPE_CHECKING:
     from triplecheck.evals import Scores
@@ -62,11 +72,19 @@ def compile_program(
     prompt_model: Annotated[
         str | None, flag("--prompt-model MODEL", "Model that writes instructions. Default: that of --lm.", MODEL)
     ] = None,
-    estimate: Annotated[bool, flag("--estimate", "Print the estimated cost and stop.", LIMITS)] = False,
+    calls: Annotated[
+        Path | None,
+        flag(
+            "--calls DIR",
+            "Directory of the models' replies. Runs that share it ask for none twice. Default: one of each run.",
+            OUTPUT,
+        ),
+    ] = None,
+    estimate: Annotated[bool, flag("--estimate", "Print the estimated cost and time, and stop.", LIMITS)] = False,
 ) -> None:
     """Compile a program: choose demonstrations, rewrite instructions, or train the model.
 
-    Prints an estimate of the cost first, and keeps to its budget. Writes all candidates with their scores,
+    Prints an estimate of the cost and the time first, and keeps to its budget. Writes all candidates with their scores,
     the program's scores before and after on held-out questions, and a bundle for --bundle of `ask` and `eval`.
     The same command resumes a run that was interrupted or that its budget stopped. With -v: the
     optimizer's own log.
@@ -117,6 +135,7 @@ def compile_program(
             knowledge_base=batch.kb,
             announce=lambda estimate: show_estimate(spec.name, estimate, err),
             estimate_only=estimate,
+            calls=calls,
             progress=tell,
         )
     if run.json:
@@ -135,7 +154,8 @@ def show_estimate(name: str, estimate: Estimate, to: Any) -> None:
         else f", ${estimate.dollars:.2f}"
     )
     to.print(
-        f"{name} may take {estimate.runs:,} runs, {estimate.calls:,} calls, {estimate.tokens:,} tokens{money}",
+        f"{name} may take {estimate.runs:,} runs, {estimate.calls:,} calls, {estimate.tokens:,} tokens{money}, "
+        f"{duration(estimate.seconds)} one question at a time",
         soft_wrap=True,
     )
     for note in estimate.notes:

@@ -61,7 +61,9 @@ LmOption = Annotated[
     flag(
         "--lm MODEL",
         "Model of every role: `extractive` (default), `local/smollm2`, `local/DIRECTORY`, `llama.cpp/FILE.gguf`, "
-        "or any DSPy/LiteLLM string such as `openai/gpt-4o-mini`. See `triplecheck lm list`.",
+        "or any DSPy/LiteLLM string such as `openai/gpt-4o-mini`. Settings follow `?`, as in "
+        "`openai/gpt-4o-mini?temperature=0.7&max_tokens=500` (also timeout, api_base, key_env). See "
+        "`triplecheck lm list`.",
         MODEL,
     ),
 ]
@@ -69,7 +71,8 @@ RoleOption = Annotated[
     list[str] | None,
     flag(
         "--role NAME=MODEL",
-        "Model of one role (answer, extract, link, prune, judge, query, rerank, knowledge.1 ...). Repeatable.",
+        "Model of one role (answer, extract, link, prune, judge, query, rerank, knowledge.1 ...), with its own "
+        "settings. Repeatable.",
         MODEL,
     ),
 ]

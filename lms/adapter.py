@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import copy
 import re
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, TypeVar
 
 import dspy
 from dspy.adapters.types.base_type import Type
@@ -26,7 +27,7 @@ from triplecheck.kg.errors import UserError
 from triplecheck.kg.values import valid
 from triplecheck.lms.metering import reply_was_cut
 from triplecheck.lms.prompt import COMPLETED, HEADER, bare_reply, is_completed, split_fields
-from triplecheck.lms.values import hint, is_list, read, render, render_numbered
+from triplecheck.lms.values import SCORES, hint, is_list, read, render, render_numbered
 from triplecheck.signatures.notation import beginning, items_named
 from triplecheck.signatures.step import Numbers, hint_of
 
@@ -304,11 +305,18 @@ class LabelAdapter(TolerantAdapter):
         items = self._inputs.get(numbers.of) if numbers else None
         if numbers is None or not isinstance(items, list) or not items or not re.search(r"[^\W\d]", text):
             return super().read_field(signature, name, text)
-        lines = read(list[str], text)
-        found = [number for line in lines for number in items_named(line, list(map(str, items)), numbers.items)]
-        if lines and not found:
-            raise ValueError(f"{lines[0][:80]!r} is none of the {numbers.of}; copy the beginning of one")
-        return list(dict.fromkeys(found))
+        lines, listed = read(list[str], text), list(map(str, items))
+        if signature.output_fields[name].annotation != SCORES:
+            found = [number for line in lines for number in items_named(line, listed, numbers.items)]
+            return list(dict.fromkeys(_some(found, lines, numbers.of)))
+        scored = [(match[1], match[2]) if (match := _SCORED.fullmatch(line)) else (line, "") for line in lines]
+        if not all(score for _, score in scored) and any(score for _, score in scored):
+            raise ValueError(f"some of the {numbers.of} have no score; write a colon and the score after each")
+        scores: dict[int, float] = {}
+        for line, score in scored:
+            for number in items_named(line, listed, numbers.items):
+                scores.setdefault(number, float(score or 1))
+        return _some(scores, lines, numbers.of)
 
     def _labelled(self, name: str, text: str) -> str:
         listed = "\n" in text or text.startswith(("[1] ", "- "))
@@ -318,15 +326,26 @@ class LabelAdapter(TolerantAdapter):
         """The items of these numbers by their beginnings; None for a field of another kind."""
         numbers = _copied(signature, name)
         items = (row.get(numbers.of) or self._inputs.get(numbers.of)) if numbers else None
-        if numbers is None or not isinstance(items, list) or not isinstance(value, list):
+        if numbers is None or not isinstance(items, list) or not isinstance(value, list | Mapping):
             return None
+        scores = {int(number): f": {score}" for number, score in value.items()} if isinstance(value, Mapping) else {}
         lines = [
-            f"- {beginning(str(items[number - 1]), numbers.items)}" for number in value if 0 < number <= len(items)
+            f"- {beginning(str(items[number - 1]), numbers.items)}{scores.get(number, '')}"
+            for number in scores or value
+            if 0 < number <= len(items)
         ]
         return "\n".join(dict.fromkeys(lines)) or "none"
 
 
 _NUMBER = re.compile(r"^\[\d+\] ", re.MULTILINE)
+_SCORED = re.compile(r"(.*?)\s*[:=(]\s*(\d+(?:\.\d+)?|\.\d+)\)?\.?")
+_Found = TypeVar("_Found", bound=Collection[int])
+
+
+def _some(found: _Found, lines: Sequence[str], what: str) -> _Found:
+    if lines and not found:
+        raise ValueError(f"{lines[0][:80]!r} is none of the {what}; copy the beginning of one")
+    return found
 
 
 def _copied(signature: type[dspy.Signature], name: str) -> Numbers | None:
@@ -343,7 +362,10 @@ def label_of(name: str) -> str:
 def _form_of_reply(signature: type[dspy.Signature]) -> str:
     lines = []
     for name, field in signature.output_fields.items():
-        kind = "their beginnings, one per line, or none" if _copied(signature, name) else hint(field.annotation)
+        kind = hint(field.annotation)
+        if _copied(signature, name):
+            scored = ", each with a colon and its score" if field.annotation == SCORES else ""
+            kind = f"their beginnings{scored}, one per line, or none"
         what = "; ".join(filter(None, (_description(name, field), kind)))
         lines.append(f"{label_of(name)}: <{what or 'text'}>")
     return "\n".join(lines)

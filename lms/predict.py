@@ -216,7 +216,7 @@ class RolePredict(dspy.Predict):
             UnreadableReplyError: a number is not finite.
         """
         for name, value in prediction.items():
-            for number in value if isinstance(value, list) else [value]:
+            for number in value if isinstance(value, list) else value.values() if isinstance(value, dict) else [value]:
                 if isinstance(number, float) and not math.isfinite(number):
                     raise UnreadableReplyError(self.signature, str(value), f"{name} has {number}: no finite number", {})
             prediction[name] = _valid(value)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl, urlencode
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from triplecheck.kg.errors import UserError
 from triplecheck.lms.engines import AsyncEngine, EmbeddedEngine
@@ -29,10 +29,47 @@ _SETTINGS = frozenset(
 )
 """What a model string may set of `LocalConfig`."""
 
+Checked = TypeVar("Checked")
+
 TIMEOUT = 120.0
 """Seconds to wait for a remote model."""
 RETRIES = 3
 """Retries of a remote call after a rate limit, a timeout or a server error."""
+
+
+class CallSettings(BaseModel, extra="forbid", frozen=True, use_attribute_docstrings=True):
+    """What a model string may set of each call, after `?`."""
+
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    """Sampling temperature."""
+    max_tokens: int | None = Field(default=None, ge=1)
+    """Maximum tokens of a reply."""
+    timeout: float | None = Field(default=None, gt=0)
+    """Maximum seconds of a call, of a remote model."""
+    api_base: str | None = None
+    """Address of a remote model."""
+    key_env: str | None = None
+    """Environment variable with the key of a remote model."""
+
+    def options(self, model: str) -> dict[str, Any]:
+        """The settings of `dspy.LM`.
+
+        Raises:
+            UserError: the environment variable is not set.
+        """
+        found = self.model_dump(exclude={"key_env"}, exclude_none=True)
+        if self.key_env is not None:
+            key = os.environ.get(self.key_env)
+            if not key:
+                raise UserError(f"{model}: the environment variable {self.key_env} is not set; it must hold the key")
+            found["api_key"] = key
+        if self.api_base is not None and model.startswith("openai/"):
+            found["engine"] = _OWN_CLIENT
+        return found
+
+
+_OF_LOCAL_CALLS = ("temperature", "max_tokens")
+_OWN_CLIENT = "lm15"
 
 
 def is_extractive(model: str) -> bool:
@@ -60,8 +97,9 @@ class Resolver:
                 return self._embedded(model, self._the_extractive(model), options)
             if model.startswith((LOCAL, LLAMA_CPP)):
                 return self._local_model(model, options)
-            options = _address(model) | options
-            return self._kept((model,), options, lambda: self._remote(model, options))
+            plain, settings = _separated(model)
+            options = _address(model) | _checked(CallSettings, settings, model).options(model) | options
+            return self._kept((model,), options, lambda: self._remote(plain, options))
 
     def with_ranker(self, model: Any, ranker: Path) -> Any:
         """See the function of this name."""
@@ -136,22 +174,43 @@ def _configured(model: str, options: dict[str, Any]) -> tuple[str, LocalConfig, 
     """
     from triplecheck.lms.local.backend import LocalConfig
 
-    plain, _, query = model.partition("?")
-    given = dict(parse_qsl(query, keep_blank_values=True)) | {k: v for k, v in options.items() if k in _SETTINGS}
+    plain, query = _separated(model)
+    of_calls = {name: query.pop(name) for name in _OF_LOCAL_CALLS if name in query}
+    options = _checked(CallSettings, of_calls, model).options(model) | options
+    given = query | {name: value for name, value in options.items() if name in _SETTINGS}
     config: dict[str, Any] = {"backend": "llama.cpp"} if plain.startswith(LLAMA_CPP) else {}
     if is_gguf_file(plain):
         if not config:
             raise UserError(f"{model}: GGUF files run on llama.cpp: write {LLAMA_CPP}{plain.removeprefix(LOCAL)}")
         # A model of any size, which keeps to a format by itself.
         config |= {"guided": False, "context_length": None, "max_new_tokens": 512}
+    if unknown := given.keys() - _SETTINGS:
+        there = ", ".join(sorted(_SETTINGS.union(_OF_LOCAL_CALLS)))
+        raise UserError(f"{model}: there is no setting {min(unknown)!r}; there are {there}")
+    made = _checked(LocalConfig, config | given, model)
+    return plain, made, {name: value for name, value in options.items() if name not in _SETTINGS}
+
+
+def _separated(model: str) -> tuple[str, dict[str, str]]:
+    """A model string without its settings, and these."""
+    plain, _, query = model.partition("?")
+    return plain, dict(parse_qsl(query, keep_blank_values=True))
+
+
+def _checked(kind: type[Checked], given: Mapping[str, Any], model: str) -> Checked:
+    """Settings of this type.
+
+    Raises:
+        UserError: one is unknown, or has a wrong value.
+    """
     try:
-        if unknown := given.keys() - _SETTINGS:
-            raise UserError(f"{model}: there is no setting {min(unknown)!r}; there are {', '.join(sorted(_SETTINGS))}")
-        made = TypeAdapter(LocalConfig).validate_python(config | given)
+        return TypeAdapter(kind).validate_python(given)
     except ValidationError as error:
         detail = error.errors()[0]
-        raise UserError(f"{model}: {detail['loc'][0]}: {detail['msg'][:1].lower()}{detail['msg'][1:]}") from None
-    return plain, made, {name: value for name, value in options.items() if name not in _SETTINGS}
+        name, why = detail["loc"][0], f"{detail['msg'][:1].lower()}{detail['msg'][1:]}"
+    if detail["type"] == "extra_forbidden":
+        raise UserError(f"{model}: there is no setting {name!r}; there are {', '.join(CallSettings.model_fields)}")
+    raise UserError(f"{model}: {name}: {why}")
 
 
 def _address(model: str) -> dict[str, str]:
@@ -163,7 +222,7 @@ def _address(model: str) -> dict[str, str]:
     if not model.startswith("openai/"):
         return {}
     address = os.environ.get("OPENAI_API_BASE") or os.environ.get("OPENAI_BASE_URL")
-    return {"api_base": address, "engine": "lm15"} if address else {}
+    return {"api_base": address, "engine": _OWN_CLIENT} if address else {}
 
 
 _resolver = Resolver()
@@ -181,7 +240,9 @@ def language_model(model: Any, **options: Any) -> Any:
             `llama.cpp/PATH.gguf` (any chat model as a GGUF file); settings of these follow `?`, as in
             `llama.cpp/PATH.gguf?context_length=4096&threads=2` (see `lms.local.LocalConfig`); a name given to
             `register_engine`; anything else is a DSPy/LiteLLM string such as `openai/gpt-4o-mini`, whose key and
-            address come from the environment (`OPENAI_API_KEY`, `OPENAI_API_BASE` ...).
+            address come from the environment (`OPENAI_API_KEY`, `OPENAI_API_BASE` ...), or from its settings
+            (`CallSettings`), as in `openai/gpt-4o-mini?temperature=0.7&max_tokens=500` and
+            `openai/qwen?api_base=http://gpu:8000/v1&key_env=GPU_KEY`.
         **options: settings of `dspy.LM`, such as `api_base`, `temperature`, `max_tokens`, `timeout`, and of
             `LocalConfig`.
 

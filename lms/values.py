@@ -7,6 +7,7 @@ A value that would not survive the round trip in such a form is written as JSON.
 from __future__ import annotations
 
 import json
+import math
 import re
 import types
 from collections.abc import Callable, Mapping
@@ -20,6 +21,7 @@ NOTHING = frozenset({"", "none", "n/a", "null", "[]", "empty", "-", "()", "{}"})
 
 _DASH = r"\-\u2013\u2014"
 _BULLET = re.compile(rf"^(?:[*•{_DASH}]\s+|\[\d+\]\s*)")
+_MARK = re.compile(rf"^[*•{_DASH}]\s+")
 _NUMBERED = re.compile(r"^\d{1,3}[.)]\s+")
 _PYTHON_STRING = re.compile(r"""'((?:[^'\\]|\\.)*+)(?:'|\Z)|"((?:[^"\\]|\\.)*+)(?:"|\Z)""", re.DOTALL)
 _ESCAPED = re.compile(r"""\\(['"\\])""")
@@ -30,7 +32,13 @@ _ONLY_NUMBERS = re.compile(
 )
 _END_OF_CHOICE = re.compile(rf"[,.;:(]|\s[{_DASH}]\s")
 _MARKUP = re.compile(r"\[\[|</?think", re.IGNORECASE)
+_SCORED = re.compile(r"\[?(?P<number>\d+)\]?\s*[:=(]\s*(?P<score>\d+(?:\.\d+)?|\.\d+)\)?\.?")
+_SCORE_MARK = re.compile(r"[:=(]")
 _MOST_IN_RANGE = 1000
+
+
+SCORES = dict[int, float]
+"""The type of a field that names items of a list by their numbers, and gives each a score."""
 
 
 def hint(annotation: Any) -> str:
@@ -39,6 +47,8 @@ def hint(annotation: Any) -> str:
     if inner is not None:
         return f"{hint(inner) or 'text'}, or none"
     item = _list_item(annotation)
+    if annotation == SCORES:
+        return "one per line as number: score, or none"
     if item is str:
         return "one per line, or none"
     if item is int:
@@ -59,6 +69,8 @@ def render(annotation: Any, value: Any) -> str:
         return "none"
     if isinstance(value, list) and _is_simple(_list_item(annotation)):
         return _render_list(annotation, value)
+    if isinstance(value, Mapping) and annotation == SCORES:
+        return "\n".join(f"{number}: {score}" for number, score in value.items()) or "none"
     plain = serialize_for_json(value)
     return json.dumps(plain, ensure_ascii=False) if isinstance(plain, dict | list) else str(plain)
 
@@ -99,6 +111,8 @@ def read(annotation: Any, text: str) -> Any:
     if inner is not None:
         return None if _is_nothing(text) else read(inner, text)
     item = _list_item(annotation)
+    if annotation == SCORES:
+        return _read_scores(text)
     if item is int:
         return _read_ints(text)
     if item is str:
@@ -158,8 +172,33 @@ def _read_ints(text: str) -> list[int]:
         return []
     found: list[int] = []
     for line in text.splitlines():
-        found += _ints_of_line(_unmarked(re.sub(rf"^[*•{_DASH}]\s+", "", line.strip())))
+        found += _ints_of_line(_unmarked(_MARK.sub("", line.strip())))
     return found
+
+
+def _read_scores(text: str) -> dict[int, float]:
+    """The score of each number; 1 for all of them if none has a score. Of two scores of a number the first counts."""
+    if text.startswith("{"):
+        found = _json_scores(text)
+        if found is not None:
+            return found
+    if not _SCORE_MARK.search(text):
+        return dict.fromkeys(_read_ints(text), 1.0)
+    scores: dict[int, float] = {}
+    for line in filter(None, (_unmarked(_MARK.sub("", line.strip())) for line in text.splitlines())):
+        match = _SCORED.fullmatch(line)
+        if match is None:
+            raise ValueError(f"{_short(line)} is no number with a score; write it as 2: 0.5")
+        scores.setdefault(int(match["number"]), float(match["score"]))
+    return scores
+
+
+def _json_scores(text: str) -> dict[int, float] | None:
+    try:
+        found = {int(number): float(score) for number, score in json.loads(text).items()}
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return None
+    return found if all(map(math.isfinite, found.values())) else None
 
 
 def _ints_of_line(line: str) -> list[int]:

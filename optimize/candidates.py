@@ -153,11 +153,19 @@ def pareto_front(candidates: Sequence[CandidateProgram]) -> list[CandidateProgra
     return front
 
 
-def choose(candidates: Sequence[CandidateProgram], objective: Objective) -> CandidateProgram:
-    """One of the Pareto front.
+def choose(
+    candidates: Sequence[CandidateProgram], objective: Objective, written: str | None = None
+) -> CandidateProgram:
+    """One of the Pareto front, or the program as written.
 
-    `accuracy`: the most accurate. `cost`: the cheapest that is at most 0.02 less accurate than that. `balanced`:
-    the one nearest to the most accurate at the cost of the cheapest, both scaled to the range of the front.
+    `accuracy`: the most accurate, or the program as written if it is as accurate with as few calls. `cost`: the
+    cheapest that is at most 0.02 less accurate than the most accurate. `balanced`: the one nearest to the most accurate
+    at the cost of the cheapest, both scaled to the range of the front.
+
+    Args:
+        candidates: with a score on the whole validation set.
+        objective: what to choose by.
+        written: key of the program as written, before it was compiled.
 
     Raises:
         UserError: there are no candidates.
@@ -166,7 +174,9 @@ def choose(candidates: Sequence[CandidateProgram], objective: Objective) -> Cand
     if not front:
         raise UserError("no candidate was scored on the whole validation set: give the optimizer a larger budget")
     if objective == "accuracy":
-        return front[0]
+        best = front[0]
+        same = (one for one in candidates if one.key == written and (one.score, one.calls) == (best.score, best.calls))
+        return next(same, best)
     if objective == "cost":
         return [one for one in front if one.score >= front[0].score - WITHIN][-1]
     best, least = front[0], front[-1]

@@ -16,8 +16,8 @@ from triplecheck.evals.questions import Question
 from triplecheck.kg import KnowledgeBase
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.lms import ModelReplyError, PromptTooLongError, language_model, session
-from triplecheck.optimize.metrics.case import Case
-from triplecheck.optimize.metrics.feedback import TracedCall, score_call
+from triplecheck.optimize.metrics.case import Case, TracedCall
+from triplecheck.optimize.metrics.feedback import score_call
 from triplecheck.optimize.traces.gold import gold_engine
 from triplecheck.programs import Program, Sources, resolve_program
 from triplecheck.programs.base import make_program

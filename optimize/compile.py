@@ -7,9 +7,10 @@ print(compiled.before.scores.f1, compiled.after.scores.f1, compiled.bundle)
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,9 @@ from triplecheck.evals.configuration import describe, digest, plain, row_key
 from triplecheck.evals.questions import Question
 from triplecheck.evals.run_directory import RunDirectory
 from triplecheck.kg import KnowledgeBase, TriplecheckError, UserError
+from triplecheck.kg._atomic import write_text
 from triplecheck.kg.progress import ProgressCallback, no_progress
+from triplecheck.kg.values import parse_json
 from triplecheck.lms import BudgetExceededError, Roles, Usage, session
 from triplecheck.lms.ledger import Ledger
 from triplecheck.lms.resolve import language_model
@@ -28,14 +31,14 @@ from triplecheck.optimize import preflight
 from triplecheck.optimize.bundle import save_bundle
 from triplecheck.optimize.candidates import CandidateProgram, Candidates, choose, pareto_front
 from triplecheck.optimize.dspy_patches import calls_kept_in, logged_to, patient
-from triplecheck.optimize.examples import pilot, step_examples, whole_examples
+from triplecheck.optimize.examples import Pilot, pilot, step_examples, whole_examples
 from triplecheck.optimize.halting import ErrorWatch, Halted, remaining
 from triplecheck.optimize.metrics import Case
 from triplecheck.optimize.preflight import CompilePlan, Estimate
 from triplecheck.optimize.registry import resolve_optimizer
 from triplecheck.optimize.scoring import Metric, OneStep, Tagging, inputs_key
 from triplecheck.optimize.spec import OptimizerJob, OptimizerSpec, Size
-from triplecheck.optimize.state import state_of, steps_of, with_state
+from triplecheck.optimize.state import state_key, state_of, steps_of, with_state
 from triplecheck.optimize.traces.gold import gold_engine, uncomputable
 from triplecheck.programs import Program
 
@@ -83,6 +86,7 @@ def compile_program(
     knowledge_base: KnowledgeBase | None = None,
     announce: Callable[[Estimate], None] | None = None,
     estimate_only: bool = False,
+    calls: Path | None = None,
     progress: ProgressCallback | None = None,
 ) -> Compiled:
     """Compile a program.
@@ -96,6 +100,7 @@ def compile_program(
         knowledge_base: the knowledge base of the program's graph, if any.
         announce: called with the estimate before the optimizer starts.
         estimate_only: stop after the estimate.
+        calls: directory of the models' replies; runs that share it ask for none twice. None: one in `out`.
         progress: called with the stage, the number done and the total.
 
     Raises:
@@ -110,18 +115,18 @@ def compile_program(
     with session(plan.roles, plan.budget) as ledger, ExitStack() as stack:
         configuration = _configuration(plan, spec, settings, knowledge_base)
         directory = stack.enter_context(RunDirectory(out, "triplecheck-compile", configuration, "a compile run"))
-        stack.enter_context(calls_kept_in(out / "calls"))
+        calls = calls or out / "calls"
+        stack.enter_context(calls_kept_in(calls))
         stack.enter_context(logged_to(out / "optimizer.log"))
         stack.enter_context(dspy.context(disable_history=True, trace=None))
-        run = _CompileRun(plan, spec, settings, out, ledger, tell)
+        run = _CompileRun(plan, spec, settings, out, calls, ledger, tell)
         estimate = run.estimate()
-        directory.write("estimate.json", estimate.to_json())
         if announce is not None:
             announce(estimate)
         if estimate_only:
             return Compiled(spec.name, estimate, usage=ledger.usage())
         candidates = run.optimize()
-        chosen = choose(candidates, plan.objective)
+        chosen = choose(candidates, plan.objective, run.written)
         program = run.compiled(chosen)
         before = run.measure(plan.program, "before", knowledge_base)
         after = run.measure(program, "after", knowledge_base)
@@ -149,10 +154,17 @@ class _CompileRun:
     """The stages of a compile run."""
 
     def __init__(
-        self, plan: CompilePlan, spec: OptimizerSpec, settings: Any, out: Path, ledger: Ledger, tell: ProgressCallback
+        self,
+        plan: CompilePlan,
+        spec: OptimizerSpec,
+        settings: Any,
+        out: Path,
+        calls: Path,
+        ledger: Ledger,
+        tell: ProgressCallback,
     ) -> None:
-        self._plan, self._spec, self._settings, self._out, self._ledger = plan, spec, settings, out, ledger
-        self._tell = tell
+        self._plan, self._spec, self._settings, self._out, self._calls = plan, spec, settings, out, calls
+        self._ledger, self._tell = ledger, tell
         self.watch = ErrorWatch()
         self._candidates = Candidates(out)
         questions = [*plan.questions.train, *plan.questions.validation]
@@ -165,11 +177,23 @@ class _CompileRun:
         self._validation = self._examples(plan.questions.validation)
 
     def estimate(self) -> Estimate:
-        """Estimate the cost of the optimizer from a few runs, which the optimizer then reads from the cache."""
+        """Estimate the cost of the optimizer from a few runs, which the optimizer then reads from the cache.
+
+        What they took is kept beside the replies: from the cache they take nothing.
+        """
         plan, shown = self._plan, self._train[:_PILOTS]
-        took = pilot(self._student(), shown)
+        described = describe(plan.program, plan.roles, None, None)
+        about = [described, plan.step, [inputs_key(example.inputs()) for example in shown]]
+        file = self._calls / "pilots" / digest(about) / "pilot.json"
+        if file.is_file():
+            took = Pilot(**parse_json(file.read_text("utf-8")))
+        else:
+            took = pilot(self._student(), shown)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write_text(file, json.dumps(asdict(took)) + "\n")
         size = Size(len(self._train), len(self._validation), preflight.step_count(self._student()))
-        estimate = preflight.estimate(self._spec, self._settings, plan, size, per_run=took, pilots=len(shown))
+        estimate = preflight.estimate(self._spec, self._settings, plan, size, pilot=took)
+        write_text(self._out / "estimate.json", json.dumps(estimate.to_json(), indent=1) + "\n")
         self._runs = estimate.runs
         return estimate
 
@@ -196,6 +220,11 @@ class _CompileRun:
                 reason = f"{type(error).__name__}: {error}"
                 raise UserError(f"{self._spec.name} failed ({reason}); see {self._out / 'optimizer.log'}") from error
         return self._candidates.over([inputs_key(example.inputs()) for example in self._validation])
+
+    @property
+    def written(self) -> str:
+        """The key of the program as it was before."""
+        return state_key(state_of(self._student()))
 
     def compiled(self, chosen: CandidateProgram) -> Program:
         """The whole program with the state of the chosen candidate."""

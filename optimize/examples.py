@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ import dspy
 
 from triplecheck.evals.questions import Question, part_of
 from triplecheck.kg import TriplecheckError, UnavailableError, UserError
-from triplecheck.lms import BudgetExceededError, Usage, session
+from triplecheck.lms import BudgetExceededError, session
 from triplecheck.optimize.metrics import step_metric
 from triplecheck.optimize.scoring import CASE, inputs_key
 from triplecheck.optimize.state import steps_of
@@ -110,12 +111,32 @@ def step_examples(program: Program, step: str, questions: Sequence[Question]) ->
     return list(found.values())
 
 
-def pilot(student: dspy.Module, examples: Sequence[dspy.Example]) -> Usage:
-    """Usage of a few runs, for the estimate.
+@dataclass(frozen=True)
+class Pilot:
+    """What a few runs took, for the estimate.
+
+    Attributes:
+        runs: their number.
+        seconds: wall time of all of them.
+        calls, tokens, unpriced_calls: as in `Usage`.
+        dollars: sum of the known prices.
+    """
+
+    runs: int
+    seconds: float
+    calls: int
+    tokens: int
+    unpriced_calls: int
+    dollars: float
+
+
+def pilot(student: dspy.Module, examples: Sequence[dspy.Example]) -> Pilot:
+    """What a few runs take.
 
     Raises:
         BudgetExceededError, UnavailableError: a budget is used up, or a model is not available.
     """
+    began = time.perf_counter()
     with session() as ledger:
         for example in examples:
             try:
@@ -124,4 +145,5 @@ def pilot(student: dspy.Module, examples: Sequence[dspy.Example]) -> Usage:
                 raise
             except TriplecheckError:
                 continue
-    return ledger.usage()
+    took, usage = time.perf_counter() - began, ledger.usage()
+    return Pilot(len(examples), took, usage.calls, usage.tokens, usage.unpriced_calls, usage.dollars)

@@ -11,12 +11,12 @@ import dspy
 from triplecheck.evals.configuration import plain
 from triplecheck.kg import UserError
 from triplecheck.kg.errors import require
-from triplecheck.lms import Budget, Roles, Usage
+from triplecheck.lms import Budget, Roles
 from triplecheck.lms.metering import price_of
 from triplecheck.lms.resolve import EXTRACTIVE, is_extractive, language_model
 from triplecheck.optimize.candidates import Objective
 from triplecheck.optimize.distil.provider import is_trainable
-from triplecheck.optimize.examples import Split
+from triplecheck.optimize.examples import Pilot, Split
 from triplecheck.optimize.spec import OptimizerSpec, Size, Value
 from triplecheck.optimize.state import steps_of
 from triplecheck.programs import Program
@@ -69,6 +69,8 @@ class Estimate:
     tokens: int
     dollars: float | None
     """None: the price of a model is unknown."""
+    seconds: float
+    """At the speed of the first runs, one question at a time."""
     notes: tuple[str, ...] = ()
     """Warnings to print before the run."""
 
@@ -126,8 +128,7 @@ def estimate(
     plan: CompilePlan,
     size: Size,
     *,
-    per_run: Usage,
-    pilots: int,
+    pilot: Pilot,
 ) -> Estimate:
     """Estimate the cost of a run.
 
@@ -136,17 +137,18 @@ def estimate(
         settings: checked settings.
         plan: what to compile; the notes compare the cost with its budget.
         size: numbers of examples and steps.
-        per_run: total usage of the pilot runs.
-        pilots: number of pilot runs.
+        pilot: what a few runs took.
     """
     runs = spec.estimate(size, settings)
     # Besides the optimizer's own runs: the program before and after, on the validation set and held-out questions.
     program = runs.program + 2 * size.validation
-    total = pilots + program + runs.teacher + 2 * len(plan.questions.held_out)
-    pilots = max(1, pilots)
-    calls = round(total * per_run.calls / pilots) + runs.prompt_model
-    tokens = round(total * per_run.tokens / pilots) + runs.prompt_model * WRITER_TOKENS
-    dollars = _dollars(runs.prompt_model, total / pilots, per_run, plan.prompt_model or plan.roles.default)
+    total = pilot.runs + program + runs.teacher + 2 * len(plan.questions.held_out)
+    share = total / max(1, pilot.runs)
+    calls = round(share * pilot.calls) + runs.prompt_model
+    tokens = round(share * pilot.tokens) + runs.prompt_model * WRITER_TOKENS
+    per_token = pilot.seconds / pilot.tokens if pilot.tokens else 0.0
+    seconds = share * pilot.seconds + runs.prompt_model * WRITER_TOKENS * per_token
+    dollars = _dollars(runs.prompt_model, share, pilot, plan.prompt_model or plan.roles.default)
     notes = []
     if all(is_extractive(model) for model in plan.roles.models()):
         notes.append(
@@ -154,17 +156,17 @@ def estimate(
         )
     if plan.teacher:
         notes.append("the calls of the teacher are estimated like those of the program")
-    for name, needed in (("calls", calls), ("tokens", tokens), ("dollars", dollars)):
+    for name, needed in (("calls", calls), ("tokens", tokens), ("seconds", seconds), ("dollars", dollars)):
         allowed = getattr(plan.budget, name)
         if allowed is not None and needed is not None and needed > allowed:
             notes.append(f"the budget of {allowed:g} {name} may stop it early; it can be resumed")
-    return Estimate(total, calls, tokens, dollars, tuple(notes))
+    return Estimate(total, calls, tokens, dollars, round(seconds, 1), tuple(notes))
 
 
-def _dollars(writes: int, runs: float, per_run: Usage, prompt_model: str) -> float | None:
-    if per_run.unpriced_calls:
+def _dollars(writes: int, share: float, pilot: Pilot, prompt_model: str) -> float | None:
+    if pilot.unpriced_calls:
         return None
-    total = runs * per_run.dollars
+    total = share * pilot.dollars
     if writes:
         price = price_of(language_model(prompt_model))
         if price is None:

@@ -15,7 +15,7 @@ from triplecheck.lms import session
 from triplecheck.optimize.candidates import Candidates
 from triplecheck.optimize.halting import ErrorWatch, Halted
 from triplecheck.optimize.metrics import Case, StepCall, StepScore, feedback, proved, step_metric, whole
-from triplecheck.optimize.metrics.feedback import TracedCall
+from triplecheck.optimize.metrics.case import TracedCall
 from triplecheck.optimize.state import state_of
 from triplecheck.programs import Program
 
@@ -105,7 +105,7 @@ class Metric:
         if self._step is not None:
             return scored.score == 1
         with self._own_errors():
-            return scored.score == 1 and proved(self._cases[example[CASE]], prediction)
+            return scored.score == 1 and proved(self._cases[example[CASE]], prediction, trace)
 
     def with_feedback(
         self,

@@ -12,17 +12,20 @@ from importlib import resources
 from typing import Any
 
 import dspy
+from pydantic import TypeAdapter
 
 from triplecheck.signatures.step import Step
 
 
 def demonstrations(step: type[Step]) -> list[dspy.Example]:
     """The worked examples of a step, in the order in which a prompt shows them; empty if there are none."""
-    return [dspy.Example(**row).with_inputs(*step.input_fields) for row in _rows(step.__name__)]
+    return [dspy.Example(**row).with_inputs(*step.input_fields) for row in _rows(step)]  # type: ignore[arg-type]
 
 
 @functools.cache
-def _rows(step: str) -> list[dict[str, Any]]:
-    file = resources.files("triplecheck.signatures") / "demos" / f"{step}.json"
+def _rows(step: type[Step]) -> list[dict[str, Any]]:
+    """The rows with the types of their fields: JSON has no keys that are numbers."""
+    file = resources.files("triplecheck.signatures") / "demos" / f"{step.__name__}.json"
     rows: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else []
-    return rows
+    types = {name: TypeAdapter(field.annotation) for name, field in step.fields.items()} if rows else {}
+    return [{name: types[name].validate_python(value) for name, value in row.items()} for row in rows]

@@ -58,10 +58,9 @@ class ScoreRelations(Step):
     paths: list[str] = dspy.InputField()
     most: int = dspy.InputField(desc="the largest number of paths to choose")
     reasoning: str = dspy.OutputField(desc="one short sentence", default="")
-    relations: Annotated[list[int], Numbers("paths", "path")] = dspy.OutputField(
+    relations: Annotated[dict[int, float], Numbers("paths", "path")] = dspy.OutputField(
         desc="the chosen paths, the best first"
     )
-    scores: list[float] = dspy.OutputField(desc="the score of each chosen path, in the same order")
 
 
 class ScoreEntities(Step):
@@ -75,10 +74,9 @@ class ScoreEntities(Step):
     reached: list[str] = dspy.InputField(desc="path: entity")
     most: int = dspy.InputField(desc="the largest number of entities to choose for each path")
     reasoning: str = dspy.OutputField(desc="one short sentence", default="")
-    entities: Annotated[list[int], Numbers("reached", "reached")] = dspy.OutputField(
+    entities: Annotated[dict[int, float], Numbers("reached", "reached")] = dspy.OutputField(
         desc="the chosen entities, the best first"
     )
-    scores: list[float] = dspy.OutputField(desc="the score of each chosen entity, in the same order")
 
 
 class FilterTriples(Step):

@@ -25,7 +25,7 @@ Items: TypeAlias = Literal["path", "fact", "reached", "text"]
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """A field of integers holds numbers of the items of an input list, from 1.
+    """A field holds numbers of the items of an input list, from 1: a list of them, or the score of each.
 
     Attributes:
         of: the input list.
@@ -79,6 +79,12 @@ class Step(dspy.Signature):
         return _changed(cls, cls.instructions, {name: extra}, {} if type_ is None else {name: type_})
 
     @classmethod
+    def without(cls, name: str) -> type[Step]:
+        """A step of its own, with the same words and without one of the fields."""
+        fields = {field: copy.deepcopy(info) for field, info in cls.fields.items() if field != name}
+        return _made(cls, Step, cls.instructions, fields, {field: info.annotation for field, info in fields.items()})
+
+    @classmethod
     def load_state(cls, state: Mapping[str, Any]) -> type[Step]:
         """The same step with the instruction and field descriptions that `dump_state` gave."""
         fields = {
@@ -106,6 +112,12 @@ def _changed(
     for name, values in extra.items():
         fields[name].json_schema_extra = {**fields[name].json_schema_extra, **values}
     annotations = {name: field.annotation for name, field in fields.items()} | dict(types or {})
+    return _made(step, step, instructions, fields, annotations)
+
+
+def _made(
+    step: type[Step], base: type[Step], instructions: str, fields: Mapping[str, Any], annotations: Mapping[str, Any]
+) -> type[Step]:
     same = {"__doc__": instructions, "__module__": step.__module__, "__qualname__": step.__qualname__}
-    changed: type[Step] = SignatureMeta(step.__name__, (step,), {**same, "__annotations__": annotations, **fields})
-    return changed
+    made: type[Step] = SignatureMeta(step.__name__, (base,), {**same, "__annotations__": dict(annotations), **fields})
+    return made

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import dspy
 
 from triplecheck.signatures.step import CopiedFrom, Numbers, Step
 
-__all__ = ["AnswerFromFacts", "Operation"]
+__all__ = ["AnswerFromFacts", "Operation", "with_known_answer", "without_reasoning"]
 
 Operation = Literal["none", "count", "max", "min", "sum", "difference", "common", "same"]
 """What code computes over the cited facts; `AnswerFromFacts` explains each to the model."""
@@ -43,3 +44,14 @@ class AnswerFromFacts(Step):
     answers: Annotated[list[str], CopiedFrom("cited", besides=("yes", "no"))] = dspy.OutputField(
         desc="copied from the cited facts; empty if computed or unknown"
     )
+
+
+def without_reasoning(step: type[Step]) -> type[Step]:
+    """The base prompt of KERAG: an answering step without a field to reason in."""
+    instructions = step.instructions.replace("Reason first. Then cite", "Cite")
+    return step.with_instructions(instructions).without("reasoning")
+
+
+def with_known_answer(question: str, answers: Sequence[str]) -> str:
+    """A question that shows its answer, for a model that is to explain it (STaR)."""
+    return f"{question} (The answer is {', '.join(answers)}. Show how the facts lead to it.)"

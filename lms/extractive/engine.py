@@ -18,7 +18,7 @@ from triplecheck.lms.engines import code_hash, messages_of, reply
 from triplecheck.lms.extractive import answers, exploration, patterns, planning, references, sentences
 from triplecheck.lms.extractive.relevance import Encode
 from triplecheck.lms.prompt import COMPLETED, HEADER, ForeignPromptError, Prompt, read_request
-from triplecheck.lms.values import render
+from triplecheck.lms.values import SCORES, render
 from triplecheck.signatures import Step
 from triplecheck.signatures.notation import without_markup
 
@@ -154,6 +154,8 @@ class ExtractiveEngine:
 
 
 def _written(value: object) -> str:
+    if isinstance(value, dict):
+        return render(SCORES, value)
     if isinstance(value, list):
         kind: Any = list[int] if value and isinstance(value[0], int) else list[str]
         return render(kind, value)

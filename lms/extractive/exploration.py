@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from rapidfuzz.fuzz import ratio
@@ -45,12 +45,16 @@ def extract_keywords(prompt: Prompt) -> dict[str, object]:
 
 def score_relations(prompt: Prompt, encode: Encode, ranker: PathRanker | None = None) -> dict[str, object]:
     """The paths that fit the question best, within a margin of the best one."""
+    return {"relations": _scored_paths(prompt, encode, ranker)}
+
+
+def _scored_paths(prompt: Prompt, encode: Encode, ranker: PathRanker | None) -> dict[int, float]:
     _, ranked, relevance = rank_paths(prompt, encode, ranker)
     if relevance is None:
-        return {"relations": [], "scores": []}
+        return {}
     least = ranked[0][1] - relevance.margin(_MARGIN)
     chosen = [(i, score) for i, score in ranked[: _most(prompt)] if score >= least]
-    return {"relations": [i + 1 for i, _ in chosen], "scores": _shares([score for _, score in chosen])}
+    return _shares({i + 1: score for i, score in chosen})
 
 
 def score_entities(prompt: Prompt, encode: Encode) -> dict[str, object]:
@@ -58,7 +62,7 @@ def score_entities(prompt: Prompt, encode: Encode) -> dict[str, object]:
     question = prompt.text("question")
     items = [read_reached(item) for item in prompt.items("reached")]
     if not items:
-        return {"entities": [], "scores": []}
+        return {"entities": {}}
     words = set(re.findall(r"\w+", plain(question))) - STOP_WORDS
     vectors = encode([question, *(entity for _, entity in items)])
     scores = vectors[1:] @ vectors[0]
@@ -72,7 +76,7 @@ def score_entities(prompt: Prompt, encode: Encode) -> dict[str, object]:
         taken[items[i][0]] = taken.get(items[i][0], 0) + 1
         if taken[items[i][0]] <= most:
             chosen.append(i)
-    return {"entities": [i + 1 for i in chosen], "scores": _shares([float(scores[i]) for i in chosen])}
+    return {"entities": _shares({i + 1: float(scores[i]) for i in chosen})}
 
 
 def filter_triples(prompt: Prompt, encode: Encode, ranker: PathRanker | None = None) -> dict[str, object]:
@@ -119,7 +123,7 @@ def judge_sufficiency(prompt: Prompt, encode: Encode, ranker: PathRanker | None 
 def judge_and_go_on(prompt: Prompt, encode: Encode, ranker: PathRanker | None = None) -> dict[str, object]:
     """The relevant facts, whether they suffice, and the paths to follow if not."""
     verdict = filter_triples(prompt, encode, ranker) | judge_sufficiency(prompt, encode, ranker)
-    follow = [] if verdict["sufficient"] else score_relations(prompt, encode, ranker)["relations"]
+    follow = [] if verdict["sufficient"] else list(_scored_paths(prompt, encode, ranker))
     return verdict | {"follow": follow}
 
 
@@ -181,9 +185,9 @@ def _most(prompt: Prompt) -> int:
     return int(text) if text.isdigit() else 1
 
 
-def _shares(scores: Sequence[float]) -> list[str]:
-    """Scores that sum to 1, as text."""
+def _shares(scores: Mapping[int, float]) -> dict[int, float]:
+    """Scores that sum to 1."""
     if not scores:
-        return []
-    powers = np.exp((np.array(scores) - max(scores)) / _TEMPERATURE)
-    return [f"{share:.3f}" for share in powers / powers.sum()]
+        return {}
+    powers = np.exp((np.array(list(scores.values())) - max(scores.values())) / _TEMPERATURE)
+    return dict(zip(scores, (powers / powers.sum()).round(3).tolist(), strict=True))

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from triplecheck.lms.prompt import HEADER, ForeignPromptError, read_request
-from triplecheck.signatures import STEPS, Step
+from triplecheck.signatures import STEPS, AnswerFromFacts, Step, without_reasoning
 from triplecheck.signatures.notation import read_facts
 from triplecheck.signatures.step import CopiedFrom, Numbers, hint_of
 
@@ -30,12 +30,15 @@ LISTS: frozenset[Kind] = frozenset({"lines", "numbers", "items", "copies"})
 NONE = "none"
 """The text of an empty list."""
 
+_STEPS = (*STEPS, without_reasoning(AnswerFromFacts))
+_SCORE = re.compile(r":[^\n]*")
 _REMINDER = "Reply with `[[ ## "
 _END_OF_REMINDER = ", and end with `[[ ## completed ## ]]`."
 _KINDS: dict[str, Kind] = {
     "": "text",
     "one per line, or none": "lines",
     "numbers separated by commas, or none": "numbers",
+    "one per line as number: score, or none": "numbers",  # the guide writes no scores: all are the same
     "a whole number": "number",
     "a number": "number",
 }
@@ -59,7 +62,7 @@ class Field:
     """Of copies: other allowed texts, such as yes and no."""
 
 
-def fields_of(messages: Sequence[tuple[str, str]], steps: Sequence[type[Step]] = STEPS) -> list[Field]:
+def fields_of(messages: Sequence[tuple[str, str]], steps: Sequence[type[Step]] = _STEPS) -> list[Field]:
     """The fields that a chat's last message asks for; none if the message has another format.
 
     Args:
@@ -69,7 +72,7 @@ def fields_of(messages: Sequence[tuple[str, str]], steps: Sequence[type[Step]] =
     return _fields(messages, len(messages), steps)
 
 
-def shown(messages: Sequence[tuple[str, str]], steps: Sequence[type[Step]] = STEPS) -> tuple[tuple[str, str], ...]:
+def shown(messages: Sequence[tuple[str, str]], steps: Sequence[type[Step]] = _STEPS) -> tuple[tuple[str, str], ...]:
     """A chat as a small model reads it.
 
     Replies in it, such as demonstrations, write items as the model's own replies do. The reminder at the end of a
@@ -90,7 +93,7 @@ def shown(messages: Sequence[tuple[str, str]], steps: Sequence[type[Step]] = STE
 
 
 def as_items(field: Field, numbers: str) -> list[str] | None:
-    """These numbers of items as a model writes them: one prefix each, or `none`.
+    """These numbers of items as a model writes them: one prefix each without its score, or `none`.
 
     Returns:
         None if a number is out of range.
@@ -98,7 +101,7 @@ def as_items(field: Field, numbers: str) -> list[str] | None:
     if numbers.strip().casefold() == NONE:
         return [NONE]
     written = dict(zip(field.numbers, field.options, strict=True))
-    found = [written.get(int(number)) for number in re.findall(r"\d+", numbers)]
+    found = [written.get(int(number)) for number in re.findall(r"\d+", _SCORE.sub("", numbers))]
     return None if None in found or not found else list(dict.fromkeys(filter(None, found)))
 
 

@@ -17,7 +17,7 @@ from triplecheck.lms.local.form import LISTS, NONE, Field, fields_of, shown
 from triplecheck.lms.local.guide import TokenizerVocabulary, dictated
 from triplecheck.lms.local.transformers_backend import prompt_tokens
 from triplecheck.lms.prompt import split_fields
-from triplecheck.optimize.traces import SOURCES, TraceRow, read_traces
+from triplecheck.optimize.traces import SOURCES, TEMPLATES, TraceRow, read_traces
 from triplecheck.optimize.traces.records import counts, hashed_split, messages_key
 
 Schedule = Literal["cosine", "constant"]
@@ -229,7 +229,7 @@ def read_rows(traces: Sequence[Path | str], steps: Sequence[str] = ()) -> list[T
         steps: names of signatures; empty: all.
 
     Raises:
-        UserError: unknown step, or no directory.
+        UserError: unknown step, no directory, or one step with reasoning from templates and from a language model.
         ReadError: a directory is damaged.
     """
     if not traces:
@@ -239,7 +239,22 @@ def read_rows(traces: Sequence[Path | str], steps: Sequence[str] = ()) -> list[T
     unknown = sorted(set(steps) - set(there))
     if unknown:
         raise UserError(f"no rows of step {', '.join(unknown)}; there are: {', '.join(there)}")
-    return [row for row in rows if not steps or row.signature in steps]
+    rows = [row for row in rows if not steps or row.signature in steps]
+    _check_unmixed(rows)
+    return rows
+
+
+def _check_unmixed(rows: Sequence[TraceRow]) -> None:
+    kinds: dict[str, set[bool]] = {}
+    for row in rows:
+        if row.source != "base":
+            kinds.setdefault(row.signature, set()).add(row.source in TEMPLATES)
+    mixed = sorted(step for step, found in kinds.items() if len(found) > 1)
+    if mixed:
+        raise UserError(
+            f"the rows of {', '.join(mixed)} mix templates (sources {', '.join(TEMPLATES)}) with the reasoning of a "
+            "language model: train on traces of one kind, or name the steps"
+        )
 
 
 def prepare(rows: Sequence[TraceRow], encoder: ChatEncoder, options: DistilOptions) -> TrainingData:
@@ -297,13 +312,16 @@ def _check(row: TraceRow, number: int) -> None:
 
 
 def _distinct(rows: Sequence[TraceRow], left_out: Counter[str]) -> list[TraceRow]:
-    """One row per prompt, from the preferred source; held out if any row with this prompt is."""
-    best: dict[str, TraceRow] = {}
+    """The different replies to a prompt from the preferred source; held out if any row with this prompt is."""
+    best: dict[str, dict[str, TraceRow]] = {}
     held_out = {row.prompt for row in rows if row.split == "dev"}
     for row in sorted(rows, key=lambda row: SOURCES.index(row.source)):
-        if best.setdefault(row.prompt, row) is not row:
+        there = best.setdefault(row.prompt, {})
+        if row.key not in there and all(row.source == other.source for other in there.values()):
+            there[row.key] = row
+        else:
             left_out["duplicate"] += 1
-    kept = {id(row) for row in best.values()}
+    kept = {id(row) for replies in best.values() for row in replies.values()}
     return [replace(row, split="dev") if row.prompt in held_out else row for row in rows if id(row) in kept]
 
 

@@ -8,7 +8,10 @@ import dspy
 
 from triplecheck.evals.gold import comparable, resolve_predicted
 from triplecheck.evals.metrics import Predicted, set_scores
-from triplecheck.optimize.metrics.case import Case, StepCall, StepMetric, StepScore, listed
+from triplecheck.lms import RolePredict
+from triplecheck.optimize.metrics.case import Case, StepCall, StepMetric, StepScore, TracedCall, listed
+from triplecheck.optimize.traces.gold import is_template
+from triplecheck.optimize.traces.reasoning import reasoning_gap
 from triplecheck.programs import replay
 from triplecheck.signatures.notation import read_facts
 
@@ -92,6 +95,22 @@ def whole(case: Case, prediction: dspy.Prediction) -> StepScore:
     return StepScore(f1, f"The answer given was {prediction.answer!r}. " + listed("The correct answer is", right))
 
 
-def proved(case: Case, prediction: dspy.Prediction) -> bool:
-    """Whether an answer is correct and all of its evidence is in the graph, so the run can be a demonstration."""
-    return whole(case, prediction).score == 1 and not replay(case.graph, prediction.evidence)
+def proved(case: Case, prediction: dspy.Prediction, trace: Sequence[TracedCall] = ()) -> bool:
+    """Whether a run can be a demonstration: the answer is correct, all of its evidence is in the graph, and the
+    reasoning names the cited facts and the answer.
+
+    Args:
+        case: the question.
+        prediction: what the program returned.
+        trace: its calls, made with the models of the current context. The templates of the rule-based baseline and of
+            gold replies are not checked.
+    """
+    right = whole(case, prediction).score == 1 and not replay(case.graph, prediction.evidence)
+    return right and all(map(_is_reasoned, trace))
+
+
+def _is_reasoned(call: TracedCall) -> bool:
+    step, inputs, outputs = call
+    if not isinstance(step, RolePredict) or is_template(step.model):
+        return True
+    return reasoning_gap(inputs, dict(outputs.items())) is None

@@ -37,6 +37,10 @@ class StepCall:
     outputs: Mapping[str, Any]
 
 
+TracedCall: TypeAlias = tuple[Any, Mapping[str, Any], Any]
+"""A predictor, its inputs, its outputs: a row of DSPy's trace."""
+
+
 def overlap(given: Collection[Any], wanted: Collection[Any], beta: float = 1.0) -> float:
     """F-beta of a set; with beta above 1, recall weighs more than precision."""
     if not given and not wanted:

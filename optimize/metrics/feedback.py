@@ -11,7 +11,7 @@ from triplecheck import signatures as steps
 from triplecheck.evals.questions import Question, as_question
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.optimize.metrics.answering import answers_from_facts, answers_in, proved, whole
-from triplecheck.optimize.metrics.case import Case, StepCall, StepMetric, StepScore
+from triplecheck.optimize.metrics.case import Case, StepCall, StepMetric, StepScore, TracedCall
 from triplecheck.optimize.metrics.retrieval import (
     asks_further,
     judges_passage,
@@ -61,10 +61,6 @@ def step_metric(signature: type[dspy.Signature]) -> StepMetric | None:
     return None if step is None else _METRICS.get(step)
 
 
-TracedCall = tuple[Any, Mapping[str, Any], Any]
-"""A predictor, its inputs, its outputs: a row of DSPy's trace."""
-
-
 def score_call(row: TracedCall, case: Case) -> StepScore | None:
     """The score of one call by its step's metric; None if it cannot be scored."""
     predictor, inputs, outputs = row
@@ -103,9 +99,10 @@ def feedback_metric(
     """A strict metric for any DSPy optimizer, with textual feedback for optimizers that use it.
 
     `BootstrapFewShot`, `MIPROv2`, `SIMBA` and `dspy.Evaluate` get a score from 0 to 1: the F1 of the answers. While
-    demonstrations are collected (`trace` is given) they get True for a correct answer whose evidence is in the graph.
-    `GEPA`, which passes `pred_name` by position or by name, gets `dspy.Prediction(score, feedback)`. The feedback
-    describes the errors of the answer and of the step `pred_name`.
+    demonstrations are collected (`trace` is given) they get True for a correct answer whose evidence is in the graph
+    and whose reasoning names the cited facts and the answer. `GEPA`, which passes `pred_name` by position or by name,
+    gets `dspy.Prediction(score, feedback)`. The feedback describes the errors of the answer and of the step
+    `pred_name`.
 
     Args:
         knowledge_base: the graph that answers are checked against.
@@ -135,7 +132,7 @@ def feedback_metric(
             text = feedback(case, scored, prediction, pred_trace or ())
             return dspy.Prediction(score=scored.score, feedback=text)
         if trace is not None:
-            return prediction is not None and proved(case, prediction)
+            return prediction is not None and proved(case, prediction, trace)
         return scored.score
 
     return metric

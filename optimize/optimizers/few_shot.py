@@ -37,8 +37,8 @@ def right_runs(job: OptimizerJob) -> Iterator[tuple[dspy.Example, Demos]]:
             except TriplecheckError:
                 continue
             trace = list(dspy.settings.trace)
-        if not job.metric(example, prediction, trace):
-            continue
+            if not job.metric(example, prediction, trace):
+                continue
         demos: Demos = {}
         for step, inputs, outputs in trace:
             if id(step) in names:

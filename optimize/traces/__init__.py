@@ -6,19 +6,23 @@
 Source: KERAG (arXiv 2509.04716).
 """
 
+from triplecheck.optimize.traces.assembly import TraceManifest, Verification, read_traces
 from triplecheck.optimize.traces.collect import GOLD, VERIFIED, collect
-from triplecheck.optimize.traces.export import FORMS, export
-from triplecheck.optimize.traces.records import SOURCES, Source, TraceManifest, TraceRow, read_traces
+from triplecheck.optimize.traces.export import FORMS, examples, export
+from triplecheck.optimize.traces.records import SOURCES, TEMPLATES, Source, TraceRow
 
 __all__ = [
     "FORMS",
     "GOLD",
     "SOURCES",
+    "TEMPLATES",
     "VERIFIED",
     "TraceManifest",
     "Source",
     "TraceRow",
+    "Verification",
     "collect",
+    "examples",
     "export",
     "read_traces",
 ]

@@ -1,6 +1,7 @@
 """Collects rows for fine-tuning: runs a program over questions and keeps the steps of verified answers.
 
-Source: KERAG (arXiv 2509.04716), its third mechanism.
+Source: KERAG (arXiv 2509.04716), its third mechanism. Several samples of a question, of which the verified ones are
+kept, are rejection sampling (Yuan et al., arXiv 2308.01825).
 """
 
 from __future__ import annotations
@@ -8,10 +9,11 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeGuard
+from typing import Any, get_args
 
 import dspy
 
@@ -21,119 +23,48 @@ from triplecheck.evals.executors import QuestionJob, Result
 from triplecheck.evals.executors.threads import spread
 from triplecheck.evals.questions import Question
 from triplecheck.evals.run_directory import JsonLines
-from triplecheck.kg import Graph, KnowledgeBase, UserError, normalize
-from triplecheck.lms import Budget, Roles
+from triplecheck.kg import KnowledgeBase, UserError, normalize
+from triplecheck.lms import Budget, Roles, session
+from triplecheck.lms.resolve import is_extractive
+from triplecheck.optimize.traces.assembly import (
+    MANIFEST,
+    Pass,
+    Selection,
+    TraceManifest,
+    Verification,
+    assemble,
+    unverified,
+)
 from triplecheck.optimize.traces.gold import NAME, GoldEngine, check_computable, gold_engine, uncomputable
+from triplecheck.optimize.traces.rationalize import FOLDER as RATIONALIZED
+from triplecheck.optimize.traces.rationalize import rationalize as explain
+from triplecheck.optimize.traces.reasoning import reasoning_gap
 from triplecheck.optimize.traces.records import (
     FILE,
-    MANIFEST,
     Record,
     Recorder,
     Source,
     StepRecord,
-    TraceManifest,
     TraceRow,
-    assemble,
     recording,
     trace_row,
 )
+from triplecheck.optimize.traces.verification import rejection, unproved
 from triplecheck.programs import Program
-from triplecheck.programs.outcome import evidence_edges
-from triplecheck.programs.steps import Consulted, TraceEvent
-from triplecheck.signatures import AnswerFromFacts, step_of
-
-# Strict verification of answers (KERAG): only steps of verified questions are kept.
-
-Rejection = Literal[
-    "no_gold",
-    "no_path",
-    "error",
-    "unreadable",
-    "cut",
-    "abstained",
-    "wrong",
-    "incomplete",
-    "nothing_cited",
-    "cited_not_in_graph",
-    "cited_not_retrieved",
-]
-"""Why the steps of a question are rejected:
-
-`no_gold`: the answer is unknown; `no_path`: no gold path is known (pass `gold`); `error`: the question ended in an
-error; `unreadable`: a reply could not be parsed; `cut`: a reply ended at its length limit; `abstained`: although
-there is an answer; `wrong`: no answer is correct; `incomplete`: some answers are missing or wrong; `nothing_cited`;
-`cited_not_in_graph`; `cited_not_retrieved`: for a cited triple, neither were both ends retrieved, nor does a kept
-passage name both.
-"""
-
-
-def rejection(
-    graph: Graph,
-    question: Question,
-    row: Mapping[str, Any],
-    prediction: dspy.Prediction | None,
-    calls: Sequence[StepRecord],
-) -> Rejection | None:
-    """Why a question's steps are rejected; None: the answer is correct, complete and supported by retrieved evidence.
-
-    For a question without an answer, abstaining is correct and needs no evidence.
-
-    Args:
-        graph: to check citations against.
-        question: with its answers.
-        row: of its evaluation (`evals.rows`).
-        prediction: of the program.
-        calls: the steps of the question.
-    """
-    if row["status"] == "error" or prediction is None:
-        return "error"
-    if row["status"] == "parse_error":
-        return "unreadable"
-    if not question.answers_known:
-        return "no_gold"
-    if any(call.cut for call in calls):
-        return "cut"
-    if not question.answerable:
-        return None if row["crag"] == "accurate" else "wrong"
-    if row["status"] == "abstained":
-        return "abstained"
-    if row["f1"] != 1.0:
-        return "incomplete" if row["hit"] else "wrong"
-    return _citations(graph, prediction)
-
-
-def _citations(graph: Graph, prediction: dspy.Prediction) -> Rejection | None:
-    edges = evidence_edges(graph, prediction.evidence)
-    if not edges:
-        return "nothing_cited"
-    known = [edge for edge in edges if edge is not None]
-    if len(known) < len(edges):
-        return "cited_not_in_graph"
-    retrieved = frozenset(map(int, getattr(prediction, "retrieved", None) or ()))
-    read = [f" {normalize(step.text)} " for step in prediction.steps if _was_read(step)]
-    found = all({head, tail} <= retrieved or _named(graph, (head, tail), read) for head, _, tail in known)
-    return None if found else "cited_not_retrieved"
-
-
-def _was_read(step: TraceEvent) -> TypeGuard[Consulted]:
-    return isinstance(step, Consulted) and step.verdict == "kept"
-
-
-def _named(graph: Graph, ends: Sequence[int], passages: Sequence[str]) -> bool:
-    """Whether a passage names both ends of an edge."""
-    names = [f" {normalize(label)} " for label in graph.labels(list(ends))]
-    return any(all(name in passage for name in names) for passage in passages)
-
+from triplecheck.signatures import AnswerFromFacts, step_of, without_reasoning
 
 VERIFIED: Source = "verified"
 GOLD: Source = "gold"
-"""The two passes over the questions: with the models of the session, and with gold replies."""
+"""The two kinds of passes over the questions: with the models of the session, and with gold replies."""
 CAP = 12
 """Maximum rows per question."""
 DEV_SHARE = 0.1
 """Share of the questions whose rows are held out."""
 DISTRACTORS = 2
 """Wrong paths and facts kept besides the right ones in the pass `gold`."""
+TEMPERATURE = 0.7
+"""Sampling temperature if there are several samples."""
+_SAMPLE = "sample"
 
 
 def collect(
@@ -144,6 +75,12 @@ def collect(
     roles: Roles | str | None = None,
     knowledge_base: KnowledgeBase | None = None,
     passes: Sequence[str] | None = None,
+    samples: int = 1,
+    temperature: float | None = None,
+    verify: Verification = "gold",
+    agree: int | None = None,
+    rationalize: bool = False,
+    steps: Sequence[str] = (),
     workers: int = 1,
     timeout: float | None = None,
     budget: Budget | None = None,
@@ -155,8 +92,8 @@ def collect(
     """Run a program over questions and write the rows of its verified steps.
 
     Each pass is an evaluation in its own directory below `out`, with `records.jsonl` beside its rows. If interrupted,
-    the same call resumes it. At the end `traces.jsonl` and `manifest.json` are written from all passes: one reply per
-    prompt, at most `cap` rows per question.
+    the same call resumes it. At the end `traces.jsonl` and `manifest.json` are written from all passes, at most `cap`
+    rows per question; of replies to the same prompt those whose reasonings differ.
 
     Args:
         program: to run; from several threads if `workers` is above 1.
@@ -164,10 +101,18 @@ def collect(
         out: directory to write to.
         roles: the models of the roles in the pass `verified`; None: as in `lms.session`.
         knowledge_base: as for `evals.evaluate`.
-        passes: `verified`, `gold` or both; None: both if gold replies to all steps can be computed, else `verified`.
+        passes: `verified`, `gold` or both; None: `verified` if a language model has a role, whose reasoning is not
+            mixed with templates; else both if gold replies to all steps can be computed.
+        samples: how often each question is asked in the pass `verified`.
+        temperature: of the samples; None: that of the models, or `TEMPERATURE` if there are several samples.
+        verify: how answers are verified: against the known ones, or by the agreement of the samples and the graph.
+        agree: samples that must give the same answer; None: more than half of them.
+        rationalize: let the model explain the known answer of a question that no sample answers correctly and with
+            reasoning, from the facts that it read.
+        steps: names of the signatures whose rows are written; empty: all. The passes are the same.
         workers: questions to run in parallel.
         timeout: maximum seconds per question.
-        budget: of the pass `verified`.
+        budget: of the models.
         cap: maximum rows per question; of more, the first ones and the last are kept.
         dev_share: share of the questions held out, from 0 to 1.
         distractors: number of wrong paths and facts that the pass `gold` keeps besides the right ones, so that later
@@ -179,55 +124,159 @@ def collect(
             holds something else.
     """
     asked, out = list(questions), Path(out)
-    if passes is None:
-        passes = (VERIFIED,) if uncomputable(program) else (VERIFIED, GOLD)
-    _check(passes, cap, dev_share, distractors)
-    if GOLD in passes:
-        check_computable(program)
-    _check_place(out)
-    folders: dict[str, Path] = {}
-    stopped: dict[str, str] = {}
-    with gold_engine(program, asked, distractors) as (gold_name, engine):
-        for name in dict.fromkeys(passes):
-            is_gold = name == GOLD
-            # Gold replies depend on the questions: another set of questions has another directory.
-            folders[name] = out / (gold_name if is_gold else name)
-            with JsonLines(folders[name] / FILE) as records:
+    how = Selection(verify, agree, tuple(steps), cap, dev_share)
+    _check(how, samples, temperature, distractors)
+    _check_steps(program, steps)
+    with ExitStack() as stack:
+        gold_name, engine = stack.enter_context(gold_engine(program, asked, distractors))
+        stack.enter_context(session(roles, budget))
+        taught = _has_teacher(program)
+        kinds = _kinds(program, passes, taught=taught)
+        _check_kinds(kinds, how, samples, rationalize=rationalize, taught=taught)
+        if GOLD in kinds:
+            check_computable(program)
+        _check_place(out)
+        planned = _planned(out, kinds, samples, temperature, gold_name)
+        found: list[Pass] = []
+        for one in planned:
+            collector = _Collector(program, one.kind, engine, taught=taught)
+            with JsonLines(one.folder / FILE) as records:
                 summary = evaluate(
                     program,
                     asked,
-                    folders[name] / "evaluation",
-                    roles=gold_name if is_gold else roles,
+                    one.folder / "evaluation",
+                    roles=gold_name if one.kind == GOLD else None,
                     knowledge_base=knowledge_base,
                     workers=workers,
                     timeout=timeout,
-                    budget=None if is_gold else budget,
-                    progress=None if progress is None else partial(progress, name),
-                    executor=_Recording(records, _Collector(program, GOLD if is_gold else VERIFIED, engine)),
+                    settings=one.settings,
+                    progress=None if progress is None else partial(progress, one.name),
+                    executor=_Recording(records, collector, one),
                 )
-            if summary.stopped is not None:
-                stopped[name] = summary.stopped
-    return assemble(out, program.name, asked, folders, cap=cap, dev_share=dev_share, stopped=stopped)
+            found.append(Pass(one.name, one.folder, summary.stopped, sampled=one.kind == VERIFIED))
+            if summary.stopped is not None and one.kind == VERIFIED:
+                break
+        explained = None
+        if rationalize:
+            wrong = unverified(asked, found, how)
+            explained = explain(program, wrong, out / RATIONALIZED, workers)
+    return assemble(out, program.name, asked, found, how, explained)
+
+
+def _has_teacher(program: Program) -> bool:
+    """Whether a language model takes one of the steps."""
+    return not all(step.is_baseline for step in program.predictors())
+
+
+def _kinds(program: Program, passes: Sequence[str] | None, *, taught: bool) -> list[str]:
+    if passes is None:
+        return [VERIFIED] if taught or uncomputable(program) else [VERIFIED, GOLD]
+    unknown = sorted(set(passes) - {VERIFIED, GOLD})
+    if unknown or not passes:
+        raise UserError(f"no pass {', '.join(unknown) or 'is given'}; there are: {VERIFIED}, {GOLD}")
+    return list(dict.fromkeys(passes))
+
+
+def _check_kinds(kinds: Sequence[str], how: Selection, samples: int, *, rationalize: bool, taught: bool) -> None:
+    if taught and len(kinds) > 1:
+        raise UserError(
+            f"the pass {GOLD} writes templates, which are not mixed with the reasoning of a language model: "
+            "collect it into a directory of its own"
+        )
+    if how.verify == "agreement":
+        if samples < 2 or GOLD in kinds:
+            raise UserError("agreement needs at least 2 samples of each question, and no gold replies")
+        if rationalize:
+            raise UserError("without known answers there is nothing to rationalize: leave it out")
+    if rationalize and not taught:
+        raise UserError("a language model must explain the known answers: give one, or do not rationalize")
+    if samples > 1 and not taught:
+        raise UserError("the rule-based baseline always replies the same: give a language model, or 1 sample")
 
 
 def _check_place(out: Path) -> None:
     if out.exists() and not out.is_dir():
         raise UserError(f"{out}: is a file; traces are written into a directory")
     inside = [inner.name for inner in out.iterdir()] if out.is_dir() else []
-    if inside and not any(name in (VERIFIED, MANIFEST) or name.startswith(f"{NAME}-") for name in inside):
+    own = (f"{NAME}-", f"{_SAMPLE}-")
+    if inside and not any(name in (VERIFIED, MANIFEST) or name.startswith(own) for name in inside):
         raise UserError(f"{out}: is not empty and holds no traces; choose another directory")
 
 
-def _check(passes: Sequence[str], cap: int, dev_share: float, distractors: int) -> None:
-    unknown = sorted(set(passes) - {VERIFIED, GOLD})
-    if unknown or not passes:
-        raise UserError(f"no pass {', '.join(unknown) or 'is given'}; there are: {VERIFIED}, {GOLD}")
-    if cap < 1:
-        raise UserError(f"a cap of {cap} rows per question leaves none: give 1 or more")
+def _check(how: Selection, samples: int, temperature: float | None, distractors: int) -> None:
+    if how.verify not in get_args(Verification):
+        raise UserError(f"no verification {how.verify!r}; there are: {', '.join(get_args(Verification))}")
+    if samples < 1:
+        raise UserError(f"{samples} samples per question: give 1 or more")
+    if temperature is not None and not 0 <= temperature <= 2:
+        raise UserError(f"the temperature is {temperature}: give a number from 0 to 2")
+    if samples > 1 and temperature == 0:
+        raise UserError("at temperature 0 all samples are the same: give a higher one")
+    if how.agree is not None and not 2 <= how.agree <= samples:
+        raise UserError(f"{how.agree} of {samples} samples cannot agree: give a number from 2 to the number of samples")
+    if how.cap < 1:
+        raise UserError(f"a cap of {how.cap} rows per question leaves none: give 1 or more")
     if distractors < 0:
         raise UserError(f"distractors cannot be {distractors}: give 0 or more")
-    if not 0 <= dev_share <= 1:
-        raise UserError(f"the held-out share is {dev_share}: give a number from 0 to 1")
+    if not 0 <= how.dev_share <= 1:
+        raise UserError(f"the held-out share is {how.dev_share}: give a number from 0 to 1")
+
+
+def _check_steps(program: Program, steps: Sequence[str]) -> None:
+    there = sorted({step.signature.__name__ for step in program.predictors()})
+    unknown = sorted(set(steps) - set(there))
+    if unknown:
+        raise UserError(f"{program.name} has no step {', '.join(unknown)}; there are: {', '.join(there)}")
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """A pass that is to be run.
+
+    Attributes:
+        name: in the manifest.
+        folder: of its evaluation and its records.
+        kind: `VERIFIED` or `GOLD`.
+        sample: number of the sample, from 1; 0: the models are called as they are.
+        temperature: of the sample.
+    """
+
+    name: str
+    folder: Path
+    kind: Source
+    sample: int = 0
+    temperature: float = TEMPERATURE
+
+    @property
+    def settings(self) -> dict[str, Any] | None:
+        """Settings of the evaluation that its rows depend on."""
+        return {"sample": self.sample, "temperature": self.temperature} if self.sample else None
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """Makes the models sample."""
+        if not self.sample:
+            yield
+            return
+        varied = dspy.settings.lm.copy(rollout_id=self.sample, temperature=self.temperature)
+        with dspy.context(lm=varied):
+            yield
+
+
+def _planned(
+    out: Path, kinds: Sequence[str], samples: int, temperature: float | None, gold_name: str
+) -> Iterator[_Planned]:
+    for kind in kinds:
+        if kind == GOLD:
+            # Gold replies depend on the questions: another set of questions has another directory.
+            yield _Planned(GOLD, out / gold_name, GOLD)
+        elif samples == 1 and temperature is None:
+            yield _Planned(VERIFIED, out / VERIFIED, VERIFIED)
+        else:
+            degree = TEMPERATURE if temperature is None else temperature
+            for sample in range(1, samples + 1):
+                folder = out / f"{_SAMPLE}-{sample}-t{degree:g}"
+                yield _Planned(f"{_SAMPLE} {sample}", folder, VERIFIED, sample, degree)
 
 
 @dataclass(frozen=True)
@@ -236,6 +285,7 @@ class _Recording:
 
     records: JsonLines
     collector: _Collector
+    planned: _Planned
     name: str = "threads"
 
     def run(
@@ -245,7 +295,7 @@ class _Recording:
         asker = Asker(job.program, job.knowledge_base, job.timeout, job.judge)
 
         def ask(question: Question) -> tuple[Question, Finished | OutOfBudget, Recorder]:
-            with recording() as recorder:
+            with self.planned.active(), recording() as recorder:
                 return question, asker(question, job.keys[question.id]), recorder
 
         for question, result, recorder in spread(ask, questions, workers, stop):
@@ -256,52 +306,76 @@ class _Recording:
 
 @dataclass(frozen=True)
 class _Collector:
-    """Makes the record of a question."""
+    """Makes the record of a question.
+
+    Attributes:
+        program: that was run.
+        kind: of the pass.
+        engine: knows the gold replies.
+        taught: whether a language model takes some steps: only its replies are kept then.
+    """
 
     program: Program
-    source: Source
+    kind: Source
     engine: GoldEngine
+    taught: bool
 
     def record(self, question: Question, row: Mapping[str, Any], recorder: Recorder) -> Record:
         """Verify the question and make its rows."""
         calls = tuple(recorder.calls)
-        rejected = rejection(self.program.graph, question, row, recorder.prediction, calls)
-        if rejected is not None and self.source == GOLD and not self.engine.has_paths(question):
+        graph = self.program.graph
+        rejected = rejection(graph, question, row, recorder.prediction, calls)
+        if rejected is not None and self.kind == GOLD and not self.engine.has_paths(question):
             rejected = "no_path"
-        model = None if self.source == VERIFIED else GOLD
         left_out: Counter[str] = Counter()
-        rows: list[TraceRow] = []
-        source: Source = self.source
-        if rejected is not None:
-            source, model = "base", GOLD
-            calls = self._base(question, calls) if self.source == VERIFIED else ()
-        elif self.source == GOLD:
-            right = tuple(self._right(calls))
-            left_out["beyond_prompt"] = len(calls) - len(right)
-            calls = right
+        rows = list(self._rows(calls, question, left_out)) if self.kind == VERIFIED or rejected is None else []
+        nodes = sorted(str(answer["id"]) for answer in row.get("answers") or ())
+        text = normalize(str(row.get("answer") or ""))
+        return Record(
+            question.id,
+            row["key"],
+            rejected,
+            unproved(graph, row, recorder.prediction, calls),
+            tuple(nodes) or ((text,) if text else ()),
+            bool(row["f1"] == 1.0) if question.answers_known and row["status"] != "error" else None,
+            str(row.get("verdict") or ""),
+            tuple(rows),
+            tuple(self._base(question, calls)) if self.kind == VERIFIED else (),
+            left_out,
+        )
+
+    def _rows(self, calls: Sequence[StepRecord], question: Question, left_out: Counter[str]) -> Iterator[TraceRow]:
         for call in calls:
+            source, model = self.kind, None
+            if source == GOLD:
+                right = self.engine.reply_to(call)
+                if right is None or not right.taught:
+                    left_out["beyond_prompt"] += 1
+                    continue
+                call, model = replace(call, outputs=dict(right.outputs)), GOLD
+            elif is_extractive(call.model):
+                if self.taught:
+                    left_out["template"] += 1
+                    continue
+                source = "template"
+            elif (gap := reasoning_gap(call.inputs, call.outputs)) is not None:
+                left_out[gap] += 1
+                continue
             try:
-                rows.append(trace_row(call, question, self.program.name, source, model))
+                yield trace_row(call, question, self.program.name, source, model)
             except UserError:
                 left_out["not_read_back"] += 1
-        return Record(question.id, row["key"], rejected, tuple(rows), left_out)
 
-    def _base(self, question: Question, calls: Sequence[StepRecord]) -> tuple[StepRecord, ...]:
-        """The answering steps of a rejected question, with gold replies.
+    def _base(self, question: Question, calls: Sequence[StepRecord]) -> Iterator[TraceRow]:
+        """The answering steps with gold replies, without reasoning: the base prompt of KERAG.
 
         Only steps whose prompt contains the answer: otherwise the model would learn to invent answers.
         """
-        found = []
         for call in calls:
-            if step_of(call.signature) is AnswerFromFacts and question.answerable:
+            if step_of(call.signature) is AnswerFromFacts and question.answerable and question.answers_known:
                 right = self.engine.reply_to(call)
                 if right is not None and (right.outputs["answers"] or right.outputs["operation"] != "none"):
-                    found.append(replace(call, outputs=dict(right.outputs)))
-        return tuple(found)
-
-    def _right(self, calls: Sequence[StepRecord]) -> Iterator[StepRecord]:
-        """The calls with gold replies, where these follow from the prompts."""
-        for call in calls:
-            right = self.engine.reply_to(call)
-            if right is not None and right.taught:
-                yield replace(call, outputs=dict(right.outputs))
+                    bare = without_reasoning(call.signature)
+                    outputs = {name: right.outputs[name] for name in bare.output_fields}
+                    reply = replace(call, signature=bare, outputs=outputs)
+                    yield trace_row(reply, question, self.program.name, "base", GOLD)

@@ -3,6 +3,8 @@
 - `chat`: OpenAI's `{"messages": [...]}`, as JSON lines;
 - `trl`: `{"prompt": [...], "completion": [...]}`, both lists of messages, as JSON lines. TRL's SFTTrainer then
   computes the loss only on the completion;
+- `examples`: the fields of each step, one JSON list per split and step, as in `signatures/demos`: what `dspy.Example`
+  is made of (`examples`);
 - `datasets`: a directory for `datasets.load_from_disk`, with `prompt`, `completion` and the source of each row.
 """
 
@@ -12,6 +14,8 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_args
+
+import dspy
 
 from triplecheck.evals.run_directory import encoded
 from triplecheck.kg import UserError
@@ -39,6 +43,34 @@ def export(rows: Sequence[TraceRow], form: str, out: Path) -> list[Path]:
     return FORMS[form](rows, out)
 
 
+def examples(rows: Sequence[TraceRow], step: str) -> list[dspy.Example]:
+    """The rows of a step as `dspy.Example`s with its inputs: demonstrations, or a training set of the step.
+
+    Args:
+        rows: of `read_traces`.
+        step: name of its signature; base rows have no reasoning.
+
+    Raises:
+        UserError: the rows were collected by an older version, which did not keep their fields.
+    """
+    own = [row for row in rows if row.signature == step]
+    if not all(row.inputs for row in own):
+        raise UserError("these traces were collected by an older version, which kept no fields: collect them again")
+    return [dspy.Example({**row.inputs, **row.outputs}).with_inputs(*row.inputs) for row in own]
+
+
+def _examples(rows: Sequence[TraceRow], out: Path) -> list[Path]:
+    written = []
+    for split, of in _by_split(rows):
+        for step in sorted({row.signature for row in of}):
+            path = out / split / f"{step}.json"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            fields = [example.toDict() for example in examples(of, step)]
+            write_bytes(path, encoded(json.dumps(fields, indent=2, ensure_ascii=False)))
+            written.append(path)
+    return written
+
+
 def _datasets(rows: Sequence[TraceRow], out: Path) -> list[Path]:
     with extra("data", "The format datasets"):
         from datasets import Dataset, DatasetDict
@@ -62,6 +94,7 @@ def _datasets(rows: Sequence[TraceRow], out: Path) -> list[Path]:
 FORMS: dict[str, Callable[[Sequence[TraceRow], Path], list[Path]]] = {
     "chat": lambda rows, out: _lines(rows, out, lambda row: {"messages": _plain(row.messages)}),
     "trl": lambda rows, out: _lines(rows, out, _halves),
+    "examples": _examples,
     "datasets": _datasets,
 }
 

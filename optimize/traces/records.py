@@ -1,4 +1,4 @@
-"""Records of steps: listening to a question's steps, rows for fine-tuning, and the files that hold them."""
+"""Records of steps: listening to a question's steps, rows for fine-tuning, and the file of a pass that holds them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import dspy
 from dspy.utils.callback import BaseCallback, callback_context
@@ -18,9 +18,7 @@ from pydantic import TypeAdapter
 
 from triplecheck.evals.questions import Question
 from triplecheck.evals.run_directory import complete_lines
-from triplecheck.kg import ReadError, UserError
-from triplecheck.kg._atomic import write_bytes, write_text
-from triplecheck.kg.values import parse_json
+from triplecheck.kg import ReadError
 from triplecheck.lms import RolePredict, TolerantAdapter
 from triplecheck.lms.metering import model_name, reply_was_cut
 from triplecheck.programs import Program
@@ -118,15 +116,18 @@ def recording() -> Iterator[Recorder]:
 
 # Rows of fine-tuning data: chats whose last message is the reply to learn.
 
-Source = Literal["verified", "gold", "base"]
+Source = Literal["verified", "rationalized", "template", "gold", "base"]
 """Source of the reply of a row:
 
-`verified`: written by a model, and the question was answered correctly; `gold`: computed from the graph and the
-known answer, and verified in the same way; `base`: computed, for a question that a model answered incorrectly
-although the facts in its prompt contain the answer.
+`verified`: written by a language model, and the question was answered correctly; `rationalized`: written by a language
+model that was shown the correct answer; `template`: written by the rule-based baseline, and the question was answered
+correctly; `gold`: computed from the graph and the known answer, and verified in the same way; `base`: computed, without
+reasoning, for a question that a model answered wrongly although the facts in its prompt contain the answer.
 """
-SOURCES: tuple[Source, ...] = ("verified", "gold", "base")
+SOURCES: tuple[Source, ...] = get_args(Source)
 """In order of preference, for several replies to the same prompt."""
+TEMPLATES: tuple[Source, ...] = ("template", "gold")
+"""Sources whose reasoning is a template. They are not mixed with the reasoning of a language model."""
 SplitName = Literal["train", "dev"]
 
 Message = Mapping[str, str]
@@ -147,6 +148,7 @@ class TraceRow:
         model: that wrote the reply.
         messages: system, user, assistant.
         split: the same for all rows of a question, and of its group if it has one.
+        inputs, outputs: of the step, by field.
     """
 
     key: str
@@ -159,10 +161,12 @@ class TraceRow:
     model: str
     messages: tuple[Message, ...]
     split: SplitName = "train"
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    outputs: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """The object of a line."""
-        return asdict(self) | {"messages": [dict(message) for message in self.messages]}
+        return vars(self) | {"messages": [dict(message) for message in self.messages]}
 
     @classmethod
     def from_json(cls, row: Any) -> TraceRow:
@@ -193,6 +197,8 @@ def trace_row(call: StepRecord, question: Question, program: str, source: Source
         source,
         model or call.model,
         messages,
+        inputs=call.inputs,
+        outputs=call.outputs,
     )
 
 
@@ -232,35 +238,40 @@ FILE = "records.jsonl"
 
 @dataclass(frozen=True)
 class Record:
-    """The rows of one question, or why it has none.
+    """What a program did with one question, once.
 
     Attributes:
         id: of the question.
         key: of its row in the evaluation.
-        rejected: why its steps are rejected; None: they are kept.
+        rejected: why its steps are rejected, by the known answer; None: they are kept.
+        unproved: why its steps are rejected without the known answer; None: the answer is supported by the graph.
+        answer: what was answered: ids of nodes, sorted, or the normalized text; empty if nothing was.
+        right: whether the answer is correct and complete; None: not known.
+        verdict: on the answer (`Prediction.verdict`).
         rows: in the order of the steps.
-        left_out: steps of a kept question without a row, by reason.
+        base: the answering steps without reasoning, with the correct answer.
+        left_out: steps without a row, by reason.
     """
 
     id: str
     key: str
     rejected: str | None
+    unproved: str | None
+    answer: tuple[str, ...]
+    right: bool | None
+    verdict: str
     rows: tuple[TraceRow, ...]
+    base: tuple[TraceRow, ...]
     left_out: Mapping[str, int]
 
     def to_json(self) -> dict[str, Any]:
         """The object of a line."""
-        return {
-            "id": self.id,
-            "key": self.key,
-            "rejected": self.rejected,
-            "left_out": dict(self.left_out),
-            "rows": [row.to_json() for row in self.rows],
-        }
+        rows = {name: [row.to_json() for row in getattr(self, name)] for name in ("rows", "base")}
+        return vars(self) | {"left_out": dict(self.left_out)} | rows
 
 
-def read_records(folder: Path, ids: Sequence[str]) -> list[Record]:
-    """The last record of each of these questions, in this order; incomplete lines are skipped."""
+def read_records(folder: Path, ids: Sequence[str]) -> dict[str, Record]:
+    """The last record of each of these questions by id, in this order; incomplete lines are skipped."""
     found: dict[str, Record] = {}
     wanted = set(ids)
     for _, row in complete_lines(folder / FILE):
@@ -270,149 +281,7 @@ def read_records(folder: Path, ids: Sequence[str]) -> list[Record]:
             except ValueError as error:
                 raise ReadError(folder / FILE, None, f"the record of {row['id']!r} is damaged ({error})") from error
             found[record.id] = record
-    return [found[id] for id in ids if id in found]
-
-
-def rejections(records: Sequence[Record]) -> dict[str, int]:
-    """Numbers of rejected questions by reason, most frequent first."""
-    return dict(Counter(record.rejected for record in records if record.rejected is not None).most_common())
-
-
-# `traces.jsonl`, made from the records of all passes, and its manifest.
-
-FORMAT, VERSION = "triplecheck-traces", 1
-TRACES, MANIFEST = "traces.jsonl", "manifest.json"
-
-
-@dataclass(frozen=True)
-class TraceManifest:
-    """The manifest of a directory of fine-tuning data.
-
-    Attributes:
-        program: name of the program.
-        questions: number of questions.
-        passes: by name: numbers of questions `asked`, `kept` and `rejected` (by reason), `stopped` (why the pass
-            stopped early, or null), and the `configuration` that the steps depend on.
-        rows: number of rows.
-        by_source, by_signature, by_split: numbers of rows.
-        left_out: numbers of rows left out, by reason: `duplicate` (another reply to the same prompt), `over_cap`,
-            `not_read_back` (parsing the reply gives other values), `beyond_prompt` (a gold reply that does not
-            follow from the prompt).
-        cap: maximum rows per question.
-        dev_share: share of the questions held out.
-        sha256: of `traces.jsonl`.
-    """
-
-    program: str
-    questions: int
-    passes: Mapping[str, Mapping[str, Any]]
-    rows: int
-    by_source: Mapping[str, int]
-    by_signature: Mapping[str, int]
-    by_split: Mapping[str, int]
-    left_out: Mapping[str, int]
-    cap: int
-    dev_share: float
-    sha256: str
-
-    def to_json(self) -> dict[str, Any]:
-        """Contents of `manifest.json`."""
-        return {"format": FORMAT, "version": VERSION, **asdict(self)}
-
-
-def assemble(
-    out: Path,
-    program: str,
-    questions: Sequence[Question],
-    folders: Mapping[str, Path],
-    *,
-    cap: int,
-    dev_share: float,
-    stopped: Mapping[str, str],
-) -> TraceManifest:
-    """Write the rows of all passes and their manifest; see `TraceManifest` for the arguments.
-
-    Args:
-        out: directory to write to.
-        folders: directory of each pass.
-        stopped: why a pass stopped early, by name.
-    """
-    ids = [question.id for question in questions]
-    records = {name: read_records(folder, ids) for name, folder in folders.items()}
-    left_out: Counter[str] = Counter()
-    rows: list[TraceRow] = []
-    by_question = {question.id: question for question in questions}
-    for row in _kept(ids, [record for of_pass in records.values() for record in of_pass], cap, left_out):
-        rows.append(replace(row, split=split_of(by_question[row.id], dev_share)))
-    content = "".join(json.dumps(row.to_json(), ensure_ascii=False) + "\n" for row in rows)
-    data = content.encode("utf-8", "backslashreplace")
-    write_bytes(out / TRACES, data)
-    manifest = TraceManifest(
-        program=program,
-        questions=len(ids),
-        passes={name: _about(folders[name], found, stopped.get(name)) for name, found in records.items()},
-        rows=len(rows),
-        by_source=counts(row.source for row in rows),
-        by_signature=counts(row.signature for row in rows),
-        by_split=counts(row.split for row in rows),
-        left_out=dict(left_out),
-        cap=cap,
-        dev_share=dev_share,
-        sha256=hashlib.sha256(data).hexdigest(),
-    )
-    write_text(out / MANIFEST, json.dumps(manifest.to_json(), indent=1) + "\n")
-    return manifest
-
-
-def read_traces(out: Path | str) -> list[TraceRow]:
-    """The rows that `collect` wrote into a directory.
-
-    Raises:
-        UserError: the directory holds no traces.
-        ReadError: the traces do not match the manifest.
-    """
-    path = Path(out) / TRACES
-    if not path.is_file() or not (Path(out) / MANIFEST).is_file():
-        raise UserError(f"{out}: holds no collected traces; `triplecheck collect` writes them")
-    data = path.read_bytes()
-    try:
-        about = parse_json((Path(out) / MANIFEST).read_text("utf-8"))
-        if hashlib.sha256(data).hexdigest() != about["sha256"]:
-            raise ReadError(path, None, f"does not match {MANIFEST}; collect again")
-        return [TraceRow.from_json(parse_json(line)) for line in data.decode("utf-8").split("\n") if line]
-    except (ValueError, KeyError, TypeError) as error:
-        raise ReadError(path, None, f"it or {MANIFEST} is damaged ({error}); collect again") from error
-
-
-def _kept(ids: Sequence[str], records: Sequence[Record], cap: int, left_out: Counter[str]) -> Iterator[TraceRow]:
-    """One reply per prompt, from the preferred source; at most `cap` per question."""
-    best: dict[str, TraceRow] = {}
-    for source in SOURCES:
-        for row in (row for record in records for row in record.rows if row.source == source):
-            if best.setdefault(row.prompt, row) is not row:
-                left_out["duplicate"] += 1
-    of: dict[str, list[TraceRow]] = {id: [] for id in ids}
-    for row in best.values():
-        of[row.id].append(row)
-    for record in records:
-        left_out.update(record.left_out)
-    for rows in of.values():
-        left_out["over_cap"] += max(0, len(rows) - cap)
-        # The last step gives the answer.
-        yield from rows if len(rows) <= cap else [*rows[: cap - 1], rows[-1]]
-    for reason in [reason for reason, count in left_out.items() if not count]:
-        del left_out[reason]
-
-
-def _about(folder: Path, records: Sequence[Record], stopped: str | None) -> dict[str, Any]:
-    run = parse_json((folder / "evaluation" / "run.json").read_text("utf-8"))
-    return {
-        "asked": len(records),
-        "kept": sum(record.rejected is None for record in records),
-        "rejected": rejections(records),
-        "stopped": stopped,
-        "configuration": run["configuration"],
-    }
+    return {id: found[id] for id in ids if id in found}
 
 
 def counts(values: Iterable[str]) -> dict[str, int]:

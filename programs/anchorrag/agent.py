@@ -7,7 +7,7 @@ no triple stops. `AgentCalls` decides which of these steps take a call to the mo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -227,9 +227,9 @@ class Retriever:
             question=self._briefing.question, topics=[self.anchor.shown], paths=lines, most=top_k
         )
         self._steps.wrote(trace, self._steps.score_relations, reply)
-        chosen = valid_numbers("path", reply.relations, len(lines), trace)[:top_k]
-        shares = _normalised(reply.relations, reply.scores)
-        scored = [(lines[n - 1], shares.get(n, 0.0)) for n in chosen]
+        chosen = valid_numbers("path", list(reply.relations), len(lines), trace)[:top_k]
+        shares = _normalised(reply.relations)
+        scored = [(lines[n - 1], shares[n]) for n in chosen]
         trace.add(Scored(f"relations from {self.anchor.name}", scored))
         return self.keep_paths(hop, offers, [n - 1 for n in chosen], "model", trace)
 
@@ -261,9 +261,9 @@ class Retriever:
             most=width,
         )
         self._steps.wrote(trace, self._steps.score_entities, reply)
-        chosen = valid_numbers("entity", reply.entities, len(shown), trace)[:width]
-        shares = _normalised(reply.entities, reply.scores)
-        trace.add(Scored(f"entities: {label}", [(names[shown[n - 1]], shares.get(n, 0.0)) for n in chosen]))
+        chosen = valid_numbers("entity", list(reply.entities), len(shown), trace)[:width]
+        shares = _normalised(reply.entities)
+        trace.add(Scored(f"entities: {label}", [(names[shown[n - 1]], shares[n]) for n in chosen]))
         self.facts.cut.add(fact.path)
         return replace(fact, values=tuple(shown[n - 1] for n in chosen))
 
@@ -302,8 +302,8 @@ class Retriever:
         return [facts[n - 1] for n in valid_numbers("fact", reply.relevant, len(lines), trace)]
 
 
-def _normalised(numbers: Sequence[int], scores: Sequence[float]) -> dict[int, float]:
-    """Scores by number, normalised to sum to 1; unrated numbers have none."""
-    rated = {n: max(0.0, s) for n, s in zip(numbers, scores, strict=False)}
+def _normalised(scores: Mapping[int, float]) -> dict[int, float]:
+    """Scores by number, normalised to sum to 1."""
+    rated = {n: max(0.0, s) for n, s in scores.items()}
     total = sum(rated.values())
     return {n: round(s / total, 4) for n, s in rated.items()} if total else rated

@@ -182,8 +182,8 @@ class ExploringProgram(Program):
         lines = [self.offer(at, step) for step in offers]
         reply = self.score_relations(question=at.question, topics=at.shown, paths=lines, most=top_k)
         self.wrote(at.trace, self.score_relations, reply)
-        shares = normalised(reply.relations, reply.scores)
-        numbers = best(valid_numbers("path", reply.relations, len(lines), at.trace), shares, top_k)
+        shares = normalised(reply.relations)
+        numbers = best(valid_numbers("path", list(reply.relations), len(lines), at.trace), shares, top_k)
         chosen = [replace(offers[n - 1], score=route.score * shares[n]) for n in numbers]
         at.trace.add(Pruned(len(route.path.hops) + 1, lines, [lines[n - 1] for n in numbers], "model"))
         at.trace.add(Scored("relations", [(lines[n - 1], shares[n]) for n in numbers]))
@@ -226,8 +226,8 @@ class ExploringProgram(Program):
             reached = [write_reached(label, names[node]) for node in shown]
             reply = self.score_entities(question=at.question, reached=reached, most=top_k)
             self.wrote(at.trace, self.score_entities, reply)
-            weighed = normalised(reply.entities, reply.scores)
-            numbers = valid_numbers("entity", reply.entities, len(shown), at.trace)
+            weighed = normalised(reply.entities)
+            numbers = valid_numbers("entity", list(reply.entities), len(shown), at.trace)
             shares = {n: weighed[n] for n in best(numbers, weighed, top_k)}
             at.trace.add(Scored(f"entities: {label}", [(names[shown[n - 1]], share) for n, share in shares.items()]))
         ends = [(shown[n - 1], share) for n, share in shares.items()]
@@ -285,11 +285,9 @@ def best(numbers: Sequence[int], shares: dict[int, float], top_k: int) -> list[i
     return sorted(numbers, key=lambda n: -shares[n])[:top_k]
 
 
-def normalised(numbers: Sequence[int], scores: Sequence[float]) -> dict[int, float]:
+def normalised(scores: Mapping[int, float]) -> dict[int, float]:
     """The share of each number that a model chose; equal shares if it gave no usable scores."""
-    given = dict(zip(numbers, scores, strict=False))
-    usable = {n: given[n] for n in dict.fromkeys(numbers) if given.get(n, -1.0) >= 0}
-    total = sum(usable.values())
-    if len(usable) < len(set(numbers)) or not 0 < total < float("inf"):
-        return {n: 1 / len(set(numbers)) for n in numbers}
-    return {n: score / total for n, score in usable.items()}
+    total = sum(scores.values())
+    if min(scores.values(), default=0.0) < 0 or not 0 < total < float("inf"):
+        return dict.fromkeys(scores, 1 / max(1, len(scores)))
+    return {n: score / total for n, score in scores.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,7 @@ def test_a_program_is_compiled_measured_and_asked(run: Run, elsewhere: Path, fre
 def test_only_an_estimate(run: Run, fresh_dspy: None) -> None:
     result = run("compile", "kerag", *FEW, "--estimate", "--out", "run")
     assert result.exit_code == 0, result.output
-    assert "BootstrapFewShot may take" in result.stderr and result.stdout == ""
+    assert re.search(r"BootstrapFewShot may take .* one question at a time", result.stderr) and result.stdout == ""
     assert not Path("run/bundle").exists()
 
 
@@ -53,7 +54,7 @@ def test_the_name_of_a_file_of_questions_changes_nothing(run: Run, elsewhere: Pa
         (elsewhere / name).write_bytes(asked)
         told.append(run("compile", "kerag", "--questions", elsewhere / name, *FEW[:-4], "--estimate").stderr)
     assert "may take" in told[0]
-    assert told[0] == told[1]
+    assert len({re.sub(r"[^,]* one question at a time", "", text) for text in told}) == 1
 
 
 @pytest.mark.parametrize(

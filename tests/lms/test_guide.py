@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from triplecheck.lms.adapter import TolerantAdapter
 from triplecheck.lms.local.form import Field, as_items, as_numbers, beginnings, fields_of, shown
 from triplecheck.lms.local.guide import Guide, dictated
-from triplecheck.signatures import STEPS, AnswerFromFacts, SelectPaths, Step
+from triplecheck.signatures import STEPS, AnswerFromFacts, SelectPaths, Step, without_reasoning
 from triplecheck.signatures.step import CopiedFrom, Numbers, hint_of
 
 ALPHABET = "\n ,.-0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ#[]_→|"
@@ -120,6 +120,7 @@ def test_numbers_of_listed_items_are_written_as_how_the_items_begin() -> None:
     assert as_items(keep, "3, 1") == ["oak → acorn", "oak → tree"]
     assert as_items(keep, "none") == ["none"]
     assert as_items(keep, "3, 7") is None
+    assert as_items(keep, "3: 0.7\n1: 0.25") == ["oak → acorn", "oak → tree"], "a small model writes no scores"
     written = "[[ ## keep ## ]]\noak → acorn\noak → tree\noak → ac\n\n[[ ## proof ## ]]\nnone\n\n[[ ## completed ## ]]"
     assert TolerantAdapter().parse(Point, as_numbers([keep, proof], written)) == {"keep": [3, 1], "proof": []}
 
@@ -153,7 +154,7 @@ def test_hints_stay_where_an_optimizer_rewrites_a_step() -> None:
     assert fields_of(asked(SelectPaths, **inputs))[0].kind == "items"
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", [*STEPS, without_reasoning(AnswerFromFacts)])
 def test_the_fields_of_every_step_are_decoded_as_its_hints_say(step: type[Step]) -> None:
     inputs = {name: ["oak → part of → wood", "elm → tree"] for name in step.input_fields}
     fields = {field.name: field for field in fields_of(asked(step, **inputs))}

@@ -12,7 +12,7 @@ from triplecheck.lms import RolePredict, session
 from triplecheck.lms.adapter import LabelAdapter, TolerantAdapter
 from triplecheck.lms.predict import ModelReplyError
 from triplecheck.lms.testing import STAND_IN, stand_in_server
-from triplecheck.signatures import STEPS, AnswerFromFacts, NameTopics, SelectPaths, Step, demonstrations
+from triplecheck.signatures import STEPS, AnswerFromFacts, NameTopics, ScoreRelations, SelectPaths, Step, demonstrations
 
 PATHS = ["Oak → part of → height (1 × number)", "Oak ← planted / set by (2 × person)", "Elm → height (1 × number)"]
 INPUTS = {"question": "Who planted the oak?", "topics": ["Oak"], "paths": PATHS}
@@ -37,6 +37,27 @@ def keeps(reply: str) -> list[int]:
 )
 def test_paths_are_named_by_their_beginnings_or_numbers(reply: str, numbers: list[int]) -> None:
     assert keeps(reply) == numbers
+
+
+@pytest.mark.parametrize(
+    ("reply", "scores"),
+    [
+        ("\n- Oak ← planted / set by: 0.8\n- Elm → height: 0.2", {2: 0.8, 3: 0.2}),
+        ("\n- Elm → height (0.7)\n- Elm → height: 0.1", {3: 0.7}),
+        ("\n- Oak ← planted\n- Elm → height", {2: 1.0, 3: 1.0}),
+        ("\n2: 0.8\n3: 0.2", {2: 0.8, 3: 0.2}),
+        (" none", {}),
+    ],
+)
+def test_each_path_is_named_with_its_score(reply: str, scores: dict[int, float]) -> None:
+    parsed = LabelAdapter()._about(INPUTS).parse(ScoreRelations, f"Reasoning: so.\nRelations:{reply}")
+    assert parsed["relations"] == scores
+
+
+def test_a_path_without_a_score_among_others_is_refused() -> None:
+    reply = "Relations:\n- Oak ← planted / set by: 0.8\n- Elm → height"
+    with pytest.raises(AdapterParseError, match="have no score"):
+        LabelAdapter()._about(INPUTS).parse(ScoreRelations, reply)
 
 
 def test_a_text_that_names_no_item_is_unreadable() -> None:

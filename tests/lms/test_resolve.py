@@ -11,7 +11,7 @@ import dspy
 import pytest
 
 from triplecheck.kg.errors import UserError
-from triplecheck.lms import ModelUnavailableError, language_model, register_engine, session, unregister_engine
+from triplecheck.lms import ModelUnavailableError, Roles, language_model, register_engine, session, unregister_engine
 from triplecheck.lms.metering import MeteredLM, price_of
 from triplecheck.lms.testing import QueueEngine, scripted_model
 
@@ -34,6 +34,42 @@ def test_a_model_string_is_the_same_object_each_time_also_among_threads() -> Non
 @pytest.mark.parametrize("model", ["", "openai/"])
 def test_an_invalid_model_string_is_rejected(model: str) -> None:
     with pytest.raises(UserError, match="not a model string"):
+        language_model(model)
+
+
+def test_a_model_string_may_set_how_its_calls_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPU_KEY", "secret")
+    lm = language_model("openai/x?temperature=0.7&max_tokens=50&timeout=9&api_base=http://gpu:8000/v1&key_env=GPU_KEY")
+    assert lm.name == lm.model == "openai/x", "the ledger and the price table know it by this name"
+    set_ = {name: lm.kwargs[name] for name in ("temperature", "max_tokens", "timeout", "api_base", "api_key")}
+    assert set_ == {
+        "temperature": 0.7,
+        "max_tokens": 50,
+        "timeout": 9.0,
+        "api_base": "http://gpu:8000/v1",
+        "api_key": "secret",
+    }
+    assert language_model("openai/x").kwargs.get("temperature") != 0.7
+
+
+def test_each_role_may_have_its_own_settings() -> None:
+    roles = Roles.parse(["openai/x", "prune=openai/x?temperature=0", "answer=openai/x?max_tokens=90"])
+    assert roles.lm("prune").kwargs["temperature"] == 0
+    assert roles.lm("answer").kwargs["max_tokens"] == 90
+    assert Roles.from_json(roles.to_json()) == roles
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("openai/x?temprature=1", "there is no setting 'temprature'; there are temperature, max_tokens, timeout"),
+        ("openai/x?temperature=hot", "temperature: input should be a valid number"),
+        ("openai/x?max_tokens=0", "max_tokens: input should be greater than or equal to 1"),
+        ("openai/x?key_env=NOT_SET_HERE", "the environment variable NOT_SET_HERE is not set"),
+    ],
+)
+def test_wrong_settings_in_a_model_string_are_named(model: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
         language_model(model)
 
 

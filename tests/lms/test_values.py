@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triplecheck.lms.values import hint, read, render, render_numbered
+from triplecheck.lms.values import SCORES, hint, read, render, render_numbered
 
 YesNo = Literal["yes", "no"]
 Operation = Literal["none", "count", "max"]
@@ -134,7 +134,34 @@ def test_any_list_of_numbers_is_read_back_as_it_was(ints: list[int], floats: lis
     assert read(list[bool], render(list[bool], bools)) == bools
 
 
+@pytest.mark.parametrize(
+    ("text", "scores"),
+    [
+        ("2: 0.9\n4: 0.1", {2: 0.9, 4: 0.1}),
+        ("- [2]: .9\n- 4 = 0", {2: 0.9, 4: 0.0}),
+        ("2 (0.7)\n2: 0.3", {2: 0.7}),
+        ('{"2": 0.9, "4": 1}', {2: 0.9, 4: 1.0}),
+        ("2, 4", {2: 1.0, 4: 1.0}),
+        ("none", {}),
+    ],
+)
+def test_each_number_is_read_with_its_score(text: str, scores: dict[int, float]) -> None:
+    assert read(SCORES, text) == scores
+
+
+@pytest.mark.parametrize("text", ["2: 0.9\n4", "2: high", "the second: 0.9", '{"2": NaN}'])
+def test_a_number_whose_score_is_missing_or_none_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is no number with a score"):
+        read(SCORES, text)
+
+
+@given(st.dictionaries(st.integers(0, 999), st.floats(0, 1000, allow_nan=False).map(lambda x: round(x, 4))))
+def test_any_scores_are_read_back_as_they_were(scores: dict[int, float]) -> None:
+    assert read(SCORES, render(SCORES, scores)) == scores
+
+
 def test_hints_are_plain_words() -> None:
+    assert hint(SCORES) == "one per line as number: score, or none"
     assert hint(str) == ""
     assert hint(list[str]) == "one per line, or none"
     assert hint(list[int]) == "numbers separated by commas, or none"

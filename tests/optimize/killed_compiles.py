@@ -13,7 +13,9 @@ from triplecheck.kg import KnowledgeBase
 from triplecheck.optimize import compile_program
 
 SETTINGS = {
+    "LabeledFewShot": {"demos": 1},
     "BootstrapFewShotWithRandomSearch": {"candidates": 2, "demos": 1},
+    "MIPROv2": {"candidates": 2, "trials": 2, "demos": 1},
     "GEPA": {"rounds": 4, "batch": 2},
 }
 

@@ -60,6 +60,16 @@ def test_a_compiled_program_scores_better_and_its_bundle_gives_the_same_answers(
     assert words == {name: s.instructions for name, s in vars(signatures).items() if hasattr(s, "instructions")}
 
 
+def test_runs_that_share_their_calls_ask_for_none_twice(bundled: KnowledgeBase, tmp_path: Path) -> None:
+    pupil = Pupil()
+    with engines(pupil=pupil, writer=Writer()):
+        for optimizer in ("LabeledFewShot", "BootstrapFewShot"):
+            asked, given = len(pupil.requests), plan(bundled, optimizer, settings={"demos": 1}, **TAUGHT)
+            made = compile_program(given, tmp_path / optimizer, calls=tmp_path / "calls", estimate_only=True)
+            assert made.estimate.tokens > 0
+    assert asked == len(pupil.requests) > 0
+
+
 def test_a_step_is_compiled_alone_by_its_own_metric(bundled: KnowledgeBase, tmp_path: Path) -> None:
     writer = Writer(["Be quick.", CAREFULLY])
     with engines(pupil=Pupil(), writer=writer):

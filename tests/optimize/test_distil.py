@@ -188,7 +188,7 @@ def test_left_out_rows_are_counted(encoder: ChatEncoder) -> None:
     long = chat_row(chat(NameColour, {"thing": "very " * 900 + "long"}, {"answer": "red"}))
     odd = chat_row(messages)
     data = prepare([colour_row(2), colour_row(2), number_row(2), long, odd, colour_row(4, "dev")], encoder, QUICK)
-    assert data.left_out == {"duplicate": 2, "too_long": 1}, "the odd reply is to the prompt of number_row(2)"
+    assert data.left_out == {"duplicate": 1, "not_in_form": 1, "too_long": 1}
     data = prepare([colour_row(2), odd, colour_row(4, "dev")], encoder, QUICK)
     assert data.left_out == {"not_in_form": 1}
     assert (len(data.train), len(data.dev)) == (1, 1)
@@ -212,6 +212,21 @@ def test_of_several_replies_to_a_prompt_the_verified_one_is_kept(encoder: ChatEn
     gold, verified = chat_row(other).to_json() | {"source": "gold"}, colour_row(2)
     data = prepare([type(verified).from_json(gold), verified], encoder, QUICK)
     assert [one.row.source for one in data.train] == ["verified"]
+
+
+def test_different_replies_of_one_source_to_a_prompt_are_all_kept(encoder: ChatEncoder) -> None:
+    other = chat_row(chat(NameColour, {"thing": "thing 2"}, {"answer": "grey"}), "NameColour")
+    data = prepare([other, colour_row(2), colour_row(2), colour_row(4, "dev")], encoder, QUICK)
+    assert len(data.train) == 2
+    assert data.left_out == {"duplicate": 1}
+
+
+def test_templates_and_the_reasoning_of_a_model_are_not_mixed(tmp_path: Path) -> None:
+    own = traces(tmp_path / "own", [colour_row(1), number_row(2), colour_row(3, source="base")])
+    template = traces(tmp_path / "template", [colour_row(5, source="gold")])
+    with pytest.raises(UserError, match="NameColour mix templates"):
+        read_rows([own, template])
+    assert len(read_rows([own, template], ["PickNumbers"])) == 1
 
 
 def test_a_prompt_held_out_in_one_directory_is_held_out_in_all(encoder: ChatEncoder) -> None:

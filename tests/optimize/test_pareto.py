@@ -40,6 +40,15 @@ def test_among_equal_calls_the_shorter_prompt_is_cheaper() -> None:
     assert choose([candidate("best", 0.51, 3, 9_000), short], "cost") == short
 
 
+def test_a_change_without_a_gain_is_not_chosen() -> None:
+    written, shorter = candidate("written", 0.5, 3, 900), candidate("shorter", 0.5, 3, 200)
+    assert choose([written, shorter], "accuracy", "written") == written
+    assert choose([written, shorter], "cost", "written") == shorter
+    cheaper, better = candidate("cheaper", 0.5, 2), candidate("better", 0.6, 5)
+    assert choose([written, cheaper], "accuracy", "written") == cheaper
+    assert choose([written, better], "accuracy", "written") == better
+
+
 def test_no_candidates_and_unknown_objectives_are_errors() -> None:
     with pytest.raises(UserError, match="larger budget"):
         choose([], "accuracy")

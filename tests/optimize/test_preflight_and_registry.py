@@ -9,9 +9,11 @@ from optimize_parts import PUPIL, WRITER, Pupil, Writer, engines, kerag
 
 from triplecheck.evals import Question
 from triplecheck.kg import KnowledgeBase, TriplecheckError, UserError
-from triplecheck.lms import Roles
+from triplecheck.lms import Budget, Roles
 from triplecheck.optimize import CompilePlan, Split, optimizer_names, optimizer_specs, resolve_optimizer, split
-from triplecheck.optimize.preflight import check
+from triplecheck.optimize.examples import Pilot
+from triplecheck.optimize.preflight import check, estimate
+from triplecheck.optimize.spec import Size
 from triplecheck.programs import Sources, resolve_program
 
 WORKING = """LabeledFewShot BootstrapFewShot BootstrapFewShotWithRandomSearch COPRO MIPROv2 SIMBA GEPA
@@ -109,3 +111,23 @@ def test_questions_are_split_by_their_ids() -> None:
         split(asked[:300], held_out=asked[299:])
     with pytest.raises(UserError, match=r"too few: the .* part is empty"):
         split(asked[:1])
+
+
+def test_the_estimate_says_how_long_it_takes_at_the_speed_of_the_first_runs(bundled: KnowledgeBase) -> None:
+    spec = resolve_optimizer("LabeledFewShot")
+    made = compile_plan(kerag(bundled), spec.name, budget=Budget(seconds=100))
+    took = Pilot(runs=2, seconds=60.0, calls=8, tokens=4_000, unpriced_calls=0, dollars=0.0)
+    with engines(pupil=Pupil(), writer=Writer()):
+        found = estimate(spec, spec.checked({}), made, Size(train=10, validation=4, steps=3), pilot=took)
+    runs = 2 + 10 + 2 * 4
+    assert (found.runs, found.calls, found.seconds) == (runs, runs * 4, runs * 30.0)
+    assert any("budget of 100 seconds" in note for note in found.notes)
+
+
+def test_instructions_take_the_time_of_their_tokens(bundled: KnowledgeBase) -> None:
+    spec, size = resolve_optimizer("COPRO"), Size(train=0, validation=1, steps=1)
+    took = Pilot(runs=1, seconds=10.0, calls=1, tokens=1_000, unpriced_calls=0, dollars=0.0)
+    with engines(pupil=Pupil(), writer=Writer()):
+        made = compile_plan(kerag(bundled), spec.name)
+        found = estimate(spec, spec.checked({"breadth": 2, "depth": 1}), made, size, pilot=took)
+    assert found.seconds == found.runs * 10.0 + 20.0, "one instruction of 2,000 tokens"

@@ -13,23 +13,34 @@ from program_parts import EX, WORLD, build_turtle, conclude_with, fields, keep, 
 
 from triplecheck.evals import Question
 from triplecheck.kg import KnowledgeBase, ReadError, UserError
-from triplecheck.lms import RolePredict, TolerantAdapter, session
+from triplecheck.lms import RolePredict, Roles, TolerantAdapter, session
 from triplecheck.lms.testing import ScriptedReply, scripted_model
-from triplecheck.optimize.traces import FORMS, TraceManifest, TraceRow, collect, export, read_traces
+from triplecheck.optimize.traces import (
+    FORMS,
+    GOLD,
+    VERIFIED,
+    TraceManifest,
+    TraceRow,
+    collect,
+    examples,
+    export,
+    read_traces,
+)
 from triplecheck.optimize.traces.records import recording, split_of
 from triplecheck.programs import Sources
 from triplecheck.programs.baselines import IO
 from triplecheck.programs.concurrently import concurrently
 from triplecheck.programs.steps import Trace
-from triplecheck.signatures import AnswerFromFacts
+from triplecheck.signatures import AnswerFromFacts, without_reasoning
 
 TAUGHT = Question("taught", "Who taught Bernhard Heiden?", (EX + "hindemith",), topic=(EX + "heiden",))
 PLAYS = Question("plays", "What does Paul Hindemith play?", (EX + "viola", EX + "piano"), topic=(EX + "hindemith",))
+WHY = "Bernhard Heiden was a student of Paul Hindemith."
 GOOD: list[ScriptedReply] = [
     topics("Bernhard Heiden"),
     keep("student of"),
     keep(),
-    conclude_with("Paul Hindemith", cite=["Bernhard Heiden → student of"]),
+    conclude_with("Paul Hindemith", cite=["Bernhard Heiden → student of"], reasoning=WHY),
 ]
 
 
@@ -74,7 +85,7 @@ def test_a_row_has_the_prompt_and_the_parsed_reply(world: KnowledgeBase, tmp_pat
     last = read_traces(tmp_path / "out")[-1]
     assert "Bernhard Heiden → student of" in last.messages[1]["content"]
     assert TolerantAdapter().parse(AnswerFromFacts, reply_of(last)) == {
-        "reasoning": "so it is",
+        "reasoning": WHY,
         "cited": [1],
         "operation": "none",
         "answers": ["Paul Hindemith"],
@@ -103,8 +114,10 @@ def test_a_wrong_answer_falls_back_to_the_right_one_without_reasoning(world: Kno
     assert rejected(manifest) == {"wrong": 1}
     (row,) = read_traces(tmp_path / "out")
     assert (row.source, row.model, row.signature) == ("base", "gold", "AnswerFromFacts")
-    read = TolerantAdapter().parse(AnswerFromFacts, reply_of(row))
-    assert read["reasoning"] and read["answers"] == ["Paul Hindemith"]
+    assert "reason" not in " ".join(message["content"] for message in row.messages).casefold()
+    read = TolerantAdapter().parse(without_reasoning(AnswerFromFacts), reply_of(row))
+    assert read == {"cited": [1], "operation": "none", "answers": ["Paul Hindemith"]}
+    assert row.outputs == read
 
 
 def test_no_gold_reply_is_used_if_the_facts_do_not_contain_the_answer(world: KnowledgeBase, tmp_path: Path) -> None:
@@ -154,6 +167,146 @@ def test_a_crash_is_rejected_and_tried_again(world: KnowledgeBase, tmp_path: Pat
     assert (rejected(second), second.rows) == ({}, 4)
 
 
+# --- reasoning -----------------------------------------------------------------------------------
+def vacuous() -> list[ScriptedReply]:
+    return [*GOOD[:3], conclude_with("Paul Hindemith", cite=["student of"], reasoning="I look at the facts.")]
+
+
+def test_a_right_answer_with_vacuous_reasoning_falls_back_to_the_one_without(
+    world: KnowledgeBase, tmp_path: Path
+) -> None:
+    manifest = gather(world, tmp_path / "out", TAUGHT, replies=vacuous())
+    rows = read_traces(tmp_path / "out")
+    assert [row.source for row in rows] == ["verified", "verified", "verified", "base"]
+    assert manifest.left_out == {"fact_not_named": 1}
+
+
+def test_with_a_language_model_no_template_is_written(world: KnowledgeBase, tmp_path: Path) -> None:
+    with scripted_model(GOOD) as engine:
+        manifest = collect(kerag(world), [TAUGHT], tmp_path / "out", roles=engine.name)
+        mixed = [VERIFIED, GOLD]
+        with pytest.raises(UserError, match="a directory of its own"):
+            collect(kerag(world), [TAUGHT], tmp_path / "mixed", roles=engine.name, passes=mixed)
+    assert list(manifest.passes) == ["verified"]
+    assert manifest.by_source == {"verified": 4}
+
+
+def test_replies_of_the_baseline_beside_a_language_model_are_left_out(world: KnowledgeBase, tmp_path: Path) -> None:
+    with scripted_model(GOOD[3:]) as engine:
+        manifest = collect(kerag(world), [TAUGHT], tmp_path / "out", roles=Roles("extractive", answer=engine.name))
+    assert manifest.by_signature == {"AnswerFromFacts": 1}
+    assert manifest.left_out["template"] >= 2
+
+
+def test_only_the_named_steps_are_written(world: KnowledgeBase, tmp_path: Path) -> None:
+    manifest = gather(world, tmp_path / "out", TAUGHT, replies=GOOD, steps=["AnswerFromFacts"])
+    assert manifest.by_signature == {"AnswerFromFacts": 1}
+    assert manifest.left_out == {"other_step": 3}
+
+
+# --- several samples -----------------------------------------------------------------------------
+def sample(*answers: str, cite: str = "student of", reasoning: str = WHY) -> list[ScriptedReply]:
+    return [*GOOD[:3], conclude_with(*answers, cite=[cite], reasoning=reasoning)]
+
+
+def test_of_several_samples_the_correct_ones_with_different_reasonings_are_kept(
+    world: KnowledgeBase, tmp_path: Path
+) -> None:
+    other = "Heiden's teacher: the facts name Paul Hindemith, whose student he is."
+    replies = [
+        *sample("Paul Hindemith"),
+        *sample("Paul Hindemith"),
+        *sample("Bernhard Heiden"),
+        *sample("Paul Hindemith", reasoning=other),
+    ]
+    manifest = gather(world, tmp_path / "out", TAUGHT, replies=replies, samples=4)
+    rows = [row for row in read_traces(tmp_path / "out") if row.signature == "AnswerFromFacts"]
+    assert [row.outputs["reasoning"] for row in rows] == [WHY, other]
+    assert {row.source for row in rows} == {"verified"}
+    assert rejected(manifest, "sample 3") == {"wrong": 1}
+    assert manifest.agreement == {"asked": 1, "kept": 1, "known": 1, "right": 1}
+
+
+def test_samples_are_asked_with_their_temperature_and_resumed_one_by_one(world: KnowledgeBase, tmp_path: Path) -> None:
+    with scripted_model([*sample("Paul Hindemith"), *sample("Paul Hindemith")]) as engine:
+        program = kerag(world)
+        collect(program, [TAUGHT], tmp_path / "out", roles=engine.name, temperature=0.5)
+        both = collect(program, [TAUGHT], tmp_path / "out", roles=engine.name, samples=2, temperature=0.5)
+        assert engine.left == 0
+    assert {request.config.temperature for request in engine.requests} == {0.5}
+    assert [about["asked"] for about in both.passes.values()] == [1, 1]
+
+
+def test_agreement_keeps_what_most_samples_and_the_graph_say(world: KnowledgeBase, tmp_path: Path) -> None:
+    unlabelled = Question("taught", TAUGHT.question, (), answers_known=False)
+    replies = [*sample("Paul Hindemith"), *sample("Bernhard Heiden"), *sample("Paul Hindemith")]
+    manifest = gather(world, tmp_path / "out", unlabelled, replies=replies, samples=3, verify="agreement")
+    assert {row.source for row in read_traces(tmp_path / "out")} == {"verified"}
+    assert rejected(manifest, "sample 2") == {"disagreed": 1}
+    assert manifest.agreement == {"asked": 1, "kept": 1, "known": 0, "right": 0}
+
+
+@pytest.mark.parametrize(
+    ("answers", "reason"),
+    [
+        (["Paul Hindemith", "Bernhard Heiden", "nobody"], "disagreed"),
+        (["Nikolaus Harnoncourt"] * 3, "ungrounded"),
+    ],
+)
+def test_agreement_drops_what_only_one_of_them_says(
+    world: KnowledgeBase, tmp_path: Path, answers: list[str], reason: str
+) -> None:
+    replies = [reply for answer in answers for reply in sample(answer)]
+    manifest = gather(world, tmp_path / "out", TAUGHT, replies=replies, samples=3, verify="agreement")
+    assert manifest.rows == 0
+    assert reason in rejected(manifest, "sample 1")
+
+
+# --- rationalization -----------------------------------------------------------------------------
+def test_a_model_explains_the_known_answer_of_a_question_that_it_answers_wrongly(
+    world: KnowledgeBase, tmp_path: Path
+) -> None:
+    replies = [*sample("Bernhard Heiden"), GOOD[3]]
+    with scripted_model(replies) as engine:
+        for _ in range(2):  # the second time nothing is asked
+            manifest = collect(kerag(world), [TAUGHT], tmp_path / "out", roles=engine.name, rationalize=True)
+        shown = engine.requests[-1].messages[-1].parts[0].text
+    (row,) = read_traces(tmp_path / "out")
+    assert (row.source, row.model, row.outputs["reasoning"]) == ("rationalized", "scripted", WHY)
+    assert "The answer is Paul Hindemith" in shown
+    assert not any("The answer is" in message["content"] for message in row.messages)
+    assert manifest.passes["rationalized"]["kept"] == 1
+
+
+def test_vacuous_reasoning_is_replaced_by_an_explanation(world: KnowledgeBase, tmp_path: Path) -> None:
+    with scripted_model([*vacuous(), GOOD[3]]) as engine:
+        manifest = collect(kerag(world), [TAUGHT], tmp_path / "out", roles=engine.name, rationalize=True)
+        assert engine.left == 0
+    assert manifest.by_source == {"rationalized": 1, "verified": 3}
+
+
+@pytest.mark.parametrize(
+    ("explained", "reason"),
+    [
+        (
+            conclude_with("Paul Hindemith", cite=["student of"], reasoning="The correct answer is given."),
+            "names_the_hint",
+        ),
+        (conclude_with("Paul Hindemith", cite=["student of"], reasoning="So it is."), "fact_not_named"),
+        (conclude_with("Paul Hindemith", reasoning=WHY), "other_facts"),
+        (conclude_with("Bernhard Heiden", cite=["student of"], reasoning=WHY), "wrong"),
+    ],
+)
+def test_an_explanation_that_proves_nothing_is_rejected(
+    world: KnowledgeBase, tmp_path: Path, explained: ScriptedReply, reason: str
+) -> None:
+    replies = [*sample("Bernhard Heiden"), explained, explained]
+    with scripted_model(replies) as engine:
+        manifest = collect(kerag(world), [TAUGHT], tmp_path / "out", roles=engine.name, rationalize=True)
+    assert rejected(manifest, "rationalized") == {reason: 1}
+    assert manifest.by_source == {"base": 1}
+
+
 # --- runs ----------------------------------------------------------------------------------------
 def test_finished_questions_are_not_asked_again(world: KnowledgeBase, tmp_path: Path) -> None:
     with scripted_model(GOOD) as engine:
@@ -181,7 +334,7 @@ def test_several_workers_collect_the_same(bundled: KnowledgeBase, tmp_path: Path
     alone = collect(program, asked, tmp_path / "alone", roles="extractive")
     together = collect(program, asked, tmp_path / "together", roles="extractive", workers=3)
     assert together.sha256 == alone.sha256
-    assert alone.by_source.keys() >= {"verified", "gold"}
+    assert alone.by_source.keys() == {"template", "gold"}
 
 
 def test_a_step_that_is_taken_on_another_thread_belongs_to_its_question(world: KnowledgeBase) -> None:
@@ -220,12 +373,11 @@ def test_other_callbacks_stay_active(world: KnowledgeBase) -> None:
 
 # --- what is written -----------------------------------------------------------------------------
 def test_one_reply_is_kept_for_a_prompt(world: KnowledgeBase, tmp_path: Path) -> None:
-    with scripted_model([*GOOD]) as engine:
-        manifest = collect(kerag(world), [TAUGHT], tmp_path / "out", roles=engine.name)
+    manifest = collect(kerag(world), [TAUGHT], tmp_path / "out", roles="extractive")
     rows = read_traces(tmp_path / "out")
     assert len({row.prompt for row in rows}) == len(rows) == manifest.rows
     assert manifest.left_out["duplicate"] >= 3
-    assert all(row.source == "verified" for row in rows if row.signature == "NameTopics")
+    assert all(row.source == "template" for row in rows if row.signature == "NameTopics")
 
 
 def test_of_too_many_rows_the_first_and_the_answer_are_kept(world: KnowledgeBase, tmp_path: Path) -> None:
@@ -265,6 +417,18 @@ def test_trl_rows_tell_the_prompt_from_what_is_to_be_learnt(collected: Path, tmp
     assert all([message["role"] for message in row["prompt"]] == ["system", "user"] for row in rows)
 
 
+def test_examples_are_demonstrations_of_their_step(collected: Path, tmp_path: Path) -> None:
+    rows = read_traces(collected)
+    written = export(rows, "examples", tmp_path / "examples")
+    assert {path.stem for path in written} == {"NameTopics", "SelectPaths", "AnswerFromFacts"}
+    (made,) = examples(rows, "AnswerFromFacts")
+    assert set(made.inputs().keys()) == set(AnswerFromFacts.input_fields)
+    (path,) = (path for path in written if path.stem == "AnswerFromFacts")
+    assert json.loads(path.read_text("utf-8")) == [made.toDict()]
+    step = dspy.LabeledFewShot(k=1).compile(RolePredict(AnswerFromFacts), trainset=[made])
+    assert step.predictors()[0].demos[0].answers == ["Paul Hindemith"]
+
+
 def test_a_datasets_directory_can_be_loaded(collected: Path, tmp_path: Path) -> None:
     from datasets import load_from_disk
 
@@ -296,6 +460,16 @@ def test_invalid_arguments_are_refused(world: KnowledgeBase, collected: Path, tm
         collect(kerag(world), [TAUGHT], tmp_path / "x", passes=["silver"])
     with pytest.raises(UserError, match="AnswerDirectly"):
         collect(IO(Sources.of(world)), [TAUGHT], tmp_path / "x", passes=["gold"])
+    for wrong, message in (
+        ({"samples": 2}, "always replies the same"),
+        ({"rationalize": True, "passes": ["verified"]}, "must explain"),
+        ({"verify": "agreement"}, "at least 2 samples"),
+        ({"steps": ["Guess"]}, "no step Guess; there are: AnswerFromFacts"),
+        ({"samples": 2, "temperature": 0}, "all samples are the same"),
+        ({"samples": 2, "agree": 3}, "3 of 2 samples cannot agree"),
+    ):
+        with pytest.raises(UserError, match=message):
+            collect(kerag(world), [TAUGHT], tmp_path / "x", roles="extractive", **wrong)
     (tmp_path / "foreign").mkdir()
     (tmp_path / "foreign" / "letter.txt").write_text("dear reader")
     with pytest.raises(UserError, match="is not empty"):

@@ -21,8 +21,7 @@ def go_to(*wanted: str, scores: Sequence[float] = ()) -> Callable[[Request], str
 def _choice(what: str, lines: Sequence[str], wanted: Sequence[str], scores: Sequence[float]) -> str:
     score_of = dict(zip(wanted, scores or [1.0] * len(wanted), strict=True))
     chosen = {n: score_of[w] for n, line in enumerate(lines, 1) for w in reversed(wanted) if w in line}
-    written = {what: ", ".join(map(str, chosen)) or "none", "scores": "\n".join(map(str, chosen.values())) or "none"}
-    return fields(**written)
+    return fields(**{what: "\n".join(f"{n}: {score}" for n, score in chosen.items()) or "none"})
 
 
 def sufficient(verdict: bool) -> str:

@@ -103,10 +103,12 @@ def keep(*wanted: str) -> Callable[[Request], str]:
     return lambda request: fields(keep=numbers(items(request, "paths"), wanted))
 
 
-def conclude_with(*answers: str, cite: Sequence[str] = (), operation: str = "none") -> Callable[[Request], str]:
+def conclude_with(
+    *answers: str, cite: Sequence[str] = (), operation: str = "none", reasoning: str = "so it is"
+) -> Callable[[Request], str]:
     """Cites the facts that contain one of these texts."""
     return lambda request: fields(
-        reasoning="so it is",
+        reasoning=reasoning,
         cited=numbers(items(request, "facts"), cite),
         operation=operation,
         answers="\n".join(answers) or "none",

@@ -33,9 +33,7 @@ def keywords(*names: str, proofread: str | None = None) -> Say:
 
 def choose(*wanted: str) -> Say:
     def say(p: Prompt) -> str:
-        chosen = numbers(p.items("paths"), wanted)
-        scores = "\n".join("0.5" for _ in chosen.split(",")) if chosen != "none" else "none"
-        return fields(relations=chosen, scores=scores)
+        return fields(relations=numbers(p.items("paths"), wanted))
 
     return say
 
@@ -63,8 +61,8 @@ def recall(*answers: str) -> Say:
 
 STEP_OF = {
     ("proofread", "keywords"): "extract",
-    ("reasoning", "relations", "scores"): "relations",
-    ("reasoning", "entities", "scores"): "entities",
+    ("reasoning", "relations"): "relations",
+    ("reasoning", "entities"): "entities",
     ("reasoning", "relevant"): "filter",
     ("reasoning", "sufficient"): "judge",
     ("reasoning", "relevant", "sufficient", "follow"): "go_on",
@@ -330,7 +328,7 @@ class TestPruning:
         assert "relations" not in talk.steps
 
     def test_scores_sum_to_one_and_numbers_that_do_not_exist_are_ignored(self, sources: Sources) -> None:
-        talk = teacher_talk(relations=lambda p: fields(relations="2, 99, 1", scores="0.6\n3\n0.2"))
+        talk = teacher_talk(relations=lambda p: fields(relations="2: 0.6\n99: 3\n1: 0.2"))
         result = play(anchorrag(sources, width=2), "Who?", talk)
         (scored,) = steps(result, Scored)
         assert len(scored.scores) == 2
@@ -375,7 +373,7 @@ class TestAsThePaperAsks:
             relations=[choose("→ student of"), choose("→ instrument", "→ nationality")],
             filter=lambda p: fields(relevant=numbers(p.items("facts"), ("student", "nationality"))),
             judge=[lambda _: fields(sufficient="no"), lambda _: fields(sufficient="yes")],
-            entities=lambda p: fields(entities="1", scores="1"),
+            entities=lambda p: fields(entities="1: 1"),
         )
         result = play(anchorrag(sources, per_relation_calls=True, width=1, agents=1), TEACHER, talk)
         assert talk.steps == ["extract", *("relations", "filter", "judge") * 2, "answer"]
@@ -385,7 +383,7 @@ class TestAsThePaperAsks:
         talk = teacher_talk(
             extract=keywords("Paul Hindemith"),
             relations=choose("→ instrument"),
-            entities=lambda p: fields(entities=numbers(p.items("reached"), ("viola",)), scores="1"),
+            entities=lambda p: fields(entities=numbers(p.items("reached"), ("viola",))),
             filter=lambda p: fields(relevant="1"),
             judge=lambda _: fields(sufficient="yes"),
             answer=answer("viola", cite=("instrument",)),

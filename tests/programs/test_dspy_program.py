@@ -14,6 +14,7 @@ import dspy
 import pytest
 from dspy.adapters.baml_adapter import BAMLAdapter
 from dspy.lm15 import Request, Response
+from program_parts import conclude_with, keep, topics
 from users_model import UsersEngine
 
 import triplecheck
@@ -22,6 +23,7 @@ from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.lms import Budget, BudgetExceededError, Roles, language_model, session
 from triplecheck.lms.engines import messages_of
 from triplecheck.lms.roles import warn_of_baseline
+from triplecheck.lms.testing import scripted_model
 from triplecheck.optimize.metrics import feedback_metric
 from triplecheck.programs import KERAG, AnchorRAG, resolve_program
 from triplecheck.programs.steps import TraceEvent, Wrote, in_words
@@ -379,6 +381,17 @@ class TestTools:
         compiled = optimizer.compile(program, trainset=[dspy.Example(question=QUESTION).with_inputs("question")])
         assert len(engine.requests) == 3
         assert compiled.summarize.demos[0]["answers"] == ["Paul Hindemith"]
+
+    def test_a_run_with_vacuous_reasoning_is_no_demonstration(self, program: KERAG, world: KnowledgeBase) -> None:
+        metric = feedback_metric(world, [{"question": QUESTION, "answers": ["Paul Hindemith"]}])
+        example = dspy.Example(question=QUESTION).with_inputs("question")
+        accepted = []
+        for why in ("Bernhard Heiden was a student of Paul Hindemith.", "I look at the facts one by one."):
+            said = conclude_with("Paul Hindemith", cite=["student of"], reasoning=why)
+            replies = [topics("Bernhard Heiden"), keep("student of"), said]
+            with scripted_model(replies) as engine, session(engine.name), dspy.context(trace=[]):
+                accepted.append(metric(example, program(question=QUESTION), dspy.settings.trace))
+        assert accepted == [True, False]
 
     def test_a_copy_is_a_program_of_its_own(self, program: KERAG, users_lm: dspy.LM) -> None:
         other = copy.deepcopy(program)

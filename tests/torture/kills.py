@@ -233,9 +233,8 @@ def snapshot(place: Path) -> dict[str, bytes]:
     return found
 
 
-_MAY_DIFFER = ("records.jsonl", "estimate.json", "embeddings.json", "manifest.json")
-"""A record that no row follows is written again, an estimate counts what is not in the cache yet, the next two say how
-long a training took."""
+_MAY_DIFFER = ("records.jsonl", "estimate.json", "pilot.json", "embeddings.json", "manifest.json")
+"""A record that no row follows is written again; the others say how long something took."""
 
 
 def _must_agree(path: str, ends: list[dict[str, bytes]], content: bytes) -> bool:

@@ -7,7 +7,14 @@ Each reply is computed from its prompt, the graph and the right answer, with one
 lists the steps, and why the replies to others cannot be computed.
 """
 
-from triplecheck.optimize.traces.gold.engine import NAME, GoldEngine, check_computable, gold_engine, uncomputable
+from triplecheck.optimize.traces.gold.engine import (
+    NAME,
+    GoldEngine,
+    check_computable,
+    gold_engine,
+    is_template,
+    uncomputable,
+)
 from triplecheck.optimize.traces.gold.known import GoldReply
 
-__all__ = ["NAME", "GoldEngine", "GoldReply", "check_computable", "gold_engine", "uncomputable"]
+__all__ = ["NAME", "GoldEngine", "GoldReply", "check_computable", "gold_engine", "is_template", "uncomputable"]

@@ -22,6 +22,7 @@ from triplecheck.kg import Graph, UserError
 from triplecheck.lms import TolerantAdapter, register_engine, unregister_engine
 from triplecheck.lms.engines import code_hash, messages_of, reply
 from triplecheck.lms.prompt import ForeignPromptError, Prompt, read_request
+from triplecheck.lms.resolve import is_extractive
 from triplecheck.optimize.traces.gold import exploration, patterns, references
 from triplecheck.optimize.traces.gold.answering import answer_from_facts, settle_answer
 from triplecheck.optimize.traces.gold.known import GoldQuestion, GoldReply, KnownGold, Solver
@@ -135,9 +136,9 @@ def with_distractors(step: type[Step], right: GoldReply, prompt: Prompt, count: 
         most = int(prompt.text("most") or len(others)) - len(outputs[field]) if numbers.of == "paths" else len(others)
         rng = random.Random(digest([prompt.inputs, field]))
         more = rng.sample(others, max(0, min(count, len(others), most)))
-        outputs[field] = [*outputs[field], *more]
-        if "scores" in outputs:
-            outputs["scores"] = [*outputs["scores"], *[_SCORE] * len(more)]
+        right_ones = outputs[field]
+        scored = isinstance(right_ones, dict)
+        outputs[field] = right_ones | dict.fromkeys(more, _SCORE) if scored else [*right_ones, *more]
     return GoldReply(outputs, right.taught)
 
 
@@ -248,6 +249,11 @@ class GoldEngine:
     def __deepcopy__(self, memo: dict[int, object]) -> GoldEngine:
         """Optimizers deep-copy LMs; the engine is shared."""
         return self
+
+
+def is_template(model: str) -> bool:
+    """Whether a model writes its reasoning from templates: the rule-based baseline, or gold replies."""
+    return is_extractive(model) or model.startswith(f"{NAME}-")
 
 
 def uncomputable(program: Program) -> dict[str, str]:

@@ -135,7 +135,7 @@ _FOUND = 3  # names in a finding
 def score_relations(known: KnownGold, prompt: Prompt) -> GoldReply:
     """The offered paths that lead to an answer, with equal scores."""
     numbers = leading(known, prompt)[: _most(prompt)]
-    return GoldReply({"relations": numbers, "scores": _shares(numbers)})
+    return GoldReply({"relations": _shares(numbers)})
 
 
 def score_entities(known: KnownGold, prompt: Prompt) -> GoldReply:
@@ -149,7 +149,7 @@ def score_entities(known: KnownGold, prompt: Prompt) -> GoldReply:
                 reached = ((n, line.removeprefix(start)) for n, line in enumerate(lines, 1) if line.startswith(start))
                 numbers += [n for n, entity in reached if known.is_called(entity, chain[length])]
     numbers = list(dict.fromkeys(numbers))[: _most(prompt)]
-    return GoldReply({"entities": numbers, "scores": _shares(numbers)})
+    return GoldReply({"entities": _shares(numbers)})
 
 
 def filter_triples(known: KnownGold, prompt: Prompt) -> GoldReply:
@@ -219,5 +219,5 @@ def _most(prompt: Prompt) -> int:
     return int(prompt.text("most"))
 
 
-def _shares(numbers: Sequence[int]) -> list[float]:
-    return [round(1 / len(numbers), 2)] * len(numbers) if numbers else []
+def _shares(numbers: Sequence[int]) -> dict[int, float]:
+    return {number: round(1 / len(numbers), 2) for number in numbers}

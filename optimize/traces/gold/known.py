@@ -13,7 +13,7 @@ from triplecheck.kg import Direction, Graph, IntArray
 from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.kg.types import Edge
 from triplecheck.lms.prompt import COMPLETED, HEADER, Prompt
-from triplecheck.lms.values import render
+from triplecheck.lms.values import SCORES, render
 from triplecheck.optimize.traces.gold_paths import GoldPath, follow
 from triplecheck.programs.subgraph import Hop, RelationNames, render_path
 from triplecheck.signatures.notation import clean, read_topic
@@ -180,7 +180,7 @@ Solver = Callable[[KnownGold, Prompt], GoldReply | None]
 
 
 def _written(value: Any) -> str:
-    kind: Any = type(value)
+    kind: Any = SCORES if isinstance(value, dict) else type(value)
     if isinstance(value, list):
         kind = list[type(value[0])] if value else list[str]  # type: ignore[misc]  # a type that is known at run time
     return render(kind, value)

@@ -1,0 +1,125 @@
+"""Verification of a question's steps: against its known answer, and against the graph alone.
+
+Source: KERAG (arXiv 2509.04716), its third mechanism: only steps of verified answers are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeGuard
+
+import dspy
+
+from triplecheck.evals.questions import Question
+from triplecheck.kg import Graph, normalize
+from triplecheck.optimize.traces.records import StepRecord
+from triplecheck.programs.outcome import evidence_edges
+from triplecheck.programs.steps import Consulted, TraceEvent
+
+Rejection = Literal[
+    "no_gold",
+    "no_path",
+    "error",
+    "unreadable",
+    "cut",
+    "abstained",
+    "ungrounded",
+    "wrong",
+    "incomplete",
+    "nothing_cited",
+    "cited_not_in_graph",
+    "cited_not_retrieved",
+    "disagreed",
+]
+"""Why the steps of a question are rejected:
+
+`no_gold`: the answer is unknown; `no_path`: no gold path is known (pass `gold`); `error`: the question ended in an
+error; `unreadable`: a reply could not be parsed; `cut`: a reply ended at its length limit; `abstained`: although
+there is an answer; `ungrounded`: the answer is in no retrieved fact; `wrong`: no answer is correct; `incomplete`:
+some answers are missing or wrong; `nothing_cited`; `cited_not_in_graph`; `cited_not_retrieved`: for a cited triple,
+neither were both ends retrieved, nor does a kept passage name both; `disagreed`: too few samples give this answer.
+"""
+
+
+def rejection(
+    graph: Graph,
+    question: Question,
+    row: Mapping[str, Any],
+    prediction: dspy.Prediction | None,
+    calls: Sequence[StepRecord],
+) -> Rejection | None:
+    """Why a question's steps are rejected; None: the answer is correct, complete and supported by retrieved evidence.
+
+    For a question without an answer, abstaining is correct and needs no evidence.
+
+    Args:
+        graph: to check citations against.
+        question: with its answers.
+        row: of its evaluation (`evals.rows`).
+        prediction: of the program.
+        calls: the steps of the question.
+    """
+    broken = _broken(row, prediction)
+    if broken is not None or prediction is None:
+        return broken
+    if not question.answers_known:
+        return "no_gold"
+    if any(call.cut for call in calls):
+        return "cut"
+    if not question.answerable:
+        return None if row["crag"] == "accurate" else "wrong"
+    if row["status"] == "abstained":
+        return "abstained"
+    if row["f1"] != 1.0:
+        return "incomplete" if row["hit"] else "wrong"
+    return _citations(graph, prediction)
+
+
+def unproved(
+    graph: Graph, row: Mapping[str, Any], prediction: dspy.Prediction | None, calls: Sequence[StepRecord]
+) -> Rejection | None:
+    """Why a question's steps are rejected without its known answer; None: the graph supports the answer.
+
+    Args:
+        graph: to check citations against.
+        row: of its evaluation (`evals.rows`).
+        prediction: of the program.
+        calls: the steps of the question.
+    """
+    broken = _broken(row, prediction)
+    if broken is not None or prediction is None:
+        return broken
+    if any(call.cut for call in calls):
+        return "cut"
+    if row["status"] == "abstained":
+        return "abstained"
+    return _citations(graph, prediction) if prediction.grounded else "ungrounded"
+
+
+def _broken(row: Mapping[str, Any], prediction: dspy.Prediction | None) -> Rejection | None:
+    if row["status"] == "error" or prediction is None:
+        return "error"
+    return "unreadable" if row["status"] == "parse_error" else None
+
+
+def _citations(graph: Graph, prediction: dspy.Prediction) -> Rejection | None:
+    edges = evidence_edges(graph, prediction.evidence)
+    if not edges:
+        return "nothing_cited"
+    known = [edge for edge in edges if edge is not None]
+    if len(known) < len(edges):
+        return "cited_not_in_graph"
+    retrieved = frozenset(map(int, getattr(prediction, "retrieved", None) or ()))
+    read = [f" {normalize(step.text)} " for step in prediction.steps if _was_read(step)]
+    found = all({head, tail} <= retrieved or _named(graph, (head, tail), read) for head, _, tail in known)
+    return None if found else "cited_not_retrieved"
+
+
+def _was_read(step: TraceEvent) -> TypeGuard[Consulted]:
+    return isinstance(step, Consulted) and step.verdict == "kept"
+
+
+def _named(graph: Graph, ends: Sequence[int], passages: Sequence[str]) -> bool:
+    """Whether a passage names both ends of an edge."""
+    names = [f" {normalize(label)} " for label in graph.labels(list(ends))]
+    return any(all(name in passage for name in names) for passage in passages)
