@@ -15,6 +15,7 @@ import typer
 from triplecheck.app.console import is_full, is_quiet, is_verbose, print_json, stderr, stdout, waiting
 from triplecheck.app.opening import open_setup
 from triplecheck.app.options import LIMITS, LmOption, ModelOptions, RoleOption, RunOptions, flag, flattened
+from triplecheck.app.proof_files import ProofOptions
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,6 +39,7 @@ EXAMPLES = (
 def ask(
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question, in quotes.")],
     run: RunOptions,
+    files: ProofOptions,
     program: Annotated[
         str | None, flag("--program NAME", "Program that answers; see `triplecheck programs`. Default: kerag.")
     ] = None,
@@ -59,13 +61,16 @@ def ask(
 
         triplecheck ask "Who directed Alien?" --kb kbs/films --lm openai/gpt-4o-mini
 
+        triplecheck ask "Who directed Alien?" --kb kbs/films --html proof.html
+
         triplecheck ask "Who directed Alien?" --role answer=openai/gpt-4o --role prune=extractive --json
     """
     settings = run.settings(program=program)
+    files.check()
     if run.json:
         # What libraries print must not mix with the JSON object.
         with contextlib.redirect_stdout(sys.stderr):
-            result = answer(question, settings, None, timeout)
+            result = answer(question, settings, None, timeout, files)
         from triplecheck.programs import to_json
 
         plain = to_json(result)
@@ -74,11 +79,17 @@ def ask(
         return
     started = time.perf_counter()
     out = stdout()
-    result = answer(question, settings, out if is_verbose() else None, timeout)
+    result = answer(question, settings, out if is_verbose() else None, timeout, files)
     show_answer(result, out, time.perf_counter() - started)
 
 
-def answer(question: str, settings: Settings, steps_to: Console | None, timeout: float | None = None) -> Any:
+def answer(
+    question: str,
+    settings: Settings,
+    steps_to: Console | None,
+    timeout: float | None = None,
+    files: ProofOptions | None = None,
+) -> Any:
     """Answer a question as configured.
 
     Args:
@@ -86,6 +97,7 @@ def answer(question: str, settings: Settings, steps_to: Console | None, timeout:
         settings: the configuration.
         steps_to: where steps are printed as they happen; None: nowhere.
         timeout: seconds for the program, without opening the knowledge base; None: no limit.
+        files: what to write the proof to; None: nothing.
 
     Returns:
         The program's prediction.
@@ -94,12 +106,26 @@ def answer(question: str, settings: Settings, steps_to: Console | None, timeout:
     setup = open_setup(settings, err)
     from triplecheck.lms import session
 
-    with session(setup.roles, budget=setup.budget), thinking(err, steps_to) as on_step:
-        if timeout is None:
-            return setup.program(question=question, on_step=on_step)
-        from triplecheck.evals.asking import ask_within  # slow to import
+    files = files or ProofOptions()
+    steps = files.steps()
+    with session(setup.roles, budget=setup.budget), thinking(err, steps_to) as show:
 
-        return ask_within(timeout, setup.program, question, on_step)
+        def on_step(event: TraceEvent) -> None:
+            show(event)
+            if steps is not None:
+                steps.note(event)
+
+        if timeout is None:
+            result = setup.program(question=question, on_step=on_step)
+        else:
+            from triplecheck.evals.asking import ask_within  # slow to import
+
+            result = ask_within(timeout, setup.program, question, on_step)
+    if steps is not None:
+        from triplecheck.app.serve.service import name_of
+
+        files.write(steps.answer(name_of(settings.kb), setup.program.sources, result, picture=True))
+    return result
 
 
 @contextlib.contextmanager
