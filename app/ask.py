@@ -143,7 +143,7 @@ def thinking(err: Console, steps_to: Console | None) -> Iterator[Any]:
         if status is not None:
             status.stop()
         for line in render.step_lines(step, full=is_full()):
-            _print(line, steps_to)
+            print_line(line, steps_to)
         if status is not None:
             status.start()
 
@@ -151,7 +151,7 @@ def thinking(err: Console, steps_to: Console | None) -> Iterator[Any]:
         yield on_step
 
 
-def _print(line: Text, out: Console) -> None:
+def print_line(line: Text, out: Console) -> None:
     """Print a line: wrapped on a terminal, whole into a pipe."""
     out.print(line, soft_wrap=not out.is_terminal)
 
@@ -163,13 +163,13 @@ def show_answer(result: Any, out: Console, seconds: float) -> None:
     if is_verbose():
         out.print()  # below the steps
     for line in render.answer_lines(result, ids=is_verbose()):
-        _print(line, out)
+        print_line(line, out)
     if not is_quiet():
         out.print()
-        _print(render.usage_line(result.usage, result.program, seconds), out)
+        print_line(render.usage_line(result.usage, result.program, seconds), out)
     if is_verbose():
         for line in render.role_lines(result.usage):
-            _print(line, out)
+            print_line(line, out)
 
 
 def demo(lm: LmOption = None, role: RoleOption = None) -> None:
@@ -206,12 +206,12 @@ def demo(lm: LmOption = None, role: RoleOption = None) -> None:
             with session(budget=setup.budget), thinking(err, out if is_verbose() else None) as on_step:
                 result = setup.program(question=question, on_step=on_step)
             for line in render.answer_lines(result) if is_verbose() else render.short_answer(result):
-                _print(line, out)
+                print_line(line, out)
             if is_verbose():
-                _print(render.usage_line(result.usage, setup.program.name, time.perf_counter() - begun), out)
+                print_line(render.usage_line(result.usage, setup.program.name, time.perf_counter() - begun), out)
     if not is_quiet():
         out.print()
-        _print(render.usage_line(ledger.usage(), setup.program.name, time.perf_counter() - started), out)
+        print_line(render.usage_line(ledger.usage(), setup.program.name, time.perf_counter() - started), out)
         out.print()
         out.print("Next:")
         for command in (*_activation(), *NEXT):

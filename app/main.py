@@ -14,7 +14,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from triplecheck.app import ask, catalog, collect, compiling, data, distill, evaluate, fitting, kb, models, report, runs
+from triplecheck.app import (
+    ask,
+    catalog,
+    chat,
+    collect,
+    compiling,
+    data,
+    distill,
+    evaluate,
+    fitting,
+    kb,
+    models,
+    report,
+    runs,
+)
 from triplecheck.app.command import COMMON, Commands, EvaluateCommand, common_options
 from triplecheck.app.console import printable, shown, stderr
 from triplecheck.app.questions import synthesize
@@ -67,6 +81,7 @@ app = Commands(
 )
 _ASK, _LEARN, _BASES = "Ask and check", "Evaluate and train", "Knowledge bases, data and models"
 app.command("ask", rich_help_panel=_ASK)(ask.ask)
+app.command("chat", rich_help_panel=_ASK)(chat.chat)
 app.command("demo", rich_help_panel=_ASK)(ask.demo)
 app.command("verify", rich_help_panel=_ASK)(verify)
 app.command("serve", rich_help_panel=_ASK)(serve)
