@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from triplecheck.app.catalog import EXAMPLES
 from triplecheck.app.console import is_full, is_quiet, is_verbose, print_json, stderr, stdout, waiting
 from triplecheck.app.opening import open_setup
 from triplecheck.app.options import LIMITS, LmOption, ModelOptions, RoleOption, RunOptions, flag, flattened
@@ -23,16 +24,6 @@ if TYPE_CHECKING:
 
     from triplecheck.app.config import Settings
     from triplecheck.programs.steps import TraceEvent
-
-EXAMPLES = (
-    ("two hops", "What was the nationality of Bernhard Heiden's teacher?"),
-    ("a misspelt name", "Where was Wolfgang Amadeus Mozzart born?"),
-    ("a comparison", "Who was born earlier, Johannes Brahms or Pyotr Ilyich Tchaikovsky?"),
-    ("a count", "How many pupils of Nadia Boulanger are listed?"),
-    ("yes or no", "Do Rear Window and Vertigo have the same director?"),
-    ("not in the graph", "Who were the siblings of Glenn Gould?"),
-)
-"""What each question of the demonstration shows, and the question."""
 
 
 @flattened()

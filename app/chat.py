@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from triplecheck.app.ask import print_line, thinking
 from triplecheck.app.console import is_full, is_quiet, is_verbose, printable, stderr, stdout
+from triplecheck.app.errors import complain
 from triplecheck.app.opening import open_setup
 from triplecheck.app.options import RunOptions, flag, flattened
 
@@ -217,7 +218,6 @@ def chat(
 
 def _did(talk: Chat, line: str) -> bool:
     """Do what a line says. False if it failed: the error is printed and the conversation goes on."""
-    from triplecheck.app.main import complain
     from triplecheck.kg.errors import TriplecheckError, UserError
 
     try:

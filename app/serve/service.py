@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import dspy
 
-from triplecheck.app.ask import EXAMPLES
-from triplecheck.app.catalog import summary
+from triplecheck.app.catalog import EXAMPLES, summary
 from triplecheck.app.config import Settings
 from triplecheck.app.match import matched
 from triplecheck.app.opening import open_knowledge_base, open_program, roles, with_bar
