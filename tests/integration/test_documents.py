@@ -68,6 +68,7 @@ PAGES: dict[str, Stage] = {
     "faq.md": alone,
     "index.md": alone,
     "serve.md": with_server,
+    "text.md": alone,
     "tutorials/compile.md": with_model,
     "tutorials/distill.md": alone,
     "tutorials/evaluate.md": alone,
@@ -79,8 +80,8 @@ ELSEWHERE = {
     "dspy.md": "test_dspy_document.py runs each optimizer by itself",
     "results.md": "commands of measurements; test_documentation.py parses them",
 }
-MINUTES = ("distill traces --out", "serve", "chat --")
-"""Commands that take minutes or do not end."""
+MINUTES = ("distill traces --out", "serve", "chat --", "kb extract articles.jsonl kbs/articles --lm")
+"""Commands that take minutes, do not end, or need a language model."""
 
 
 def test_every_page_with_code_is_tested() -> None:
