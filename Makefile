@@ -28,7 +28,7 @@ help:
 	@echo "make torture   attack everything: kills, damaged files, hostile replies, failing servers (ATTACKS='kills inputs', SEED=1, HOURS=3)"
 	@echo "make check     check format, lint, types, security, and that docs/cli.md is up to date"
 	@echo "make format    format the code and fix lint errors where possible"
-	@echo "make docs      generate docs/cli.md from the help texts"
+	@echo "make docs      generate docs/cli.md from the help texts, and build the site in build/site"
 	@echo "make bench     measure speed"
 	@echo "make report    run the experiments and write their tables (DATA=DIR: more data sets; REPORT='kerag': one report)"
 	@echo "make plausibility  train embeddings of three small PyKEEN graphs and compare plausibility scores on them and on GRAPHS"
@@ -89,6 +89,7 @@ format: install
 
 docs: install
 	$(BIN)/python -m triplecheck.app.cli_docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 bench: install
 	$(BIN)/python -m bench

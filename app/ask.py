@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from triplecheck.app.catalog import EXAMPLES
 from triplecheck.app.console import is_full, is_quiet, is_verbose, print_json, stderr, stdout, waiting
 from triplecheck.app.opening import open_setup
 from triplecheck.app.options import LIMITS, LmOption, ModelOptions, RoleOption, RunOptions, flag, flattened
+from triplecheck.app.proof_files import ProofOptions
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,21 +25,12 @@ if TYPE_CHECKING:
     from triplecheck.app.config import Settings
     from triplecheck.programs.steps import TraceEvent
 
-EXAMPLES = (
-    ("two hops", "What was the nationality of Bernhard Heiden's teacher?"),
-    ("a misspelt name", "Where was Wolfgang Amadeus Mozzart born?"),
-    ("a comparison", "Who was born earlier, Johannes Brahms or Pyotr Ilyich Tchaikovsky?"),
-    ("a count", "How many pupils of Nadia Boulanger are listed?"),
-    ("yes or no", "Do Rear Window and Vertigo have the same director?"),
-    ("not in the graph", "Who were the siblings of Glenn Gould?"),
-)
-"""What each question of the demonstration shows, and the question."""
-
 
 @flattened()
 def ask(
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question, in quotes.")],
     run: RunOptions,
+    files: ProofOptions,
     program: Annotated[
         str | None, flag("--program NAME", "Program that answers; see `triplecheck programs`. Default: kerag.")
     ] = None,
@@ -59,13 +52,16 @@ def ask(
 
         triplecheck ask "Who directed Alien?" --kb kbs/films --lm openai/gpt-4o-mini
 
+        triplecheck ask "Who directed Alien?" --kb kbs/films --html proof.html
+
         triplecheck ask "Who directed Alien?" --role answer=openai/gpt-4o --role prune=extractive --json
     """
     settings = run.settings(program=program)
+    files.check()
     if run.json:
         # What libraries print must not mix with the JSON object.
         with contextlib.redirect_stdout(sys.stderr):
-            result = answer(question, settings, None, timeout)
+            result = answer(question, settings, None, timeout, files)
         from triplecheck.programs import to_json
 
         plain = to_json(result)
@@ -74,11 +70,17 @@ def ask(
         return
     started = time.perf_counter()
     out = stdout()
-    result = answer(question, settings, out if is_verbose() else None, timeout)
+    result = answer(question, settings, out if is_verbose() else None, timeout, files)
     show_answer(result, out, time.perf_counter() - started)
 
 
-def answer(question: str, settings: Settings, steps_to: Console | None, timeout: float | None = None) -> Any:
+def answer(
+    question: str,
+    settings: Settings,
+    steps_to: Console | None,
+    timeout: float | None = None,
+    files: ProofOptions | None = None,
+) -> Any:
     """Answer a question as configured.
 
     Args:
@@ -86,6 +88,7 @@ def answer(question: str, settings: Settings, steps_to: Console | None, timeout:
         settings: the configuration.
         steps_to: where steps are printed as they happen; None: nowhere.
         timeout: seconds for the program, without opening the knowledge base; None: no limit.
+        files: what to write the proof to; None: nothing.
 
     Returns:
         The program's prediction.
@@ -94,12 +97,26 @@ def answer(question: str, settings: Settings, steps_to: Console | None, timeout:
     setup = open_setup(settings, err)
     from triplecheck.lms import session
 
-    with session(setup.roles, budget=setup.budget), thinking(err, steps_to) as on_step:
-        if timeout is None:
-            return setup.program(question=question, on_step=on_step)
-        from triplecheck.evals.asking import ask_within  # slow to import
+    files = files or ProofOptions()
+    steps = files.steps()
+    with session(setup.roles, budget=setup.budget), thinking(err, steps_to) as show:
 
-        return ask_within(timeout, setup.program, question, on_step)
+        def on_step(event: TraceEvent) -> None:
+            show(event)
+            if steps is not None:
+                steps.note(event)
+
+        if timeout is None:
+            result = setup.program(question=question, on_step=on_step)
+        else:
+            from triplecheck.evals.asking import ask_within  # slow to import
+
+            result = ask_within(timeout, setup.program, question, on_step)
+    if steps is not None:
+        from triplecheck.app.serve.service import name_of
+
+        files.write(steps.answer(name_of(settings.kb), setup.program.sources, result, picture=True))
+    return result
 
 
 @contextlib.contextmanager
@@ -117,7 +134,7 @@ def thinking(err: Console, steps_to: Console | None) -> Iterator[Any]:
         if status is not None:
             status.stop()
         for line in render.step_lines(step, full=is_full()):
-            _print(line, steps_to)
+            print_line(line, steps_to)
         if status is not None:
             status.start()
 
@@ -125,7 +142,7 @@ def thinking(err: Console, steps_to: Console | None) -> Iterator[Any]:
         yield on_step
 
 
-def _print(line: Text, out: Console) -> None:
+def print_line(line: Text, out: Console) -> None:
     """Print a line: wrapped on a terminal, whole into a pipe."""
     out.print(line, soft_wrap=not out.is_terminal)
 
@@ -137,13 +154,13 @@ def show_answer(result: Any, out: Console, seconds: float) -> None:
     if is_verbose():
         out.print()  # below the steps
     for line in render.answer_lines(result, ids=is_verbose()):
-        _print(line, out)
+        print_line(line, out)
     if not is_quiet():
         out.print()
-        _print(render.usage_line(result.usage, result.program, seconds), out)
+        print_line(render.usage_line(result.usage, result.program, seconds), out)
     if is_verbose():
         for line in render.role_lines(result.usage):
-            _print(line, out)
+            print_line(line, out)
 
 
 def demo(lm: LmOption = None, role: RoleOption = None) -> None:
@@ -180,12 +197,12 @@ def demo(lm: LmOption = None, role: RoleOption = None) -> None:
             with session(budget=setup.budget), thinking(err, out if is_verbose() else None) as on_step:
                 result = setup.program(question=question, on_step=on_step)
             for line in render.answer_lines(result) if is_verbose() else render.short_answer(result):
-                _print(line, out)
+                print_line(line, out)
             if is_verbose():
-                _print(render.usage_line(result.usage, setup.program.name, time.perf_counter() - begun), out)
+                print_line(render.usage_line(result.usage, setup.program.name, time.perf_counter() - begun), out)
     if not is_quiet():
         out.print()
-        _print(render.usage_line(ledger.usage(), setup.program.name, time.perf_counter() - started), out)
+        print_line(render.usage_line(ledger.usage(), setup.program.name, time.perf_counter() - started), out)
         out.print()
         out.print("Next:")
         for command in (*_activation(), *NEXT):

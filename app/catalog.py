@@ -1,4 +1,4 @@
-"""`triplecheck programs` and `triplecheck optimizers`: lists of what can run."""
+"""`triplecheck programs` and `triplecheck optimizers`: what can run; and questions that the bundled graph answers."""
 
 from __future__ import annotations
 
@@ -14,6 +14,17 @@ from triplecheck.app.options import JsonOption
 
 if TYPE_CHECKING:
     from triplecheck.programs import Program
+
+
+EXAMPLES = (
+    ("two hops", "What was the nationality of Bernhard Heiden's teacher?"),
+    ("a misspelt name", "Where was Wolfgang Amadeus Mozzart born?"),
+    ("a comparison", "Who was born earlier, Johannes Brahms or Pyotr Ilyich Tchaikovsky?"),
+    ("a count", "How many pupils of Nadia Boulanger are listed?"),
+    ("yes or no", "Do Rear Window and Vertigo have the same director?"),
+    ("not in the graph", "Who were the siblings of Glenn Gould?"),
+)
+"""What each question of the demonstration shows, and the question."""
 
 
 def list_programs(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from triplecheck.app import changes, embeddings, match, training
+from triplecheck.app import changes, embeddings, extracting, match, training
 from triplecheck.app.command import BuildCommand, Commands, TrainCommand
 from triplecheck.app.console import print_json, printable, reporting, rows_of, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
@@ -33,6 +33,7 @@ commands.command("remove", cls=BuildCommand)(changes.remove)
 commands.command("update", cls=BuildCommand)(changes.update)
 commands.command("export")(changes.export)
 commands.command("merge")(changes.merge)
+commands.command("extract")(extracting.extract)
 commands.command("embed")(embeddings.embed)
 commands.command("plausibility")(embeddings.plausibility)
 commands.command("train", cls=TrainCommand)(training.train)

@@ -9,22 +9,32 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from triplecheck.app import ask, catalog, collect, compiling, data, distill, evaluate, fitting, kb, models, report, runs
+from triplecheck.app import (
+    ask,
+    catalog,
+    chat,
+    collect,
+    compiling,
+    data,
+    distill,
+    evaluate,
+    fitting,
+    kb,
+    models,
+    report,
+    runs,
+)
 from triplecheck.app.command import COMMON, Commands, EvaluateCommand, common_options
 from triplecheck.app.console import printable, shown, stderr
+from triplecheck.app.errors import INTERRUPTED, OTHER, USER, complain, print_error
 from triplecheck.app.questions import synthesize
 from triplecheck.app.serve import mcp, serve
 from triplecheck.app.verify import verify
-
-if TYPE_CHECKING:
-    from triplecheck.kg.errors import TriplecheckError
-
-OTHER, USER, UNAVAILABLE, BUDGET, INTERRUPTED = 1, 2, 3, 4, 130
 
 
 class _Root(TyperGroup):
@@ -46,7 +56,7 @@ class _Root(TyperGroup):
 
             if error.filename is None and out_of_storage(error) is None:
                 raise
-            _complain(f"{error.filename or 'a file cannot be written'}: {error.strerror}")
+            print_error(f"{error.filename or 'a file cannot be written'}: {error.strerror}")
             raise typer.Exit(USER if error.filename else OTHER) from error
         except Exception as error:
             # Imported here, so that `--help` does not wait for it.
@@ -67,6 +77,7 @@ app = Commands(
 )
 _ASK, _LEARN, _BASES = "Ask and check", "Evaluate and train", "Knowledge bases, data and models"
 app.command("ask", rich_help_panel=_ASK)(ask.ask)
+app.command("chat", rich_help_panel=_ASK)(chat.chat)
 app.command("demo", rich_help_panel=_ASK)(ask.demo)
 app.command("verify", rich_help_panel=_ASK)(verify)
 app.command("serve", rich_help_panel=_ASK)(serve)
@@ -120,35 +131,6 @@ def root(
 
         triplecheck ask "Who directed Alien?" --kb kbs/films
     """
-
-
-def complain(error: TriplecheckError) -> int:
-    """Print an error, and the steps and cost up to it, to standard error; return the exit code."""
-    from triplecheck.kg.errors import UnavailableError, UserError
-
-    _complain(str(error))
-    done = error.progress
-    if isinstance(done, dict) and "usage" in done:
-        from triplecheck.app import render
-
-        usage = done["usage"]
-        count = len(done.get("steps", ()))
-        stderr().print(f"before that: {count} step{'' if count == 1 else 's'}", end=", ")
-        stderr().print(render.usage_line(usage), soft_wrap=True)
-    if isinstance(error, UserError):
-        return USER
-    if isinstance(error, UnavailableError):
-        return UNAVAILABLE
-    # If lms was never imported, its error was not raised; importing it takes long.
-    budget = getattr(sys.modules.get("triplecheck.lms.errors"), "BudgetExceededError", None)
-    return BUDGET if budget is not None and isinstance(error, budget) else OTHER
-
-
-def _complain(message: str) -> None:
-    from rich.text import Text
-
-    text = "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in message)
-    stderr().print(Text.assemble(("error: ", "bold red"), text), soft_wrap=True)
 
 
 def _warn(others: Callable[..., None], message: Warning | str, category: type[Warning], *more: Any) -> None:

@@ -4,7 +4,7 @@ All prompt text is here. Optimizers rewrite the signatures; programs compose the
 
 Common steps of graph retrieval and their classes:
 - triple extraction: `ExtractTriples` (from texts), `TripletsFromQuery` and `ReviseTriplets` (from a question)
-- query generation: `NextQuestion`
+- query generation: `NextQuestion`; query rewriting: `RewriteFollowUp`
 - relevance check: `JudgePassage` (one passage), `SelectPassages` (all passages), `CheckPassages` (with the triples)
 - relation pruning: `SelectPaths`, `ScoreRelations`; of entities `ScoreEntities`, of triples `FilterTriples`
 - chain-of-thought summarization: `AnswerFromFacts`, `AnswerWithReferences`, `AnswerFromMemory`
@@ -12,6 +12,7 @@ Common steps of graph retrieval and their classes:
 
 from triplecheck.signatures import (
     closed_book,
+    conversation,
     exploration,
     judging,
     patterns,
@@ -22,6 +23,7 @@ from triplecheck.signatures import (
     synthesis,
 )
 from triplecheck.signatures.closed_book import *
+from triplecheck.signatures.conversation import *
 from triplecheck.signatures.demonstrations import demonstrations
 from triplecheck.signatures.exploration import *
 from triplecheck.signatures.judging import *
@@ -38,6 +40,7 @@ STEPS: tuple[type[Step], ...] = tuple(Step.__subclasses__())
 
 __all__ = ["STEPS", "Step", "demonstrations", "step_of"]
 __all__ += closed_book.__all__
+__all__ += conversation.__all__
 __all__ += exploration.__all__
 __all__ += judging.__all__
 __all__ += patterns.__all__

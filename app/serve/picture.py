@@ -149,6 +149,7 @@ def _picture(
         PictureEdge(
             source=f"n{head}",
             target=f"n{tail}",
+            relation=graph.relation(relation).id,
             label=graph.relation(relation).label,
             weight=weight,
             more=more.get((head, relation, tail), 0),

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import dspy
 
-from triplecheck.app.ask import EXAMPLES
-from triplecheck.app.catalog import summary
+from triplecheck.app.catalog import EXAMPLES, summary
 from triplecheck.app.config import Settings
 from triplecheck.app.match import matched
 from triplecheck.app.opening import open_knowledge_base, open_program, roles, with_bar
@@ -30,7 +29,6 @@ from triplecheck.app.serve.types import (
     Neighbours,
     Node,
     Passage,
-    Picture,
     ProgramInfo,
     Programs,
     Solution,
@@ -151,13 +149,12 @@ class Service:
             UserError: the question is empty, or a name is unknown.
             TriplecheckError: a budget is spent, or a model or a graph is not available.
         """
-        name, kb = self.base(base)
+        name, _ = self.base(base)
         runs = self.program(name, program)
-        started = time.perf_counter()
-        steps: dict[int, Step] = {}
+        steps = Steps()
 
         def note(event: TraceEvent) -> None:
-            steps[id(event)] = step = _step(event, time.perf_counter() - started)
+            step = steps.note(event)
             if span is not None:
                 span.step(step)
             if on_step is not None:
@@ -170,10 +167,7 @@ class Service:
             session(self.roles, budget=self.budget),
         ):
             result = runs(question=question, on_step=note)
-            seconds = time.perf_counter() - started
-            in_order = [steps.get(id(event)) or _step(event, seconds) for event in result.steps]
-            drawn = picture_of(kb.graph, self._sources[name].schema_names, result) if picture else None
-            answer = _answer(name, to_json(result), in_order, cost(result.usage), round(seconds, 4), drawn)
+            answer = steps.answer(name, self._sources[name], result, picture=picture)
             if span is not None:
                 span.answered(answer)
         return answer
@@ -315,30 +309,49 @@ class Service:
                 self.program(name, None)(question=EXAMPLES[0][1])
 
 
-def _answer(
-    base: str, plain: Mapping[str, Any], steps: list[Step], usage: Cost, seconds: float, picture: Picture | None
-) -> Answer:
-    """A prediction, as `triplecheck ask --json` prints it, as clients get it."""
-    return Answer(
-        question=plain["question"],
-        base=base,
-        program=plain["program"],
-        answer=plain["answer"],
-        answers=[Node(**row) for row in plain["answers"]],
-        verdict=plain["verdict"],
-        confidence=plain["confidence"],
-        grounded=plain["grounded"],
-        abstained=plain["abstained"],
-        reason=plain["reason"],
-        proof=[Statement(**row) for row in plain["evidence"]],
-        doubts=plain["doubts"],
-        missing=plain["missing"],
-        nearest=[Statement(**row) for row in plain["nearest"]],
-        steps=steps,
-        usage=usage,
-        seconds=seconds,
-        picture=picture,
-    )
+class Steps:
+    """The steps of one question as clients get them, timed from now on."""
+
+    def __init__(self) -> None:
+        self._started = time.perf_counter()
+        self._steps: dict[int, Step] = {}
+
+    def note(self, event: TraceEvent) -> Step:
+        """A step that happens now."""
+        self._steps[id(event)] = step = _step(event, time.perf_counter() - self._started)
+        return step
+
+    def answer(self, base: str, sources: Sources, result: Any, *, picture: bool = False) -> Answer:
+        """A prediction, as `triplecheck ask --json` prints it, as clients get it.
+
+        Args:
+            base: name of the knowledge base.
+            sources: what the program ran on.
+            result: its prediction, which it has just made.
+            picture: add the picture of the subgraph.
+        """
+        seconds = time.perf_counter() - self._started
+        plain = to_json(result)
+        return Answer(
+            question=plain["question"],
+            base=base,
+            program=plain["program"],
+            answer=plain["answer"],
+            answers=[Node(**row) for row in plain["answers"]],
+            verdict=plain["verdict"],
+            confidence=plain["confidence"],
+            grounded=plain["grounded"],
+            abstained=plain["abstained"],
+            reason=plain["reason"],
+            proof=[Statement(**row) for row in plain["evidence"]],
+            doubts=plain["doubts"],
+            missing=plain["missing"],
+            nearest=[Statement(**row) for row in plain["nearest"]],
+            steps=[self._steps.get(id(event)) or _step(event, seconds) for event in result.steps],
+            usage=cost(result.usage),
+            seconds=round(seconds, 4),
+            picture=picture_of(sources.graph, sources.schema_names, result) if picture else None,
+        )
 
 
 def cost(usage: Usage) -> Cost:
@@ -348,7 +361,7 @@ def cost(usage: Usage) -> Cost:
 
 def _open_bases(settings: Settings) -> dict[str, KnowledgeBase]:
     """The knowledge bases by name, the configured one first."""
-    bases = {_name_of(settings.kb): open_knowledge_base(settings)}
+    bases = {name_of(settings.kb): open_knowledge_base(settings)}
     for name, kb in settings.serve.bases.items():
         if name in bases:
             raise UserError(f"two knowledge bases have the name {name!r}; give one another name")
@@ -356,7 +369,7 @@ def _open_bases(settings: Settings) -> dict[str, KnowledgeBase]:
     return bases
 
 
-def _name_of(kb: str | None) -> str:
+def name_of(kb: str | None) -> str:
     """What clients call the configured knowledge base: its directory, its endpoint, or `bundled`."""
     if kb is None:
         return BUNDLED

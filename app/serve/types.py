@@ -93,6 +93,8 @@ class PictureEdge(Record):
 
     source: str
     target: str
+    relation: str
+    """Id of the relation."""
     label: str
     weight: Weight
     more: int = 0

@@ -15,7 +15,7 @@ from triplecheck.kg.encode import Encoder, load_encoder
 from triplecheck.kg.errors import UserError
 from triplecheck.kg.ranker import GENERAL, PathRanker, load_ranker
 from triplecheck.lms.engines import code_hash, messages_of, reply
-from triplecheck.lms.extractive import answers, exploration, patterns, planning, references, sentences
+from triplecheck.lms.extractive import answers, conversation, exploration, patterns, planning, references, sentences
 from triplecheck.lms.extractive.relevance import Encode
 from triplecheck.lms.prompt import COMPLETED, HEADER, ForeignPromptError, Prompt, read_request
 from triplecheck.lms.values import SCORES, render
@@ -77,6 +77,7 @@ _SOLVERS: dict[type[Step], Solver] = {
     steps.JudgePassage: _without_ranker(references.judge_passage),
     steps.JudgeKnowledge: _always(known=False),
     steps.SettleAnswer: _always(reasoning="The operation is exact.", right="computed"),
+    steps.RewriteFollowUp: _without_vectors(conversation.rewrite_follow_up),
     steps.ParaphraseQuestion: _always(paraphrases=[]),
 }
 

@@ -46,6 +46,7 @@ _METRICS: dict[type[Step], StepMetric] = {
     steps.TripletsFromQuery: writes_patterns("triplets"),
     steps.ReviseTriplets: writes_patterns("revised"),
     steps.NextQuestion: asks_further("next_question"),
+    steps.RewriteFollowUp: asks_further("rewritten"),
     steps.AnswerFromFacts: answers_from_facts,
     steps.AnswerFromMemory: answers_in("answers"),
     steps.AnswerDirectly: answers_in("answers"),

@@ -128,7 +128,7 @@ def test_it_is_the_default(run: Run, fresh_dspy: None, cache: Path) -> None:
 
 
 def test_the_demonstration_answers_and_abstains(run: Run, fresh_dspy: None) -> None:
-    from triplecheck.app.ask import EXAMPLES
+    from triplecheck.app.catalog import EXAMPLES
 
     result = run("demo")
     assert result.exit_code == 0, result.output

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from cli_support import Run
 from serving import SIBLINGS, TEACHER, Running, service_of, serving
 
 from triplecheck.kg import KnowledgeBase
@@ -199,6 +200,19 @@ def test_labels_of_a_graph_stay_text(page: Any, server: Running) -> None:
     assert HOSTILE in answered(page).inner_text()
     assert page.title() != "attacked"
     assert page.locator("img[src=x]").count() == 0
+
+
+def test_a_proof_is_a_page_without_a_server(page: Any, run: Run, kb: Path, tmp_path: Path) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    file = tmp_path / "proof.html"
+    assert run("ask", TEACHER, "--kb", kb, "--html", file).exit_code == 0
+    page.goto(file.as_uri())
+    column = answered(page)
+    assert column.locator(".text").inner_text() == "Germany"
+    assert column.locator(".triples li").count() == 2
+    assert "← student of" in clicked(page, "Paul Hindemith").inner_text()
+    assert [url for url in asked if not url.startswith("data:")] == [file.as_uri()]
 
 
 @pytest.mark.parametrize("page", [{"viewport": {"width": 360, "height": 740}, "has_touch": True}], indirect=True)

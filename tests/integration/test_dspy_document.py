@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import dspy
 import pytest
+from documents import blocks_of
 from dspy.clients.openai import OpenAIProvider
 from users_model import users_reply
 
 from triplecheck.kg import KnowledgeBase, knowledge_base
 from triplecheck.lms.testing import StandInServer, stand_in_server
 
-TEXT = (Path(__file__).parents[2] / "docs" / "dspy.md").read_text("utf-8")
-SECTIONS = re.findall(r"^##+ (.+?)$(.*?)(?=^##|\Z)", TEXT, re.MULTILINE | re.DOTALL)
-BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
-BLOCKS = [(title, block) for title, text in SECTIONS for block in BLOCK.findall(text)]
-FIRST = BLOCK.findall(TEXT)[0]
+BLOCKS = [(block.title, block.code) for block in blocks_of("dspy.md") if block.language == "python"]
+FIRST = BLOCKS.pop(0)[1]
 FOR_OPTIMIZERS = next(block for title, block in BLOCKS if title == "Optimizers")
 OPTIMIZERS = ("BootstrapFewShotWithRandomSearch", "MIPROv2", "GEPA", "SIMBA", "BootstrapFinetune", "BetterTogether")
 
@@ -41,7 +38,7 @@ def run(block: str, names: dict[str, Any]) -> None:
 
 
 def test_all_blocks_are_found() -> None:
-    assert len(BLOCKS) + 1 == TEXT.count("```python") == TEXT.count("```") / 2
+    assert len(BLOCKS) + 1 == len(blocks_of("dspy.md")) > 10
     assert set(OPTIMIZERS) < {title for title, _ in BLOCKS}
 
 

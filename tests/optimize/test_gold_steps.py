@@ -179,7 +179,13 @@ def test_every_taught_step_of_a_system_has_rows(
 
 def test_every_step_there_is_can_be_computed_or_it_is_said_why_not() -> None:
     reasons = {step.__name__: why for step in signatures.STEPS if (why := why_not(step)) is not None}
-    assert set(reasons) == {"AnswerDirectly", "AnswerWithTriples", "JudgeAnswer", "ParaphraseQuestion"}
+    assert set(reasons) == {
+        "AnswerDirectly",
+        "AnswerWithTriples",
+        "JudgeAnswer",
+        "ParaphraseQuestion",
+        "RewriteFollowUp",
+    }
     assert "the graph does not show" in reasons["AnswerDirectly"]
 
 

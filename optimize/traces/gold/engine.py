@@ -87,6 +87,7 @@ _REASONS: Mapping[type[Step], str] = {
     steps.AnswerDirectly: _FROM_MEMORY,
     steps.AnswerWithTriples: _FROM_MEMORY,
     steps.ParaphraseQuestion: _NO_RIGHT_ONE,
+    steps.RewriteFollowUp: "a question with a known answer stands alone, without a conversation before it",
     steps.SettleAnswer: "a correct reply never differs from what is computed, so there is nothing to decide",
 }
 

@@ -1,0 +1,100 @@
+"""Statements of documents, each with the sentence that says it: the triples of a graph that is built from text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from triplecheck.kg.documents import Document
+from triplecheck.kg.plausibility import TextTriple
+from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
+from triplecheck.lms.extractive.sentences import split_sentences
+from triplecheck.programs.base import Sources
+from triplecheck.programs.know3rag.generation import names_in
+from triplecheck.programs.triple_lines import read_triples
+from triplecheck.signatures import ExtractTriples
+
+_READ_AT_ONCE = 3_000
+"""Characters of sentences in one call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """A triple as a text states it.
+
+    Attributes:
+        triple: head, relation and tail in words.
+        sentence: that says it.
+    """
+
+    triple: TextTriple
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadDocument:
+    """What was read in a document.
+
+    Attributes:
+        stated: the statements, in order.
+        sentences: number of sentences.
+        problems: parts that could not be read, and lines of the model that are no triples.
+    """
+
+    stated: tuple[Stated, ...]
+    sentences: int
+    problems: tuple[str, ...] = ()
+
+
+class TripleExtractor:
+    """Reads documents by the step `ExtractTriples` (role `extract`): sentences are numbered, triples cite them.
+
+    Args:
+        base: offers its names to the model; None: the title of the document alone.
+    """
+
+    def __init__(self, base: Sources | None = None) -> None:
+        self.base = base
+        self.extract_triples = RolePredict(ExtractTriples, role="extract")
+
+    def read(self, document: Document) -> ReadDocument:
+        """The statements of a document.
+
+        Raises:
+            TriplecheckError: a budget is spent or the model is not available. A reply that cannot be read is a problem
+                of the document.
+        """
+        sentences = split_sentences(" ".join(document.text.split()))
+        title = " ".join(document.title.split())
+        stated: list[Stated] = []
+        problems: list[str] = []
+        for part in _parts(sentences):
+            texts = [f"{title}: {sentence}" if title else sentence for sentence in part]
+            try:
+                reply = self.extract_triples(texts=texts, entities=self._names(title, part))
+            except (ModelReplyError, PromptTooLongError) as error:
+                problems.append(str(error))
+                continue
+            found, refused = read_triples(reply.triples, texts)
+            problems += [f"no triple: {line}" for line in refused]
+            for sentence, triples in zip(part, found, strict=True):
+                stated += [Stated(triple, sentence) for triple in triples]
+        return ReadDocument(tuple(stated), len(sentences), tuple(problems))
+
+    def _names(self, title: str, sentences: Sequence[str]) -> list[str]:
+        names = [title] if title else []
+        if self.base is not None:
+            names += names_in(self.base.graph, self.base.linker, " ".join(sentences))
+        return list(dict.fromkeys(names))
+
+
+def _parts(sentences: Sequence[str]) -> Iterator[list[str]]:
+    """Sentences in parts of at most `_READ_AT_ONCE` characters, or of one longer sentence."""
+    part: list[str] = []
+    for sentence in sentences:
+        if part and sum(map(len, part)) + len(sentence) > _READ_AT_ONCE:
+            yield part
+            part = []
+        part.append(sentence)
+    if part:
+        yield part

@@ -1,0 +1,98 @@
+"""`triplecheck ask --html, --svg, --graphml`: the proof as a file."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import networkx as nx
+import pytest
+from cli_support import QUESTION, Run
+
+from triplecheck.kg import KnowledgeBase
+
+SVG = "{http://www.w3.org/2000/svg}"
+HOSTILE = '</script><script>alert(1)</script>\x0b & "co" <!--'
+
+
+def test_one_question_writes_all_files(run: Run, kb: Path) -> None:
+    result = run("ask", QUESTION, "--kb", kb, "--html", "a.html", "--svg", "a.svg", "--graphml", "a.graphml")
+    assert result.exit_code == 0, result.output
+    assert "Answer  Germany" in result.stdout
+    assert sorted(path.name for path in Path().iterdir()) == ["a.graphml", "a.html", "a.svg"]
+
+
+def test_the_graph_has_the_three_weights(run: Run, kb: Path) -> None:
+    run("ask", QUESTION, "--kb", kb, "--graphml", "a.graphml")
+    graph = nx.read_graphml("a.graphml")
+    assert graph.graph["answer"] == "Germany"
+    edges = {(head, about["relation"], tail): about["weight"] for head, tail, about in graph.edges(data=True)}
+    assert edges["Bernhard Heiden", "student of", "Paul Hindemith"] == "proved"
+    assert edges["Paul Hindemith", "nationality", "Germany"] == "proved"
+    assert edges["Bernhard Heiden", "born in", "Frankfurt"] == "kept"
+    assert edges["Paul Hindemith", "born in", "Hanau"] == "looked_at"
+    assert graph.nodes["Bernhard Heiden"]["part"] == "topic"
+    assert graph.nodes["Germany"] == {"label": "Germany", "weight": "proved", "part": "answer"}
+
+
+def test_the_picture_is_built_again_as_a_knowledge_base(run: Run, kb: Path) -> None:
+    run("ask", QUESTION, "--kb", kb, "--graphml", "a.graphml")
+    assert run("kb", "build", "again", "--triples", "a.graphml", "--no-vectors").exit_code == 0
+    again = KnowledgeBase.open("again").graph
+    assert again.find("Paul Hindemith") is not None
+    assert again.find_relation("nationality") is not None
+
+
+def test_the_svg_begins_with_the_proof(run: Run, kb: Path) -> None:
+    run("ask", QUESTION, "--kb", kb, "--svg", "a.svg")
+    root = ElementTree.parse("a.svg").getroot()
+    assert root.findtext(f"{SVG}title") == QUESTION
+    assert root.findtext(f"{SVG}desc") == "Germany (proved)"
+    boxes = root.findall(f"{SVG}rect")[1:]
+    names = [text.text for text in root.findall(f"{SVG}text") if text.get("text-anchor") == "middle"]
+    rows = dict(zip(names, (int(box.get("y", "0")) for box in boxes), strict=True))
+    columns = dict(zip(names, (int(box.get("x", "0")) for box in boxes), strict=True))
+    assert rows["Bernhard Heiden"] == rows["Paul Hindemith"] == rows["Germany"] < rows["Frankfurt"]
+    assert columns["Bernhard Heiden"] < columns["Paul Hindemith"] < columns["Germany"]
+    assert len({(columns[name], rows[name]) for name in names}) == len(names)
+
+
+def test_an_abstention_has_files_too(run: Run, kb: Path) -> None:
+    result = run("ask", "Who won the cup final?", "--kb", kb, "--html", "a.html", "--svg", "a.svg")
+    assert result.exit_code == 0, result.output
+    assert ElementTree.parse("a.svg").getroot().findtext(f"{SVG}desc") == "Not in the graph, as far as I can tell"
+
+
+def test_labels_of_a_graph_stay_text(run: Run, tmp_path: Path) -> None:
+    KnowledgeBase.from_triples([("Ada", "made by", HOSTILE)], tmp_path / "kb", encoder=None)
+    words = ["--kb", tmp_path / "kb", "--html", "a.html", "--svg", "a.svg", "--graphml", "a.graphml"]
+    assert run("ask", "Who is Ada made by?", *words).exit_code == 0
+    assert "alert" in Path("a.html").read_text("utf-8")
+    assert "<script>alert" not in Path("a.html").read_text("utf-8")
+    assert "alert(1)" in "".join(ElementTree.parse("a.svg").getroot().itertext())
+    assert any("alert(1)" in node for node in nx.read_graphml("a.graphml"))
+
+
+def test_the_page_names_nothing_outside_of_itself(run: Run, kb: Path) -> None:
+    run("ask", QUESTION, "--kb", kb, "--html", "a.html")
+    text = Path("a.html").read_text("utf-8")
+    assert "Permission is hereby granted" in text
+    assert not re.search(r"""(src|href)=["'](?!data:)""", text)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--html", "none/a.html"], "none/a.html: name a file in a folder that exists"),
+        (["--svg", "."], ".: name a file"),
+        (["--html", "a", "--svg", "a"], "a: is named twice"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_refused_before_the_question(
+    words: list[str], said: str, run: Run, kb: Path
+) -> None:
+    result = run("ask", QUESTION, "--kb", kb, *words)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert not result.stdout
