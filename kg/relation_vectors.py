@@ -32,6 +32,7 @@ class RelationVectors:
         self._vectors = vectors
         self._starts = np.flatnonzero(np.concatenate(([True], owners[1:] != owners[:-1]))) if len(owners) else owners
         self._encoder = encoder
+        self._ranked: tuple[PathRanker, FloatArray] | None = None  # the vectors as the latest ranker compares them
 
     def against(self, text: str) -> FloatArray:
         """Cosine of a text with the best text of each relation, shape (relations,)."""
@@ -40,17 +41,19 @@ class RelationVectors:
         best: FloatArray = np.maximum.reduceat(self._cosines(text), self._starts)
         return best
 
-    def ranked(self, text: str, ranker: PathRanker) -> Hops | None:
-        """The scores of the relations as hops, by a trained ranker; None if it was trained with another encoder.
+    def ranked(self, texts: Sequence[str], ranker: PathRanker) -> list[Hops]:
+        """The scores of the relations as hops, by a trained ranker, for each text; empty if it has another encoder.
 
         Args:
-            text: a question whose topics are masked.
+            texts: questions whose topics are masked.
             ranker: what scores.
         """
-        if len(self._vectors) == 0 or ranker.encoder != self._encoder.fingerprint:
-            return None
-        relations = ranker.relations(np.asarray(self._vectors))
-        return ranker.hops(self._encoder.encode([text])[0], relations, self._starts)
+        if len(self._vectors) == 0 or not texts or ranker.encoder != self._encoder.fingerprint:
+            return []
+        if self._ranked is None or self._ranked[0] is not ranker:
+            self._ranked = ranker, ranker.relations(np.asarray(self._vectors))
+        relations = self._ranked[1]
+        return [ranker.hops(vector, relations, self._starts) for vector in self._encoder.encode(texts)]
 
     def nearest_wordings(self, text: str) -> npt.NDArray[np.int64]:
         """Index into `relation_texts` of the text nearest to the given one, per relation; shape (relations,)."""

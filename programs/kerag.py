@@ -207,8 +207,8 @@ class KERAG(Program):
             return {}
         read = read_question(question, shown)
         ranker = load_ranker(self.sources.ranker)
-        found = {topic: relations.ranked(read.masked(name), ranker) for topic, name in names.items()}
-        return {topic: hops for topic, hops in found.items() if hops is not None}
+        found = relations.ranked([read.masked(name) for name in names.values()], ranker)
+        return dict(zip(names, found, strict=True)) if found else {}
 
     def _depth(self, hops: Mapping[int, Hops]) -> int:
         """How far to go from the topics."""

@@ -8,6 +8,7 @@ than a relation, and costs most.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -70,11 +71,25 @@ class PathRelevance:
         self._part_starts = np.cumsum([0, *map(len, self._parts)])[:-1]
         self._part_weights = np.full(len(texts), _PART_WEIGHT)
         self._part_weights[self._part_starts] = 1.0
-        vectors = encode([question.bare or "what", *texts])
-        self._whole, self._part_vectors = vectors[0], vectors[1:]
+        self._question_texts = [question.bare or "what", *texts]
         self._known: dict[str, FloatArray] = {}
         self._matches: dict[tuple[str, ...], float] = {}
         self._preferred: set[Hops] = set()
+
+    @functools.cached_property
+    def _question_vectors(self) -> FloatArray:
+        """Vectors of the whole question and of the parts of its segments."""
+        return self._encode(self._question_texts)
+
+    def _prepare(self, paths: Sequence[Hops], ends: Sequence[str], topics: Iterable[str]) -> None:
+        """Encode together what scoring these paths encodes: a call for one short text costs as much as for five."""
+        labels = {hop.label for path in paths for hop in path}
+        texts = {text for label in labels for text in (nearest(label), split_kind(label)[1], *wordings(label)) if text}
+        if self._asked_end:
+            texts.update(self._asked_end, (end or "thing" for end in ends))
+        if self._ranker is not None:
+            texts.update(map(self._question.masked, set(topics)))
+        self._encode([*self._question_texts, *sorted(texts)])
 
     def similarity(self, labels: Sequence[str]) -> FloatArray:
         """Cosine of each label with each segment, shape (labels, segments)."""
@@ -83,7 +98,7 @@ class PathRelevance:
             named = [
                 (label, wording) for label in new for wording in (*wordings(label), split_kind(label)[1]) if wording
             ]
-            cosines = self._encode([wording for _, wording in named]) @ self._part_vectors.T
+            cosines = self._encode([wording for _, wording in named]) @ self._question_vectors[1:].T
             cosines *= self._part_weights
             best = np.maximum.reduceat(cosines, self._part_starts, axis=1)
             for (label, _), row in zip(named, best, strict=True):
@@ -123,6 +138,7 @@ class PathRelevance:
         """
         if not paths:
             return np.empty(0)
+        self._prepare(paths, ends or (), topics if topics is not None else [""])
         whole = self._likeness(paths)
         matched = np.array([self._match(_labels(path)) for path in paths])
         against = np.array([self.backwards(path) for path in paths])
@@ -199,7 +215,7 @@ class PathRelevance:
         labels = list(dict.fromkeys(nearest(hop.label) for path in paths for hop in path))
         vectors = dict(zip(labels, self._encode(labels), strict=True))
         sums = np.stack([np.sum([vectors[nearest(hop.label)] for hop in path], axis=0) for path in paths])
-        cosines: FloatArray = (sums @ self._whole) / np.maximum(np.linalg.norm(sums, axis=1), 1e-9)
+        cosines: FloatArray = (sums @ self._question_vectors[0]) / np.maximum(np.linalg.norm(sums, axis=1), 1e-9)
         return cosines
 
     def _match(self, labels: tuple[str, ...]) -> float:
@@ -230,16 +246,19 @@ class PathRelevance:
         self._matches[labels] = best + _COVERAGE * float(covered.mean()) + _ASKED_FOR * asked
         return self._matches[labels]
 
+    @property
+    def _asked_end(self) -> list[str]:
+        """What is asked for, in at most one text."""
+        asked = [s.text for s in self.segments if s.kind == "asked"]
+        who = {"who", "whom", "whose"}.intersection(self._question.words)
+        return asked[:1] if asked else ["person"] if who else []
+
     def _end_bonus(self, ends: Sequence[str]) -> FloatArray:
         """Similarity of the type at the end to what is asked for."""
-        asked = [s.text for s in self.segments if s.kind == "asked"]
-        words = set(self._question.words)
-        if not asked and words & {"who", "whom", "whose"}:
-            asked = ["person"]
-        if not asked:
+        if not self._asked_end:
             return np.zeros(len(ends))
         known = [end or "thing" for end in ends]
-        cosines = self._encode(known) @ self._encode(asked[:1])[0]
+        cosines = self._encode(known) @ self._encode(self._asked_end)[0]
         bonus: FloatArray = _END * np.where([bool(end) for end in ends], cosines, 0.0)
         return bonus
 
