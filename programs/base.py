@@ -9,6 +9,7 @@ import threading
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -21,13 +22,16 @@ from triplecheck.kg.documents import DocumentStore
 from triplecheck.kg.patterns import SchemaNames
 from triplecheck.kg.ranker import GENERAL
 from triplecheck.kg.relation_vectors import RelationVectors
-from triplecheck.lms import ModelReplyError, session
+from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict, session
 from triplecheck.programs.options import DEFAULT, ProgramOptions, check_options
 from triplecheck.programs.outcome import Outcome, prediction
-from triplecheck.programs.steps import Answered, Stopped, Trace, TraceEvent, Wrote, in_words
+from triplecheck.programs.steps import Answered, Checked, Stopped, Trace, TraceEvent, Wrote, in_words
 from triplecheck.programs.verdicts import NOT_IN_GRAPH, UNSURE, Judge
+from triplecheck.signatures import JudgeProof
+from triplecheck.signatures.notation import write_triple
 
 _LONGEST_QUESTION = 4_000  # characters
+_MOST_JUDGED = 30  # triples of a proof that a model reads
 
 
 Note = Callable[[Trace, dspy.Predict, dspy.Prediction], None]
@@ -162,6 +166,8 @@ class Program(dspy.Module):
         super().__init__()
         self.sources = Sources.of(sources)
         self.options = self.Options(**check_options(type(self), {"preset": preset, **options}))
+        if self.options.judge_proof:
+            self.judge_proof = RolePredict(JudgeProof, role="judge")
 
     def __repr__(self) -> str:
         default = vars(self.Options())
@@ -249,7 +255,7 @@ class Program(dspy.Module):
         judge = Judge(self.graph, self.sources.ranker, self.sources.relations)
         if found.abstained is not None:
             return judge.with_nearest(question, found, trace.steps)
-        found = judge.judge(question, found, trace.steps)
+        found = judge.judge(question, self._doubted(question, found, trace), trace.steps)
         if self.abstain_below is not None:
             if found.confidence is not None and found.confidence >= self.abstain_below:
                 return found
@@ -262,6 +268,24 @@ class Program(dspy.Module):
         sure = "" if found.confidence is None else f" with a confidence of {found.confidence:.2f}"
         trace.add(Stopped(NOT_IN_GRAPH, f"the answer {found.answer!r} is {found.verdict}{sure}; the bar is {bar}"))
         return judge.withheld(question, found, NOT_IN_GRAPH, trace.steps)
+
+    def _doubted(self, question: str, found: Outcome, trace: Trace) -> Outcome:
+        """The outcome with a doubt if the model of the role `judge` finds that its evidence proves nothing."""
+        if not (self.options.judge_proof and found.evidence):
+            return found
+        edges = found.evidence[:_MOST_JUDGED]
+        labels = iter(self.graph.labels([end for head, _, tail in edges for end in (head, tail)]))
+        facts = [write_triple((next(labels), self.graph.relation(rel).label, next(labels))) for _, rel, _ in edges]
+        try:
+            reply = self.judge_proof(question=question, answer=found.answer, triples=facts)
+        except (ModelReplyError, PromptTooLongError) as error:
+            trace.add(Checked("proof", False, str(error)))
+            return found
+        self.wrote(trace, self.judge_proof, reply)
+        trace.add(Checked("proof", reply.entails, reply.reasoning))
+        if reply.entails:
+            return found
+        return replace(found, doubts=(*found.doubts, f"the model finds no proof: {reply.reasoning}".rstrip(": ")))
 
     def wrote(self, trace: Trace, step: dspy.Predict, outputs: dspy.Prediction) -> None:
         """Record in the trace what a model wrote."""

@@ -29,11 +29,14 @@ class ProgramOptions:
         grounded_only: abstain rather than answer from a model's own knowledge.
         closed_world: what the graph does not say is false, so that facts without a value exclude it.
         verdict: abstain below this verdict: `proved`, `likely`, `supported` or `any`.
+        judge_proof: also ask the model of the role `judge` whether the evidence proves the answer. If it denies that,
+            the answer is not proved. One more call for each answer.
     """
 
     grounded_only: bool = False
     closed_world: bool = False
     verdict: Bar = "any"
+    judge_proof: bool = False
 
 
 class Optioned(typing.Protocol):

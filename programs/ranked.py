@@ -57,13 +57,14 @@ def ranked_features(proof: Proof, ranker: PathRanker, relations: RelationVectors
     common = _common(ranker)
     numbers = {label: number for number, label in enumerate(labels)}
     hops = [[(numbers[_label(path, at)], hop.arrow == BACKWARD) for at, hop in enumerate(path)] for path in every]
+    questions = [
+        proof.parsed.masked(name) for name in dict.fromkeys(topic.name for topic in proof.parsed.topics) or [""]
+    ]
+    schemas = [] if relations is None else relations.ranked(questions, ranker)
     found = []
-    for name in dict.fromkeys(topic.name for topic in proof.parsed.topics) or [""]:
-        text = proof.parsed.masked(name)
-        question = proof.encode([text])[0]
-        here = ranker.hops(question, own, starts)
-        schema = here if relations is None else relations.ranked(text, ranker) or here
-        found.append(_compared(hops, len(paths), here, schema, ranker.hops(question, common)))
+    for at, vector in enumerate(proof.encode(questions)):
+        here = ranker.hops(vector, own, starts)
+        found.append(_compared(hops, len(paths), here, schemas[at] if schemas else here, ranker.hops(vector, common)))
     return max(found, key=lambda one: one["ranked_schema"])
 
 

@@ -15,7 +15,16 @@ from triplecheck.kg.encode import Encoder, load_encoder
 from triplecheck.kg.errors import UserError
 from triplecheck.kg.ranker import GENERAL, PathRanker, load_ranker
 from triplecheck.lms.engines import code_hash, messages_of, reply
-from triplecheck.lms.extractive import answers, conversation, exploration, patterns, planning, references, sentences
+from triplecheck.lms.extractive import (
+    answers,
+    conversation,
+    exploration,
+    judging,
+    patterns,
+    planning,
+    references,
+    sentences,
+)
 from triplecheck.lms.extractive.relevance import Encode
 from triplecheck.lms.prompt import COMPLETED, HEADER, ForeignPromptError, Prompt, read_request
 from triplecheck.lms.values import SCORES, render
@@ -76,6 +85,7 @@ _SOLVERS: dict[type[Step], Solver] = {
     steps.CheckPassages: _without_ranker(references.check_passages),
     steps.JudgePassage: _without_ranker(references.judge_passage),
     steps.JudgeKnowledge: _always(known=False),
+    steps.JudgeProof: _without_ranker(judging.judge_proof),
     steps.SettleAnswer: _always(reasoning="The operation is exact.", right="computed"),
     steps.RewriteFollowUp: _without_vectors(conversation.rewrite_follow_up),
     steps.ParaphraseQuestion: _always(paraphrases=[]),

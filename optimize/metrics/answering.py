@@ -68,6 +68,16 @@ def judged(case: Case, answers: Sequence[str]) -> StepScore | None:
     return StepScore(right.f1, listed("The correct answer is", wanted) + listed("The reply was", given))
 
 
+def judges_proof(call: StepCall, case: Case) -> StepScore | None:
+    """1 if the judgement of a proof is correct, where the whole answer is right or wrong."""
+    answer = judged(case, str(call.inputs.get("answer", "")).split(", "))
+    if answer is None or answer.score not in (0, 1):
+        return None
+    right = answer.score == 1
+    reply = bool(call.outputs.get("entails"))
+    return StepScore(float(reply is right), f"The answer is {'right' if right else 'wrong'}. ")
+
+
 def _computed(case: Case, operation: str, cited: Sequence[str]) -> StepScore:
     if case.question.computed and operation == "count":
         values = {value for fact in read_facts(cited) for value in fact.values}

@@ -10,7 +10,7 @@ import dspy
 from triplecheck import signatures as steps
 from triplecheck.evals.questions import Question, as_question
 from triplecheck.kg import KnowledgeBase, UserError
-from triplecheck.optimize.metrics.answering import answers_from_facts, answers_in, proved, whole
+from triplecheck.optimize.metrics.answering import answers_from_facts, answers_in, judges_proof, proved, whole
 from triplecheck.optimize.metrics.case import Case, StepCall, StepMetric, StepScore, TracedCall
 from triplecheck.optimize.metrics.retrieval import (
     asks_further,
@@ -47,6 +47,7 @@ _METRICS: dict[type[Step], StepMetric] = {
     steps.ReviseTriplets: writes_patterns("revised"),
     steps.NextQuestion: asks_further("next_question"),
     steps.RewriteFollowUp: asks_further("rewritten"),
+    steps.JudgeProof: judges_proof,
     steps.AnswerFromFacts: answers_from_facts,
     steps.AnswerFromMemory: answers_in("answers"),
     steps.AnswerDirectly: answers_in("answers"),

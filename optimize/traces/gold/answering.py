@@ -45,6 +45,13 @@ def settle_answer(known: KnownGold, prompt: Prompt) -> GoldReply:
     return GoldReply({"reasoning": "The known answer decides.", "right": right}, taught=False)
 
 
+def judge_proof(known: KnownGold, prompt: Prompt) -> GoldReply:
+    """Whether the answer is right. Not taught: that says nothing of why."""
+    text = prompt.text("answer")
+    right = known.is_answer(text) or all(known.is_answer(part) for part in text.split(", "))
+    return GoldReply({"reasoning": "The known answer decides.", "entails": right}, taught=False)
+
+
 def leading_facts(known: KnownGold, prompt: Prompt) -> list[int]:
     """Numbers of the facts on a gold path that lead to or towards an answer.
 
