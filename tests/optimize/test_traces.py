@@ -13,7 +13,7 @@ from program_parts import EX, WORLD, build_turtle, conclude_with, fields, keep, 
 
 from triplecheck.evals import Question
 from triplecheck.kg import KnowledgeBase, ReadError, UserError
-from triplecheck.lms import RolePredict, Roles, TolerantAdapter, session
+from triplecheck.lms import RolePredict, Roles, TolerantAdapter, language_model, session
 from triplecheck.lms.testing import ScriptedReply, scripted_model
 from triplecheck.optimize.traces import (
     FORMS,
@@ -470,6 +470,10 @@ def test_invalid_arguments_are_refused(world: KnowledgeBase, collected: Path, tm
     ):
         with pytest.raises(UserError, match=message):
             collect(kerag(world), [TAUGHT], tmp_path / "x", roles="extractive", **wrong)
+    with scripted_model([]) as engine, pytest.raises(UserError, match="NameTopics has a model of its own"):
+        alone = kerag(world)
+        alone.set_lm(language_model(engine.name))
+        collect(alone, [TAUGHT], tmp_path / "x", samples=2)
     (tmp_path / "foreign").mkdir()
     (tmp_path / "foreign" / "letter.txt").write_text("dear reader")
     with pytest.raises(UserError, match="is not empty"):
