@@ -242,7 +242,7 @@ def test_agreement_keeps_what_most_samples_and_the_graph_say(world: KnowledgeBas
     replies = [*sample("Paul Hindemith"), *sample("Bernhard Heiden"), *sample("Paul Hindemith")]
     manifest = gather(world, tmp_path / "out", unlabelled, replies=replies, samples=3, verify="agreement")
     assert {row.source for row in read_traces(tmp_path / "out")} == {"verified"}
-    assert rejected(manifest, "sample 2") == {"disagreed": 1}
+    assert rejected(manifest, "sample 2") == {"not_proved": 1}
     assert manifest.agreement == {"asked": 1, "kept": 1, "known": 0, "right": 0}
 
 
