@@ -40,11 +40,11 @@ def collect(
         flag(
             "--verify",
             "`gold`: an answer is correct if it is the known one. `agreement`: without known answers; it is kept if "
-            "most samples give it and the graph supports it.",
+            "most samples give it with the verdict `proved`.",
         ),
     ] = "gold",
     agree: Annotated[
-        int | None, flag("--agree N", "Samples that must give the same answer. Default: more than half.", min=2)
+        int | None, flag("--agree N", "Samples that must prove the same answer. Default: more than half.", min=2)
     ] = None,
     rationalize: Annotated[
         bool,

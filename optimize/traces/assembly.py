@@ -19,8 +19,9 @@ from triplecheck.optimize.traces.records import SOURCES, Record, TraceRow, count
 Verification = Literal["gold", "agreement"]
 """How answers are verified.
 
-`gold`: against the known answer. `agreement`: without it; most samples of a question give this answer, and the graph
-supports it (self-consistency, Wang et al., arXiv 2203.11171, with the graph as a second witness).
+`gold`: against the known answer. `agreement`: without it; most samples of a question give this answer, and in each of
+them the graph proves it, by the verdict (self-consistency, Wang et al., arXiv 2203.11171, with the graph as a second
+witness).
 """
 
 FORMAT, VERSION = "triplecheck-traces", 2
@@ -95,7 +96,7 @@ class Selection:
 
     Attributes:
         verify: how answers are verified.
-        agree: samples of a question that must give the same answer; None: more than half of them.
+        agree: samples of a question that must prove the same answer; None: more than half of them.
         steps: names of signatures; empty: all.
         cap: maximum rows per question.
         dev_share: share of the questions held out.
@@ -219,7 +220,7 @@ def _choose(id: str, passes: Sequence[Pass], records: Mapping[str, Mapping[str, 
         if how.verify == "gold":
             why = record.rejected
         else:
-            why = record.unproved or (None if record.answer == agreed else "disagreed")
+            why = _not_proved(record) or (None if record.answer == agreed else "disagreed")
         if why is None:
             chosen.kept.append(record)
         else:
@@ -230,10 +231,14 @@ def _choose(id: str, passes: Sequence[Pass], records: Mapping[str, Mapping[str, 
 
 
 def _agreed(samples: Sequence[Record], how: Selection) -> tuple[str, ...] | None:
-    """The answer that enough samples give; an abstention is none."""
-    most = Counter(record.answer for record in samples if record.answer).most_common(1)
+    """The answer that enough samples prove."""
+    most = Counter(record.answer for record in samples if _not_proved(record) is None).most_common(1)
     needed = len(samples) // 2 + 1 if how.agree is None else how.agree
     return most[0][0] if most and most[0][1] >= needed else None
+
+
+def _not_proved(record: Record) -> str | None:
+    return record.unproved or (None if record.verdict == "proved" else "not_proved")
 
 
 def _agreement(

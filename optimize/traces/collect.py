@@ -106,7 +106,7 @@ def collect(
         samples: how often each question is asked in the pass `verified`.
         temperature: of the samples; None: that of the models, or `TEMPERATURE` if there are several samples.
         verify: how answers are verified: against the known ones, or by the agreement of the samples and the graph.
-        agree: samples that must give the same answer; None: more than half of them.
+        agree: samples that must prove the same answer; None: more than half of them.
         rationalize: let the model explain the known answer of a question that no sample answers correctly and with
             reasoning, from the facts that it read.
         steps: names of the signatures whose rows are written; empty: all. The passes are the same.
@@ -133,6 +133,8 @@ def collect(
         taught = _has_teacher(program)
         kinds = _kinds(program, passes, taught=taught)
         _check_kinds(kinds, how, samples, rationalize=rationalize, taught=taught)
+        if samples > 1 or temperature is not None:
+            _check_sampled(program)
         if GOLD in kinds:
             check_computable(program)
         _check_place(out)
@@ -192,6 +194,12 @@ def _check_kinds(kinds: Sequence[str], how: Selection, samples: int, *, rational
         raise UserError("a language model must explain the known answers: give one, or do not rationalize")
     if samples > 1 and not taught:
         raise UserError("the rule-based baseline always replies the same: give a language model, or 1 sample")
+
+
+def _check_sampled(program: Program) -> None:
+    own = [step.signature.__name__ for step in program.predictors() if step.lm is not None]
+    if own:
+        raise UserError(f"{own[0]} has a model of its own, which is not sampled: name it as a role instead")
 
 
 def _check_place(out: Path) -> None:

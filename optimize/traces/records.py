@@ -279,7 +279,8 @@ def read_records(folder: Path, ids: Sequence[str]) -> dict[str, Record]:
             try:
                 record: Record = _of_records().validate_python(row)
             except ValueError as error:
-                raise ReadError(folder / FILE, None, f"the record of {row['id']!r} is damaged ({error})") from error
+                problem = f"the record of {row['id']!r} is damaged or of another version; choose another directory"
+                raise ReadError(folder / FILE, None, f"{problem} ({error})") from error
             found[record.id] = record
     return {id: found[id] for id in ids if id in found}
 

@@ -29,6 +29,7 @@ Rejection = Literal[
     "nothing_cited",
     "cited_not_in_graph",
     "cited_not_retrieved",
+    "not_proved",
     "disagreed",
 ]
 """Why the steps of a question are rejected:
@@ -37,7 +38,8 @@ Rejection = Literal[
 error; `unreadable`: a reply could not be parsed; `cut`: a reply ended at its length limit; `abstained`: although
 there is an answer; `ungrounded`: the answer is in no retrieved fact; `wrong`: no answer is correct; `incomplete`:
 some answers are missing or wrong; `nothing_cited`; `cited_not_in_graph`; `cited_not_retrieved`: for a cited triple,
-neither were both ends retrieved, nor does a kept passage name both; `disagreed`: too few samples give this answer.
+neither were both ends retrieved, nor does a kept passage name both; `not_proved`: the verdict on the answer is lower;
+`disagreed`: too few samples prove this answer.
 """
 
 

@@ -13,7 +13,7 @@ from program_parts import EX, WORLD, build_turtle, conclude_with, fields, keep, 
 
 from triplecheck.evals import Question
 from triplecheck.kg import KnowledgeBase, ReadError, UserError
-from triplecheck.lms import RolePredict, Roles, TolerantAdapter, session
+from triplecheck.lms import RolePredict, Roles, TolerantAdapter, language_model, session
 from triplecheck.lms.testing import ScriptedReply, scripted_model
 from triplecheck.optimize.traces import (
     FORMS,
@@ -242,7 +242,7 @@ def test_agreement_keeps_what_most_samples_and_the_graph_say(world: KnowledgeBas
     replies = [*sample("Paul Hindemith"), *sample("Bernhard Heiden"), *sample("Paul Hindemith")]
     manifest = gather(world, tmp_path / "out", unlabelled, replies=replies, samples=3, verify="agreement")
     assert {row.source for row in read_traces(tmp_path / "out")} == {"verified"}
-    assert rejected(manifest, "sample 2") == {"disagreed": 1}
+    assert rejected(manifest, "sample 2") == {"not_proved": 1}
     assert manifest.agreement == {"asked": 1, "kept": 1, "known": 0, "right": 0}
 
 
@@ -470,6 +470,10 @@ def test_invalid_arguments_are_refused(world: KnowledgeBase, collected: Path, tm
     ):
         with pytest.raises(UserError, match=message):
             collect(kerag(world), [TAUGHT], tmp_path / "x", roles="extractive", **wrong)
+    with scripted_model([]) as engine, pytest.raises(UserError, match="NameTopics has a model of its own"):
+        alone = kerag(world)
+        alone.set_lm(language_model(engine.name))
+        collect(alone, [TAUGHT], tmp_path / "x", samples=2)
     (tmp_path / "foreign").mkdir()
     (tmp_path / "foreign" / "letter.txt").write_text("dear reader")
     with pytest.raises(UserError, match="is not empty"):
