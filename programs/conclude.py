@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,18 +12,20 @@ import dspy
 from triplecheck.kg import Direction, Graph, Literal, normalize
 from triplecheck.kg.types import Edge
 from triplecheck.kg.values import agrees, mentions, quantity, value_of
-from triplecheck.lms import Doubt, RolePredict
+from triplecheck.lms import Doubt, ModelReplyError, RolePredict
 from triplecheck.lms.extractive.question import read_question
 from triplecheck.programs.aggregation import NotComputableError, Result, aggregate, terminal
 from triplecheck.programs.base import Program
 from triplecheck.programs.expansion import valid_numbers
 from triplecheck.programs.matching import AnswerMatcher
+from triplecheck.programs.options import AnsweringOptions
 from triplecheck.programs.outcome import Outcome
-from triplecheck.programs.steps import Checked, Computed, Stopped, Trace
+from triplecheck.programs.steps import Checked, Computed, Stopped, Trace, Wrote
 from triplecheck.programs.subgraph import Fact, Subgraph
 from triplecheck.signatures import AnswerFromFacts, SettleAnswer
 from triplecheck.signatures.notation import read_facts, read_topic
 
+_TEMPERATURE = 0.7  # of samples
 _YES_NO = ("yes", "no")
 _EXTREMES = ("max", "min")
 _ASKS_FOR_THING = frozenset("where who whom whose when which what how why".split())
@@ -101,10 +104,55 @@ def answer_from_facts(program: Program, step: RolePredict, reading: Reading, tra
         reading: what the model reads.
         trace: records the reply, and what was computed and checked.
     """
-    reply = step(question=reading.question, topics=list(reading.shown), facts=list(reading.lines))
+    samples = program.options.samples if isinstance(program.options, AnsweringOptions) else 1
+    if samples == 1 or step.is_baseline:
+        return _answered(program, step, reading, trace)
+    branches = [trace.branch() for _ in range(samples)]
+    found: list[Outcome | None] = []
+    unread: ModelReplyError | None = None
+    for number, branch in enumerate(branches):
+        # The first sample is the answer as it would be alone; a rollout id makes each other a call of its own.
+        config = {"temperature": _TEMPERATURE, "rollout_id": number} if number else {}
+        try:
+            found.append(_answered(program, step, reading, branch, config))
+        except ModelReplyError as error:
+            branch.add(Stopped("unreadable_reply", str(error)))
+            found.append(None)
+            unread = error
+    if unread is not None and not any(found):
+        raise unread
+    return _most_frequent(found, branches, trace)
+
+
+def _answered(
+    program: Program, step: RolePredict, reading: Reading, trace: Trace, config: Mapping[str, Any] | None = None
+) -> Outcome:
+    """One answer, checked."""
+    reply = step(
+        question=reading.question, topics=list(reading.shown), facts=list(reading.lines), config=dict(config or {})
+    )
     program.wrote(trace, step, reply)
     cited = [reading.facts[n - 1] for n in valid_numbers("fact", reply.cited, len(reading.lines), trace)]
     return _Conclusion(program, step, reading, cited, trace).conclude(reply.operation, reply.answers)
+
+
+def _most_frequent(found: Sequence[Outcome | None], branches: Sequence[Trace], trace: Trace) -> Outcome:
+    """The outcome with the answer of most samples, the first of these; the trace gets its steps last."""
+    keys = [None if one is None else (one.answers or normalize(one.answer)) for one in found]
+    votes = Counter(key for key in keys if key is not None)
+    key, most = votes.most_common(1)[0]
+    at = keys.index(key)
+    for number, branch in enumerate(branches):
+        trace.steps += [step for step in branch.steps if number != at and isinstance(step, Wrote | Stopped)]
+    trace.steps += branches[at].steps
+    chosen = found[at]
+    assert chosen is not None
+    said = f"{most} of {len(found)} samples say {chosen.answer or 'nothing'!r}"
+    agreed = 2 * most > len(found)
+    trace.add(Checked("agreement", agreed, said))
+    return (
+        chosen if agreed or chosen.abstained is not None else replace(chosen, doubts=(*chosen.doubts, f"only {said}"))
+    )
 
 
 class _Conclusion:

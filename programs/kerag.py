@@ -23,7 +23,7 @@ from triplecheck.programs.conclude import Reading, answer_from_facts, answering_
 from triplecheck.programs.conditions import time_condition
 from triplecheck.programs.expansion import fetch, note_at_end, one_hop_paths, typed, valid_numbers, within_tokens
 from triplecheck.programs.groups import Group, Groups, picking_step
-from triplecheck.programs.options import ProgramOptions
+from triplecheck.programs.options import AnsweringOptions, ProgramOptions
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Pruned, Stopped, Trace, Truncated
 from triplecheck.programs.subgraph import Path, RelationNames, Subgraph, node_names, render_path
@@ -59,7 +59,7 @@ class KERAGLimits:
 
 
 @dataclass(frozen=True)
-class KERAGOptions(ProgramOptions):
+class KERAGOptions(AnsweringOptions):
     """Options of `KERAG`.
 
     Attributes:

@@ -39,6 +39,22 @@ class ProgramOptions:
     judge_proof: bool = False
 
 
+@dataclasses.dataclass(frozen=True)
+class AnsweringOptions(ProgramOptions):
+    """Options of every program whose model answers from facts.
+
+    Attributes:
+        samples: how often a language model answers from the same facts, at the temperature 0.7 from the second time;
+            the answer of most of them counts, and one that half of them or fewer give is not proved.
+    """
+
+    samples: int = 1
+
+    def __post_init__(self) -> None:
+        if self.samples < 1:
+            raise UserError(f"samples must be at least 1, not {self.samples}")
+
+
 class Optioned(typing.Protocol):
     """What options need to know of a class of programs; see `programs.base.Program`."""
 

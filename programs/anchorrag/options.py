@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from triplecheck.programs.expansion import SCHEMA_RELATIONS
-from triplecheck.programs.options import ProgramOptions
+from triplecheck.programs.options import AnsweringOptions
 
 AnchorRanking = Literal["names", "relations"]
 
@@ -34,7 +34,7 @@ class AnchorRAGLimits:
 
 
 @dataclass(frozen=True)
-class AnchorRAGOptions(ProgramOptions):
+class AnchorRAGOptions(AnsweringOptions):
     """Options of `AnchorRAG`.
 
     Attributes:

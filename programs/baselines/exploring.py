@@ -26,7 +26,7 @@ from triplecheck.programs.expansion import (
     valid_numbers,
     within_tokens,
 )
-from triplecheck.programs.options import ProgramOptions
+from triplecheck.programs.options import AnsweringOptions, ProgramOptions
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Checked, Pruned, Scored, Trace, Truncated
 from triplecheck.programs.subgraph import Fact, Hop, Path, RelationNames, Subgraph, node_names, render_path
@@ -59,7 +59,7 @@ class ExploringLimits:
 
 
 @dataclass(frozen=True)
-class ExploringOptions(ProgramOptions):
+class ExploringOptions(AnsweringOptions):
     """Options of `ToG`.
 
     Attributes:
