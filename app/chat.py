@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from triplecheck.app.opening import Setup
     from triplecheck.app.serve.types import Answer
 
-_REMEMBERED = 8  # turns that a follow-up question may refer to
 _PROMPT = "> "
 _HISTORY = 1_000  # lines
 
@@ -54,8 +53,8 @@ class Chat:
     settings: Settings
     out: Console
     setup: Setup = field(init=False)
-    turns: list[str] = field(default_factory=list)
-    """Earlier questions, rewritten, with their answers."""
+    turns: list[tuple[str, str]] = field(default_factory=list)
+    """Earlier questions, as they were understood, with their answers."""
     last: tuple[Any, Answer] | None = None
     """The last prediction, and the same as a record without its picture."""
 
@@ -76,7 +75,7 @@ class Chat:
         from triplecheck.app import render
         from triplecheck.app.serve.service import Steps, name_of
         from triplecheck.lms import session
-        from triplecheck.signatures.conversation import write_turn
+        from triplecheck.programs.conversation import understood
 
         started = time.perf_counter()
         err, steps = stderr(), Steps()
@@ -84,7 +83,7 @@ class Chat:
             session(self.setup.roles, budget=self.setup.budget) as ledger,
             thinking(err, self.out if is_verbose() else None) as show,
         ):
-            asked = self._rewritten(question)
+            asked = understood(question, self.turns)
             if asked != question:
                 self.out.print(f"  {printable(asked)}", style="italic cyan", soft_wrap=not self.out.is_terminal)
 
@@ -94,24 +93,11 @@ class Chat:
 
             result = self.setup.program(question=asked, on_step=on_step)
         self.last = result, steps.answer(name_of(self.settings.kb), self.setup.program.sources, result)
-        self.turns = [*self.turns, write_turn(asked, "" if result.abstained else result.answer)][-_REMEMBERED:]
+        self.turns.append((asked, "" if result.abstained else result.answer))
         for line in render.answer_lines(result, ids=is_verbose()):
             print_line(line, self.out)
         if is_verbose():
             print_line(render.usage_line(ledger.usage(), result.program, time.perf_counter() - started), self.out)
-
-    def _rewritten(self, question: str) -> str:
-        """The question as it is understood after the conversation."""
-        if not self.turns:
-            return question
-        from triplecheck.lms import ModelReplyError, RolePredict
-        from triplecheck.signatures import RewriteFollowUp
-
-        try:
-            found = RolePredict(RewriteFollowUp, role="query")(conversation=self.turns, question=question)
-        except ModelReplyError:
-            return question
-        return str(found.rewritten).strip() or question
 
     # --- commands --------------------------------------------------------------------------------
     def kb(self, name: str) -> None:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from triplecheck.app.serve.types import Answer, Ask, Bases, Failure, Programs, Record, Statement, Step
+from triplecheck.app.serve.types import Answer, Ask, Bases, Failure, Programs, Record, Statement, Step, Turn
 from triplecheck.kg import UserError
 
 DEFAULT = "triplecheck"
 """The `model` that means the default program on the default base."""
 
+_ABSTAINED = "Not in the graph, as far as I can tell"
 _SHOWN = 12  # triples in the text of an answer
 
 
@@ -109,7 +111,7 @@ def models(bases: Bases, programs: Programs) -> Models:
 
 
 def question_of(asked: Conversation, bases: Sequence[str]) -> Ask:
-    """The last message as a question.
+    """The last message as a question after the others.
 
     Raises:
         UserError: it is not of the user.
@@ -122,7 +124,20 @@ def question_of(asked: Conversation, bases: Sequence[str]) -> Ask:
     for known in bases:
         if asked.model.startswith(f"{known}/"):
             base, program = known, asked.model[len(known) + 1 :]
-    return Ask(question=last.text, base=base, program=None if program == DEFAULT else program)
+    return Ask(
+        question=last.text,
+        base=base,
+        program=None if program == DEFAULT else program,
+        conversation=list(_turns(asked.messages[:-1])),
+    )
+
+
+def _turns(messages: Sequence[Message]) -> Iterator[Turn]:
+    """Questions of the user, each with the first line of the reply to it, which is the answer (see `in_words`)."""
+    for message, reply in itertools.pairwise(messages):
+        if (message.role, reply.role) == ("user", "assistant"):
+            answer = reply.text.partition("\n")[0].strip()
+            yield Turn(question=message.text, answer="" if answer.startswith(_ABSTAINED) else answer)
 
 
 def completion(asked: Conversation, answer: Answer) -> Completion:
@@ -182,7 +197,7 @@ def _data(value: dict[str, Any]) -> str:
 def in_words(answer: Answer) -> str:
     """The answer, its verdict and its triples as text."""
     if answer.abstained:
-        lines = [f"Not in the graph, as far as I can tell ({answer.reason})."]
+        lines = [f"{_ABSTAINED} ({answer.reason})."]
         shown = answer.nearest
         title = "Nearest facts:"
     else:

@@ -62,7 +62,13 @@ class Server:
 
         def work(on_step: OnStep) -> Answer:
             return self.service.ask(
-                question, base, asked.program, on_step=on_step, picture=asked.picture, payer=client.ledger()
+                question,
+                base,
+                asked.program,
+                conversation=[(turn.question, turn.answer) for turn in asked.conversation],
+                on_step=on_step,
+                picture=asked.picture,
+                payer=client.ledger(),
             )
 
         return work

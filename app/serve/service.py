@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +45,7 @@ from triplecheck.lms.metering import ON_CALL
 from triplecheck.lms.resolve import EXTRACTIVE
 from triplecheck.lms.roles import restrict_cache
 from triplecheck.programs import Program, Sources, program_names, resolve_program, to_json
+from triplecheck.programs.conversation import understood
 from triplecheck.programs.steps import TraceEvent, in_words
 from triplecheck.programs.verify import Verifier
 from triplecheck.programs.verify import to_json as verified_json
@@ -131,6 +132,7 @@ class Service:
         base: str | None = None,
         program: str | None = None,
         *,
+        conversation: Sequence[tuple[str, str]] = (),
         on_step: OnStep | None = None,
         picture: bool = False,
         payer: Ledger | None = None,
@@ -141,6 +143,7 @@ class Service:
             question: in natural language.
             base: name of a knowledge base; None: the first one.
             program: name of a program; None: the one that is configured.
+            conversation: earlier questions with their answers; a question that refers to them is rewritten.
             on_step: gets each step as it happens; an error that it raises ends the question.
             picture: add the picture of the subgraph.
             payer: counts the calls as well and has a budget of its own.
@@ -166,7 +169,7 @@ class Service:
             self._metered(payer),
             session(self.roles, budget=self.budget),
         ):
-            result = runs(question=question, on_step=note)
+            result = runs(question=understood(question, conversation), on_step=note)
             answer = steps.answer(name, self._sources[name], result, picture=picture)
             if span is not None:
                 span.answered(answer)

@@ -146,6 +146,14 @@ class Answer(Record):
     """If the request asked for it."""
 
 
+class Turn(Record):
+    """An earlier question of a conversation, and its answer."""
+
+    question: str
+    answer: str = ""
+    """Empty if there was none."""
+
+
 class Ask(Record):
     """A question."""
 
@@ -154,6 +162,10 @@ class Ask(Record):
     program: str | None = Field(default=None, description=PROGRAM_HELP)
     stream: bool = Field(default=False, description="Send the steps as they happen, as server-sent events.")
     picture: bool = Field(default=False, description="Add the picture of the subgraph to the answer.")
+    conversation: list[Turn] = Field(
+        default_factory=list,
+        description="Earlier questions with their answers, the latest last; a question may refer to them.",
+    )
 
 
 class Candidate(Record):

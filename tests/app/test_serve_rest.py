@@ -116,6 +116,22 @@ def test_openais_client_gets_the_steps_as_reasoning(chat: openai.OpenAI) -> None
     assert text.startswith("Not in the graph")
 
 
+def test_a_follow_up_question_is_understood(chat: openai.OpenAI, server: Running) -> None:
+    asked: Any = [{"role": "user", "content": "Who was the teacher of Bernhard Heiden?"}]
+    first = chat.chat.completions.create(model="kb/kerag", messages=asked).choices[0].message.content
+    asked += [{"role": "assistant", "content": first}, {"role": "user", "content": "And what was his nationality?"}]
+    reply = chat.chat.completions.create(model="kb/kerag", messages=asked).model_dump()
+    assert reply["triplecheck"]["question"] == "What was Paul Hindemith's nationality?"
+    assert reply["triplecheck"]["answer"] == "German"
+    turns = [
+        {"question": SIBLINGS},
+        {"question": "Who was the teacher of Bernhard Heiden?", "answer": "Paul Hindemith"},
+    ]
+    answer = server.http.post("/v1/ask", json={"question": "Where was he born?", "conversation": turns}).json()
+    assert answer["question"] == "Where was Paul Hindemith born?"
+    assert answer["answer"] == "Hanau"
+
+
 def test_the_last_message_must_be_a_question(chat: openai.OpenAI) -> None:
     with pytest.raises(openai.BadRequestError, match="must be a question of the user"):
         chat.chat.completions.create(model="kerag", messages=[{"role": "assistant", "content": "hello"}])
