@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from triplecheck.kg.ranker import PathRanker
 from triplecheck.lms.extractive.described import says_only
 from triplecheck.lms.extractive.facts import NOTHING_FOUND, FactPath, Hops, each, explain, follow, is_quantity
@@ -20,6 +22,10 @@ _LEAST_CONDITION = 0.2
 _EXTRA_HOP, _LOSS = 0.25, 0.4
 # How many of the best paths of each topic are paired.
 _PAIRED = 6
+# Cost of a path that ends at another kind of value than the question word asks for.
+_MISFIT = 1.0
+_OF_THINGS = frozenset({"who", "whom", "whose", "where"})
+_YEAR = re.compile(r"\b[12]\d{3}\b")
 _SELF = frozenset({"other", "others", "also", "else", "share", "shared", "same", "co"})
 
 
@@ -58,10 +64,18 @@ def answer_from_facts(prompt: Prompt, encode: Encode, ranker: PathRanker | None 
     question = read_question(text, topics, phrases(hop for path in paths for hop in path.hops))
     relevance = PathRelevance(question, encode, ranker)
     scores = relevance.paths([path.hops for path in paths], topics=[path.topic for path in paths])
+    scores -= _MISFIT * np.array([_misfits(question, path) for path in paths])
     order = sorted(range(len(paths)), key=lambda i: -scores[i])
     spellings = {topic.name: spelling(topic) for topic in read}
     reader = _Reader(text, spellings, question, relevance, [_Scored(paths[i], float(scores[i])) for i in order])
     return reader.conclude().fields()
+
+
+def _misfits(question: ParsedQuestion, path: FactPath) -> bool:
+    """Whether a path ends at a thing where the question asks when, or at a date or number where it asks for a thing."""
+    if question.question_word == "when":
+        return not path.measured and not any(_YEAR.search(end) for end in path.ends)
+    return question.question_word in _OF_THINGS and path.measured
 
 
 class _Reader:
