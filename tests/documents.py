@@ -30,6 +30,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 _BLOCK = re.compile(r"^```(\w*)([^\n]*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 RUN = ("console", "python", "sh", "toml", "json")
+_CONFIDENCE = re.compile(r"(?<=confidence )0\.\d+")  # it changes whenever its model is fitted
 _OTHERS = ("git", "make", "pip", "source", "docker", "npx")
 """Commands that are not run."""
 
@@ -84,8 +85,8 @@ class Reader:
             line, _, shown = part.partition("\n")
             said = self._said(line)
             if said is not None:
-                at = 0
-                for wanted in (text.strip() for text in shown.splitlines()):
+                at, said = 0, _CONFIDENCE.sub("", said)
+                for wanted in (_CONFIDENCE.sub("", text).strip() for text in shown.splitlines()):
                     if wanted and wanted != "...":
                         assert wanted in said[at:], f"$ {line}\n{said}\nlacks: {wanted}"
                         at = said.index(wanted, at) + len(wanted)
