@@ -1,8 +1,8 @@
 """Rationalization: a model explains the known answer of a question that it answers wrongly.
 
 Source: STaR (Zelikman et al., arXiv 2203.14465). The answer is shown in the prompt of the answering step; the row has
-the prompt without it. The explanation is kept if it gives the known answer, cites the facts that prove it, and names
-both.
+the prompt without it, the reasoning of the model, and the facts that prove the answer by the graph. It is kept if the
+model gives the known answer, and its reasoning names that answer and these facts.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from triplecheck.signatures import AnswerFromFacts, step_of, with_known_answer
 FOLDER = "rationalized"
 _FILE = "replies.jsonl"
 _TOLD = re.compile(r"\b(?:right|correct|known|given|provided|expected) answer\b|\btold\b", re.IGNORECASE)
-_COMPARED = ("none", "common")
+_COPIED = ("none", "common")
 """Operations whose answers are copied from the facts."""
 
 
@@ -78,8 +78,8 @@ def _labels(graph: Graph, question: Question) -> list[str]:
 def _judged(step: RolePredict, question: Question, base: TraceRow, reply: Mapping[str, Any] | str) -> TraceRow | str:
     if isinstance(reply, str):
         return reply
-    outputs = dict(reply["outputs"])
-    problem = _problem(base.outputs, outputs) or reasoning_gap(base.inputs, outputs)
+    outputs = {"reasoning": reply["outputs"]["reasoning"], **base.outputs}
+    problem = _problem(base.outputs, reply["outputs"]) or reasoning_gap(base.inputs, outputs)
     if problem is not None:
         return problem
     call = StepRecord(step.signature, base.role, str(reply["model"]), dict(base.inputs), outputs)
@@ -93,14 +93,9 @@ def _problem(right: Mapping[str, Any], written: Mapping[str, Any]) -> str | None
     """Why an explanation is rejected, against the gold reply."""
     if _TOLD.search(str(written["reasoning"])):
         return "names_the_hint"
-    operations = right["operation"], written["operation"]
-    if operations[0] in _COMPARED:
-        same = _names(right) == _names(written) and operations[1] in ("none", operations[0])
-        cites = set(right["cited"]) <= set(written["cited"])
-    else:
-        same = operations[0] == operations[1] and not written["answers"]
-        cites = set(right["cited"]) == set(written["cited"])
-    return None if same and cites else "other_facts" if same else "wrong"
+    if right["operation"] in _COPIED:
+        return None if _names(right) == _names(written) else "wrong"
+    return None if right["operation"] == written["operation"] else "wrong"
 
 
 def _names(outputs: Mapping[str, Any]) -> set[str]:

@@ -266,13 +266,14 @@ def test_agreement_drops_what_only_one_of_them_says(
 def test_a_model_explains_the_known_answer_of_a_question_that_it_answers_wrongly(
     world: KnowledgeBase, tmp_path: Path
 ) -> None:
-    replies = [*sample("Bernhard Heiden"), GOOD[3]]
+    replies = [*sample("Bernhard Heiden"), conclude_with("Paul Hindemith", cite=["born in"], reasoning=WHY)]
     with scripted_model(replies) as engine:
         for _ in range(2):  # the second time nothing is asked
             manifest = collect(kerag(world), [TAUGHT], tmp_path / "out", roles=engine.name, rationalize=True)
         shown = engine.requests[-1].messages[-1].parts[0].text
     (row,) = read_traces(tmp_path / "out")
     assert (row.source, row.model, row.outputs["reasoning"]) == ("rationalized", "scripted", WHY)
+    assert row.outputs["cited"] == [1], "the fact that proves it, whatever the model cites"
     assert "The answer is Paul Hindemith" in shown
     assert not any("The answer is" in message["content"] for message in row.messages)
     assert manifest.passes["rationalized"]["kept"] == 1
@@ -293,7 +294,6 @@ def test_vacuous_reasoning_is_replaced_by_an_explanation(world: KnowledgeBase, t
             "names_the_hint",
         ),
         (conclude_with("Paul Hindemith", cite=["student of"], reasoning="So it is."), "fact_not_named"),
-        (conclude_with("Paul Hindemith", reasoning=WHY), "other_facts"),
         (conclude_with("Bernhard Heiden", cite=["student of"], reasoning=WHY), "wrong"),
     ],
 )
