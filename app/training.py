@@ -1,4 +1,4 @@
-"""`triplecheck kb train`: a ranker of paths is trained on the graph of a knowledge base."""
+"""`triplecheck kb train` and `train-ranker`: a ranker of paths is trained on a graph, and the one in the package."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
+import typer
+
 from triplecheck.app.console import print_json, printable, reporting, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
-from triplecheck.app.options import DATA, LIMITS, JsonOption, KbArgument, Part, SeedOption, flag
+from triplecheck.app.options import DATA, LIMITS, OUTPUT, JsonOption, KbArgument, Part, SeedOption, flag
 
 
 def train(
@@ -69,6 +71,55 @@ def train(
     left_out = ", ".join(f"{reason} {count:,}" for reason, count in trained.left_out.items())
     if left_out:
         stdout().print(f"left out: {printable(left_out)}")
+
+
+def train_general(
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="Folder with questions_train.jsonl.gz and relations.tsv.gz.")
+    ],
+    out: Annotated[Path, flag("--out FILE", "The ranker: a .safetensors file.", OUTPUT)],
+    source: Annotated[
+        list[str] | None,
+        flag("--source NAME", "Train on this source alone. Repeatable. Default: those that may be distributed.", DATA),
+    ] = None,
+    leave_out: Annotated[
+        list[str] | None, flag("--leave-out NAME", "Train on no question of this vocabulary. Repeatable.", DATA)
+    ] = None,
+    without: Annotated[
+        list[Path] | None,
+        flag("--without FILE", "Leave out the questions of this file, to measure on them. Repeatable.", DATA),
+    ] = None,
+    limit: Annotated[int | None, flag("--limit N", "Use a random sample of N questions.", DATA, min=1)] = None,
+    seed: SeedOption = 0,
+    json: JsonOption = False,
+) -> None:
+    """Train the ranker of paths that is in the package, from questions with relation paths.
+
+    Examples:
+
+        triplecheck train-ranker relation_questions --out ranker.safetensors
+
+        triplecheck train-ranker relation_questions --out r.safetensors --leave-out wikidata --limit 8000
+    """
+    with waiting(stderr(), "loading"):
+        from triplecheck.evals.questions import read_questions
+        from triplecheck.optimize.distil.general_ranker import LICENSED, GeneralOptions
+        from triplecheck.optimize.distil.general_ranker import train_general as train
+        from triplecheck.optimize.distil.path_ranker import Training
+
+        known = {one.question for file in without or () for one in read_questions(file)}
+    options = GeneralOptions(
+        sources=tuple(source or LICENSED), leave_out=tuple(leave_out or ()), limit=limit, training=Training(seed=seed)
+    )
+    with reporting(stderr(), "reading") as tell:
+        about = train(folder, out, options, known, tell)
+    if json:
+        print_json({"out": str(out)} | dict(about))
+        return
+    stdout().print(f"trained on {about['questions']:,} questions in {about['seconds']:,.0f} s")
+    for name, shares in about["held_out"].items():
+        figures = ", ".join(f"{who} {share:.3f}" for who, share in shares.items() if who != "questions")
+        stdout().print(f"{name}: right path first on {shares['questions']} held-out questions: {figures}")
 
 
 def summary(about: Mapping[str, Any]) -> str:
