@@ -23,6 +23,15 @@ def train(
             DATA,
         ),
     ] = None,
+    traces: Annotated[
+        list[Path] | None,
+        flag(
+            "--traces DIR...",
+            "Directories that `triplecheck collect` wrote: questions with the answers that a model gave, for want of "
+            "known ones.",
+            DATA,
+        ),
+    ] = None,
     part: Annotated[
         Part | None,
         flag("--part", "Use one half of the questions, split by a hash of their ids, to measure on the other.", DATA),
@@ -37,30 +46,38 @@ def train(
     """Train a ranker of paths on a knowledge base and store it there.
 
     From then on `ask`, `eval` and all programs use it on this knowledge base: `extractive` chooses paths by it, and
-    KERAG goes as many hops as it reads in a question. Training starts from the ranker in the package. Questions with
-    answers are enough: the paths that lead to the answers are searched. Every fifth question is held out, to choose
-    how much the ranker counts and to measure what it gains. The same command resumes an interrupted training.
-    `--no-ranker` turns the ranker off; a new `kb build` drops it.
+    KERAG goes as many hops as it reads in a question. Training starts from the ranker in the package. Questions
+    with answers are enough: the paths that lead to the answers are searched. Every fifth question is held out, to
+    choose how much the ranker counts and to measure what it gains; with --traces, against the answers of the model.
+    The same command resumes an interrupted training. `--no-ranker` turns the ranker off; a new `kb build` drops it.
 
     Examples:
 
         triplecheck kb train kbs/films --questions films.jsonl
 
         triplecheck kb train kbs/films --questions films.jsonl more.jsonl --limit 500 --minutes 2
+
+        triplecheck kb train kbs/films --traces traces
     """
     from triplecheck.kg.errors import UserError
 
-    if not questions:
-        raise UserError("--questions is missing: name a file of questions with answers")
+    if not questions and not traces:
+        raise UserError("--questions is missing: name a file of questions with answers, or --traces")
     with waiting(stderr(), "loading"):
         from triplecheck.evals.questions import part_of, read_questions
         from triplecheck.optimize.distil.graph_ranker import RankerOptions, train_into
+        from triplecheck.optimize.distil.trace_ranker import answered_questions
+        from triplecheck.optimize.traces import read_traces
 
-        asked = {f"{file.name}: {one.id}": one for file in questions for one in read_questions(file)}
-    chosen = [one for one in asked.values() if part is None or part_of(one.id) == part]
+        asked = {f"{file.name}: {one.id}": one for file in questions or () for one in read_questions(file)}
+        rows = [row for folder in traces or () for row in read_traces(folder)]
+    known = {one.question for one in asked.values()}
+    taught = [one for one in answered_questions(rows) if one.question not in known]
+    teacher = ", ".join(sorted({row.model for row in rows})) if taught else None
+    chosen = [one for one in (*asked.values(), *taught) if part is None or part_of(one.id) == part]
     opened = open_base(kb)
     with reporting(stderr(), "reading paths") as tell:
-        trained = train_into(opened, chosen, RankerOptions(limit, minutes, seed), tell)
+        trained = train_into(opened, chosen, RankerOptions(limit, minutes, seed, teacher), tell)
     if json:
         stored = None if trained.stored is None else str(trained.stored)
         print_json({"ranker": stored, "left_out": trained.left_out} | dict(trained.about))
@@ -125,7 +142,8 @@ def train_general(
 def summary(about: Mapping[str, Any]) -> str:
     """What a ranker was trained on and how well it does, in one line."""
     held_out = about["held_out"]
+    by = f" answered by {about['teacher']}" if "teacher" in about else ""
     return (
-        f"trained on {about['questions']:,} questions, up to {about['hops']} hops; Hits@1 of KERAG on "
+        f"trained on {about['questions']:,} questions{by}, up to {about['hops']} hops; Hits@1 of KERAG on "
         f"{held_out['questions']} held-out questions {held_out['before']:.3f} before, {held_out['after']:.3f} with it"
     )

@@ -33,7 +33,10 @@ def write_questions(place: Path) -> None:
             (f"b{number}", f"which club is {name} a member of?", f"Guild{number % 7:02}"),
             (f"c{number}", f"in which country does {name} live?", f"Land{number % 20 % 5:02}"),
         ]
-    lines = [json.dumps({"id": id, "question": text, "answers": [answer]}) for id, text, answer in asked]
+    lines = [
+        json.dumps({"id": id, "question": text, "answers": [answer], "topic": [f"Person{int(id[1:]):02}"]})
+        for id, text, answer in asked
+    ]
     place.write_text("\n".join(lines), "utf-8")
 
 
@@ -121,6 +124,16 @@ def test_too_few_questions_say_how_many_are_needed(run: Run, films: str) -> None
     result = run("kb", "train", films, "--questions", "questions.jsonl", "--limit", "30")
     assert result.exit_code == 2
     assert "30 questions are too few" in result.output and "63 or more" in result.output
+
+
+def test_traces_stand_in_for_questions_and_the_teacher_is_named(run: Run, films: str) -> None:
+    words = ("collect", "kerag", "--kb", films, "--questions", "questions.jsonl", "--pass", "gold", "--out", "traces")
+    assert run(*words, "--limit", "90", "--no-ranker").exit_code == 0
+    result = run("kb", "train", films, "--traces", "traces", "--json")
+    assert result.exit_code == 0, result.output
+    trained = json.loads(result.stdout)
+    assert trained["teacher"] == "gold" and 50 <= trained["questions"] <= 72
+    assert "answered by gold" in " ".join(run("kb", "info", films).stdout.split())
 
 
 def test_without_questions_the_flag_is_named(run: Run, films: str) -> None:
