@@ -83,6 +83,13 @@ def test_every_program_uses_it(run: Run, films: str) -> None:
     assert own > none
 
 
+def test_think_on_graph_stops_when_the_trained_path_is_walked(run: Run, films: str) -> None:
+    words = ("eval", "tog", "--kb", films, "--questions", "questions.jsonl", "--limit", "20", "--json")
+    own = json.loads(run(*words, "--out", "own").stdout)
+    none = json.loads(run(*words, "--out", "none", "--no-ranker").stdout)
+    assert own["missing"] < none["missing"] and own["hits_at_1"] > none["hits_at_1"]
+
+
 def test_info_shows_it_and_every_hash_matches(run: Run, films: str) -> None:
     shown = run("kb", "info", films, "--verify")
     assert shown.exit_code == 0 and "all hashes match" in shown.stdout
