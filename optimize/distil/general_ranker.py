@@ -34,7 +34,8 @@ LICENSED = {
     "simplequestions-freebase valid": "SimpleQuestions on Freebase (CC BY 3.0)",
     "qald10 train": "QALD-10 (MIT)",
 }
-"""Sources whose licences allow to distribute what was trained on them, as the data names them, and what they are."""
+"""Sources whose licences allow to distribute what was trained on them, by their name in the data. The terms of others
+have not been looked up."""
 
 _QUESTIONS, _RELATIONS = "questions_train.jsonl.gz", "relations.tsv.gz"
 _MOST_ALIKE = 400  # questions of one path: rare relations are not drowned
