@@ -86,9 +86,9 @@ class BuildCommand(Command):
 
 
 class TrainCommand(Command):
-    """A command that reads several files of questions."""
+    """A command that reads several files of questions, or directories of traces."""
 
-    spreading = ("--questions",)
+    spreading = ("--questions", "--traces")
 
 
 class EvaluateCommand(Command):

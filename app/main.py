@@ -28,6 +28,7 @@ from triplecheck.app import (
     models,
     report,
     runs,
+    training,
 )
 from triplecheck.app.command import COMMON, Commands, EvaluateCommand, common_options
 from triplecheck.app.console import printable, shown, stderr
@@ -92,6 +93,7 @@ app.command("synth", hidden=True)(synthesize)
 app.command("collect", rich_help_panel=_LEARN)(collect.collect)
 app.command("distill", rich_help_panel=_LEARN)(distill.distill)
 app.command("distil", hidden=True)(distill.distill)
+app.command("train-ranker", hidden=True)(training.train_general)
 app.command("report", rich_help_panel=_LEARN)(report.report)
 app.command("rescore", rich_help_panel=_LEARN)(runs.rescore)
 app.add_typer(runs.commands, name="runs", rich_help_panel=_LEARN)

@@ -1,4 +1,4 @@
-"""`triplecheck kb train`: a ranker of paths is trained on the graph of a knowledge base."""
+"""`triplecheck kb train` and `train-ranker`: a ranker of paths is trained on a graph, and the one in the package."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
+import typer
+
 from triplecheck.app.console import print_json, printable, reporting, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
-from triplecheck.app.options import DATA, LIMITS, JsonOption, KbArgument, Part, SeedOption, flag
+from triplecheck.app.options import DATA, LIMITS, OUTPUT, JsonOption, KbArgument, Part, SeedOption, flag
 
 
 def train(
@@ -18,6 +20,15 @@ def train(
         flag(
             "--questions FILE...",
             "Questions as JSON lines (.jsonl, .jsonl.gz) with id, question and answers; optional: topic, gold_paths.",
+            DATA,
+        ),
+    ] = None,
+    traces: Annotated[
+        list[Path] | None,
+        flag(
+            "--traces DIR...",
+            "Directories that `triplecheck collect` wrote: questions with the answers that a model gave, for want of "
+            "known ones.",
             DATA,
         ),
     ] = None,
@@ -35,30 +46,38 @@ def train(
     """Train a ranker of paths on a knowledge base and store it there.
 
     From then on `ask`, `eval` and all programs use it on this knowledge base: `extractive` chooses paths by it, and
-    KERAG goes as many hops as it reads in a question. Training starts from the ranker in the package. Questions with
-    answers are enough: the paths that lead to the answers are searched. Every fifth question is held out, to choose
-    how much the ranker counts and to measure what it gains. The same command resumes an interrupted training.
-    `--no-ranker` turns the ranker off; a new `kb build` drops it.
+    KERAG goes as many hops as it reads in a question. Training starts from the ranker in the package. Questions
+    with answers are enough: the paths that lead to the answers are searched. Every fifth question is held out, to
+    choose how much the ranker counts and to measure what it gains; with --traces, against the answers of the model.
+    The same command resumes an interrupted training. `--no-ranker` turns the ranker off; a new `kb build` drops it.
 
     Examples:
 
         triplecheck kb train kbs/films --questions films.jsonl
 
         triplecheck kb train kbs/films --questions films.jsonl more.jsonl --limit 500 --minutes 2
+
+        triplecheck kb train kbs/films --traces traces
     """
     from triplecheck.kg.errors import UserError
 
-    if not questions:
-        raise UserError("--questions is missing: name a file of questions with answers")
+    if not questions and not traces:
+        raise UserError("--questions is missing: name a file of questions with answers, or --traces")
     with waiting(stderr(), "loading"):
         from triplecheck.evals.questions import part_of, read_questions
         from triplecheck.optimize.distil.graph_ranker import RankerOptions, train_into
+        from triplecheck.optimize.distil.trace_ranker import answered_questions
+        from triplecheck.optimize.traces import read_traces
 
-        asked = {f"{file.name}: {one.id}": one for file in questions for one in read_questions(file)}
-    chosen = [one for one in asked.values() if part is None or part_of(one.id) == part]
+        asked = {f"{file.name}: {one.id}": one for file in questions or () for one in read_questions(file)}
+        rows = [row for folder in traces or () for row in read_traces(folder)]
+    known = {one.question for one in asked.values()}
+    taught = [one for one in answered_questions(rows) if one.question not in known]
+    teacher = ", ".join(sorted({row.model for row in rows})) if taught else None
+    chosen = [one for one in (*asked.values(), *taught) if part is None or part_of(one.id) == part]
     opened = open_base(kb)
     with reporting(stderr(), "reading paths") as tell:
-        trained = train_into(opened, chosen, RankerOptions(limit, minutes, seed), tell)
+        trained = train_into(opened, chosen, RankerOptions(limit, minutes, seed, teacher), tell)
     if json:
         stored = None if trained.stored is None else str(trained.stored)
         print_json({"ranker": stored, "left_out": trained.left_out} | dict(trained.about))
@@ -71,10 +90,60 @@ def train(
         stdout().print(f"left out: {printable(left_out)}")
 
 
+def train_general(
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="Folder with questions_train.jsonl.gz and relations.tsv.gz.")
+    ],
+    out: Annotated[Path, flag("--out FILE", "The ranker: a .safetensors file.", OUTPUT)],
+    source: Annotated[
+        list[str] | None,
+        flag("--source NAME", "Train on this source alone. Repeatable. Default: those that may be distributed.", DATA),
+    ] = None,
+    leave_out: Annotated[
+        list[str] | None, flag("--leave-out NAME", "Train on no question of this vocabulary. Repeatable.", DATA)
+    ] = None,
+    without: Annotated[
+        list[Path] | None,
+        flag("--without FILE", "Leave out the questions of this file, to measure on them. Repeatable.", DATA),
+    ] = None,
+    limit: Annotated[int | None, flag("--limit N", "Use a random sample of N questions.", DATA, min=1)] = None,
+    seed: SeedOption = 0,
+    json: JsonOption = False,
+) -> None:
+    """Train the ranker of paths that is in the package, from questions with relation paths.
+
+    Examples:
+
+        triplecheck train-ranker relation_questions --out ranker.safetensors
+
+        triplecheck train-ranker relation_questions --out r.safetensors --leave-out wikidata --limit 8000
+    """
+    with waiting(stderr(), "loading"):
+        from triplecheck.evals.questions import read_questions
+        from triplecheck.optimize.distil.general_ranker import LICENSED, GeneralOptions
+        from triplecheck.optimize.distil.general_ranker import train_general as train
+        from triplecheck.optimize.distil.path_ranker import Training
+
+        known = {one.question for file in without or () for one in read_questions(file)}
+    options = GeneralOptions(
+        sources=tuple(source or LICENSED), leave_out=tuple(leave_out or ()), limit=limit, training=Training(seed=seed)
+    )
+    with reporting(stderr(), "reading") as tell:
+        about = train(folder, out, options, known, tell)
+    if json:
+        print_json({"out": str(out)} | dict(about))
+        return
+    stdout().print(f"trained on {about['questions']:,} questions in {about['seconds']:,.0f} s")
+    for name, shares in about["held_out"].items():
+        figures = ", ".join(f"{who} {share:.3f}" for who, share in shares.items() if who != "questions")
+        stdout().print(f"{name}: right path first on {shares['questions']} held-out questions: {figures}")
+
+
 def summary(about: Mapping[str, Any]) -> str:
     """What a ranker was trained on and how well it does, in one line."""
     held_out = about["held_out"]
+    by = f" answered by {about['teacher']}" if "teacher" in about else ""
     return (
-        f"trained on {about['questions']:,} questions, up to {about['hops']} hops; Hits@1 of KERAG on "
+        f"trained on {about['questions']:,} questions{by}, up to {about['hops']} hops; Hits@1 of KERAG on "
         f"{held_out['questions']} held-out questions {held_out['before']:.3f} before, {held_out['after']:.3f} with it"
     )

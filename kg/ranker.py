@@ -15,6 +15,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,17 +69,29 @@ class Hops:
 
     def ahead(self, hops: Sequence[tuple[int, bool]], longest: int) -> float:
         """The score of a path as the beginning of one of at most `longest` hops, with the best further hops."""
-        given = len(hops)
-        if given == 1:
+        if len(hops) == 1:
             return float(self.first[int(hops[0][1]), hops[0][0]])
-        scores = []
-        for length in range(given, max(given, longest) + 1):
-            if length > LONGEST:
-                break
-            known = sum(float(self.tables[length, at][int(back), rel]) for at, (rel, back) in enumerate(hops, 1))
-            further = sum(self._greatest[length, at] for at in range(given + 1, length + 1))
-            scores.append(float(self.lengths[length - 1]) + known + further)
+        scores = self._continued(hops, longest)
         return float(np.logaddexp.reduce(scores)) if scores else self.path(hops)
+
+    def whole(self, hops: Sequence[tuple[int, bool]], longest: int) -> float:
+        """Log-probability that a path ends here rather than being the beginning of one of at most `longest` hops.
+
+        The relations of further hops may be unknown: they are taken to fit at least as well as the known ones.
+        """
+        scores = self._continued(hops, longest, unknown=True)
+        return scores[0] - float(np.logaddexp.reduce(scores)) if scores else 0.0
+
+    def _continued(self, hops: Sequence[tuple[int, bool]], longest: int, *, unknown: bool = False) -> list[float]:
+        """The score of a path, then with one best further hop, two, and so on."""
+        given = len(hops)
+        scores = []
+        for length in range(given, min(max(given, longest), LONGEST) + 1):
+            known = sum(float(self.tables[length, at][int(back), rel]) for at, (rel, back) in enumerate(hops, 1))
+            least = known / given if unknown else -math.inf
+            further = sum(max(self._greatest[length, at], least) for at in range(given + 1, length + 1))
+            scores.append(float(self.lengths[length - 1]) + known + further)
+        return scores
 
     def longest(self, most: int = LONGEST) -> int:
         """How many hops to go: further ones are unlikely.

@@ -18,6 +18,7 @@ from triplecheck.signatures.notation import write_end
 SCHEMA_RELATIONS = (r"(^|/)type[./]object[./]", r"(^|/)common[./]", r"(^|[/#:])sameAs$", r"(^|[/#:])seeAlso$")
 """Regular expressions for ids of schema-level relations: those that AnchorRAG names, and similar ones."""
 
+_IDENTIFIER = re.compile(r"[A-Za-z]{1,2}\d+")
 _CHARACTERS_PER_TOKEN = 4
 _EXAMPLES_SHOWN = 3
 _MOST_TYPED = 100_000  # edges that are looked at to tell which lead to things of a type
@@ -34,6 +35,12 @@ def one_hop_paths(graph: Graph, paths: Iterable[Path]) -> list[tuple[Path, int]]
                 continue  # leads back to where it came from and nowhere else
             offers.append((Path(path.topic, (*path.hops, hop), path.ends), count.edges))
     return offers
+
+
+def with_names(graph: Graph, offers: list[tuple[Path, int]]) -> list[tuple[Path, int]]:
+    """The offers without those whose relation has an identifier for a name, which tells nothing; all, if all are so."""
+    named = [offer for offer in offers if not _IDENTIFIER.fullmatch(graph.relation(offer[0].hops[-1].relation).label)]
+    return named or offers
 
 
 def typed(graph: Graph, offers: Sequence[tuple[Path, int]], kind: str, types: Sequence[str]) -> list[tuple[Path, int]]:

@@ -21,7 +21,15 @@ from triplecheck.lms.extractive.question import read_question
 from triplecheck.programs.base import AnySources, Program
 from triplecheck.programs.conclude import Reading, answer_from_facts, answering_step
 from triplecheck.programs.conditions import time_condition
-from triplecheck.programs.expansion import fetch, note_at_end, one_hop_paths, typed, valid_numbers, within_tokens
+from triplecheck.programs.expansion import (
+    fetch,
+    note_at_end,
+    one_hop_paths,
+    typed,
+    valid_numbers,
+    with_names,
+    within_tokens,
+)
 from triplecheck.programs.groups import Group, Groups, picking_step
 from triplecheck.programs.options import AnsweringOptions, ProgramOptions
 from triplecheck.programs.outcome import Outcome
@@ -237,8 +245,8 @@ class KERAG(Program):
         return subgraph
 
     def _offers(self, plan: Plan, frontier: list[Path], trace: Trace) -> list[tuple[Path, int]]:
-        """Each path extended by one relation, with its number of edges."""
-        offers = one_hop_paths(self.graph, frontier)
+        """Each path extended by one relation that has a name, with its number of edges."""
+        offers = with_names(self.graph, one_hop_paths(self.graph, frontier))
         if plan.groups is not None and (asked := plan.groups.asked):
             offers = typed(self.graph, offers, *asked)
         if self.options.filtering == "none":

@@ -104,14 +104,21 @@ def filter_triples(prompt: Prompt, encode: Encode, ranker: PathRanker | None = N
 
 
 def judge_sufficiency(prompt: Prompt, encode: Encode, ranker: PathRanker | None = None) -> dict[str, object]:
-    """Whether the facts give an answer, and their relations cover every part of the question."""
+    """Whether the facts give an answer, and their relations cover every part of the question.
+
+    By a ranker that was trained on the graph, they suffice when the path to the answer has been walked to its end.
+    """
     cited = answer_from_facts(prompt, encode, ranker)["cited"]
     assert isinstance(cited, list)
     facts = [fact for fact in read_facts(prompt.items("facts")) if fact.number in cited]
     if not facts:
         return {"sufficient": False}
     paths = _paths(prompt)
-    relevance = _relevance(prompt, paths, encode)
+    relevance = _relevance(prompt, paths, encode, ranker)
+    among = [path.hops for path in paths]
+    walked = [relevance.walked(path.hops, path.topic, among) for path in paths if path.numbers() == cited]
+    if walked and walked[0] is not None:
+        return {"sufficient": any(walked)}
     covered = relevance.similarity([fact.hop.label for fact in facts]).max(axis=0)
     # With more parts than hops, each part must be covered clearly.
     asked_of_hops = sum(segment.kind != "asked" for segment in relevance.segments)

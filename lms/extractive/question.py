@@ -152,10 +152,10 @@ class ParsedQuestion:
         """
         own = next((topic for topic in self.topics if topic.name == name), next(iter(self.topics), None))
         if own is None:
-            return " ".join(_words(self.text))
+            return " ".join(words_of(self.text))
         others = dict.fromkeys(spelling(topic) for topic in self.topics)
         others.pop(spelling(own))
-        words = [OWN_TOPIC if word == TOPIC else word for word in mask(_words(self.text), [spelling(own)])]
+        words = [OWN_TOPIC if word == TOPIC else word for word in mask(words_of(self.text), [spelling(own)])]
         return " ".join(OTHER_TOPIC if word == TOPIC else word for word in mask(words, list(others)))
 
     @property
@@ -183,8 +183,8 @@ def read_question(text: str, topics: Sequence[str], phrases: Iterable[str] = ())
         phrases: names of relations; each one in the question is treated as one word.
     """
     written = tuple(map(read_topic, topics))
-    words = mask(_words(text), [spelling(topic) for topic in written])
-    named = {tuple(_words(phrase)) for phrase in phrases}
+    words = mask(words_of(text), [spelling(topic) for topic in written])
+    named = {tuple(words_of(phrase)) for phrase in phrases}
     words = _join(_mended(words, named), named)
     compares = _comparison(words)
     first = next((w for w in words if w != TOPIC), "")
@@ -230,14 +230,15 @@ def plain(text: str) -> str:
     return "".join(c for c in unicodedata.normalize("NFKD", text) if not "\u0300" <= c <= "\u036f")
 
 
-def _words(text: str) -> list[str]:
+def words_of(text: str) -> list[str]:
+    """The words of a text in lower case, without punctuation; "'s" is a word."""
     return _WORD.findall(plain(text))
 
 
 def mask(words: list[str], topics: Sequence[str]) -> list[str]:
     """Replace each topic by `TOPIC`, with tolerance for misspellings."""
     for topic in sorted(topics, key=len, reverse=True):
-        name = [w for w in _words(topic) if w != "'s"]
+        name = [w for w in words_of(topic) if w != "'s"]
         span = find_span(words, name)
         if span is not None:
             words = [*words[: span[0]], TOPIC, *words[span[1] :]]

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from triplecheck.kg.ranker import Hops as RankedHops
 from triplecheck.kg.ranker import PathRanker
 from triplecheck.kg.readable import singular
 from triplecheck.lms.extractive.facts import Hops
@@ -38,9 +39,9 @@ _DISORDER, _UNUSED_CHAIN, _WRONG_WAY = 0.1, 0.15, 0.6
 _UNNAMED_HOP = 0.4
 _MOST_SEGMENTS = 6
 
-# Of a ranker that was trained on the graph: differences of log-probabilities that leave a path possible, and the
-# log-probability of a path that it prefers to all others together.
-_LIKELY, _PREFERRED = 3.0, np.log(0.5)
+# Of a ranker that was trained on the graph: differences of log-probabilities that leave a path possible, the
+# log-probability of a path that it prefers to all others together, and that of a path that needs no further hop.
+_LIKELY, _PREFERRED, _WALKED = 3.0, np.log(0.5), np.log(0.9)
 
 LEAST_SUPPORT = 0.43
 """Below this cosine (`PathRelevance.support`) the question does not name the relations of a path."""
@@ -151,19 +152,12 @@ class PathRelevance:
         """Weighted log-probability of each path by the ranker, or of each as a beginning; zeros without a ranker."""
         if self._ranker is None:
             return np.zeros(len(paths))
-        labels = list(dict.fromkeys(hop.label for path in paths for hop in path))
-        texts = [wordings(label) for label in labels]
-        starts = np.cumsum([0, *map(len, texts)])[:-1]
-        relations = self._ranker.relations(self._encode([text for several in texts for text in several]))
-        numbers = {label: number for number, label in enumerate(labels)}
         scores = np.empty(len(paths))
         names = topics if topics is not None else [""] * len(paths)
-        for name in dict.fromkeys(names):
-            vector = self._encode([self._question.masked(name)])[0]
-            hops = self._ranker.hops(vector, relations, starts)
+        for name, (hops, numbered) in self._hops(self._ranker, paths, names).items():
             for at, path in enumerate(paths):
                 if names[at] == name:
-                    steps = [(numbers[hop.label], hop.arrow == BACKWARD) for hop in path]
+                    steps = numbered(path)
                     scores[at] = hops.ahead(steps, self._ranker.longest) if ahead else hops.path(steps)
         # The rules read a chain of possessives exactly; a ranker that knows the graph reads it better.
         weight = self._ranker.weight / (1 + self._chained if self._ranker.is_general else 1)
@@ -171,6 +165,35 @@ class PathRelevance:
         if not ahead and not self._ranker.is_general:
             self._preferred |= {path for path, chance in zip(paths, chances, strict=True) if chance > _PREFERRED}
         return weight * chances
+
+    def _hops(
+        self, ranker: PathRanker, paths: Sequence[Hops], topics: Sequence[str]
+    ) -> dict[str, tuple[RankedHops, Callable[[Hops], list[tuple[int, bool]]]]]:
+        """By topic, the ranker's scores of the relations of paths, and what gives the numbers of a path's relations."""
+        labels = list(dict.fromkeys(hop.label for path in paths for hop in path))
+        texts = [wordings(label) for label in labels]
+        starts = np.cumsum([0, *map(len, texts)])[:-1]
+        relations = ranker.relations(self._encode([text for several in texts for text in several]))
+        numbers = {label: number for number, label in enumerate(labels)}
+
+        def numbered(path: Hops) -> list[tuple[int, bool]]:
+            return [(numbers[hop.label], hop.arrow == BACKWARD) for hop in path]
+
+        vectors = {name: self._encode([self._question.masked(name)])[0] for name in dict.fromkeys(topics)}
+        return {name: (ranker.hops(vector, relations, starts), numbered) for name, vector in vectors.items()}
+
+    def walked(self, path: Hops, topic: str, among: Sequence[Hops]) -> bool | None:
+        """Whether a path needs no further hop, by a ranker that was trained on the graph; None without one.
+
+        Args:
+            path: one of `among`.
+            topic: the name that it starts from.
+            among: the paths whose relations are known.
+        """
+        if self._ranker is None or self._ranker.is_general:
+            return None
+        hops, numbered = self._hops(self._ranker, among, [topic])[topic]
+        return bool(hops.whole(numbered(path), self._ranker.longest) > _WALKED)
 
     def margin(self, by_hand: float) -> float:
         """How far a path may score below the best one and still be followed.

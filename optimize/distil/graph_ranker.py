@@ -74,11 +74,13 @@ class RankerOptions:
         limit: most questions to use, drawn at random.
         minutes: for reading paths, training and measuring together; reading stops at its share.
         seed: of the sample and of training.
+        teacher: the model whose answers the questions have; None: their answers are known.
     """
 
     limit: int = LIMIT
     minutes: float = MINUTES
     seed: int = 0
+    teacher: str | None = None
 
 
 @dataclass(frozen=True)
@@ -178,6 +180,7 @@ def train_ranker(
         "hops": _longest(asked, PathRanker(weights, encoder.fingerprint, "", {}), wordings[_VOCABULARY]),
         "several": sum(one.topics > 1 for one in read) >= _SEVERAL_SHARE * len(read),
         "seed": options.seed,
+        **({"teacher": options.teacher} if options.teacher else {}),
     }
 
     def store(folder: Path, more: Mapping[str, Any]) -> Path:

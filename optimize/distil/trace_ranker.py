@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from triplecheck.evals.questions import Question
 from triplecheck.kg import UserError
 from triplecheck.kg._arrays import FloatArray
 from triplecheck.kg.encode import Encoder, load_encoder
@@ -43,11 +44,13 @@ class Answered:
         prompt: its prompt.
         cited: numbers of the facts that the reply cites.
         answers: the names that it answers.
+        operation: what it computes; "none": the answers are in the facts.
     """
 
     prompt: Prompt
     cited: frozenset[int]
     answers: frozenset[str]
+    operation: str
 
 
 def distil_ranker(
@@ -105,6 +108,24 @@ def distil_ranker(
     return about
 
 
+def answered_questions(rows: Sequence[TraceRow]) -> list[Question]:
+    """The questions of traces with the answers that the teacher gave, for training a ranker on the graph itself.
+
+    Computed answers (counts, comparisons, yes and no) lie at the end of no path and are left out, and so are questions
+    whose replies give different answers.
+
+    Args:
+        rows: of `optimize.traces.read_traces`.
+    """
+    found: dict[str, tuple[str, set[frozenset[str]]]] = {}
+    for row in rows:
+        if row.signature == AnswerFromFacts.__name__:
+            one = _answered(row)
+            if one.operation == "none" and one.answers:
+                found.setdefault(one.prompt.text("question"), (row.id, set()))[1].add(one.answers)
+    return [Question(id, text, tuple(sorted(*answers))) for text, (id, answers) in found.items() if len(answers) == 1]
+
+
 def best_weight(scores: Mapping[float, float]) -> float:
     """The weight with the highest score, where neighbours count half: few questions are noise."""
     weights = sorted(scores)
@@ -121,8 +142,9 @@ def _with(weights: Mapping[str, FloatArray], about: Mapping[str, Any], weight: f
 
 def _answered(row: TraceRow) -> Answered:
     prompt = read_request([(message["role"], message["content"]) for message in row.messages[:-1]])
-    reply = split_fields(row.messages[-1]["content"], ["cited", "answers"])
-    return Answered(prompt, frozenset(map(int, re.findall(r"\d+", reply.get("cited", "")))), _names(reply))
+    reply = split_fields(row.messages[-1]["content"], ["cited", "operation", "answers"])
+    cited = frozenset(map(int, re.findall(r"\d+", reply.get("cited", ""))))
+    return Answered(prompt, cited, _names(reply), reply.get("operation", "").strip() or "none")
 
 
 def _names(reply: Mapping[str, str]) -> frozenset[str]:

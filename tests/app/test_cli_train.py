@@ -33,7 +33,10 @@ def write_questions(place: Path) -> None:
             (f"b{number}", f"which club is {name} a member of?", f"Guild{number % 7:02}"),
             (f"c{number}", f"in which country does {name} live?", f"Land{number % 20 % 5:02}"),
         ]
-    lines = [json.dumps({"id": id, "question": text, "answers": [answer]}) for id, text, answer in asked]
+    lines = [
+        json.dumps({"id": id, "question": text, "answers": [answer], "topic": [f"Person{int(id[1:]):02}"]})
+        for id, text, answer in asked
+    ]
     place.write_text("\n".join(lines), "utf-8")
 
 
@@ -80,6 +83,13 @@ def test_every_program_uses_it(run: Run, films: str) -> None:
     assert own > none
 
 
+def test_think_on_graph_stops_when_the_trained_path_is_walked(run: Run, films: str) -> None:
+    words = ("eval", "tog", "--kb", films, "--questions", "questions.jsonl", "--limit", "20", "--json")
+    own = json.loads(run(*words, "--out", "own").stdout)
+    none = json.loads(run(*words, "--out", "none", "--no-ranker").stdout)
+    assert own["missing"] < none["missing"] and own["hits_at_1"] > none["hits_at_1"]
+
+
 def test_info_shows_it_and_every_hash_matches(run: Run, films: str) -> None:
     shown = run("kb", "info", films, "--verify")
     assert shown.exit_code == 0 and "all hashes match" in shown.stdout
@@ -121,6 +131,16 @@ def test_too_few_questions_say_how_many_are_needed(run: Run, films: str) -> None
     result = run("kb", "train", films, "--questions", "questions.jsonl", "--limit", "30")
     assert result.exit_code == 2
     assert "30 questions are too few" in result.output and "63 or more" in result.output
+
+
+def test_traces_stand_in_for_questions_and_the_teacher_is_named(run: Run, films: str) -> None:
+    words = ("collect", "kerag", "--kb", films, "--questions", "questions.jsonl", "--pass", "gold", "--out", "traces")
+    assert run(*words, "--limit", "90", "--no-ranker").exit_code == 0
+    result = run("kb", "train", films, "--traces", "traces", "--json")
+    assert result.exit_code == 0, result.output
+    trained = json.loads(result.stdout)
+    assert trained["teacher"] == "gold" and 50 <= trained["questions"] <= 72
+    assert "answered by gold" in " ".join(run("kb", "info", films).stdout.split())
 
 
 def test_without_questions_the_flag_is_named(run: Run, films: str) -> None:

@@ -66,6 +66,14 @@ def test_a_path_is_scored_by_its_hops() -> None:
     assert np.isfinite(hops.path([(0, False)] * (LONGEST + 2)))
 
 
+def test_a_path_ends_where_further_hops_fit_worse() -> None:
+    ranker, encode = load_ranker(), load_encoder().encode
+    relations = ranker.relations(encode(["director", "place of birth", "genre"]))
+    one, two = (ranker.hops(v, relations) for v in encode(["who directed [X]", "where was the director of [X] born"]))
+    assert one.whole([(0, False)], 3) > two.whole([(0, False)], 3)
+    assert one.whole([(0, False)], 1) == 0.0 and one.whole([(0, False)] * (LONGEST + 1), 3) == 0.0
+
+
 def test_a_graph_with_one_relation_or_five_thousand_or_other_scripts() -> None:
     ranker, encode = load_ranker(), load_encoder().encode
     question = encode(["who wrote [X]"])[0]

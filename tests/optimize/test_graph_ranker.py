@@ -16,8 +16,8 @@ from triplecheck.lms import session
 from triplecheck.optimize.distil import graph_ranker
 from triplecheck.optimize.distil.graph_ranker import RankerOptions, train_into
 from triplecheck.optimize.distil.path_ranker import FURTHER
-from triplecheck.optimize.distil.trace_ranker import distil_ranker
-from triplecheck.optimize.traces import collect, read_traces
+from triplecheck.optimize.distil.trace_ranker import answered_questions, distil_ranker
+from triplecheck.optimize.traces import TraceRow, collect, read_traces
 from triplecheck.programs import KERAG, Sources
 
 TRIPLES = [
@@ -132,6 +132,29 @@ def test_a_ranker_is_distilled_from_traces(traces: Path, people: KnowledgeBase, 
     answer = KERAG(people)(question="In welchem Staat lebt Mensch07?").answer
     with session(f"extractive?ranker={out}"):
         assert KERAG(people)(question="In welchem Staat lebt Mensch07?").answer == "Land02" != answer
+
+
+def test_the_answers_of_traces_stand_in_for_known_ones(traces: Path) -> None:
+    known = {question.question: question.answers for question in QUESTIONS}
+    asked = answered_questions(read_traces(traces))
+    assert len(asked) >= 70
+    assert all(one.answers == known[one.question] for one in asked)
+
+
+def test_questions_with_several_or_computed_answers_are_left_out(traces: Path) -> None:
+    (first, *_), (row, *_) = (
+        [row for row in read_traces(traces) if row.signature == "AnswerFromFacts" and row.id == id]
+        for id in ("a1", "a2")
+    )
+    reply = row.messages[-1]["content"]
+
+    def replying(old: str, new: str) -> TraceRow:
+        assert old in reply
+        return replace(row, messages=(*row.messages[:-1], {"role": "assistant", "content": reply.replace(old, new)}))
+
+    assert [one.id for one in answered_questions([first, row])] == ["a1", "a2"]
+    assert [one.id for one in answered_questions([first, row, replying("Stadt02", "Stadt03")])] == ["a1"]
+    assert [one.id for one in answered_questions([first, replying("none", "count")])] == ["a1"]
 
 
 def test_empty_traces_are_refused(traces: Path, tmp_path: Path) -> None:

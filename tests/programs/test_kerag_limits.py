@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -116,6 +117,18 @@ def test_offered_paths_are_those_most_similar_to_the_question(sources: Sources, 
     assert items(engine.requests[1], "paths") == ["Bernhard Heiden → student of / teacher (1 × Composer)"]
     assert cut(result) == [("offered paths", 1, 3)]
     assert len(steps(result, Pruned)[0].offered) == 1
+
+
+@pytest.mark.parametrize(
+    ("relations", "shown"), [(("knows", "P57"), ["Ann → knows"]), (("P57", "P58"), ["Ann → P57", "Ann → P58"])]
+)
+def test_a_relation_without_a_name_is_offered_only_if_none_has_one(
+    relations: tuple[str, str], shown: list[str], tmp_path: Path
+) -> None:
+    base = build_rows([("Ann", relation, f"Bob {relation}") for relation in relations], tmp_path)
+    replies = [topics("Ann"), fields(keep="1"), conclude_with(f"Bob {relations[0]}")]
+    _, engine = play(kerag(base, hops=1), "Whom does Ann know?", *replies)
+    assert sorted(line.split(" (")[0] for line in items(engine.requests[1], "paths")) == shown
 
 
 def test_offered_paths_are_limited_without_vectors(hub: KnowledgeBase) -> None:
