@@ -26,7 +26,7 @@ from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.lms.extractive.relevance import LEAST_SUPPORT
 from triplecheck.programs.proof import LEAST_COVERAGE, Proof
 from triplecheck.programs.ranked import ranked_features
-from triplecheck.programs.steps import Computed, Expanded, Picked
+from triplecheck.programs.steps import Computed, Expanded, Matched, Picked
 
 PACKAGED = Path(__file__).parent / "confidence.json"
 _PENALTY = 10.0
@@ -35,9 +35,9 @@ _BETTER = (
     "covered_least likeness rank ranked ranked_length ranked_schema ideal_hop kind_fit topics linking grounded".split()
 )
 _WORSE = ("spare_hops", "uncovered", "doubts")
-_EITHER = ("computed", "followed", "hops")
+_EITHER = ("computed", "followed", "hops", "patterns")
 NAMES = tuple(sorted((*_BETTER, *_WORSE, *_EITHER)))
-"""The features of the model. They were chosen from 35 by the log loss on graphs that were left out in turn."""
+"""The features of the model. They were chosen from 36 by the log loss on graphs that were left out in turn."""
 _BOUNDS = dict.fromkeys(_BETTER, (0.0, None)) | dict.fromkeys(_WORSE, (None, 0.0))
 """The sign of each coefficient whose feature can only speak for an answer, or only against it."""
 _MISFIT = 0.1
@@ -55,7 +55,7 @@ def features_of(proof: Proof, ranker: PathRanker, relations: RelationVectors | N
     - `kind_fit`: 1 if the answer is a date, a number or an entity as the question word asks, -1 if it is not, if it
       is of another class than the question asks for, or if it is what the question names;
     - `hops`, `spare_hops`: of the path, and of these more than there are parts of the question;
-    - `followed`: 1 / sqrt(paths that were expanded);
+    - `followed`: 1 / sqrt(paths that were expanded); `patterns`: whether triple patterns were solved instead;
     - `topics`: share of the linked topics that the evidence has; `linking`: the least score of the linked topics;
     - `uncovered`: conditions without a fact; `computed`: whether code computed it; `grounded`; `doubts`.
 
@@ -80,6 +80,7 @@ def features_of(proof: Proof, ranker: PathRanker, relations: RelationVectors | N
         "hops": float(hops),
         "spare_hops": float(max(0, hops - len(relevance.segments))),
         "followed": 1 / math.sqrt(max(1, sum(isinstance(step, Expanded) for step in proof.steps))),
+        "patterns": float(any(isinstance(step, Matched) for step in proof.steps)),
         "uncovered": float(len(proof.uncovered)),
         "computed": float(any(isinstance(step, Computed | Picked) for step in proof.steps)),
         "grounded": float(found.grounded),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from triplecheck.kg import normalize
-from triplecheck.lms.extractive.question import read_question
+from triplecheck.lms.extractive.question import plain, read_question
 from triplecheck.lms.extractive.relevance import LEAST_SUPPORT, Encode, PathRelevance
 from triplecheck.lms.prompt import Prompt
 from triplecheck.signatures.notation import FORWARD, WrittenHop, read_triples
@@ -14,7 +13,7 @@ def judge_proof(prompt: Prompt, encode: Encode) -> dict[str, object]:
     question = prompt.text("question")
     triples = [line.triple for line in read_triples(prompt.items("triples")) if line.triple is not None]
     named = dict.fromkeys(end for head, _, tail in triples for end in (head, tail))
-    topics = [name for name in named if f" {normalize(name)} " in f" {normalize(question)} "]
+    topics = [name for name in named if plain(name) in plain(question)]
     relations = list(dict.fromkeys(relation for _, relation, _ in triples))
     if not relations:
         return {"reasoning": "There are no facts.", "entails": False}
