@@ -90,7 +90,8 @@ def features_of(proof: Proof, ranker: PathRanker, relations: RelationVectors | N
         features["likeness"] = _likeness(proof)
     if proof.linked:
         features["topics"] = sum(used) / len(used)
-        features["linking"] = min(float(step.candidates[0]["score"]) for step in proof.linked)
+    if scored := [float(step.candidates[0]["score"]) for step in proof.linked if step.candidates]:
+        features["linking"] = min(scored)
     return features | ranked_features(proof, ranker, relations)
 
 
