@@ -1,6 +1,7 @@
 """Grounding of text triples: from words to the graph's numbers, with a reason for each that cannot be grounded.
 
-The linker turns a mention into an entity. A predicate becomes a relation by exact label or alias, else by the
+The linker turns a mention into an entity. Of homonyms, the graph decides: those between which it has the edge, else the
+linker's first. A predicate becomes a relation by exact label or alias, else by the
 similarity of its vector if that is above a threshold. A text may state a fact in the other direction ("Nolan directed
 Inception" for (Inception, director, Nolan)): both directions are tried, and a swap is noted.
 """
@@ -11,6 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import product
 
 from triplecheck.kg.graph import Graph
 from triplecheck.kg.linking import Linker
@@ -35,6 +37,9 @@ TextTriple = tuple[str, str, str]
 """Head, predicate and tail as in a text."""
 
 _LEAST_COSINE = 0.5
+_IN_GRAPH = 3  # support of a reading that is an edge of the graph
+_EXACT = frozenset({"label", "alias", "value"})  # sources of candidates whose name is the text
+_HOMONYMS = 30
 # The vector of a denial is as similar to a relation as that of the statement it denies.
 _DENIAL = re.compile(r"\b(?:not|never|cannot|no longer)\b|n['’]t\b", re.IGNORECASE)
 
@@ -87,7 +92,7 @@ class Grounder:
         self._floor = least_cosine
         self._named = _relations_by_name(graph)
         self._relations: dict[str, tuple[Sequence[int], float]] = {}
-        self._entities: dict[tuple[str, str | None], int | None] = {}
+        self._entities: dict[tuple[str, str | None], list[int]] = {}
 
     def ground(self, triples: Iterable[TextTriple], question: str | None = None) -> list[Grounded]:
         """Ground triples, in the order given.
@@ -99,36 +104,53 @@ class Grounder:
         return [self._one(triple, question) for triple in triples]
 
     def _one(self, text: TextTriple, question: str | None) -> Grounded:
-        head, tail = self._entity(text[0], question), self._entity(text[2], question)
+        heads, tails = self._homonyms(text[0], question), self._homonyms(text[2], question)
         relations, cosine = self._relations_of(text[1])
         likeliest = relations[0] if relations else None
-        if head is None:
-            return Grounded(text, (None, likeliest, tail), similarity=cosine, reason=Skip.UNKNOWN_HEAD)
+        if not heads:
+            return Grounded(
+                text, (None, likeliest, next(iter(tails), None)), similarity=cosine, reason=Skip.UNKNOWN_HEAD
+            )
         if likeliest is None:
             denied = _DENIAL.search(text[1])
-            return Grounded(text, (head, None, tail), reason=Skip.DENIAL if denied else Skip.UNKNOWN_RELATION)
-        if tail is None:
-            return Grounded(text, (head, likeliest, None), similarity=cosine, reason=Skip.UNKNOWN_TAIL)
-        readings = [
-            (self._support(first, relation, last), straight, (first, relation, last))
-            for relation in relations
-            for straight, first, last in ((True, head, tail), (False, tail, head))
-        ]
-        _, straight, triple = max(readings, key=lambda reading: reading[:2])
+            reason = Skip.DENIAL if denied else Skip.UNKNOWN_RELATION
+            return Grounded(text, (heads[0], None, next(iter(tails), None)), reason=reason)
+        if not tails:
+            return Grounded(text, (heads[0], likeliest, None), similarity=cosine, reason=Skip.UNKNOWN_TAIL)
+        straight, triple = self._best_reading(heads, relations, tails)
         return Grounded(text, triple, not straight, cosine)
+
+    def _best_reading(self, heads: Sequence[int], relations: Sequence[int], tails: Sequence[int]) -> tuple[bool, Edge]:
+        """Whether the triple is straight, and the triple: the reading with the most support.
+
+        Of equal support: the first homonyms, then straight, then the first relation.
+        """
+        best: tuple[int, bool, Edge] | None = None
+        for head, tail in sorted(product(heads, tails), key=lambda pair: heads.index(pair[0]) + tails.index(pair[1])):
+            for straight, first, last in ((True, head, tail), (False, tail, head)):
+                for relation in relations:
+                    support = self._support(first, relation, last)
+                    if best is None or support > best[0]:
+                        best = support, straight, (first, relation, last)
+            if best is not None and best[0] == _IN_GRAPH:
+                break
+        assert best is not None
+        return best[1:]
 
     def _support(self, head: int, relation: int, tail: int) -> int:
         """3 if the graph has the edge; else 1 for each end that has another edge of the relation at the same end."""
         if self._graph.contains(head, relation, tail):
-            return 3
+            return _IN_GRAPH
         ends = ((head, Direction.OUT), (tail, Direction.IN))
         return sum(len(self._graph.neighbors(node, relation, way, 1)) > 0 for node, way in ends)
 
-    def _entity(self, text: str, question: str | None) -> int | None:
+    def _homonyms(self, text: str, question: str | None) -> list[int]:
+        """The nodes with exactly this name, in the linker's order; else the one that fits best; empty if none fits."""
         key = (text, question)
         if key not in self._entities:
-            found = self._linker.candidates(text, question, limit=1) if text.strip() else []
-            self._entities[key] = found[0].node if found else None
+            found = self._linker.candidates(text, question, limit=_HOMONYMS) if text.strip() else []
+            exact = [candidate.node for candidate in found if candidate.source in _EXACT]
+            self._entities[key] = exact or [candidate.node for candidate in found[:1]]
         return self._entities[key]
 
     def _relations_of(self, predicate: str) -> tuple[Sequence[int], float]:

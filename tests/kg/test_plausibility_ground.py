@@ -69,6 +69,31 @@ def test_what_cannot_be_placed_says_why(grounder: Grounder, text: tuple[str, str
     assert None in found.triple
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (("Michael Jordan", "field of research", "machine learning"), "jordan_scientist"),
+        (("Michael Jordan", "plays for", "Bulls"), "jordan_player"),
+        (("Paris", "country", "United States"), "paris_texas"),
+        (("Paris", "country", "France"), "paris"),
+        # Not in the graph: the reading whose ends have such edges, then the linker's order.
+        (("Michael Jordan", "born in", "Frankfurt"), "jordan_player"),
+        (("Paris", "country", "Honolulu"), "paris"),
+    ],
+)
+def test_the_graph_decides_between_homonyms(people: KnowledgeBase, text: tuple[str, str, str], expected: str) -> None:
+    (found,) = Grounder(people.graph, people.linker).ground([text])
+    assert ids(people, found)[0] == expected
+
+
+def test_a_misspelt_name_has_one_reading(people: KnowledgeBase) -> None:
+    grounder = Grounder(people.graph, people.linker)
+    first = people.linker.candidates("Micheal Jordan", limit=1)[0]
+    fields = {"plays for": "Bulls", "field of research": "machine learning"}
+    found = grounder.ground([("Micheal Jordan", predicate, tail) for predicate, tail in fields.items()])
+    assert {one.triple[0] for one in found} == {first.node}
+
+
 def test_relations_of_one_name_are_disambiguated_by_their_ends(encoder: Encoder, tmp_path: object) -> None:
     triples = "ann\tbook_author\tnovel\njoe\tsong_author\ttune\ntown\tin\tland\n"
     relations = "id\tlabel\nbook_author\tauthor\nsong_author\tauthor\n"
