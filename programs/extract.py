@@ -10,7 +10,7 @@ from triplecheck.kg.plausibility import TextTriple
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
 from triplecheck.lms.extractive.sentences import split_sentences
 from triplecheck.programs.base import Sources
-from triplecheck.programs.know3rag.generation import names_in
+from triplecheck.programs.know3rag.generation import names_in, relations_near
 from triplecheck.programs.triple_lines import read_triples
 from triplecheck.signatures import ExtractTriples
 
@@ -50,7 +50,7 @@ class TripleExtractor:
     """Reads documents by the step `ExtractTriples` (role `extract`): sentences are numbered, triples cite them.
 
     Args:
-        base: offers its names to the model; None: the title of the document alone.
+        base: offers its names and relations to the model; None: the title of the document alone.
     """
 
     def __init__(self, base: Sources | None = None) -> None:
@@ -71,7 +71,8 @@ class TripleExtractor:
         for part in _parts(sentences):
             texts = [f"{title}: {sentence}" if title else sentence for sentence in part]
             try:
-                reply = self.extract_triples(texts=texts, entities=self._names(title, part))
+                relations = [] if self.base is None else relations_near(self.base, part)
+                reply = self.extract_triples(texts=texts, entities=self._names(title, part), relations=relations)
             except (ModelReplyError, PromptTooLongError) as error:
                 problems.append(str(error))
                 continue

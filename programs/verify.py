@@ -17,7 +17,7 @@ from triplecheck.kg.plausibility.verdicts import GraphJudge, JudgedTriple
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
 from triplecheck.programs.base import Sources
 from triplecheck.programs.concurrently import concurrently
-from triplecheck.programs.know3rag.generation import names_in
+from triplecheck.programs.know3rag.generation import names_in, relations_near
 from triplecheck.programs.know3rag.reliability import NameLinker
 from triplecheck.programs.outcome import evidence_rows
 from triplecheck.programs.steps import Checked, Trace
@@ -106,7 +106,9 @@ class Verifier(dspy.Module):
 
     def _extract(self, texts: list[str], trace: Trace) -> list[list[TextTriple]]:
         names = [name for text in texts for name in names_in(self.sources.graph, self.sources.linker, text)]
-        reply = self.extract_triples(texts=texts, entities=list(dict.fromkeys(names)))
+        reply = self.extract_triples(
+            texts=texts, entities=list(dict.fromkeys(names)), relations=relations_near(self.sources, texts)
+        )
         return triples_of(reply.triples, texts, trace)
 
 

@@ -109,11 +109,13 @@ class ExtractTriples(Step):
     """Extract the facts that the texts state, as triples.
 
     Write one fact per line: number of the text | head | relation | tail. Use the words of the text, and the full name
-    where the text has a pronoun. Leave out what the text does not state.
+    where the text has a pronoun. If one of the given relations says the same, write that relation instead. Leave out
+    what the text does not state.
     """
 
     texts: list[str] = dspy.InputField()
     entities: list[str] = dspy.InputField(desc="names that may occur in the texts")
+    relations: list[str] = dspy.InputField(desc="of a knowledge graph; may be empty")
     triples: list[str] = dspy.OutputField(desc="number | head | relation | tail")
 
 
@@ -136,11 +138,13 @@ class CheckPassages(Step):
 
     A passage helps if it says something that leads to the answer, even part of the way. A passage about something else
     with the same name does not help. Then write the facts of the selected passages as triples, one per line: number of
-    the passage | head | relation | tail. Use the words of the passage, and the full name where it has a pronoun.
+    the passage | head | relation | tail. Use the words of the passage, and the full name where it has a pronoun. If one
+    of the given relations says the same, write that relation instead.
     """
 
     question: str = dspy.InputField()
     entities: list[str] = dspy.InputField(desc="what the question is about, some with a description")
+    relations: list[str] = dspy.InputField(desc="of a knowledge graph; may be empty")
     passages: list[str] = dspy.InputField()
     reasoning: str = dspy.OutputField(desc="one short sentence", default="")
     useful: Annotated[list[int], Numbers("passages")] = dspy.OutputField(desc="the passages that help")

@@ -18,7 +18,7 @@ from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
 from triplecheck.programs.base import Note
 from triplecheck.programs.concurrently import concurrently
 from triplecheck.programs.expansion import valid_numbers
-from triplecheck.programs.know3rag.generation import Reference
+from triplecheck.programs.know3rag.generation import Reference, relations_near
 from triplecheck.programs.know3rag.reliability import Supervisor
 from triplecheck.programs.steps import Checked, Trace
 from triplecheck.programs.triple_lines import triples_of
@@ -99,6 +99,9 @@ class ReferenceFilter(dspy.Module):
             for at in range(len(texts))
         ]
 
+    def _relations(self, texts: list[str]) -> list[str]:
+        return relations_near(self.supervisor.sources, texts)
+
     def _tasks(self, question: str, entities: list[str], texts: list[str], wrote: Note) -> list[_Task]:
         if not texts:
             return []
@@ -116,7 +119,9 @@ class ReferenceFilter(dspy.Module):
         return tasks
 
     def _check_all(self, question: str, entities: list[str], texts: list[str], wrote: Note, trace: Trace) -> _Found:
-        reply = self.check_passages(question=question, entities=entities, passages=texts)
+        reply = self.check_passages(
+            question=question, entities=entities, relations=self._relations(texts), passages=texts
+        )
         wrote(trace, self.check_passages, reply)
         useful = set(valid_numbers("passage", reply.useful, len(texts), trace))
         triples = triples_of(reply.triples, texts, trace)
@@ -137,7 +142,7 @@ class ReferenceFilter(dspy.Module):
 
     def _extract(self, entities: list[str], texts: list[str], places: list[int], wrote: Note, trace: Trace) -> _Found:
         some = [texts[at] for at in places]
-        reply = self.extract_triples(texts=some, entities=entities)
+        reply = self.extract_triples(texts=some, entities=entities, relations=self._relations(some))
         wrote(trace, self.extract_triples, reply)
         return _Found(triples=dict(zip(places, triples_of(reply.triples, some, trace), strict=True)))
 

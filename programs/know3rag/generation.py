@@ -17,6 +17,7 @@ import numpy as np
 from triplecheck.kg import Direction, Linker, TriplecheckError, UserError, normalize
 from triplecheck.kg.documents import DocumentStore
 from triplecheck.kg.graph import Graph, RelationCount
+from triplecheck.kg.relation_vectors import relation_texts
 from triplecheck.lms import ModelReplyError, ModelUnavailableError, PromptTooLongError, RolePredict
 from triplecheck.lms.values import NOTHING
 from triplecheck.programs.base import Note, Sources
@@ -82,6 +83,25 @@ def names_in(graph: Graph, linker: Linker, text: str, top_k: int = 20) -> list[s
     """Names of the graph that a text mentions, in the graph's spelling, for a prompt."""
     unseen = Trace()  # these links are only a hint in a prompt
     return graph.labels(linked_entities(graph, linker, text, top_k, unseen))
+
+
+def relations_near(sources: Sources, texts: Sequence[str], top_k: int = 30) -> list[str]:
+    """Labels of the relations that texts may state, for a prompt; all if there are few.
+
+    Of more, first those whose name occurs in a text, then those most similar to one of the texts, if there are vectors.
+    """
+    graph, vectors = sources.graph, sources.relations
+    numbers: Sequence[int] = range(graph.num_relations)
+    if len(numbers) > top_k:
+        written = " ".join(f" {normalize(text)} " for text in texts)
+        names = [[f" {normalize(name)} " for name in relation_texts(graph.relation(number))] for number in numbers]
+        named = [number for number in numbers if any(name in written for name in names[number] if name.strip())]
+        similar: list[int] = []
+        if vectors is not None and texts:
+            cosines = np.max([vectors.against(text) for text in texts], axis=0)
+            similar = np.argsort(-cosines, kind="stable")[:top_k].tolist()
+        numbers = list(dict.fromkeys(named + similar))[:top_k]
+    return list(dict.fromkeys(graph.relation(number).label for number in numbers))
 
 
 def related_entities(sources: Sources, query: str, limits: Know3RAGLimits, trace: Trace) -> Related:

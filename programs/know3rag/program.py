@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal
 
 from triplecheck.kg import UserError
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
+from triplecheck.lms.extractive.sentences import split_sentences
 from triplecheck.programs.base import AnySources, Program, check_positive
 from triplecheck.programs.know3rag.filter import ReferenceFilter, choose
 from triplecheck.programs.know3rag.generation import (
@@ -27,6 +28,7 @@ from triplecheck.programs.know3rag.generation import (
     linked_entities,
     names_in,
     related_entities,
+    relations_near,
 )
 from triplecheck.programs.know3rag.reliability import NO_EMBEDDINGS, Reliability, Supervisor, supported, threshold
 from triplecheck.programs.options import ProgramOptions
@@ -200,7 +202,8 @@ class Know3RAG(Program):
             return Turn("", Reliability((), math.inf, "there is no answer"))
         try:
             names = names_in(self.graph, self.sources.linker, text)
-            extracted = self.extract_triples(texts=[text], entities=names)
+            relations = relations_near(self.sources, split_sentences(text))
+            extracted = self.extract_triples(texts=[text], entities=names, relations=relations)
         except (ModelReplyError, PromptTooLongError) as error:
             trace.add(Checked("triples", False, str(error)))
             return Turn(answer, Reliability((), math.inf, "its triples could not be read"))

@@ -86,17 +86,17 @@ class Supervisor:
     """
 
     def __init__(self, sources: Sources, scoring: str, aggregate: str) -> None:
-        self._sources = sources
+        self.sources = sources
         self._scoring = scoring
         self._aggregate = aggregate
 
     @functools.cached_property
     def _grounder(self) -> Grounder:
-        return Grounder(self._sources.graph, NameLinker(self._sources.linker), self._sources.relations)
+        return Grounder(self.sources.graph, NameLinker(self.sources.linker), self.sources.relations)
 
     @functools.cached_property
     def _plausibility(self) -> Plausibility | None:
-        base = self._sources.knowledge_base
+        base = self.sources.knowledge_base
         return (
             None if base is None or base.embeddings is None else Plausibility.of(base, self._scoring, self._aggregate)
         )
@@ -115,7 +115,7 @@ class Supervisor:
         """
         grounded = self._grounder.ground(triples, question)
         edges = [one.edge for one in grounded]
-        there = [edge is not None and self._sources.graph.contains(*edge) for edge in edges]
+        there = [edge is not None and self.sources.graph.contains(*edge) for edge in edges]
         if self._plausibility is None:
             rated = [Rated(g, found, None, g.reason or NO_EMBEDDINGS) for g, found in zip(grounded, there, strict=True)]
             return Reliability(tuple(rated), math.inf, NO_EMBEDDINGS if triples else "there are no triples")

@@ -96,6 +96,12 @@ class TestLoop:
         assert len(asked(engine, "reasoning answers")) == 1
         assert [turn.answer for turn in turns(result)] == ["Swiss"] * 3
 
+    def test_triples_are_extracted_with_the_relations_of_the_graph(self, plain: Sources) -> None:
+        for paper_calls in (False, True):
+            _, engine = talk(Know3RAG(plain, paper_calls=paper_calls))
+            requests = asked(engine, "triples") + asked(engine, "useful triples")
+            assert requests and all("nationality" in section(request, "relations") for request in requests)
+
     def test_an_unreadable_answer_loses_only_its_turn(self, plain: Sources) -> None:
         result, _ = talk(Know3RAG(plain, turns=1), {"reasoning answers": "?"})
         assert result.answer == "German"

@@ -15,7 +15,13 @@ from text_parts import build_text_world
 from triplecheck.kg import Direction, KnowledgeBase, UserError
 from triplecheck.programs import Sources
 from triplecheck.programs.know3rag.filter import ReferenceVerdict, choose
-from triplecheck.programs.know3rag.generation import Know3RAGLimits, clean_answer, linked_entities, related_entities
+from triplecheck.programs.know3rag.generation import (
+    Know3RAGLimits,
+    clean_answer,
+    linked_entities,
+    related_entities,
+    relations_near,
+)
 from triplecheck.programs.know3rag.reliability import NameLinker, connected, threshold
 from triplecheck.programs.steps import Linked, Trace, Truncated
 from triplecheck.programs.triple_lines import read_triples
@@ -182,3 +188,20 @@ def test_connected_follows_edges_in_both_directions() -> None:
     edges = [(1, 0, 2), (3, 0, 2), (4, 0, 5)]
     assert connected(edges, [1]) == {1, 2, 3}
     assert connected(edges, []) == set()
+
+
+class TestRelationsForAPrompt:
+    def test_a_small_graph_offers_all_of_them(self, embedded: Sources) -> None:
+        graph = embedded.graph
+        labels = {graph.relation(number).label for number in range(graph.num_relations)}
+        assert set(relations_near(embedded, [])) == labels
+
+    def test_of_more_the_named_come_first_then_the_most_similar(self, bundled: KnowledgeBase) -> None:
+        texts = ["The seat of government of Mongolia is Ulaanbaatar.", "Heiden was a student of Paul Hindemith."]
+        found = relations_near(Sources.of(bundled), texts, top_k=10)
+        assert len(found) <= 10 and found[0] == "student of" and "capital" in found
+
+    def test_without_vectors_only_the_named(self, bundled: KnowledgeBase) -> None:
+        sources = Sources(bundled.graph, bundled.linker)
+        assert relations_near(sources, ["Heiden was a student of Paul Hindemith."], top_k=10) == ["student of"]
+        assert relations_near(sources, [], top_k=10) == []
