@@ -64,6 +64,8 @@ class Sources:
         self.linker = linker
         self.relations = relations
         self.knowledge_base = knowledge_base
+        # By scoring and aggregate (`kg.plausibility.separating_threshold`).
+        self.separating_thresholds: dict[tuple[str, str], float | None] = {}
         self._ranker = ranker
 
     @classmethod

@@ -1,6 +1,6 @@
 """Plausibility of triples: text triples grounded in the graph, scores from embeddings, verdicts, calibration."""
 
-from triplecheck.kg.plausibility.calibration import Roc, calibrate
+from triplecheck.kg.plausibility.calibration import Roc, calibrate, separating_threshold
 from triplecheck.kg.plausibility.ground import Grounded, Grounder, Skip, TextTriple
 from triplecheck.kg.plausibility.scores import AGGREGATES, METHODS, Plausibility, PlausibilityScores, TripleScore
 from triplecheck.kg.plausibility.verdicts import GraphJudge, JudgedTriple, TripleVerdict
@@ -20,4 +20,5 @@ __all__ = [
     "TripleScore",
     "TripleVerdict",
     "calibrate",
+    "separating_threshold",
 ]

@@ -8,6 +8,8 @@ differ only there.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -52,8 +54,15 @@ class Roc:
     unscored: int
 
 
-def calibrate(plausibility: Plausibility, *, limit: int = 2000, seed: int = 0) -> list[Roc]:
-    """Curves of all methods, corruptions and units on at most `limit` test triples.
+def calibrate(
+    plausibility: Plausibility,
+    *,
+    limit: int = 2000,
+    seed: int = 0,
+    methods: Sequence[str] = METHODS,
+    corruptions: Sequence[str] = CORRUPTIONS,
+) -> list[Roc]:
+    """Curves of methods, corruptions and all units on at most `limit` test triples.
 
     A true triple is compared only with the graph's other triples, as if the graph did not contain it.
 
@@ -64,7 +73,7 @@ def calibrate(plausibility: Plausibility, *, limit: int = 2000, seed: int = 0) -
     rng = np.random.default_rng(seed)
     true = test[np.sort(rng.permutation(len(test))[:limit])]
     curves = []
-    for corruption in CORRUPTIONS:
+    for corruption in corruptions:
         kept, corrupted = corrupt(plausibility.graph, true, plausibility.embeddings.about.num_entities, corruption, rng)
         if len(kept) == 0:
             raise UserError("there are no held-out triples to calibrate on; train on a graph with more triples")
@@ -72,7 +81,7 @@ def calibrate(plausibility: Plausibility, *, limit: int = 2000, seed: int = 0) -
         sizes = rng.integers(1, _LARGEST_ANSWER + 1, len(kept))
         starts = np.concatenate([[0], np.cumsum(sizes)])
         starts = starts[starts < len(kept)]
-        for method in METHODS:
+        for method in methods:
             judge = replace(plausibility, method=method, leave_out=True)
             good, bad = judge.triple_scores(kept), judge.triple_scores(corrupted)
             curves.append(_roc(method, corruption, "triple", good, bad))
@@ -84,6 +93,23 @@ def calibrate(plausibility: Plausibility, *, limit: int = 2000, seed: int = 0) -
                 sums = (np.add.reduceat(scores, starts) / by for scores in (in_answers, with_one_bad))
                 curves.append(_roc(method, corruption, unit, *sums))
     return curves
+
+
+def separating_threshold(plausibility: Plausibility, *, limit: int = 500, seed: int = 0) -> float | None:
+    """The score below which an answer is likelier true, by the method and the aggregate of a plausibility.
+
+    Youden's J on answers of held-out triples, corrupted by tails of the right type. None if nothing can be scored.
+    """
+    if len(plausibility.embeddings.test) == 0:
+        return None
+    try:
+        curves = calibrate(
+            plausibility, limit=limit, seed=seed, methods=(plausibility.method,), corruptions=("consistent",)
+        )
+    except UserError:  # no triple can be corrupted
+        return None
+    (found,) = (curve.threshold for curve in curves if curve.unit == plausibility.aggregate)
+    return found if math.isfinite(found) else None
 
 
 def corrupt(

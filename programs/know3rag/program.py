@@ -47,7 +47,9 @@ class Know3RAGOptions(ProgramOptions):
 
     Attributes:
         turns: T, iterations at most (section 4.2).
-        theta_0: of the threshold; it depends on the model and the questions and should be fitted to them.
+        theta_0: of the threshold; None: so that the threshold of turn 0 separates held-out triples of the graph from
+            corrupted ones best, or 1 if that cannot be measured. It depends on the model and the questions, too:
+            `triplecheck fit` sets it.
         c: of the threshold.
         scoring: of triples, see `kg.plausibility.scores`; `relative` is Eq. 2.
         aggregate: how the scores of triples make up that of a text (Eq. 1): `sum`, which punishes long answers,
@@ -70,7 +72,7 @@ class Know3RAGOptions(ProgramOptions):
     """
 
     turns: int = 2
-    theta_0: float = 1.0
+    theta_0: float | None = None
     c: float = 128.0
     scoring: Scoring = "relative"
     aggregate: Aggregate = "sum"
@@ -156,7 +158,8 @@ class Know3RAG(Program):
             )
         if not how.kg_query and not how.raw_query:
             raise UserError("without the raw query and without the KG query there is nothing to ask; keep one")
-        threshold(how.theta_0, 0, how.c)  # raises if theta_0 is negative
+        if how.theta_0 is not None:
+            threshold(how.theta_0, 0, how.c)  # raises if theta_0 is negative
         self.turns = how.turns if how.retrieve else 0
         self.supervisor = Supervisor(self.sources, how.scoring, how.aggregate)
         self.passages = Corpus(self.sources, how.corpus, how.corpus_passages)
@@ -176,6 +179,10 @@ class Know3RAG(Program):
         """Section 4.1: answer, and until the answer is reliable generate references, filter them, answer again."""
         if not self.supervisor.scores:
             trace.add(Checked("embeddings", False, f"{NO_EMBEDDINGS}: no triple has a score, all turns are taken"))
+        elif self.options.theta_0 is None:
+            measured = self.supervisor.theta_0(self.options.c) is not None
+            where = "from the scores of held-out and corrupted triples" if measured else "there are no held-out triples"
+            trace.add(Checked("theta_0", measured, f"{self.theta_0:.3g}, {where}"))
         limit = self.options.limits.linked
         entities = linked_entities(self.graph, self.sources.linker, question, limit, trace)  # E_Q
         references: list[Reference] = []  # D_c
@@ -211,9 +218,17 @@ class Know3RAG(Program):
         (triples,) = triples_of(extracted.triples, [text], trace)
         return Turn(answer, self.supervisor.rate(triples, question))
 
+    @property
+    def theta_0(self) -> float:
+        """The option, else what the embeddings say, else 1 as in the paper."""
+        if self.options.theta_0 is not None:
+            return self.options.theta_0
+        found = self.supervisor.theta_0(self.options.c)
+        return 1.0 if found is None else found
+
     def stops(self, turn: Turn, t: int, trace: Trace) -> bool:
         """Whether s_t < theta_t or t = T; the trace records both."""
-        theta = threshold(self.options.theta_0, t, self.options.c)
+        theta = threshold(self.theta_0, t, self.options.c)
         reliability = turn.reliability
         if self.options.adaptive and reliability.score < theta:
             decision = "sure"

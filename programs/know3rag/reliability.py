@@ -14,7 +14,7 @@ from typing import Any, Self
 from triplecheck.kg import Linker, UserError, normalize
 from triplecheck.kg.linking import Candidate
 from triplecheck.kg.mentions import Mention
-from triplecheck.kg.plausibility import Grounded, Grounder, Plausibility, TextTriple
+from triplecheck.kg.plausibility import Grounded, Grounder, Plausibility, TextTriple, separating_threshold
 from triplecheck.kg.types import Edge
 from triplecheck.programs.base import Sources
 from triplecheck.programs.closed_book import named_entity
@@ -105,6 +105,22 @@ class Supervisor:
     def scores(self) -> bool:
         """Whether there are embeddings to score by."""
         return self._plausibility is not None
+
+    def theta_0(self, c: float) -> float | None:
+        """theta_0 whose threshold of turn 0 separates the graph's own triples from corrupted ones best.
+
+        Computed once for each scoring and aggregate of the sources. None without embeddings or held-out triples.
+
+        Args:
+            c: the constant of `threshold`.
+        """
+        if self._plausibility is None:
+            return None
+        known, key = self.sources.separating_thresholds, (self._scoring, self._aggregate)
+        if key not in known:
+            known[key] = separating_threshold(self._plausibility)
+        found = known[key]
+        return None if found is None else max(0.0, found) * (1 + math.e) / c
 
     def rate(self, triples: Sequence[TextTriple], question: str) -> Reliability:
         """Ground the triples of one text in the graph, look them up, and score them.

@@ -11,10 +11,12 @@ import pytest
 from program_parts import EX, fields, steps
 from text_parts import QUESTION, asked, build_text_world, knows, section, step_of, talk
 
-from triplecheck.kg import UserError
+from triplecheck.kg import KnowledgeBase, UserError
+from triplecheck.kg.plausibility import Plausibility, separating_threshold
 from triplecheck.lms import ModelUnavailableError, Roles, TolerantAdapter, session
 from triplecheck.lms.testing import STAND_IN, stand_in_server
 from triplecheck.programs import Know3RAG, Sources, replay, resolve_program
+from triplecheck.programs.know3rag.reliability import threshold
 from triplecheck.programs.options import check_options
 from triplecheck.programs.steps import Checked, Consulted, Weighed
 
@@ -73,6 +75,20 @@ class TestLoop:
         result, _ = talk(Know3RAG(embedded, theta_0=0.0))
         assert [turn.decision for turn in turns(result)] == ["go_on", "go_on", "last_turn"]
         assert all(turn.score is not None and turn.threshold == 0.0 for turn in turns(result))
+
+    def test_theta_0_comes_from_the_scale_of_the_embeddings(self, embedded: Sources) -> None:
+        program = Know3RAG(embedded)
+        plausibility = Plausibility.of(KnowledgeBase.open(str(embedded.knowledge_base.path)))  # type: ignore[union-attr]
+        between = separating_threshold(plausibility)
+        assert between is not None and threshold(program.theta_0, 0) == pytest.approx(between)
+        assert Know3RAG(embedded).theta_0 == program.theta_0
+        result, _ = talk(program)
+        (said,) = (step for step in steps(result, Checked) if step.what == "theta_0")
+        assert said.reason.startswith(f"{program.theta_0:.3g}, from the scores")
+        assert Know3RAG(embedded, preset="paper").theta_0 == 1.0 and Know3RAG(embedded, theta_0=0.5).theta_0 == 0.5
+
+    def test_without_embeddings_theta_0_is_that_of_the_paper(self, plain: Sources) -> None:
+        assert Know3RAG(plain).theta_0 == 1.0
 
     def test_every_turn_records_triples_with_scores_or_the_reason_for_none(self, embedded: Sources) -> None:
         said = fields(triples="1 | Paul Hindemith | nationality | German\n1 | Nobody Known | nationality | German")
