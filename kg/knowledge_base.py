@@ -497,6 +497,7 @@ def open_bundled(cache: Path | None = None, progress: ProgressCallback = no_prog
         return KnowledgeBase.open(target)
     except KnowledgeBaseError:
         pass  # none yet, or a damaged one
+    from triplecheck.kg.embedding import bundled
     from triplecheck.kg.readers import read_graph
 
     sources = turtle_files()
@@ -509,7 +510,8 @@ def open_bundled(cache: Path | None = None, progress: ProgressCallback = no_prog
                 f"{target.parent}: not writable ({error.strerror}); set TRIPLECHECK_CACHE to a writable directory"
             ) from error
         raw = read_graph(sources, progress=progress)
-        build(raw, draft / "kb", sources=[path.name for path in sources], progress=progress)
+        built = build(raw, draft / "kb", sources=[path.name for path in sources], progress=progress)
+        bundled.add_embeddings(built.columnar, built.generation, _bundled_folder() / PART)
         return _put(draft, target)
 
 
@@ -566,7 +568,8 @@ def bundled_path(cache: Path | None = None) -> Path:
     Raises:
         UserError: there are no bundled files.
     """
-    return cache_directory(cache) / f"bundled-{_bundled_key(turtle_files())}"
+    embeddings = sorted((_bundled_folder() / PART).glob("*"))
+    return cache_directory(cache) / f"bundled-{_bundled_key([*turtle_files(), *embeddings])}"
 
 
 def _bundled_folder() -> Path:

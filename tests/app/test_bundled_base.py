@@ -11,8 +11,11 @@ from pathlib import Path
 import pytest
 from cli_support import Process, Run
 
+from triplecheck import kg
 from triplecheck.kg import KnowledgeBase, UserError, knowledge_base
+from triplecheck.kg.embedding import bundled
 from triplecheck.kg.knowledge_base import open_bundled
+from triplecheck.kg.plausibility import Plausibility, calibrate
 
 SMALL = """\
 @prefix : <http://example.org/> .
@@ -141,3 +144,25 @@ def test_the_demonstration_answers_and_abstains(run: Run, fresh_dspy: None) -> N
     assert "model: extractive" in result.stdout
     last = result.stdout.rstrip().splitlines()[-3:]
     assert all(line.startswith("  triplecheck ") for line in last)
+
+
+def test_its_embeddings_are_of_its_graph(tmp_path: Path) -> None:
+    kb = open_bundled(tmp_path / "c")
+    assert kb.embeddings is not None, "the bundled graph has changed: run `python -m triplecheck.kg.embedding`"
+    assert kb.embeddings.about.num_entities == kb.columnar.num_entities
+    assert kb.columnar.contains_many(*kb.embeddings.test.T).all()
+    (curve,) = (
+        curve
+        for curve in calibrate(Plausibility.of(kb), methods=("tail_rank",), corruptions=("random",))
+        if curve.unit == "triple"
+    )
+    assert curve.auroc > 0.8
+
+
+def test_embeddings_of_another_graph_are_refused(sources: Path, tmp_path: Path) -> None:
+    shutil.copytree(Path(kg.__file__).parent / "bundled" / "embeddings", sources / "embeddings")
+    first = open_bundled(tmp_path / "c")
+    assert first.embeddings is None
+    (sources / "embeddings" / "graph.sha256").write_text(bundled.graph_key(first.columnar), "ascii")
+    second = open_bundled(tmp_path / "c")
+    assert second.path != first.path and second.embeddings is not None

@@ -15,6 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = {"app", "evals", "kg", "lms", "optimize", "programs", "signatures"}
+EMBEDDINGS = ("embeddings.json", "graph.sha256", "held_out.safetensors", "weights.safetensors")
 QUESTION = "What was the nationality of Bernhard Heiden's teacher?"
 OWN_NAMES = "import app, evals, kg; print(app.MINE + evals.MINE + kg.MINE)"
 FRONT_DOOR = """
@@ -74,6 +75,7 @@ def test_it_installs_one_package(wheel: Path) -> None:
     assert {name.split("/")[0] for name in names if not name.split("/")[0].endswith(".dist-info")} == {"triplecheck"}
     sources = {str(path.relative_to(ROOT)) for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")}
     assert {name.removeprefix("triplecheck/") for name in names if name.endswith(".py")} == sources | {"__init__.py"}
+    assert {f"triplecheck/kg/bundled/embeddings/{name}" for name in EMBEDDINGS} <= set(names)
 
 
 def test_ask_and_eval_run_beside_folders_of_the_same_names(environment: Path, project: Path) -> None:
