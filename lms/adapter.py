@@ -309,7 +309,10 @@ class LabelAdapter(TolerantAdapter):
         if signature.output_fields[name].annotation != SCORES:
             found = [number for line in lines for number in items_named(line, listed, numbers.items)]
             return list(dict.fromkeys(_some(found, lines, numbers.of)))
-        scored = [(match[1], match[2]) if (match := _SCORED.fullmatch(line)) else (line, "") for line in lines]
+        scored = [
+            (line[: match.start()].rstrip(), match[1]) if (match := _SCORE.search(line)) else (line, "")
+            for line in lines
+        ]
         if not all(score for _, score in scored) and any(score for _, score in scored):
             raise ValueError(f"some of the {numbers.of} have no score; write a colon and the score after each")
         scores: dict[int, float] = {}
@@ -338,7 +341,7 @@ class LabelAdapter(TolerantAdapter):
 
 
 _NUMBER = re.compile(r"^\[\d+\] ", re.MULTILINE)
-_SCORED = re.compile(r"(.*?)\s*[:=(]\s*(\d+(?:\.\d+)?|\.\d+)\)?\.?")
+_SCORE = re.compile(r"[:=(]\s*(\d+(?:\.\d+)?|\.\d+)\)?\.?$")
 _Found = TypeVar("_Found", bound=Collection[int])
 
 

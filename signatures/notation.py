@@ -37,6 +37,7 @@ ANYTHING_WITH = "anything with "
 _MARKS = re.compile(r"[\x00-\x1f\x7f-\x9f|→←]")
 # Text that, if a model copies it, would be parsed as a header or as a thought instead of as part of a reply.
 _MARKUP = re.compile(r"\[(?=\[)|<(?=/?think)", re.IGNORECASE)
+_BRACKETS = re.compile(r"(?<![ \[])[ \[]*\[")
 _LONE_EQUALS = re.compile(r"(?:^|(?<!\s)\s++)=(?:\s++|$)")
 _STEP = re.compile(rf" ({FORWARD}|{BACKWARD}) ")
 _MORE = re.compile(r"\.\.\. (\d+) more")
@@ -45,8 +46,13 @@ _EDGES = re.compile(r"(\d+)(?: × (.*))?", re.DOTALL)
 
 
 def clean(text: str) -> str:
-    """A text without the marks of the notation: separators, arrows, headers, and the space around an equals sign."""
-    return " ".join(_LONE_EQUALS.sub("=", without_markup(_MARKS.sub(" ", text))).split())
+    """A text without the marks of the notation: separators, arrows, headers, and the space around an equals sign.
+
+    Neither a space nor a bracket stands before an opening bracket: the type at the end of a relation has the space,
+    a header has two brackets.
+    """
+    spaced = _BRACKETS.sub("[", " ".join(_MARKS.sub(" ", text).split()))
+    return " ".join(_LONE_EQUALS.sub("=", without_markup(spaced)).split())
 
 
 def without_markup(text: str) -> str:
