@@ -495,8 +495,9 @@ def write_report(experiment: Experiment, cells: Sequence[Cell], out: Path, *, co
         parts.append(f"After {experiment.paper}.\n")
     if experiment.differs:
         parts.append(f"What differs: {' '.join(experiment.differs.split())}\n")
+    largest = max((len(cell.asked) for cell in cells), default=experiment.limit)
     parts.append(
-        f"Seed {experiment.seed}, at most {experiment.limit} questions per data set unless column `n` differs. "
+        f"Seed {experiment.seed}, at most {largest} questions per data set unless column `n` differs. "
         "Scores are strict (normalised exact match); 95% intervals and all other figures are in `cells.csv`."
         + (f" Made by `{command}`." if command else "")
         + "\n"

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from triplecheck.optimize.traces.reasoning import reasoning_gap
+from triplecheck.signatures import STEPS, demonstrations
 
 FACTS = [
     "Ada Holm → student of → Per Lind",
@@ -107,3 +108,8 @@ def test_the_answer_from_references_is_named_too() -> None:
 
 def test_steps_without_an_answer_are_not_checked() -> None:
     assert reasoning_gap({"question": "?"}, {"reasoning": "", "keep": [1]}) is None
+
+
+@pytest.mark.parametrize("row", [row for step in STEPS for row in demonstrations(step) if "cited" in row])
+def test_the_worked_examples_show_such_reasoning(row: Any) -> None:
+    assert reasoning_gap(dict(row.inputs()), dict(row.labels())) is None
