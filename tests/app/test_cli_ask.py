@@ -210,6 +210,8 @@ def test_an_interrupt_ends_quietly(kb: Path) -> None:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            # A shell's background job, as these tests may be, ignores interrupts, and its children inherit that.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         silent.settimeout(120)
         connection, _ = silent.accept()
