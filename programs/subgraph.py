@@ -217,7 +217,10 @@ def node_names(graph: Graph, nodes: Iterable[int], *, typed: bool = False) -> di
     order = list(dict.fromkeys(nodes))
     labels = graph.labels(order) if order else []
     plain = {n: clean(label) or clean(graph.node_id(n)) or "?" for n, label in zip(order, labels, strict=True)}
-    names = {n: with_note(plain[n], clean(_types(graph, n))) for n in order} if typed else dict(plain)
+    names = dict(plain)
+    for node in order if typed else ():
+        if graph.literal(node) is None:
+            names[node] = with_note(plain[node], clean(_types(graph, node)))
     for distinction in (_types, _description, _id, _number):
         for node in _alike(names):
             # Literals with the same text are the same; entities are disambiguated.

@@ -50,7 +50,7 @@ def verb_of(words: Sequence[str]) -> Verb | None:
     at = words.index(_TOPIC)
     before, after = list(words[:at]), list(words[at + 1 :])
     found: Verb | None = None
-    if after and before and before[-1] in _DO and _is_verb(after):
+    if after and len(before) == 2 and before[0] in _ASKING | {"where"} and before[1] in _DO and _is_verb(after):
         found = Verb(" ".join(after), "subject")  # whom did X teach
     elif after and before and before[-1] in _BE and (after[-1] == "by" or "by" in before[:1]):
         found = Verb(" ".join(after).removesuffix(" by"), "object")  # who was X taught by

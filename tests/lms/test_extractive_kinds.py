@@ -87,6 +87,7 @@ class TestVerbs:
             ("Who is the teacher of §?", None),
             ("Who was § married to?", None),
             ("Who borders §?", None),
+            ("What number did § wear?", None),
             ("Did § teach §?", None),
             ("§", None),
         ],
