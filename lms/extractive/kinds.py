@@ -9,7 +9,6 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from triplecheck.kg import normalize
 from triplecheck.lms.extractive.question import QUESTION_WORDS, words_of
 
 Kind = Literal["person", "place", "group", "other"]
@@ -83,5 +82,5 @@ def kinds_of(classes: Iterable[str], encode: Callable[[Sequence[str]], npt.NDArr
 
 def _head(label: str) -> str:
     """The noun of a class: "director" of "film director", "city" of "city in Norway"."""
-    words = normalize(_OF.split(f" {label} ")[0]).split()
+    words = words_of(_OF.split(f" {label} ")[0])
     return words[-1] if words else ""
