@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from triplecheck.kg import Direction, Graph, Literal, normalize
 from triplecheck.kg.types import Edge
 from triplecheck.kg.values import agrees, mentions, quantity, value_of
 from triplecheck.lms import Doubt, ModelReplyError, RolePredict
+from triplecheck.lms.extractive.kinds import word_for_kind
 from triplecheck.lms.extractive.question import read_question
 from triplecheck.programs.aggregation import NotComputableError, Result, aggregate, terminal
 from triplecheck.programs.base import Program
@@ -21,7 +22,7 @@ from triplecheck.programs.matching import AnswerMatcher
 from triplecheck.programs.options import AnsweringOptions
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Checked, Computed, Stopped, Trace, Wrote
-from triplecheck.programs.subgraph import Fact, Subgraph
+from triplecheck.programs.subgraph import Fact, Subgraph, node_names
 from triplecheck.signatures import AnswerFromFacts, SettleAnswer
 from triplecheck.signatures.notation import read_facts, read_topic
 
@@ -56,6 +57,18 @@ class Reading:
     facts: Sequence[Fact]
     lines: Sequence[str]
     names: dict[int, str]
+
+
+def names_of_facts(
+    graph: Graph, facts: Iterable[Fact], topics: Mapping[int, str], question: str, step: RolePredict
+) -> dict[int, str]:
+    """The text of each node in a prompt with facts.
+
+    A language model knows what a name stands for. The rule-based baseline reads the types of things where the question
+    asks who or where.
+    """
+    nodes = [node for fact in facts for node in (fact.anchor, *fact.values)]
+    return node_names(graph, nodes, typed=step.is_baseline and bool(word_for_kind(question))) | dict(topics)
 
 
 def answering_step() -> RolePredict:

@@ -128,7 +128,7 @@ def _kind_fit(proof: Proof) -> float:
     if proof.parsed.counts:
         return 1.0 if kind == "number" else -1.0
     if word in ("who", "whom", "whose", "where"):
-        return -1.0 if kind in ("number", "time") else 1.0
+        return -1.0 if kind in ("number", "time") else float(proof.fits_word)
     return 0.0
 
 

@@ -19,7 +19,7 @@ from triplecheck.kg.types import Edge
 from triplecheck.lms import RolePredict
 from triplecheck.lms.extractive.question import read_question
 from triplecheck.programs.base import AnySources, Program
-from triplecheck.programs.conclude import Reading, answer_from_facts, answering_step
+from triplecheck.programs.conclude import Reading, answer_from_facts, answering_step, names_of_facts
 from triplecheck.programs.conditions import time_condition
 from triplecheck.programs.expansion import (
     fetch,
@@ -34,8 +34,8 @@ from triplecheck.programs.groups import Group, Groups, picking_step
 from triplecheck.programs.options import AnsweringOptions, ProgramOptions
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Pruned, Stopped, Trace, Truncated
-from triplecheck.programs.subgraph import Path, RelationNames, Subgraph, node_names, render_path
-from triplecheck.programs.topics import Topic, TopicLinker, named_topics
+from triplecheck.programs.subgraph import Path, RelationNames, Subgraph, render_path
+from triplecheck.programs.topics import Topic, TopicLinker, named_topics, without_topics
 from triplecheck.signatures import NameTopics, SelectPaths
 
 Filtering = Literal["schema", "instances", "none"]
@@ -194,7 +194,7 @@ class KERAG(Program):
         candidates = self.options.limits.candidates
         topics = [topic for name in named for topic in linker.link(name, reply.domain, candidates, trace)]
         names, shown = named_topics(self.graph, topics)
-        relations = RelationNames(self.graph, self.sources.relations, question)
+        relations = RelationNames(self.graph, self.sources.relations, without_topics(question, shown))
         groups = Groups(self, question, topics, shown, relations) if self.options.described else None
         mentions = {topic.node: topic.written for topic in topics}
         hops = self._rank_hops(question, names, shown)
@@ -336,8 +336,7 @@ class KERAG(Program):
     # --- summarization -------------------------------------------------------------------------
     def answer(self, plan: Plan, subgraph: Subgraph, trace: Trace) -> Outcome:
         """Summarization module: chain of thought over the facts; code checks the answer and computes aggregations."""
-        nodes = [node for fact in subgraph.facts for node in (fact.anchor, *fact.values)]
-        names = node_names(self.graph, nodes) | plan.topics
+        names = names_of_facts(self.graph, subgraph.facts, plan.topics, plan.question, self.summarize)
         lines = within_tokens(subgraph.facts, names, plan.relations, self.options.limits.tokens, trace)
         reading = Reading(plan.question, plan.topics, plan.shown, subgraph, subgraph.facts, lines, names)
         found = answer_from_facts(self, self.summarize, reading, trace)

@@ -18,6 +18,7 @@ from triplecheck.kg.readable import singular
 from triplecheck.kg.types import Edge
 from triplecheck.kg.values import quantity, value_of
 from triplecheck.lms.extractive.described import asked_noun
+from triplecheck.lms.extractive.kinds import fit
 from triplecheck.lms.extractive.question import COMPARATIVES, TOPIC, ParsedQuestion, read_question
 from triplecheck.lms.extractive.relevance import Encode, PathRelevance, phrases
 from triplecheck.programs.conditions import time_condition
@@ -141,6 +142,12 @@ class Proof:
         kinds = [self.graph.types(node) for node in nodes if self.graph.literal(node) is None]
         labels_of = {self.graph.type_label(kind) for own in kinds for kind in own}
         return bool(asked) and all(kinds) and not labels_of & set(asked)
+
+    @cached_property
+    def fits_word(self) -> int:
+        """How the first answer fits "who" or "where" (`lms.extractive.kinds.fit`); 1 if the graph gives it no class."""
+        labels = [self.graph.type_label(kind) for node in self.found.answers[:1] for kind in self.graph.types(node)]
+        return 1 if self.kind == "text" or not labels else fit(self.parsed.question_word, labels, self.encode)
 
     @cached_property
     def echoes(self) -> bool:

@@ -204,15 +204,23 @@ class RelationNames:
         return self._names[relation]
 
 
-def node_names(graph: Graph, nodes: Iterable[int]) -> dict[int, str]:
+def node_names(graph: Graph, nodes: Iterable[int], *, typed: bool = False) -> dict[int, str]:
     """A distinct text for each node: its label, with type, description or id if labels coincide.
 
     Marks of the notation are taken out of labels, so that a fact can be read back.
+
+    Args:
+        graph: the graph.
+        nodes: entities and literals.
+        typed: with the types of every entity.
     """
     order = list(dict.fromkeys(nodes))
     labels = graph.labels(order) if order else []
     plain = {n: clean(label) or clean(graph.node_id(n)) or "?" for n, label in zip(order, labels, strict=True)}
     names = dict(plain)
+    for node in order if typed else ():
+        if graph.literal(node) is None:
+            names[node] = with_note(plain[node], clean(_types(graph, node)))
     for distinction in (_types, _description, _id, _number):
         for node in _alike(names):
             # Literals with the same text are the same; entities are disambiguated.

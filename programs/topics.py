@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from triplecheck.kg import Candidate, Direction, Graph, Linker, normalize
+from triplecheck.lms.extractive.question import read_question
 from triplecheck.programs.steps import Linked, Trace, Truncated
 from triplecheck.programs.subgraph import node_names
 from triplecheck.signatures.notation import names_in, with_note, write_topic
@@ -181,6 +182,16 @@ def named_topics(graph: Graph, topics: Sequence[Topic]) -> tuple[dict[int, str],
     names = node_names(graph, [topic.node for topic in topics])
     written = {topic.node: topic.written for topic in topics}
     return names, [as_written(written[node], name) for node, name in names.items()]
+
+
+def without_topics(question: str, shown: Sequence[str]) -> str:
+    """A question without the names of its topics: what is left says which relations are meant.
+
+    Args:
+        question: the question.
+        shown: the topics, as prompts show them.
+    """
+    return read_question(question, shown).bare or question
 
 
 def as_written(written: str, name: str) -> str:

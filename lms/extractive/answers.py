@@ -11,10 +11,11 @@ import numpy as np
 from triplecheck.kg.ranker import PathRanker
 from triplecheck.lms.extractive.described import says_only
 from triplecheck.lms.extractive.facts import NOTHING_FOUND, FactPath, Hops, each, explain, follow, is_quantity
+from triplecheck.lms.extractive.kinds import fit
 from triplecheck.lms.extractive.question import ParsedQuestion, plain, read_question, spelling
 from triplecheck.lms.extractive.relevance import LEAST_SUPPORT, Encode, PathRelevance, phrases
 from triplecheck.lms.prompt import Prompt
-from triplecheck.signatures.notation import read_facts, read_topic, split_kind
+from triplecheck.signatures.notation import read_facts, read_topic, split_kind, split_note
 
 # Of two conditions with a common answer, one may have less support: the common answer is evidence for it.
 _LEAST_CONDITION = 0.2
@@ -22,8 +23,10 @@ _LEAST_CONDITION = 0.2
 _EXTRA_HOP, _LOSS = 0.25, 0.4
 # How many of the best paths of each topic are paired.
 _PAIRED = 6
-# Cost of a path that ends at another kind of value than the question word asks for.
-_MISFIT = 1.0
+# Gain of a path that ends at the kind of thing that the question word asks for, and cost of one that ends at another.
+_FIT, _MISFIT = 0.15, 1.0
+# Values that tell what is at the end of a path.
+_SAMPLE = 5
 _OF_THINGS = frozenset({"who", "whom", "whose", "where"})
 _YEAR = re.compile(r"\b[12]\d{3}\b")
 _SELF = frozenset({"other", "others", "also", "else", "share", "shared", "same", "co"})
@@ -64,18 +67,24 @@ def answer_from_facts(prompt: Prompt, encode: Encode, ranker: PathRanker | None 
     question = read_question(text, topics, phrases(hop for path in paths for hop in path.hops))
     relevance = PathRelevance(question, encode, ranker)
     scores = relevance.paths([path.hops for path in paths], topics=[path.topic for path in paths])
-    scores -= _MISFIT * np.array([_misfits(question, path) for path in paths])
+    scores += np.array([_fit(question, path, encode) for path in paths])
     order = sorted(range(len(paths)), key=lambda i: -scores[i])
     spellings = {topic.name: spelling(topic) for topic in read}
     reader = _Reader(text, spellings, question, relevance, [_Scored(paths[i], float(scores[i])) for i in order])
     return reader.conclude().fields()
 
 
-def _misfits(question: ParsedQuestion, path: FactPath) -> bool:
-    """Whether a path ends at a thing where the question asks when, or at a date or number where it asks for a thing."""
+def _fit(question: ParsedQuestion, path: FactPath, encode: Encode) -> float:
+    """What a path gains by ending at what the question word asks for: a date for when, a person for who."""
     if question.question_word == "when":
-        return not path.measured and not any(_YEAR.search(end) for end in path.ends)
-    return question.question_word in _OF_THINGS and path.measured
+        return -_MISFIT * (not path.measured and not any(_YEAR.search(end) for end in path.ends))
+    if question.question_word not in _OF_THINGS:
+        return 0.0
+    if path.measured:
+        return -_MISFIT
+    notes = [split_note(end)[1] for end in path.ends[:_SAMPLE]]
+    found = [fit(question.question_word, note.split(", "), encode) for note in notes if note]
+    return _FIT if 1 in found else -_MISFIT if found and max(found) < 0 else 0.0
 
 
 class _Reader:

@@ -98,7 +98,7 @@ _IMPLIED = {"who": "occupation profession", "do": "occupation profession", "did"
 _FIRST_DONE = re.compile(r"^(?:\w+ed|given|shown|held|seen|sung|sold|run|met|name|names|lady)$")
 _PEOPLE = frozenset("people inhabitants residents citizens".split())
 _AUXILIARIES = frozenset("is are was were do does did has have had can could will would".split())
-_QUESTION_WORDS = frozenset("who whom whose what which when where how why".split())
+QUESTION_WORDS = frozenset("who whom whose what which when where how why".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ class ParsedQuestion:
     @property
     def question_word(self) -> str:
         """The first question word; empty if there is none."""
-        return next((word for word in self.words if word in _QUESTION_WORDS), "")
+        return next((word for word in self.words if word in QUESTION_WORDS), "")
 
     @property
     def bare(self) -> str:
@@ -190,7 +190,7 @@ def read_question(text: str, topics: Sequence[str], phrases: Iterable[str] = ())
     first = next((w for w in words if w != TOPIC), "")
     pairs = set(itertools.pairwise(words))
     # "X was married to whom?" and "is X a man or a woman?" do not ask for yes or no.
-    asks_else = "or" in words or (words[:1] == [TOPIC] and not _QUESTION_WORDS.isdisjoint(words))
+    asks_else = "or" in words or (words[:1] == [TOPIC] and not QUESTION_WORDS.isdisjoint(words))
     whether = first in _AUXILIARIES and not asks_else
     return ParsedQuestion(
         words=tuple(words),

@@ -21,6 +21,7 @@ from triplecheck.kg.ranker import PathRanker
 from triplecheck.kg.readable import singular
 from triplecheck.lms.extractive.facts import Hops
 from triplecheck.lms.extractive.question import STOP_WORDS, ParsedQuestion, spelling
+from triplecheck.lms.extractive.roles import head_of, verb_of
 from triplecheck.signatures.notation import BACKWARD, WrittenHop, split_kind, wordings
 
 FloatArray = npt.NDArray[np.floating[Any]]
@@ -74,6 +75,7 @@ class PathRelevance:
         self._part_weights[self._part_starts] = 1.0
         self._question_texts = [question.bare or "what", *texts]
         self._known: dict[str, FloatArray] = {}
+        self._verb = verb_of(question.words)
         self._matches: dict[tuple[str, ...], float] = {}
         self._preferred: set[Hops] = set()
 
@@ -219,10 +221,23 @@ class PathRelevance:
 
     def backwards(self, path: Hops) -> int:
         """Number of hops that go backwards though the question does not ask for the heads of their relation."""
+        if len(path) == 1 and self._turns_around(path[0]) is False:
+            return 0
         return sum(hop.arrow == BACKWARD and not self._is_owned(hop) for hop in path)
 
+    def _turns_around(self, hop: WrittenHop) -> bool | None:
+        """Whether a hop goes against the verb, to X's teachers for "whom did X teach"; None if that is unclear."""
+        if self._verb is None:
+            return None
+        texts = wordings(split_kind(hop.label)[0])
+        cosines = self._encode(texts) @ self._encode([self._verb.text])[0]
+        role = head_of(texts[int(cosines.argmax())]) if float(cosines.max()) >= LEAST_SUPPORT else None
+        return None if role is None else (role == self._verb.topic) == (hop.arrow == BACKWARD)
+
     def _wrong_way(self, path: Hops) -> bool:
-        """Whether a path goes backwards for "the R of X", or forwards along "R of" for "the Rs of X"."""
+        """Whether a path goes backwards for "the R of X", forwards for the "Rs of X" of "R of", or against the verb."""
+        if len(path) == 1 and self._turns_around(path[0]):
+            return True
         owned = {s.text for s in self.segments if s.of_topic}
         if path[0].arrow == BACKWARD:
             return not owned.isdisjoint(wordings(path[0].label))

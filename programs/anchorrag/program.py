@@ -37,14 +37,14 @@ from triplecheck.programs.anchorrag.predictor import (
 )
 from triplecheck.programs.base import AnySources, Program, check_positive
 from triplecheck.programs.closed_book import recall_instead
-from triplecheck.programs.conclude import Reading, answer_from_facts, answering_step
+from triplecheck.programs.conclude import Reading, answer_from_facts, answering_step, names_of_facts
 from triplecheck.programs.concurrently import concurrently
 from triplecheck.programs.expansion import estimated_tokens, valid_numbers, within_tokens
 from triplecheck.programs.options import ProgramOptions
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Checked, Stopped, Trace, Truncated
-from triplecheck.programs.subgraph import Fact, Path, PathKey, RelationNames, Subgraph, node_names
-from triplecheck.programs.topics import TopicLinker
+from triplecheck.programs.subgraph import Fact, Path, PathKey, RelationNames, Subgraph
+from triplecheck.programs.topics import TopicLinker, without_topics
 from triplecheck.signatures import (
     AnswerFromMemory,
     ExtractKeywords,
@@ -132,11 +132,12 @@ class AnchorRAG(Program):
         rank, margin = (by_relations, None) if how.anchor_ranking == "relations" else (by_names, how.anchor_margin)
         anchors = choose_anchors(self.graph, linker, reply.keywords, corrected, rank, margin, how.agents, trace)
         relations = self.sources.relations
+        shown = [anchor.shown for anchor in anchors]
         return anchors, Briefing(
             corrected,
             {anchor.node: anchor.name for anchor in anchors},
-            [anchor.shown for anchor in anchors],
-            RelationNames(self.graph, relations, corrected),
+            shown,
+            RelationNames(self.graph, relations, without_topics(corrected, shown)),
             None if relations is None else relations.against(corrected),
             self._schema,
         )
@@ -236,7 +237,7 @@ class AnchorRAG(Program):
 
     # --- prompts -------------------------------------------------------------------------------
     def _names(self, briefing: Briefing, facts: Sequence[Fact]) -> dict[int, str]:
-        return node_names(self.graph, [n for fact in facts for n in (fact.anchor, *fact.values)]) | briefing.anchors
+        return names_of_facts(self.graph, facts, briefing.anchors, briefing.question, self.answer_from_facts)
 
     def _lines(
         self, briefing: Briefing, groups: Sequence[Sequence[Fact]], trace: Trace, *, reading: bool = False

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from triplecheck.lms import RolePredict
 from triplecheck.programs.base import AnySources, Program, check_positive
 from triplecheck.programs.closed_book import recall_instead
-from triplecheck.programs.conclude import Reading, answer_from_facts, answering_step
+from triplecheck.programs.conclude import Reading, answer_from_facts, answering_step, names_of_facts
 from triplecheck.programs.expansion import (
     SCHEMA_RELATIONS,
     fetch,
@@ -30,7 +30,7 @@ from triplecheck.programs.options import AnsweringOptions, ProgramOptions
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Checked, Pruned, Scored, Trace, Truncated
 from triplecheck.programs.subgraph import Fact, Hop, Path, RelationNames, Subgraph, node_names, render_path
-from triplecheck.programs.topics import TopicLinker, named_topics
+from triplecheck.programs.topics import TopicLinker, named_topics, without_topics
 from triplecheck.signatures import (
     AnswerFromMemory,
     JudgeSufficiency,
@@ -169,7 +169,7 @@ class ExploringProgram(Program):
             question,
             names,
             shown,
-            RelationNames(self.graph, relations, question),
+            RelationNames(self.graph, relations, without_topics(question, shown)),
             None if relations is None else relations.against(question),
             trace,
         )
@@ -263,8 +263,7 @@ class ExploringProgram(Program):
 
     def lines(self, at: Exploration) -> tuple[dict[int, str], list[str]]:
         """Names of all nodes in the facts, and the facts as lines of a prompt."""
-        nodes = [node for fact in at.facts.facts for node in (fact.anchor, *fact.values)]
-        names = node_names(self.graph, nodes) | at.topics
+        names = names_of_facts(self.graph, at.facts.facts, at.topics, at.question, self.answer_from_facts)
         return names, within_tokens(at.facts.facts, names, at.relations, self.options.limits.tokens, at.trace)
 
     def without_facts(self, question: str, reason: str, detail: str, trace: Trace) -> Outcome:

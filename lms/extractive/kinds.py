@@ -1,0 +1,86 @@
+"""Whether things of a class fit a question word: who asks for a person, where for a place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from triplecheck.lms.extractive.question import QUESTION_WORDS, words_of
+
+Kind = Literal["person", "place", "group", "other"]
+
+# Nouns of plain English that stand for each kind. A class is of the kind of the nearest one.
+_NOUNS: dict[Kind, str] = {
+    "person": """person human man woman artist author writer composer musician singer actor director architect engineer
+        scientist politician president monarch athlete player driver rider coach doctor lawyer teacher student soldier
+        officer worker conductor poet saint explorer inventor owner character""",
+    "place": """place location city town village country region district continent island mountain river lake sea valley
+        street building bridge station airport park monument planet""",
+    "group": """organization company institution university school museum team club league band orchestra government
+        party army agency ministry family tribe population newspaper channel""",
+    "other": """work film book novel play poem song album opera painting instrument game sport language award event war
+        battle election festival competition season genre discipline concept theory unit disease chemical medicine food
+        animal plant gene product vehicle ship aircraft weapon date currency law software color material""",
+}
+_KINDS: list[Kind] = [kind for kind, nouns in _NOUNS.items() for _ in nouns.split()]
+_ALL = [noun for nouns in _NOUNS.values() for noun in nouns.split()]
+# How much nearer a class must be to one kind than to the others.
+_LEAST_MARGIN = 0.05
+_AGENT = re.compile(r"\w{2}(?:ist|ian|man|woman)$")
+_OF = re.compile(r" (?:of|in|on|for|from|by|with|that|which) ")
+
+_MISFITS: dict[str, frozenset[Kind]] = {
+    "who": frozenset({"other"}),
+    "whom": frozenset({"other"}),
+    "whose": frozenset({"other"}),
+    "where": frozenset({"person"}),
+}
+_ASKED: dict[str, Kind] = {"who": "person", "whom": "person", "whose": "person", "where": "place"}
+
+
+def word_for_kind(question: str) -> str:
+    """The first question word, if it asks for things of a kind; else empty."""
+    asked = next((word for word in words_of(question) if word in QUESTION_WORDS), "")
+    return asked if asked in _ASKED else ""
+
+
+def fit(question_word: str, classes: Sequence[str], encode: Callable[[Sequence[str]], npt.NDArray[Any]]) -> int:
+    """How things of some classes fit a question word: 1, -1 if they are what it does not ask for, 0 if unclear.
+
+    Args:
+        question_word: such as `who`.
+        classes: labels of the classes of one thing; of none, nothing is known.
+        encode: texts to L2-normalised vectors, (n, d).
+    """
+    if question_word not in _ASKED or not classes:
+        return 0
+    kinds = kinds_of(classes, encode)
+    if _ASKED[question_word] in kinds:
+        return 1
+    return -1 if kinds and kinds <= _MISFITS[question_word] else 0
+
+
+def kinds_of(classes: Iterable[str], encode: Callable[[Sequence[str]], npt.NDArray[Any]]) -> set[Kind | None]:
+    """The kind of each class; None where it is unclear."""
+    heads = list(dict.fromkeys(head for label in classes if (head := _head(label))))
+    if not heads:
+        return set()
+    cosines = encode([*heads, *_ALL])
+    near = cosines[: len(heads)] @ cosines[len(heads) :].T
+    best = np.stack([near[:, [k == kind for k in _KINDS]].max(axis=1) for kind in _NOUNS], axis=1)
+    order = np.argsort(-best, axis=1)
+    kinds = list(_NOUNS)
+    return {
+        "person" if _AGENT.search(head) else kinds[first] if row[first] - row[second] >= _LEAST_MARGIN else None
+        for head, row, (first, second) in zip(heads, best, order[:, :2], strict=True)
+    }
+
+
+def _head(label: str) -> str:
+    """The noun of a class: "director" of "film director", "city" of "city in Norway"."""
+    words = words_of(_OF.split(f" {label} ")[0])
+    return words[-1] if words else ""
