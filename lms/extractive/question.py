@@ -323,6 +323,8 @@ def _belongs_to_topic(words: Sequence[str], start: int, end: int) -> bool:
 
 
 def _is_content(words: Sequence[str], i: int) -> bool:
+    if words[i - 1 : i] == ["the"] and words[i + 1 : i + 2] == [TOPIC] and i > 1:
+        return False  # "the opera Tosca": what the topic is
     if words[i] in COMPARATIVES and words[i] != "populous":
         return False
     pair = tuple(words[i - 1 : i + 1])

@@ -219,6 +219,15 @@ class PathRelevance:
         rows = self.similarity(_labels(path))
         return max(float(rows.max(axis=1).min()), float(self._likeness([path])[0]))
 
+    def names(self, path: Hops) -> bool:
+        """Whether the question names the relation of a path of one hop, in its direction: by a verb, or as "X's R"."""
+        if len(path) != 1:
+            return False
+        owned = {segment.text for segment in self.segments if segment.of_topic}
+        backward = path[0].arrow == BACKWARD
+        named = self._is_owned(path[0]) if backward else not owned.isdisjoint(wordings(path[0].label))
+        return named or self._turns_around(path[0]) is False
+
     def backwards(self, path: Hops) -> int:
         """Number of hops that go backwards though the question does not ask for the heads of their relation."""
         if len(path) == 1 and self._turns_around(path[0]) is False:

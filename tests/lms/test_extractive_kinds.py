@@ -21,6 +21,7 @@ from triplecheck.programs import KERAG
         ("Where did Bernhard Heiden teach?", "Indiana University"),
         ("Who studied with Bernhard Sekles?", "Paul Hindemith"),
         ("Who did Bernhard Sekles teach?", "Paul Hindemith"),
+        ("Who composed the opera Tosca?", "Giacomo Puccini"),
     ],
 )
 def test_the_question_word_and_the_verb_decide(bundled: KnowledgeBase, question: str, answer: str) -> None:
@@ -30,6 +31,11 @@ def test_the_question_word_and_the_verb_decide(bundled: KnowledgeBase, question:
 def test_no_pupil_is_given_for_a_teacher(bundled: KnowledgeBase) -> None:
     found = KERAG(bundled)(question="Whom did Nadia Boulanger teach?")
     assert found.evidence and all(triple["tail_label"] == "Nadia Boulanger" for triple in found.evidence)
+
+
+def test_a_relation_that_the_question_names_is_not_doubted(bundled: KnowledgeBase) -> None:
+    found = KERAG(bundled)(question="Who were Nadia Boulanger's students?")
+    assert "Philip Glass" in found.answer and not found.abstained
 
 
 class TestKinds:
