@@ -241,18 +241,19 @@ class Lookup:
     def count_holders(self, values: Sequence[Literal], id: str | None = None) -> dict[tuple[str, Literal], int]:
         """Number of entities that have one of the values, by property and value."""
         total: dict[tuple[str, Literal], int] = defaultdict(int)
-        kinds = sorted({(each.key, each.kind) for each in self._properties(id)})
+        kinds = sorted({(each.key, each.kind, each.many) for each in self._properties(id)})
         for part in chunks(values, NODES_PER_QUERY):
             wanted = set(part)
-            for key, kind in kinds:
+            for key, kind, many in kinds:
                 natural = self._natural(part, key, kind)
                 for place in self.queries.places(key) if natural else ():
-                    if place.kind not in (None, kind):
+                    if place.many is not many or place.kind not in (None, kind):
                         continue
                     query = self.queries.compared(place, kind)
                     for cell, holders in self.client.rows(query, {"values": natural}) if query else ():
                         for value in literals(cell, self.datatype(key)):
-                            if value in wanted and (place.kind or value.datatype == XSD + kind or self.datatype(key)):
+                            # A number of another kind that is equal is counted with its own kind.
+                            if value in wanted and (kind == ANY or self.datatype(key) or value.datatype == XSD + kind):
                                 total[key, value] += holders
         return total
 

@@ -113,6 +113,7 @@ _READ: dict[str, Callable[[str], Any]] = {
 }
 
 
+_OF_ANY = tuple(kind for kind in _READ if kind != "decimal")  # engines without columns have no decimal numbers
 KINDS = tuple(_READ)
 """Kinds of values: local names of XSD."""
 
@@ -121,7 +122,7 @@ def natives(lexicals: Iterable[str], kind: str) -> list[Any]:
     """The values of a kind whose lexical forms these are; forms that no value of the kind has are left out."""
     found: list[Any] = []
     for lexical in lexicals:
-        for each in _READ if kind == ANY else (kind,):
+        for each in _OF_ANY if kind == ANY else (kind,):
             try:
                 value = _READ[each](lexical)
             except (ValueError, KeyError, InvalidOperation, OverflowError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,12 @@ import numpy as np
 import pyoxigraph
 import pytest
 import rdflib
+from bolt_server import PASSWORD, USER, bolt_server, load
 from sparql_endpoint import serve
 from virtuoso_server import virtuoso
 
 from triplecheck.kg import build
-from triplecheck.kg.cypher import CypherGraph, LadybugClient
+from triplecheck.kg.cypher import BoltClient, CypherGraph, LadybugClient
 from triplecheck.kg.cypher.export import export_ladybug
 from triplecheck.kg.graph import Graph
 from triplecheck.kg.readers.rdf import read_rdf
@@ -105,7 +107,7 @@ def store() -> pyoxigraph.Store:
     return store
 
 
-@pytest.fixture(scope="module", params=["columnar", "oxigraph", "rdflib", "http", "virtuoso", "ladybug"])
+@pytest.fixture(scope="module", params=["columnar", "oxigraph", "rdflib", "http", "virtuoso", "ladybug", "bolt"])
 def graph(
     request: pytest.FixtureRequest,
     source: Path,
@@ -124,6 +126,11 @@ def graph(
             base = build(read_rdf([source]), source.parent / "to-export", encoder=None)
             export_ladybug(base.columnar, source.parent / "small.lbug")
             yield CypherGraph(LadybugClient(source.parent / "small.lbug"), **described(base.graph))
+        case "bolt":
+            base = build(read_rdf([source]), source.parent / "to-load", encoder=None)
+            with bolt_server(tmp_path_factory.mktemp("bolt")) as url:
+                load(url, base.columnar)
+                yield CypherGraph(BoltClient(url, QueryLimits(seconds=20), USER, PASSWORD), **described(base.graph))
         case "virtuoso":
             with virtuoso(tmp_path_factory.mktemp("virtuoso"), [source]) as url:
                 yield SparqlGraph(HttpClient(url, QueryLimits(seconds=20)), profile=PROFILES["virtuoso"])
@@ -135,7 +142,11 @@ def graph(
 def described(graph: Graph) -> dict[str, Any]:
     """What a property graph cannot say about its relations and types."""
     return {
-        "described": [graph.relation(number) for number in range(graph.num_relations)],
+        # Neo4j has no decimal numbers.
+        "described": [
+            replace(about, range=DECIMAL) if about.id == EX + "height" else about
+            for about in (graph.relation(number) for number in range(graph.num_relations))
+        ],
         "type_labels": {id: graph.type_label(id) for id in graph.type_ids},
     }
 
