@@ -49,6 +49,7 @@ class Lookup:
         self.relations: Numbering[str] = Numbering("relation")
         self._key, self._given = key, schema
         self._elements: dict[int, str] = {}
+        self._property_counts: dict[str, tuple[dict[str, int], dict[str, int]]] = {}
         self._lock = threading.Lock()
 
     @cached_property
@@ -389,7 +390,12 @@ class Lookup:
         return sorted(found, key=lambda value: (value.lexical, value.datatype))
 
     def property_counts(self, key: str) -> tuple[dict[str, int], dict[str, int]]:
-        """Edges of a property by datatype, and by type of the head."""
+        """Edges of a property by datatype, and by type of the head; cached."""
+        if key not in self._property_counts:
+            self._property_counts[key] = self._count_property(key)
+        return self._property_counts[key]
+
+    def _count_property(self, key: str) -> tuple[dict[str, int], dict[str, int]]:
         datatypes: dict[str, int] = defaultdict(int)
         heads: dict[str, int] = defaultdict(int)
         declared = self.datatype(key)

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from triplecheck.kg.cypher.client import Row
-from triplecheck.kg.cypher.dialects import Dialect, detect
+from triplecheck.kg.cypher.dialects import BOLT_SCHEMES, Dialect, detect
 from triplecheck.kg.errors import GraphUnavailableError, UserError, extra
 from triplecheck.kg.redaction import redacted
 from triplecheck.kg.sparql.client import Meter, QueryLimits, QueryRefusedError, too_slow
@@ -20,7 +20,6 @@ from triplecheck.kg.sparql.client import Meter, QueryLimits, QueryRefusedError, 
 if TYPE_CHECKING:
     import neo4j
 
-SCHEMES = ("bolt", "neo4j", "bolt+s", "neo4j+s", "bolt+ssc", "neo4j+ssc")
 _FIRST_WAIT = 0.5  # seconds before the second try, doubled with each try
 _GRACE = 2.0  # seconds after which a server is given up that does not end a query by itself
 _PAGE = 1000  # rows that the server sends at once
@@ -57,7 +56,7 @@ class BoltClient:
         with extra("cypher", "A Bolt server"):
             import neo4j
         parts = urllib.parse.urlsplit(url)
-        if parts.scheme not in SCHEMES or not parts.hostname:
+        if parts.scheme not in BOLT_SCHEMES or not parts.hostname:
             raise UserError(f"{url}: not the URL of a Bolt server, such as neo4j://host:7687")
         host = parts.netloc.rpartition("@")[2]
         user = user or urllib.parse.unquote(parts.username or "")

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from triplecheck.kg.errors import UserError
 
+BOLT_SCHEMES = ("bolt", "neo4j", "bolt+s", "neo4j+s", "bolt+ssc", "neo4j+ssc")
+LADYBUG = "ladybug"
+
 
 @dataclass(frozen=True)
 class Dialect:
@@ -59,7 +62,7 @@ DIALECTS = {
             relationship_types="MATCH ()-[r]->() RETURN DISTINCT type(r)",
         ),
         Dialect(
-            "ladybug",
+            LADYBUG,
             element="id({})",
             same="id({})",
             labels="[label({})]",

@@ -20,7 +20,6 @@ from triplecheck.kg.errors import StorageError, UserError, extra
 from triplecheck.kg.export import to_raw
 from triplecheck.kg.types import XSD
 
-SUFFIX = ".lbug"
 _NODES = "Entity"
 _FIXED = {"id": "STRING PRIMARY KEY", "name": "STRING", "description": "STRING", "aliases": "STRING[]"}
 _FIXED |= {TYPES: "STRING[]"}

@@ -6,6 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyoxigraph
@@ -236,6 +237,11 @@ class SparqlGraph(QueriedGraph):
         if not self.has_edge_properties:
             return ()
         return self._describe.qualifiers(head, relation, tail)
+
+    @property
+    def learned(self) -> dict[str, Any]:
+        """Nothing but what an index holds anyway."""
+        return {}
 
     # --- everything, for an index --------------------------------------------------------------
     def entities_after(self, last: str | None, limit: int) -> list[Entity]:
