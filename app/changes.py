@@ -187,7 +187,9 @@ def export(
     kb: KbArgument,
     out: Annotated[
         Path,
-        typer.Argument(metavar="OUT", help="File to write: .nt, .tsv, .csv, .parquet or .graphml; also with .gz."),
+        typer.Argument(
+            metavar="OUT", help="File to write: .nt, .tsv, .csv, .parquet, .graphml (also with .gz) or .lbug."
+        ),
     ],
     entities: Annotated[
         Path | None, flag("--entities FILE", "Also write a table of entities: .tsv, .csv or .parquet.", OUTPUT)
@@ -204,7 +206,7 @@ def export(
 
     `kb build` makes the same graph of it: N-Triples hold everything; tables hold the triples, with a column per
     edge property (`--edge-properties "*"` reads them), and need the tables of entities and relations for labels,
-    aliases and types.
+    aliases and types. A `.lbug` file is a database of Ladybug for `--kb ladybug:FILE`.
 
     Examples:
 

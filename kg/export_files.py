@@ -31,8 +31,9 @@ from triplecheck.kg.readers.tables import suffix
 from triplecheck.kg.vocabulary import RDF, RDFS, SKOS, Vocabulary
 
 TABLES = (".tsv", ".csv", ".parquet")
-EXPORTED = (".nt", *TABLES, ".graphml")
-"""Extensions of files that `export_graph` writes; all but Parquet also with `.gz`."""
+_LADYBUG = ".lbug"
+EXPORTED = (".nt", *TABLES, ".graphml", _LADYBUG)
+"""Extensions of files that `export_graph` writes; all but Parquet and databases of Ladybug also with `.gz`."""
 _SEPARATOR = "|"
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -47,6 +48,7 @@ def export_graph(graph: ColumnarGraph, out: Path) -> int:
     an id that is no IRI is percent-encoded behind `urn:triplecheck:`, which the reader decodes. TSV, CSV and Parquet
     have a row per statement with a column per edge property; `export_entities` and `export_relations` write the rest.
     In GraphML literals are nodes with `value` and `datatype`; names of relations other than their ids are left out.
+    `.lbug` is a database of Ladybug, see `kg.cypher.export`.
 
     Returns:
         The number of statements: edges, and further statements about the same edge.
@@ -61,6 +63,10 @@ def export_graph(graph: ColumnarGraph, out: Path) -> int:
         **dict.fromkeys(TABLES, _triples_table),
     }
     kind = suffix(out)
+    if kind == _LADYBUG:
+        from triplecheck.kg.cypher.export import export_ladybug
+
+        return export_ladybug(graph, out)
     if kind not in writers:
         raise UserError(f"{out}: no writer for {kind or 'a file without extension'!r}; known: {' '.join(EXPORTED)}")
     raw = to_raw(graph)

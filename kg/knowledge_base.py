@@ -313,8 +313,9 @@ class RemoteBase(KnowledgeBase):
         raise AttributeError(name)
 
     def _on_a_server(self, what: str) -> UserError:
+        where = "on a server" if self.endpoint.options.scheme != "ladybug" else "in a database of its own"
         return UserError(
-            f"{self.endpoint.options.name}: the graph is on a server and has no {what.replace('_', ' ')} here; "
+            f"{self.endpoint.options.name}: the graph is {where} and has no {what.replace('_', ' ')} here; "
             "load it into a knowledge base with `triplecheck kb build`"
         )
 

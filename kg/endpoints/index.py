@@ -9,7 +9,7 @@ import functools
 import json
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -44,6 +44,10 @@ class RemoteGraph(Graph, Protocol):
     def prefetch(self, nodes: IntArray | Sequence[int]) -> None:
         """Query and keep the labels and the relations of many nodes at once."""
 
+    @property
+    def learned(self) -> dict[str, Any]:
+        """What was learned of the store, for the index; it is not asked for again."""
+
     def entities_after(self, last: str | None, limit: int) -> list[Entity]:
         """The next entities by id, with labels and aliases; fewer than `limit` at the end only."""
 
@@ -64,6 +68,7 @@ class IndexedEndpoint:
         relations: descriptions of all relations, in the order of their vectors.
         schemas: number of edges, and the types at both ends, of each relation.
         encoder: name and fingerprint of the encoder of the vectors, or None.
+        learned: see `RemoteGraph`.
     """
 
     endpoint: dict[str, Any]
@@ -74,6 +79,7 @@ class IndexedEndpoint:
     relations: list[Relation]
     schemas: list[RelationSchema]
     encoder: dict[str, str] | None
+    learned: dict[str, Any] = field(default_factory=dict)
     format: str = FORMAT
     version: int = VERSION
 
@@ -145,6 +151,7 @@ def build_index(
             relations,
             schemas,
             None if model is None else {"name": model.name, "fingerprint": model.fingerprint},
+            graph.learned,
         )
         write_text(folder / FILE, json.dumps(asdict(about)))
     part.unlink(missing_ok=True)

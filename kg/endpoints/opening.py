@@ -14,9 +14,11 @@ from triplecheck.kg.endpoints.index import EndpointIndex, RemoteGraph, is_index
 from triplecheck.kg.endpoints.options import EndpointOptions
 from triplecheck.kg.errors import GraphUnavailableError, KnowledgeBaseError
 from triplecheck.kg.linking import Linker
+from triplecheck.kg.readable import relation_label
 from triplecheck.kg.sparql import HttpClient, Manners, QueryLimits, SparqlGraph, SparqlLinker
 from triplecheck.kg.sparql._cache import ReplyCache
-from triplecheck.kg.sparql.profiles import Profile, detect, profile_named
+from triplecheck.kg.sparql.profiles import detect, profile_named
+from triplecheck.kg.types import Relation
 from triplecheck.kg.vocabulary import Vocabulary
 
 
@@ -80,7 +82,7 @@ def open_endpoint(options: EndpointOptions, cache: Path, *, use_index: bool = Tr
         GraphUnavailableError: the server does not answer.
     """
     index = _index(options, cache) if use_index else None
-    return _sparql(options, cache, index)
+    return _cypher(options, index) if options.is_cypher else _sparql(options, cache, index)
 
 
 def index_path(options: EndpointOptions, cache: Path) -> Path:
@@ -101,10 +103,10 @@ def _index(options: EndpointOptions, cache: Path) -> EndpointIndex | None:
             )
         return None
     found = EndpointIndex(place)
-    if found.about.endpoint.get("endpoint") != options.name:
-        raise KnowledgeBaseError(
-            f"{place}: is the index of {found.about.endpoint.get('endpoint')}, not of {options.name}; name another one"
-        )
+    for name, wanted in (("endpoint", options.name), ("database", options.database), ("key", options.key)):
+        made = found.about.endpoint.get(name)
+        if made != wanted:
+            raise KnowledgeBaseError(f"{place}: is the index of {name} {made}, not of {wanted}; name another one")
     return found
 
 
@@ -130,7 +132,7 @@ def _sparql(options: EndpointOptions, cache: Path, index: EndpointIndex | None) 
         replies,
     )
     profile = profile_named(options.profile) if options.profile else detect(options.name, client.server())
-    words = _vocabulary(options, profile)
+    words = _vocabulary(options, profile.vocabulary or Vocabulary())
     graph = SparqlGraph(
         client,
         words,
@@ -144,8 +146,45 @@ def _sparql(options: EndpointOptions, cache: Path, index: EndpointIndex | None) 
     return Endpoint(options, profile.name, graph, linker, index, profile.counted)
 
 
-def _vocabulary(options: EndpointOptions, profile: Profile) -> Vocabulary:
-    words = profile.vocabulary or Vocabulary()
+def _cypher(options: EndpointOptions, index: EndpointIndex | None) -> Endpoint:
+    from triplecheck.kg.cypher import BoltClient, CypherClient, CypherGraph, CypherLinker, LadybugClient
+    from triplecheck.kg.cypher.dialects import LADYBUG, dialect_named
+    from triplecheck.kg.cypher.schema import WORDS
+    from triplecheck.kg.readers import read_relations
+
+    limits = QueryLimits(options.seconds, options.rows, options.megabytes << 20)
+    client: CypherClient
+    if options.scheme == LADYBUG:
+        client = LadybugClient(options.path, limits)
+    else:
+        dialect = dialect_named(options.profile) if options.profile else None
+        user, password = options.credentials
+        client = BoltClient(
+            options.url, limits, user, password, database=options.database, retries=options.retries, dialect=dialect
+        )
+    described = [] if options.relations is None else read_relations(options.relations)[0].to_pylist()
+    graph = CypherGraph(
+        client,
+        _vocabulary(options, WORDS),
+        options.key,
+        described=[_relation(row) for row in described],
+        type_ids=None if index is None else index.about.types,
+        relations=None if index is None else index.about.relations,
+        schemas=None if index is None else index.about.schemas,
+        type_labels=None if index is None else index.about.type_labels,
+        learned=None if index is None else index.about.learned,
+    )
+    linker: Linker = CypherLinker(graph) if index is None else index.linker(graph)
+    return Endpoint(options, client.dialect.name, graph, linker, index)
+
+
+def _relation(row: Mapping[str, Any]) -> Relation:
+    """A row of `RELATION_SCHEMA`."""
+    label, aliases = row["label"] or relation_label(row["id"]), tuple(row["aliases"] or ())
+    return Relation(row["id"], label, aliases, row["description"] or "", row["domain"], row["range"])
+
+
+def _vocabulary(options: EndpointOptions, words: Vocabulary) -> Vocabulary:
     given = {name: getattr(options, name) for name in ("types", "labels", "aliases", "descriptions", "language")}
     changed = replace(words, **{name: value for name, value in given.items() if value})
     return replace(changed, ignored=(*changed.ignored, *options.ignored))

@@ -1,4 +1,4 @@
-"""`EndpointOptions`: where an endpoint is and how it is asked."""
+"""`EndpointOptions`: where a graph is that is asked by queries, and how: an endpoint."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+from triplecheck.kg.cypher.dialects import BOLT_SCHEMES, LADYBUG
 from triplecheck.kg.errors import UserError
 
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_URL = re.compile(rf"[A-Za-z][A-Za-z0-9+.-]*://|{LADYBUG}:")
+_ONLY_SPARQL = ("headers", "default_graph", "language", "requests_per_second")
+_ONLY_CYPHER = ("database", "key", "relations")
 
 
 def is_url(text: object) -> bool:
-    """Whether a text is a URL rather than a directory."""
+    """Whether a text is a URL, or names an embedded database, rather than a directory."""
     return isinstance(text, str) and _URL.match(text) is not None
 
 
@@ -25,13 +28,17 @@ class EndpointOptions:
     """An endpoint. The defaults suit a server of your own; give a rate for a public one.
 
     Attributes:
-        url: of the query service, such as `https://host/sparql`.
-        profile: its `kg.sparql.profiles.PROFILES`; None: detected.
+        url: of the query service, such as `https://host/sparql`; of a Bolt server, such as `neo4j://host:7687`; or
+            `ladybug:PATH`, an embedded database.
+        profile: its `kg.sparql.profiles.PROFILES` or `kg.cypher.DIALECTS`; None: detected.
         user_env, key_env: environment variables with the user and the password.
         headers: sent with each query; `$NAME` in a value is replaced from the environment.
         default_graph: IRI of the named graph that is queried.
-        types, labels, aliases, descriptions: the predicates that describe; empty: the profile's.
-        ignored: further predicates that are not edges.
+        database: database of a Bolt server; None: the user's.
+        key: property with the ids of nodes in a property graph; None: found.
+        relations: table that describes the relations of a property graph, as `kb build --relations` reads it.
+        types, labels, aliases, descriptions: the predicates or properties that describe; empty: the profile's.
+        ignored: further predicates or properties that are not edges.
         language: preferred language of labels.
         seconds, rows, megabytes: limits of one query.
         requests_per_second: most queries a second; None: no limit.
@@ -49,6 +56,9 @@ class EndpointOptions:
     key_env: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     default_graph: str | None = None
+    database: str | None = None
+    key: str | None = None
+    relations: Path | None = None
     types: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
@@ -65,9 +75,14 @@ class EndpointOptions:
     index: Path | None = None
 
     def __post_init__(self) -> None:
-        scheme = urllib.parse.urlsplit(self.url).scheme
-        if scheme not in ("http", "https"):
-            raise UserError(f"{self.name}: no URL of a SPARQL endpoint, such as https://host/sparql")
+        if self.scheme not in ("http", "https", LADYBUG, *BOLT_SCHEMES):
+            raise UserError(
+                f"{self.name}: neither the URL of a SPARQL endpoint, such as https://host/sparql, nor of a Bolt "
+                f"server, such as neo4j://host:7687, nor {LADYBUG}:PATH"
+            )
+        other, kind = (_ONLY_SPARQL, "a SPARQL endpoint") if self.is_cypher else (_ONLY_CYPHER, "a property graph")
+        if wrong := [name for name in other if getattr(self, name)]:
+            raise UserError(f"{self.name}: {wrong[0]} is a setting of {kind}; leave it out")
         for name in ("seconds", "rows", "megabytes", "requests_per_second"):
             value = getattr(self, name)
             if value is not None and value <= 0:
@@ -77,8 +92,25 @@ class EndpointOptions:
                 raise UserError(f"{self.name}: {name} is {getattr(self, name)}; it must not be less than 0")
 
     @property
+    def scheme(self) -> str:
+        """The scheme of the URL."""
+        return urllib.parse.urlsplit(self.url).scheme
+
+    @property
+    def is_cypher(self) -> bool:
+        """Whether it is asked in Cypher."""
+        return self.scheme == LADYBUG or self.scheme in BOLT_SCHEMES
+
+    @property
+    def path(self) -> Path:
+        """Where an embedded database is."""
+        return Path(self.url.removeprefix(f"{LADYBUG}:").removeprefix("//")).expanduser().absolute()
+
+    @property
     def name(self) -> str:
         """The URL without user, password and parameters, for messages."""
+        if self.scheme == LADYBUG:
+            return f"{LADYBUG}:{self.path}"
         parts = urllib.parse.urlsplit(self.url)
         return urllib.parse.urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
@@ -92,6 +124,9 @@ class EndpointOptions:
             "parameters": parameters,
             "profile": self.profile,
             "default_graph": self.default_graph,
+            "database": self.database,
+            "key": self.key,
+            "relations": None if self.relations is None else str(self.relations.absolute()),
             "language": self.language,
             **{name: list(values) for name, values in described.items()},
         }

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Generic, TypeVar
 
 from triplecheck.kg.errors import GraphUnavailableError
 from triplecheck.kg.graph import EdgeProperties
+from triplecheck.kg.queried import NODES_PER_QUERY, Found, Numbering, chunks
 from triplecheck.kg.readable import entity_label, relation_alias, relation_label
 from triplecheck.kg.sparql.client import Binding, SparqlClient
 from triplecheck.kg.sparql.profiles import WIKIDATA, Profile
@@ -19,63 +18,10 @@ from triplecheck.kg.sparql.terms import STRING, Term, TermKind, iri, is_iri, lit
 from triplecheck.kg.types import XSD, Direction, Entity, Literal, Relation
 from triplecheck.kg.vocabulary import Vocabulary
 
-Key = TypeVar("Key", bound=Hashable)
-
-
-class Numbering(Generic[Key]):
-    """Numbers keys 0, 1, 2 ... in order of first use. Thread-safe."""
-
-    def __init__(self, what: str) -> None:
-        self._what = what
-        self._lock = threading.Lock()
-        self._numbers: dict[Key, int] = {}
-        self._keys: list[Key] = []
-
-    def __len__(self) -> int:
-        return len(self._keys)
-
-    def number(self, key: Key) -> int:
-        """Number of a key; a new key gets the next number."""
-        known = self._numbers.get(key)
-        if known is not None:
-            return known
-        with self._lock:
-            number = self._numbers.setdefault(key, len(self._keys))
-            if number == len(self._keys):
-                self._keys.append(key)
-            return number
-
-    def known(self, key: Key) -> int | None:
-        """Number of a key that was numbered before, else None."""
-        return self._numbers.get(key)
-
-    def key(self, number: int) -> Key:
-        """The key of a number.
-
-        Raises:
-            IndexError: no key has this number.
-        """
-        if not 0 <= number < len(self._keys):
-            raise IndexError(f"no {self._what} {number} in this graph")
-        return self._keys[number]
-
-
-# --- edges ---------------------------------------------------------------------------------------
 _log = logging.getLogger(__name__)
 
-NODES_PER_QUERY = 200
 _GROUPS_PER_QUERY = 20
 _COMMON_TYPES = ("string", "integer", "decimal", "double", "float", "boolean", "date", "dateTime", "gYear", "anyURI")
-
-Found = tuple[int, int, int]
-"""(index of the node in the given list, relation, node at the other end)."""
-
-T = TypeVar("T")
-
-
-def chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """Consecutive parts of at most `size`."""
-    return (items[at : at + size] for at in range(0, len(items), size))
 
 
 class Lookup:

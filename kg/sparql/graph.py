@@ -6,14 +6,15 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyoxigraph
 
 from triplecheck.kg.errors import GraphUnavailableError
-from triplecheck.kg.graph import EdgeProperties, Edges, IntArray, RelationCount, RelationSchema
-from triplecheck.kg.sparql._lookup import Describer, Found, Lookup, chunks
+from triplecheck.kg.graph import EdgeProperties, IntArray, RelationSchema
+from triplecheck.kg.queried import QueriedGraph, chunks
+from triplecheck.kg.sparql._lookup import Describer, Lookup
 from triplecheck.kg.sparql.client import QueryRefusedError, SparqlClient
 from triplecheck.kg.sparql.profiles import PROFILES, Profile
 from triplecheck.kg.sparql.terms import STRING, Term, TermKind, is_iri, literal, may_be, string_variants
@@ -26,14 +27,12 @@ _MOST_TYPES = 1000
 _TYPE_SAMPLE = 100_000  # type statements, if the store is too slow to count all
 _MOST_NODES_OF_TYPE = 100_000
 _ENTITIES_PER_QUERY = 8
-_KEPT_COUNTS = 50_000  # nodes whose relations are kept
 
 
-class SparqlGraph:
-    """Implements `kg.graph.Graph` by queries. Thread-safe.
+class SparqlGraph(QueriedGraph):
+    """Implements `kg.graph.Graph` by SPARQL queries. Thread-safe.
 
-    Nodes and relations are numbered when first seen, so numbers differ between two graph objects over one store. Which
-    edges a limit leaves out depends on the store. Over HTTP, edges at blank nodes are left out, because the label of a
+    Over HTTP, edges at blank nodes are left out, because the label of a
     blank node is valid only within one reply. Every look-up may raise `GraphUnavailableError` if the store does not
     reply within the limits of the client.
 
@@ -69,9 +68,8 @@ class SparqlGraph:
         self._queries = self._look.queries
         self._describe = Describer(self._look, self._words)
         self._describe.know_types(type_labels or {})
+        super().__init__(self._look, self._describe, schemas or ())
         self._given_types = None if type_ids is None else tuple(type_ids)
-        self._schemas = {schema.relation: schema for schema in schemas or ()}
-        self._counts: dict[int, list[RelationCount]] = {}
         if relations is not None:
             self.num_relations = len(relations)
             self._describe.know_relations(relations)
@@ -225,55 +223,9 @@ class SparqlGraph:
             return None
         return self._look.relations.number(id) if found else None
 
-    def node_id(self, node: int) -> str:
-        """Id of an entity (`_:label` for a blank node), lexical form of a literal."""
-        return self._describe.id(node)
-
-    def label(self, node: int) -> str:
-        """Label of an entity, made from its id if it has none; lexical form of a literal."""
-        return self._describe.labels([node])[0]
-
-    def labels(self, nodes: IntArray | Sequence[int]) -> list[str]:
-        """The same for many nodes, in one query per 200 nodes."""
-        return self._describe.labels(_ints(nodes))
-
-    def entity(self, node: int) -> Entity:
-        return self._describe.entity(node)
-
     def literal(self, node: int) -> Literal | None:
         term = self._look.nodes.key(node)
         return Literal(term.value, term.datatype) if term.kind is TermKind.LITERAL else None
-
-    def types(self, node: int) -> tuple[str, ...]:
-        return self._describe.types(node)
-
-    def type_label(self, type_id: str) -> str:
-        """Label of a type, made from its id if it has none."""
-        return self._describe.type_label(type_id)
-
-    def relation(self, relation: int) -> Relation:
-        return self._describe.relation(relation)
-
-    # --- look-ups --------------------------------------------------------------------------------
-    def degree(self, node: int) -> int:
-        return sum(count.edges for count in self.relations_of(node))
-
-    def relations_of(self, node: int) -> list[RelationCount]:
-        self.prefetch([node])
-        return list(self._counts[node])
-
-    def prefetch(self, nodes: IntArray | Sequence[int]) -> None:
-        """Query and keep the labels and the relations of many nodes at once."""
-        at = list(dict.fromkeys(_ints(nodes)))
-        self._describe.labels(at)
-        missing = [node for node in at if node not in self._counts]
-        found: dict[int, list[RelationCount]] = {node: [] for node in missing}
-        for direction in Direction:
-            for place, relation, edges in self._look.counts(missing, None, direction) if missing else ():
-                found[missing[place]].append(RelationCount(relation, direction, edges, 1))
-        if len(self._counts) > _KEPT_COUNTS:
-            self._counts = {node: self._counts[node] for node in at if node in self._counts}
-        self._counts |= found
 
     @property
     def has_edge_properties(self) -> bool:
@@ -286,18 +238,10 @@ class SparqlGraph:
             return ()
         return self._describe.qualifiers(head, relation, tail)
 
-    def neighbors(
-        self, node: int, relation: int, direction: Direction = Direction.OUT, limit: int | None = None
-    ) -> IntArray:
-        """Nodes at the other end, ascending by number; a limit returns any of them."""
-        if limit is None:
-            found = self._look.edges([node], relation, direction)
-        else:
-            found = self._look.edges_of_groups([(0, node, relation)], direction, limit)
-        return np.array([far for _, _, far in found], np.int64)
-
-    def contains(self, head: int, relation: int, tail: int) -> bool:
-        return bool(self._look.contained([(head, relation, tail)]))
+    @property
+    def learned(self) -> dict[str, Any]:
+        """Nothing but what an index holds anyway."""
+        return {}
 
     # --- everything, for an index --------------------------------------------------------------
     def entities_after(self, last: str | None, limit: int) -> list[Entity]:
@@ -315,63 +259,7 @@ class SparqlGraph:
         rows = self._client.select(self._queries.values_after(last, limit, longest))
         return list(dict.fromkeys(Literal(row["y"].value, row["y"].datatype) for row in rows))
 
-    # --- batched ---------------------------------------------------------------------------------
-    def relation_counts(self, nodes: IntArray | Sequence[int]) -> list[RelationCount]:
-        """Relations at a set of nodes, counted by the store."""
-        return [
-            RelationCount(relation, direction, edges, holders)
-            for direction in Direction
-            for relation, (edges, holders) in sorted(self._look.counts_together(_ints(nodes), direction).items())
-        ]
-
-    def expand(
-        self,
-        nodes: IntArray | Sequence[int],
-        relation: int | None = None,
-        direction: Direction | None = None,
-        limit_per_node: int | None = None,
-    ) -> Edges:
-        """Edges at the nodes. With a limit the store counts first, so that hubs are not sent completely."""
-        at = _ints(nodes)
-        heads: list[int] = []
-        relations: list[int] = []
-        tails: list[int] = []
-        total = 0
-        for way in Direction if direction is None else (direction,):
-            found, matching = self._expand(at, relation, way, limit_per_node)
-            near, far = [at[place] for place, _, _ in found], [end for _, _, end in found]
-            heads += near if way is Direction.OUT else far
-            tails += far if way is Direction.OUT else near
-            relations += [r for _, r, _ in found]
-            total += matching
-        return Edges(np.array(heads, np.int64), np.array(relations, np.int64), np.array(tails, np.int64), total)
-
-    def _expand(
-        self, nodes: list[int], relation: int | None, way: Direction, limit: int | None
-    ) -> tuple[list[Found], int]:
-        if limit is None:
-            found = self._look.edges(nodes, relation, way)
-            return found, len(found)
-        counts = self._look.counts(nodes, relation, way)
-        small = [(place, nodes[place], r) for place, r, edges in counts if edges <= limit]
-        large = [(place, nodes[place], r) for place, r, edges in counts if edges > limit]
-        found = self._look.edges_of_groups(small, way) + self._look.edges_of_groups(large, way, limit)
-        return sorted(found), sum(edges for _, _, edges in counts)
-
-    def contains_many(self, heads: IntArray, relations: IntArray, tails: IntArray) -> npt.NDArray[np.bool_]:
-        triples = list(zip(_ints(heads), _ints(relations), _ints(tails), strict=True))
-        found = np.zeros(len(triples), bool)
-        found[list(self._look.contained(triples))] = True
-        return found
-
     # --- schema ----------------------------------------------------------------------------------
-    def schema(self, relation: int) -> RelationSchema:
-        """The 1,000 most frequent types at both ends of a relation, counted by the store; cached."""
-        known = self._schemas.get(relation)
-        if known is None:
-            known = self._schemas[relation] = self._count_schema(relation)
-        return known
-
     def _count_schema(self, relation: int) -> RelationSchema:
         id, queries = self._look.relations.key(relation), self._queries
         ranges = self._types(queries.count_types(id, "?y", _MOST_TYPES))
@@ -392,11 +280,6 @@ class SparqlGraph:
 
     def close(self) -> None:
         self._client.close()
-
-
-def _ints(numbers: IntArray | Sequence[int]) -> list[int]:
-    found: list[int] = np.asarray(numbers, np.int64).tolist()
-    return found
 
 
 def _is_strict_iri(text: str) -> bool:

@@ -4,27 +4,32 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyoxigraph
 import pytest
 import rdflib
+from bolt_server import PASSWORD, USER, bolt_server, load
 from sparql_endpoint import serve
 from virtuoso_server import virtuoso
 
 from triplecheck.kg import build
+from triplecheck.kg.cypher import BoltClient, CypherGraph, LadybugClient
+from triplecheck.kg.cypher.export import export_ladybug
 from triplecheck.kg.graph import Graph
 from triplecheck.kg.readers.rdf import read_rdf
 from triplecheck.kg.sparql import HttpClient, OxigraphClient, QueryLimits, RdflibClient, SparqlGraph
 from triplecheck.kg.sparql.profiles import PROFILES
 from triplecheck.kg.types import XSD, Direction, Entity, Literal
 
-EX = "http://example.org/"
+EX = "http://example/"
 OUT, IN = Direction.OUT, Direction.IN
 
 TURTLE = r"""
-@prefix ex: <http://example.org/> .
+@prefix ex: <http://example/> .
 @prefix owl: <http://www.w3.org/2002/07/owl#> .
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
 @prefix skos: <http://www.w3.org/2004/02/skos/core#> .
@@ -102,7 +107,7 @@ def store() -> pyoxigraph.Store:
     return store
 
 
-@pytest.fixture(scope="module", params=["columnar", "oxigraph", "rdflib", "http", "virtuoso"])
+@pytest.fixture(scope="module", params=["columnar", "oxigraph", "rdflib", "http", "virtuoso", "ladybug", "bolt"])
 def graph(
     request: pytest.FixtureRequest,
     source: Path,
@@ -116,12 +121,34 @@ def graph(
             yield SparqlGraph(OxigraphClient(store))
         case "rdflib":
             yield SparqlGraph(RdflibClient(rdflib.Graph().parse(source)))
+        case "ladybug":
+            pytest.importorskip("ladybug")
+            base = build(read_rdf([source]), source.parent / "to-export", encoder=None)
+            export_ladybug(base.columnar, source.parent / "small.lbug")
+            yield CypherGraph(LadybugClient(source.parent / "small.lbug"), **described(base.graph))
+        case "bolt":
+            base = build(read_rdf([source]), source.parent / "to-load", encoder=None)
+            with bolt_server(tmp_path_factory.mktemp("bolt")) as url:
+                load(url, base.columnar)
+                yield CypherGraph(BoltClient(url, QueryLimits(seconds=20), USER, PASSWORD), **described(base.graph))
         case "virtuoso":
             with virtuoso(tmp_path_factory.mktemp("virtuoso"), [source]) as url:
                 yield SparqlGraph(HttpClient(url, QueryLimits(seconds=20)), profile=PROFILES["virtuoso"])
         case _:
             with serve(store) as endpoint:
                 yield SparqlGraph(HttpClient(endpoint.address + "/sparql"))
+
+
+def described(graph: Graph) -> dict[str, Any]:
+    """What a property graph cannot say about its relations and types."""
+    return {
+        # Neo4j has no decimal numbers.
+        "described": [
+            replace(about, range=DECIMAL) if about.id == EX + "height" else about
+            for about in (graph.relation(number) for number in range(graph.num_relations))
+        ],
+        "type_labels": {id: graph.type_label(id) for id in graph.type_ids},
+    }
 
 
 def at(graph: Graph, id: str | Literal) -> int:

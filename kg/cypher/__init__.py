@@ -1,0 +1,23 @@
+from typing import TYPE_CHECKING
+
+from triplecheck.kg._lazy import lazily
+
+if TYPE_CHECKING:
+    from triplecheck.kg.cypher.bolt import BoltClient
+    from triplecheck.kg.cypher.client import CypherClient, LadybugClient
+    from triplecheck.kg.cypher.dialects import DIALECTS, Dialect
+    from triplecheck.kg.cypher.graph import CypherGraph
+    from triplecheck.kg.cypher.linker import CypherLinker
+
+__all__ = ["DIALECTS", "BoltClient", "CypherClient", "CypherGraph", "CypherLinker", "Dialect", "LadybugClient"]
+
+__getattr__ = lazily(
+    __name__,
+    {
+        "bolt": "BoltClient",
+        "client": "CypherClient LadybugClient",
+        "dialects": "DIALECTS Dialect",
+        "graph": "CypherGraph",
+        "linker": "CypherLinker",
+    },
+)

@@ -1,0 +1,410 @@
+"""Look-ups for `CypherGraph`: numbers for nodes and relations, edges of nodes, descriptions."""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from triplecheck.kg.cypher.client import CypherClient, Row
+from triplecheck.kg.cypher.queries import Queries
+from triplecheck.kg.cypher.schema import Property, Schema, read_schema
+from triplecheck.kg.cypher.values import ANY, COMPARED, KINDS, kind_of, literals, natives
+from triplecheck.kg.errors import KnowledgeBaseError
+from triplecheck.kg.queried import NODES_PER_QUERY, Found, Numbering, chunks
+from triplecheck.kg.types import XSD, Direction, Literal, Relation
+from triplecheck.kg.vocabulary import Vocabulary
+
+_GROUPS_PER_QUERY = 20
+
+Key = str | Literal
+"""A node outside: the id of an entity, or a value."""
+Anchor = tuple[str | None, dict[Any, list[int]]]
+"""Nodes of one query: their label where it is known, and the places of each by what identifies it there."""
+
+
+class Lookup:
+    """Queries edges through a client, and numbers nodes and relations. Thread-safe.
+
+    Args:
+        client: answers the queries.
+        words: the properties that describe nodes.
+        key: see `read_schema`.
+        schema: the schema, if it is known.
+        described: descriptions of relations; a declared range of XSD is the datatype of the values.
+    """
+
+    def __init__(
+        self,
+        client: CypherClient,
+        words: Vocabulary,
+        key: str | None,
+        schema: Schema | None,
+        described: Mapping[str, Relation],
+    ) -> None:
+        self.client, self.words, self.described = client, words, described
+        self.nodes: Numbering[Key] = Numbering("node")
+        self.relations: Numbering[str] = Numbering("relation")
+        self._key, self._given = key, schema
+        self._elements: dict[int, str] = {}
+        self._property_counts: dict[str, tuple[dict[str, int], dict[str, int]]] = {}
+        self._lock = threading.Lock()
+
+    @cached_property
+    def schema(self) -> Schema:
+        """Labels, keys and types; read on first use."""
+        with self._lock:
+            return self._given or read_schema(self.client, self._key)
+
+    @cached_property
+    def queries(self) -> Queries:
+        """Writes the queries."""
+        return Queries(self.client.dialect, self.schema, self.words)
+
+    def datatype(self, key: str) -> str | None:
+        """The declared datatype of a property's values."""
+        about = self.described.get(key)
+        declared = None if about is None else about.range
+        return declared if declared and declared.startswith(XSD) else None
+
+    # --- nodes ---------------------------------------------------------------------------------
+    def element(self, cell: Any) -> str:
+        """The engine's id of a node as text."""
+        return f"{cell['table']}:{cell['offset']}" if isinstance(cell, dict) else str(cell)
+
+    def number(self, cell: Any, key: Any) -> int:
+        """Number of the node with this id of the engine and this key.
+
+        Raises:
+            KnowledgeBaseError: another node has the same key.
+        """
+        element = self.element(cell)
+        id = element if key is None else str(key)
+        number = self.nodes.number(id)
+        if self._elements.setdefault(number, element) != element:
+            raise KnowledgeBaseError(
+                f"{self.client.name}: two nodes have the {self.schema.key} {id!r}, or the graph has changed; "
+                "name a key that is unique, or open it again"
+            )
+        return number
+
+    def elements(self, numbers: Iterable[int]) -> dict[int, str]:
+        """The engine's ids of entities; those that are not in the graph are left out."""
+        asked = [n for n in dict.fromkeys(numbers) if isinstance(self.nodes.key(n), str)]
+        missing = [str(self.nodes.key(n)) for n in asked if n not in self._elements]
+        if missing:
+            self.find(missing)
+        return {n: self._elements[n] for n in asked if n in self._elements}
+
+    def find(self, ids: Sequence[str]) -> dict[str, int]:
+        """Numbers of the entities with these ids; the others are left out."""
+        wanted = [id for id in dict.fromkeys(ids) if id.isascii() or not any("\ud800" <= c <= "\udfff" for c in id)]
+        found: dict[str, int] = {}
+        if self.schema.key is not None:
+            every = () if self.client.dialect.tables else (None,)
+            for label in (*self.schema.indexed, *every):
+                ahead = [id for id in wanted if id not in found]
+                for part in chunks(ahead, NODES_PER_QUERY):
+                    found |= self._with_keys(part, label)
+        for id in wanted:
+            if id not in found and (number := self._by_element(id)) is not None:
+                found[id] = number
+        return found
+
+    def _with_keys(self, ids: Sequence[str], label: str | None) -> dict[str, int]:
+        kinds = {
+            each.kind
+            for each in self.schema.properties
+            if each.key == self.schema.key and label in (None, each.label) and not each.many
+        }
+        keys = [value for kind in sorted(kinds) for value in natives(ids, kind)]
+        keys = list({(type(key), key): key for key in keys}.values())
+        rows = self.client.rows(self.queries.located(label), {"keys": keys}) if keys else []
+        return {str(key): self.number(element, key) for element, key in rows if str(key) in ids}
+
+    def _by_element(self, id: str) -> int | None:
+        """An entity without a key, by the engine's id."""
+        try:
+            [(label, at)] = self._anchors([(0, id)])
+            rows = self.client.rows(self.queries.exists(label), {"at": list(at)})
+        except ValueError:
+            return None  # not an id of this engine
+        return self.number(*rows[0]) if rows and rows[0][1] is None else None
+
+    def _anchors(self, elements: Iterable[tuple[int, str]]) -> list[Anchor]:
+        """(place, engine's id) by query."""
+        if not self.client.dialect.tables:
+            whole: dict[Any, list[int]] = {}
+            for place, element in elements:
+                whole.setdefault(int(element) if self._numbered else element, []).append(place)
+            return [(None, whole)] if whole else []
+        by_label: dict[str, dict[Any, list[int]]] = {}
+        for place, element in elements:
+            table, _, offset = element.partition(":")
+            if not table.isdecimal() or not offset.isdecimal() or int(table) not in self.schema.numbers:
+                raise ValueError(element)
+            by_label.setdefault(self.schema.numbers[int(table)], {}).setdefault(int(offset), []).append(place)
+        return list(by_label.items())
+
+    @property
+    def _numbered(self) -> bool:
+        return self.client.dialect.element.startswith("id(")
+
+    def anchored(self, nodes: Iterable[tuple[int, int]]) -> Iterator[Anchor]:
+        """(place, node) of entities in parts that one query can ask about."""
+        listed = list(nodes)
+        known = self.elements(node for _, node in listed)
+        for part in chunks([(place, known[node]) for place, node in listed if node in known], NODES_PER_QUERY):
+            yield from self._anchors(part)
+
+    def ask(self, query: str, at: Mapping[Any, list[int]], **others: Any) -> Iterator[tuple[int, Row]]:
+        """(place, rest of the row) of a query whose rows begin with what identifies a node."""
+        for row in self.client.rows(query, {"at": list(at), **others}):
+            near = self.element(row[0]) if isinstance(row[0], dict) else row[0]
+            for place in at[near]:
+                yield place, row[1:]
+
+    def _split(self, nodes: Sequence[int]) -> tuple[list[tuple[int, int]], dict[Literal, list[int]]]:
+        """(place, entity), and the places of each value."""
+        entities, values = [], defaultdict(list)
+        for place, node in enumerate(nodes):
+            key = self.nodes.key(node)
+            if isinstance(key, Literal):
+                values[key].append(place)
+            else:
+                entities.append((place, node))
+        return entities, values
+
+    # --- edges ---------------------------------------------------------------------------------
+    def edges(self, nodes: Sequence[int], relation: int | None, direction: Direction) -> list[Found]:
+        """All edges of the nodes in one direction, ascending."""
+        id = None if relation is None else self.relations.key(relation)
+        entities, values = self._split(nodes)
+        found: set[Found] = set()
+        if entities and (id is None or id in self.schema.types):
+            for label, at in self.anchored(entities):
+                for place, (type, *far) in self.ask(self.queries.relationships(label, id, direction), at):
+                    found.add((place, self.relations.number(type), self.number(*far)))
+        if direction is Direction.OUT:
+            found.update(self._values_of(entities, id))
+        else:
+            for node, key, value in self._holders(list(values), id):
+                found.update((place, self.relations.number(key), node) for place in values[value])
+        return sorted(found)
+
+    def _values_of(self, entities: Sequence[tuple[int, int]], id: str | None) -> Iterator[Found]:
+        """Edges from entities to values."""
+        keys = [key for key in self.queries.edge_keys if id in (None, key)]
+        labels = [key for key in self.words.labels if key in self.schema.keys]
+        for label, at in self.anchored(entities) if keys else ():
+            asked = self.queries.present(keys, label)
+            names = self.queries.present(labels, label)
+            if not asked:
+                continue
+            for place, (_, *cells) in self.ask(self.queries.read(label, [*asked, *names]), at):
+                named = next(
+                    (name for name, cell in zip(names, cells[len(asked) :], strict=True) if cell is not None), None
+                )
+                for key, cell in zip(asked, cells, strict=False):
+                    for value in () if key == named else literals(cell, self.datatype(key)):
+                        yield place, self.relations.number(key), self.nodes.number(value)
+
+    def _holders(
+        self, values: Sequence[Literal], id: str | None = None, limit: int | None = None
+    ) -> Iterator[tuple[int, str, Literal]]:
+        """(entity, property, value) of all entities that have one of the values, or of some for each property."""
+        wanted = set(values)
+        end = "" if limit is None else f" LIMIT {limit:d}"
+        for part in chunks(values, NODES_PER_QUERY):
+            for found in self._properties(id):
+                natural = self._natural(part, found.key, found.kind)
+                query = self.queries.having(found)
+                for element, key, cell in (
+                    self.client.rows(query + end, {"values": natural}) if natural and query else ()
+                ):
+                    for value in literals(cell, self.datatype(found.key)):
+                        if value in wanted:
+                            yield self.number(element, key), found.key, value
+
+    def _properties(self, id: str | None = None) -> list[Property]:
+        """The properties that are relations, or one."""
+        keys = self.queries.edge_keys
+        return [each for each in self.schema.properties if each.key in keys and id in (None, each.key)]
+
+    def _natural(self, values: Iterable[Literal], key: str, kind: str) -> list[Any]:
+        """Those of the values that a property of this kind may have, as the engine compares them."""
+        expected = self.datatype(key) or (None if kind == ANY else XSD + kind)
+        found = natives([value.lexical for value in values if expected in (None, value.datatype)], kind)
+        return [float(value) for value in found] if COMPARED.get(kind) == "double" else found
+
+    def count_holders(self, values: Sequence[Literal], id: str | None = None) -> dict[tuple[str, Literal], int]:
+        """Number of entities that have one of the values, by property and value."""
+        total: dict[tuple[str, Literal], int] = defaultdict(int)
+        kinds = sorted({(each.key, each.kind, each.many) for each in self._properties(id)})
+        for part in chunks(values, NODES_PER_QUERY):
+            wanted = set(part)
+            for key, kind, many in kinds:
+                natural = self._natural(part, key, kind)
+                for place in self.queries.places(key) if natural else ():
+                    if place.many is not many or place.kind not in (None, kind):
+                        continue
+                    query = self.queries.compared(place, kind)
+                    for cell, holders in self.client.rows(query, {"values": natural}) if query else ():
+                        for value in literals(cell, self.datatype(key)):
+                            # A number of another kind that is equal is counted with its own kind.
+                            if value in wanted and (kind == ANY or self.datatype(key) or value.datatype == XSD + kind):
+                                total[key, value] += holders
+        return total
+
+    def values_like(self, lexical: str) -> list[Literal]:
+        """Values of the graph with this lexical form, by datatype."""
+        kinds = {self.datatype(each.key) or XSD + each.kind for each in self._properties()}
+        if XSD + ANY in kinds:
+            kinds = (kinds | {XSD + kind for kind in KINDS}) - {XSD + ANY}
+        asked = [Literal(lexical, kind) for kind in sorted(kinds)]
+        return sorted({value for _, value in self.count_holders(asked)}, key=lambda value: value.datatype)
+
+    def edges_of_groups(
+        self, groups: Sequence[tuple[int, int, int]], direction: Direction, limit: int | None = None
+    ) -> list[Found]:
+        """All edges of each (place, node, relation), or at most `limit` of them, ascending."""
+        if limit is not None:
+            return sorted(self._limited(groups, direction, limit)) if limit else []
+        by_relation: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        for place, node, relation in groups:
+            by_relation[relation].append((place, node))
+        found: list[Found] = []
+        for relation, members in by_relation.items():
+            edges = self.edges([node for _, node in members], relation, direction)
+            found += [(members[at][0], relation, far) for at, _, far in edges]
+        return sorted(found)
+
+    def _limited(self, groups: Sequence[tuple[int, int, int]], direction: Direction, limit: int) -> Iterator[Found]:
+        """At most `limit` edges of each group."""
+        linked = [
+            (at, node, r)
+            for at, (_, node, r) in enumerate(groups)
+            if isinstance(self.nodes.key(node), str) and self.relations.key(r) in self.schema.types
+        ]
+        found: dict[int, dict[int, None]] = defaultdict(dict)
+        for part in chunks(linked, _GROUPS_PER_QUERY):
+            for at, far in self._some(part, direction, limit):
+                found[at][far] = None
+        for at, (place, node, relation) in enumerate(groups):
+            id, value = self.relations.key(relation), self.nodes.key(node)
+            ends = found[at]
+            # The same relation may also lead to values.
+            if direction is Direction.OUT and id in self.queries.edge_keys and len(ends) < limit:
+                ends |= dict.fromkeys(far for _, _, far in sorted(self._values_of([(0, node)], id)))
+            elif isinstance(value, Literal) and direction is Direction.IN:
+                ends |= dict.fromkeys(holder for holder, _, _ in self._holders([value], id, limit))
+            yield from ((place, relation, far) for far in list(ends)[:limit])
+
+    def _some(
+        self, groups: Sequence[tuple[int, int, int]], direction: Direction, limit: int
+    ) -> Iterator[tuple[int, int]]:
+        """(place, far node): at most `limit` relationships of each (place, entity, type)."""
+        known = self.elements(node for _, node, _ in groups)
+        texts, parameters = [], {}
+        for index, (place, node, relation) in enumerate(groups):
+            if node in known:
+                [(label, at)] = self._anchors([(0, known[node])])
+                type = self.relations.key(relation)
+                texts.append(self.queries.some(label, type, direction, index, place, limit))
+                parameters[f"at{index}"] = next(iter(at))
+        for place, *far in self.client.rows(" UNION ALL ".join(texts), parameters) if texts else ():
+            yield place, self.number(*far)
+
+    def counts(self, nodes: Sequence[int], relation: int | None, direction: Direction) -> list[Found]:
+        """(place, relation, number of edges) in one direction, ascending."""
+        id = None if relation is None else self.relations.key(relation)
+        entities, values = self._split(nodes)
+        total: dict[tuple[int, int], int] = defaultdict(int)
+        if entities and (id is None or id in self.schema.types):
+            for label, at in self.anchored(entities):
+                for place, (type, edges) in self.ask(self.queries.counts(label, id, direction), at):
+                    total[place, self.relations.number(type)] += edges
+        if direction is Direction.OUT:
+            for place, number, _ in set(self._values_of(entities, id)):
+                total[place, number] += 1
+        elif values:
+            for (key, value), holders in self.count_holders(list(values), id).items():
+                for place in values[value]:
+                    total[place, self.relations.number(key)] += holders
+        return sorted((place, number, edges) for (place, number), edges in total.items())
+
+    def counts_together(self, nodes: Sequence[int], direction: Direction) -> dict[int, tuple[int, int]]:
+        """Edges and nodes with an edge, by relation."""
+        total: dict[int, tuple[int, int]] = {}
+        for _, relation, edges in self.counts(nodes, None, direction):
+            before = total.get(relation, (0, 0))
+            total[relation] = (before[0] + edges, before[1] + 1)
+        return total
+
+    def contained(self, triples: Sequence[tuple[int, int, int]]) -> set[int]:
+        """Indices of the triples that are edges."""
+        by_relation: dict[int, list[int]] = defaultdict(list)
+        for index, (head, relation, tail) in enumerate(triples):
+            self.nodes.key(tail)
+            if isinstance(self.nodes.key(head), str):
+                by_relation[relation].append(index)
+        found: set[int] = set()
+        for relation, listed in by_relation.items():
+            id = self.relations.key(relation)
+            for part in chunks(listed, NODES_PER_QUERY):
+                heads = [(index, triples[index][0]) for index in part]
+                present = {(triples[index][0], far) for index, _, far in self._values_of(heads, id)}
+                if id in self.schema.types:
+                    present |= self._linked(id, [(triples[i][0], triples[i][2]) for i in part])
+                found.update(index for index in part if (triples[index][0], triples[index][2]) in present)
+        return found
+
+    def _linked(self, type: str, pairs: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
+        """Those of the pairs, and perhaps others, that a relationship joins."""
+        to = self.elements(tail for _, tail in pairs)
+        by_element = {element: node for node, element in to.items()}
+        heads = list(dict.fromkeys(head for head, _ in pairs))
+        if not to:
+            return set()
+        targets = list(dict.fromkeys(at for _, far in self._anchors(enumerate(to.values())) for at in far))
+        found = set()
+        for label, at in self.anchored(enumerate(heads)):
+            elements = {element: node for node, element in self.elements(heads).items()}
+            for near, far in self.client.rows(self.queries.between(label, type), {"at": list(at), "to": targets}):
+                head, tail = elements.get(self.element(near)), by_element.get(self.element(far))
+                if head is not None and tail is not None:
+                    found.add((head, tail))
+        return found
+
+    # --- the whole graph -----------------------------------------------------------------------
+    def distinct_values(self, longest: int | None = None) -> list[Literal]:
+        """All values by lexical form, or those of at most `longest` characters."""
+        found: set[Literal] = set()
+        for key in self.queries.edge_keys:
+            for place in self.queries.places(key):
+                query = self.queries.values(place, longest)
+                for [cell] in self.client.rows(query) if query else ():
+                    found.update(literals(cell, self.datatype(key)))
+        return sorted(found, key=lambda value: (value.lexical, value.datatype))
+
+    def property_counts(self, key: str) -> tuple[dict[str, int], dict[str, int]]:
+        """Edges of a property by datatype, and by type of the head; cached."""
+        if key not in self._property_counts:
+            self._property_counts[key] = self._count_property(key)
+        return self._property_counts[key]
+
+    def _count_property(self, key: str) -> tuple[dict[str, int], dict[str, int]]:
+        datatypes: dict[str, int] = defaultdict(int)
+        heads: dict[str, int] = defaultdict(int)
+        declared = self.datatype(key)
+        for place in self.queries.places(key) if key in self.queries.edge_keys else ():
+            queries = list(self.queries.property_schema(place))
+            for kind, edges in self.client.rows(queries[0]) if queries else ():
+                known = kind_of(str(kind)) if self.client.dialect.kind else (str(kind), False)
+                if known is not None:
+                    datatypes[declared or XSD + known[0]] += edges
+            for type, edges in self.client.rows(queries[1]) if queries else ():
+                heads[type] += edges
+        return dict(datatypes), dict(heads)

@@ -1,0 +1,337 @@
+"""`CypherGraph`: a read-only graph backed by a property graph, embedded or behind a Bolt server."""
+
+from __future__ import annotations
+
+import bisect
+import logging
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from triplecheck.kg.cypher._lookup import Lookup
+from triplecheck.kg.cypher.client import CypherClient
+from triplecheck.kg.cypher.schema import WORDS, Schema, ladybug_name
+from triplecheck.kg.cypher.values import literals
+from triplecheck.kg.errors import GraphUnavailableError
+from triplecheck.kg.graph import EdgeProperties, IntArray, RelationSchema
+from triplecheck.kg.queried import QueriedGraph
+from triplecheck.kg.readable import entity_label, relation_label, split_name
+from triplecheck.kg.types import Entity, Literal, Relation
+from triplecheck.kg.vocabulary import Vocabulary
+
+_log = logging.getLogger(__name__)
+
+_MOST_NODES_OF_TYPE = 100_000
+_NODES_AT_ONCE = 50_000  # of a page of all nodes
+
+
+class CypherGraph(QueriedGraph):
+    """Implements `kg.graph.Graph` over a property graph. Thread-safe.
+
+    A node is an entity. Its id is the value of a key property that every node has, if there is one, else the engine's
+    own id, which is valid only until the node is deleted or the database is loaded anew. Its labels are its types, the
+    first property of `words.labels` that it has is its label. Relationships are edges, parallel ones of one type are
+    one edge, and each has its properties as edge properties. The other properties of a node are edges to values, with
+    the property as the relation. Points, maps, bytes and lists of floating-point numbers (vectors) are left out.
+
+    Args:
+        client: answers the queries; closed with the graph.
+        words: the properties that describe; `types` are properties with types that replace the labels.
+        key: the property with the ids; None: found when the schema is read.
+        relations: all relations, numbered in this order. None: those of the schema.
+        described: descriptions of relations; a declared range of XSD is the datatype of the values.
+        schemas: the schema of each of these relations; None: counted by the store when asked for.
+        type_ids: types of entities, most frequent first. None: counted over the whole graph on first use.
+        type_labels: labels of types that are known.
+        learned: what `learned` of an earlier graph of the same store was; None: it is read.
+    """
+
+    def __init__(
+        self,
+        client: CypherClient,
+        words: Vocabulary = WORDS,
+        key: str | None = None,
+        *,
+        relations: Sequence[Relation] | None = None,
+        described: Iterable[Relation] = (),
+        schemas: Iterable[RelationSchema] | None = None,
+        type_ids: Iterable[str] | None = None,
+        type_labels: Mapping[str, str] | None = None,
+        learned: Mapping[str, Any] | None = None,
+    ) -> None:
+        known = {name: replace(about, id=name) for about in described for name in (ladybug_name(about.id), about.id)}
+        known |= {relation.id: relation for relation in relations or ()}
+        self._look = Lookup(client, words, key, Schema.of_json(learned) if learned else None, known)
+        self._client, self._words = client, words
+        self._describe = _Describer(self._look, type_labels or {})
+        super().__init__(self._look, self._describe, schemas or ())
+        self._given_types = None if type_ids is None else tuple(type_ids)
+        self._page: list[tuple[str, Entity]] = []
+        for relation in relations or ():
+            self._look.relations.number(relation.id)
+
+    @property
+    def learned(self) -> dict[str, Any]:
+        """What was learned of the store, for the index."""
+        return self._look.schema.as_json()
+
+    @property
+    def key(self) -> str | None:
+        """The property with the ids; None: the engine's own."""
+        return self._look.schema.key
+
+    # --- sizes: queries over the whole graph, cached -----------------------------------------------
+    @cached_property
+    def num_nodes(self) -> int:
+        [[entities]] = self._client.rows(self._look.queries.count_nodes())
+        return int(entities) + len(self._look.distinct_values())
+
+    @cached_property
+    def num_relations(self) -> int:
+        for id in sorted({*self._look.schema.types, *self._look.queries.edge_keys}):
+            if self.find_relation(id) is not None:
+                self._look.relations.number(id)
+        return len(self._look.relations)
+
+    @cached_property
+    def num_triples(self) -> int:
+        return sum(self.schema(relation).edges for relation in range(self.num_relations))
+
+    @cached_property
+    def has_types(self) -> bool:
+        return bool(self.type_ids)
+
+    @cached_property
+    def type_ids(self) -> tuple[str, ...]:
+        if self._given_types is not None:
+            return self._given_types
+        counts = Counter(dict(self._client.rows(self._look.queries.count_types())))
+        return tuple(sorted(counts, key=lambda type: (-counts[type], type)))
+
+    def nodes_of_type(self, type_id: str) -> IntArray:
+        """Entities of a type, ascending by number, at most 100,000; more are a `GraphUnavailableError`."""
+        if type_id not in self.type_ids:
+            return np.empty(0, np.int64)
+        rows = self._client.rows(self._look.queries.of_type(type_id, _MOST_NODES_OF_TYPE + 1), {"type": type_id})
+        if len(rows) > _MOST_NODES_OF_TYPE:
+            raise GraphUnavailableError(
+                f"{self._client.name}: more than {_MOST_NODES_OF_TYPE:,} nodes of the type {type_id}; "
+                "use a narrower type, or load the graph into a knowledge base (`triplecheck kb build`)"
+            )
+        return np.unique(np.array([self._look.number(*row) for row in rows], np.int64))
+
+    # --- ids ---------------------------------------------------------------------------------------
+    def find(self, id: str | Literal) -> int | None:
+        known = self._look.nodes.known(id)
+        if known is not None:
+            return known
+        lexical = id.lexical if isinstance(id, Literal) else id
+        if any("\ud800" <= c <= "\udfff" for c in lexical):
+            return None
+        if isinstance(id, Literal):
+            found = [id] if self._look.count_holders([id]) else []
+        else:
+            entity = self._look.find([id])
+            if entity:
+                return entity[id]
+            found = self._look.values_like(id)
+        return self._look.nodes.number(found[0]) if found else None
+
+    def known(self, id: str | Literal) -> int:
+        """Number of an entity or value that is known to be in the graph; nothing is queried."""
+        return self._look.nodes.number(id)
+
+    def find_relation(self, id: str) -> int | None:
+        known = self._look.relations.known(id)
+        if known is not None:
+            return known
+        there = id in self._look.schema.types or any(self._look.property_counts(id)[0].values())
+        return self._look.relations.number(id) if there else None
+
+    def literal(self, node: int) -> Literal | None:
+        key = self._look.nodes.key(node)
+        return key if isinstance(key, Literal) else None
+
+    def nodes_named(self, names: Sequence[str]) -> Iterator[tuple[str, int, str]]:
+        """(name, node, "label" or "alias") of the entities with one of these names."""
+        look, schema = self._look, self._look.schema
+        for source, keys in (("label", self._words.labels), ("alias", self._words.aliases)):
+            for each in schema.properties:
+                if each.key not in keys or each.kind not in ("string", "any"):
+                    continue
+                query = look.queries.named(each.key, each.many, each.label)
+                for element, key, name in self._client.rows(query, {"values": list(names)}):
+                    yield str(name), look.number(element, key), source
+
+    # --- edge properties ---------------------------------------------------------------------------
+    @property
+    def has_edge_properties(self) -> bool:
+        return self._look.schema.edge_properties
+
+    def edge_properties(self, head: int, relation: int, tail: int) -> tuple[EdgeProperties, ...]:
+        type = self._look.relations.key(relation)
+        ends = self._look.elements([head, tail])
+        if not self.has_edge_properties or type not in self._look.schema.types or len(ends) < len({head, tail}):
+            return ()
+        found = []
+        for label, at in self._look.anchored([(0, head)]):
+            for _, (far, about) in self._look.ask(self._look.queries.statements(label, type), at):
+                pairs = [(key, value) for key, cell in sorted(about.items()) for value in literals(cell)]
+                if pairs and self._look.element(far) == ends[tail]:
+                    found.append(tuple(pairs))
+        return tuple(sorted(found, key=str))
+
+    # --- everything, for an index ------------------------------------------------------------------
+    def entities_after(self, last: str | None, limit: int) -> list[Entity]:
+        """The next entities by the engine's id, with their labels and aliases; at most `limit`, fewer at the end only.
+
+        Args:
+            last: the id after which to begin; None: at the first.
+            limit: most entities.
+        """
+        found: list[Entity] = []
+        while len(found) < limit:
+            places = {entity.id: at for at, (_, entity) in enumerate(self._page)}
+            if last is None or last not in places or places[last] == len(self._page) - 1:
+                self._page = self._describe.after(last, max(limit, _NODES_AT_ONCE))
+                start = 0
+            else:
+                start = places[last] + 1
+            ahead = [entity for _, entity in self._page[start : start + limit - len(found)]]
+            if not ahead:
+                break
+            found += ahead
+            last = found[-1].id
+        return found
+
+    @cached_property
+    def _short_values(self) -> dict[int, list[Literal]]:
+        return {}
+
+    def values_after(self, last: str | None, limit: int, longest: int) -> list[Literal]:
+        """The next values by lexical form, as `entities_after`; none is longer than `longest` characters."""
+        if longest not in self._short_values:
+            self._short_values[longest] = self._look.distinct_values(longest)
+        values = self._short_values[longest]
+        start = 0 if last is None else bisect.bisect_right(values, last, key=lambda value: value.lexical)
+        return values[start : start + limit]
+
+    # --- schema ------------------------------------------------------------------------------------
+    def _count_schema(self, relation: int) -> RelationSchema:
+        id = self._look.relations.key(relation)
+        edges, domain, range = 0, Counter[str](), Counter[str]()
+        if id in self._look.schema.types:
+            count, heads, tails = (self._client.rows(query) for query in self._look.queries.relationship_schema(id))
+            edges += count[0][0]
+            domain.update(dict(heads))
+            range.update(dict(tails))
+        datatypes, heads_by_type = self._look.property_counts(id)
+        edges += sum(datatypes.values())
+        domain.update(heads_by_type)
+        range.update(datatypes)
+        ranked = [sorted(found.items(), key=lambda pair: (-pair[1], pair[0])) for found in (domain, range)]
+        return RelationSchema(relation, edges, tuple(ranked[0]), tuple(ranked[1]))
+
+    def close(self) -> None:
+        self._client.close()
+
+
+class _Describer:
+    """Queries labels, descriptions and types; labels and types are cached."""
+
+    def __init__(self, look: Lookup, type_labels: Mapping[str, str]) -> None:
+        self._look = look
+        self._labels: dict[int, str] = {}
+        self._types: dict[int, tuple[str, ...]] = {}
+        self._type_labels = dict(type_labels)
+
+    def id(self, node: int) -> str:
+        key = self._look.nodes.key(node)
+        return key.lexical if isinstance(key, Literal) else key
+
+    def labels(self, nodes: Sequence[int]) -> list[str]:
+        keys = {node: self._look.nodes.key(node) for node in nodes}
+        missing = [node for node, key in keys.items() if node not in self._labels and isinstance(key, str)]
+        look = self._look
+        for label, at in look.anchored(enumerate(missing)):
+            names = look.queries.present(look.words.labels, label)
+            for place, (types, *cells) in look.ask(look.queries.read(label, names, types=True), at):
+                self._labels[missing[place]] = _first(cells) or entity_label(self.id(missing[place]))
+                self._types[missing[place]] = tuple(dict.fromkeys(types))
+        return [
+            key.lexical if isinstance(key, Literal) else self._labels.get(node) or entity_label(key)
+            for node, key in ((node, keys[node]) for node in nodes)
+        ]
+
+    def types(self, node: int) -> tuple[str, ...]:
+        key = self._look.nodes.key(node)
+        if isinstance(key, Literal):
+            return (key.datatype,)
+        if node not in self._types:
+            # Whoever asks for the types of a node asks for those of its neighbours, which were numbered next.
+            self.labels(range(node, min(node + 200, len(self._look.nodes))))
+        return self._types.get(node, ())
+
+    def entity(self, node: int) -> Entity:
+        id, look = self.id(node), self._look
+        if isinstance(look.nodes.key(node), Literal):
+            return Entity(id, id)
+        description = ""
+        aliases: tuple[str, ...] = ()
+        for label, at in look.anchored([(0, node)]):
+            texts = look.queries.present(look.words.descriptions, label)
+            others = look.queries.present(look.words.aliases, label)
+            for _, (_, *cells) in look.ask(look.queries.read(label, [*texts, *others]), at):
+                description = _first(cells[: len(texts)]) or ""
+                aliases = _texts(cells[len(texts) :])
+        name = self.labels([node])[0]
+        return Entity(id, name, tuple(alias for alias in aliases if alias != name), description, self.types(node))
+
+    def type_label(self, id: str) -> str:
+        if id not in self._type_labels:
+            label = entity_label(id)
+            self._type_labels[id] = split_name(id, label) or label
+        return self._type_labels[id]
+
+    def relation(self, relation: int) -> Relation:
+        id = self._look.relations.key(relation)
+        # Types of relationships are usually written in capitals.
+        return self._look.described.get(id) or Relation(id, relation_label(id.lower() if id.isupper() else id))
+
+    def after(self, last: str | None, limit: int) -> list[tuple[str, Entity]]:
+        """The next entities after an id, by the engine's id, each with it."""
+        look = self._look
+        at = None if last is None else look.elements([look.nodes.number(last)]).get(look.nodes.number(last))
+        labels: list[str | None] = [*look.schema.numbers.values()] or [None]
+        given: Any = None
+        if at is not None:
+            [(label, ids)] = look._anchors([(0, at)])
+            labels, given = labels[labels.index(label) :], next(iter(ids))
+        found: list[tuple[str, Entity]] = []
+        for label in labels:
+            names = look.queries.present(look.words.labels, label)
+            others = look.queries.present(look.words.aliases, label)
+            query = look.queries.after(label, [*names, *others], limit - len(found), first=given is None)
+            for element, key, *cells in look.client.rows(query, {} if given is None else {"last": given}):
+                id = self.id(look.number(element, key))
+                name = _first(cells[: len(names)]) or entity_label(id)
+                aliases = tuple(alias for alias in _texts(cells[len(names) :]) if alias != name)
+                found.append((look.element(element), Entity(id, name, aliases)))
+            given = None
+            if len(found) >= limit:
+                break
+        return found
+
+
+def _first(cells: Iterable[Any]) -> str | None:
+    """The first text."""
+    return next((text for cell in cells for text in _texts([cell])), None)
+
+
+def _texts(cells: Iterable[Any]) -> tuple[str, ...]:
+    """All texts of some properties."""
+    return tuple(dict.fromkeys(value.lexical for cell in cells for value in literals(cell) if value.lexical))

@@ -1,0 +1,272 @@
+"""The text of all queries of `CypherGraph`.
+
+Values are parameters. Labels, types and property keys cannot be parameters in every engine; they come from the schema
+of the graph and are quoted. In all queries `x` is the near node, `y` the other end, and `v` a value of a property.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from triplecheck.kg.cypher.dialects import Dialect, quoted
+from triplecheck.kg.cypher.schema import TYPES, Property, Schema
+from triplecheck.kg.cypher.values import COMPARED
+from triplecheck.kg.types import Direction
+from triplecheck.kg.vocabulary import Vocabulary
+
+_ARROWS = {Direction.OUT: ("-", "->"), Direction.IN: ("<-", "-")}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Nodes that hold values of one property: those with a label, or all.
+
+    Attributes:
+        label: the label; None: all nodes.
+        key: the property.
+        many: whether the values are in lists.
+        kind: kind of the values, if all are of one.
+    """
+
+    label: str | None
+    key: str
+    many: bool
+    kind: str | None
+
+
+class Queries:
+    """Writes queries for one graph.
+
+    Args:
+        dialect: the engine's Cypher.
+        schema: the labels, keys and types of the graph.
+        words: the properties that describe.
+    """
+
+    def __init__(self, dialect: Dialect, schema: Schema, words: Vocabulary) -> None:
+        self._dialect, self._schema, self._words = dialect, schema, words
+        self._typed = [key for key in words.types or ((TYPES,) if dialect.tables else ()) if key in schema.keys]
+        described = {schema.key, *self._typed, *words.aliases, *words.descriptions, *words.ignored}
+        self.edge_keys = tuple(sorted(schema.keys - described - set(words.labels[:1])))
+        """Properties that are relations, at least of some nodes."""
+
+    # --- parts ---------------------------------------------------------------------------------
+    def element(self, variable: str) -> str:
+        """The engine's id of a node."""
+        return self._dialect.element.format(variable)
+
+    def key(self, variable: str) -> str:
+        """The key of a node; null without one."""
+        return "null" if self._schema.key is None else f"{variable}.{quoted(self._schema.key)}"
+
+    def types(self, variable: str) -> str:
+        """The types of a node as a list."""
+        labels = self._dialect.labels.format(variable)
+        given = [f"{variable}.{quoted(key)}" for key in self._typed]
+        return f"coalesce({', '.join([*given, labels])})" if given else labels
+
+    def _keys_of(self, label: str | None) -> frozenset[str]:
+        """The properties that nodes with a label may have; None: any node."""
+        known = self._schema.keys_of.get(label, frozenset())
+        return known if label is not None and self._dialect.tables else self._schema.keys
+
+    def present(self, keys: Sequence[str], label: str | None = None) -> list[str]:
+        """Those of the keys that nodes with a label may have."""
+        having = self._keys_of(label)
+        return [key for key in keys if key in having]
+
+    def _not_the_label(self, key: str, label: str | None) -> str | None:
+        """A condition: the property is not the label of its node; None: it always is."""
+        if key not in self._words.labels:
+            return ""
+        before = self.present(self._words.labels[: self._words.labels.index(key)], label)
+        conditions = " OR ".join(f"x.{quoted(name)} IS NOT NULL" for name in before)
+        return f" AND ({conditions})" if conditions else None
+
+    def places(self, key: str) -> list[Place]:
+        """Where the values of a property are, each once."""
+        of_key = [each for each in self._schema.properties if each.key == key]
+        if self._dialect.tables:
+            return [Place(each.label, key, each.many, each.kind) for each in of_key]
+        return [Place(None, key, many, None) for many in (False, True) if any(each.many is many for each in of_key)]
+
+    def _values(self, place: Place, where: str = "") -> str | None:
+        """Everything up to x and v; None: nodes with this label have none."""
+        allowed = self._not_the_label(place.key, place.label)
+        if allowed is None:
+            return None
+        value = f"x.{quoted(place.key)}"
+        conditions = f"{value} IS NOT NULL{allowed}{where}"
+        if self._dialect.kind:
+            is_list = f"{self._dialect.kind.format(value)} STARTS WITH 'LIST'"
+            mixed = len(self.places(place.key)) > 1
+            conditions += f" AND {is_list}" if place.many else f" AND NOT {is_list}" if mixed else ""
+        start = f"MATCH {node('x', place.label)} WHERE {conditions} "
+        return start + (f"UNWIND {value} AS v WITH x, v" if place.many else f"WITH x, {value} AS v")
+
+    # --- relationships -------------------------------------------------------------------------
+    def relationships(self, label: str | None, type: str | None, direction: Direction) -> str:
+        """Rows (x, type, y, key of y) of the nodes in `$at`."""
+        return (
+            f"{self._follow(label, type, direction)} RETURN DISTINCT {self.near(label)}, "
+            f"{self._dialect.type.format('r')}, {self.element('y')}, {self.key('y')}"
+        )
+
+    def near(self, label: str | None) -> str:
+        """What identifies x among nodes with a label."""
+        return f"offset({self.element('x')})" if self._dialect.tables and label is not None else self.element("x")
+
+    def _at(self, label: str | None) -> str:
+        return f"{self.near(label)} IN $at"
+
+    def _follow(self, label: str | None, type: str | None, direction: Direction) -> str:
+        before, after = _ARROWS[direction]
+        of_type = "" if type is None else f":{quoted(type)}"
+        return f"MATCH {node('x', label)}{before}[r{of_type}]{after}(y) WHERE {self._at(label)}"
+
+    def some(self, label: str | None, type: str, direction: Direction, index: int, place: int, limit: int) -> str:
+        """Rows (place, y, key of y), at most `limit`, of the node in `$at<index>`."""
+        follow = self._follow(label, type, direction).replace("IN $at", f"= $at{index}")
+        cells = f"{place:d} AS i, {self.element('y')} AS y, {self.key('y')} AS k"
+        return f"{follow} RETURN DISTINCT {cells} LIMIT {limit:d}"
+
+    def counts(self, label: str | None, type: str | None, direction: Direction) -> str:
+        """Rows (x, type, number of distinct y) of the nodes in `$at`."""
+        other = self._dialect.same.format("y")
+        return (
+            f"{self._follow(label, type, direction)} RETURN {self.near(label)}, "
+            f"{self._dialect.type.format('r')}, count(DISTINCT {other})"
+        )
+
+    def between(self, label: str | None, type: str) -> str:
+        """Rows (x, y): relationships from the nodes in `$at` to those in `$to`."""
+        to = f"offset({self.element('y')})" if self._dialect.tables else self.element("y")
+        return (
+            f"{self._follow(label, type, Direction.OUT)} AND {to} IN $to "
+            f"RETURN DISTINCT {self.element('x')}, {self.element('y')}"
+        )
+
+    def statements(self, label: str | None, type: str) -> str:
+        """Rows (y, properties) of the relationships from the nodes in `$at`."""
+        return f"{self._follow(label, type, Direction.OUT)} RETURN {self.element('y')}, properties(r)"
+
+    # --- properties ----------------------------------------------------------------------------
+    def read(self, label: str | None, keys: Sequence[str], *, types: bool = False) -> str:
+        """Rows (x, types, value of each key) of the nodes in `$at`."""
+        cells = [self.near(label), self.types_at(label) if types else "null", *(f"x.{quoted(key)}" for key in keys)]
+        return f"MATCH {node('x', label)} WHERE {self._at(label)} RETURN {', '.join(cells)}"
+
+    def types_at(self, label: str | None) -> str:
+        """The types of x, where only nodes with a label are looked at."""
+        labels = self._dialect.labels.format("x")
+        given = [f"x.{quoted(key)}" for key in self.present(self._typed, label)]
+        return f"coalesce({', '.join([*given, labels])})" if given else labels
+
+    def having(self, found: Property) -> str | None:
+        """Rows (x, key of x, v): nodes with one of the `$values`; None: no edge of theirs has this property."""
+        start = self._comparing(Place(found.label, found.key, found.many, found.kind), found.kind)
+        return start and f"{start}RETURN DISTINCT {self.element('x')}, {self.key_at('x', found.label)}, v"
+
+    def compared(self, place: Place, kind: str) -> str | None:
+        """Rows (v, number of nodes): those of the `$values`, all of one kind, that occur."""
+        start = self._comparing(place, kind)
+        return start and f"{start}RETURN v, count(DISTINCT {self._dialect.same.format('x')})"
+
+    def _comparing(self, place: Place, kind: str) -> str | None:
+        if place.many or kind in COMPARED:
+            body = self._values(place)
+            compared = {"text": self._dialect.text, "double": "CAST({} AS DOUBLE)"}.get(COMPARED.get(kind, ""), "{}")
+            return None if body is None else f"{body} WHERE {compared.format('v')} IN $values "
+        value = f"x.{quoted(place.key)}"
+        allowed = self._not_the_label(place.key, place.label)
+        if allowed is None:
+            return None
+        # The comparison comes first and alone, so that an index can answer it.
+        return f"MATCH {node('x', place.label)} WHERE {value} IN $values{allowed} WITH x, {value} AS v "
+
+    def key_at(self, variable: str, label: str | None) -> str:
+        """The key, where only nodes with a label are looked at."""
+        key = self._schema.key
+        return "null" if key is None or key not in self._keys_of(label) else self.key(variable)
+
+    # --- nodes by key, name and type -----------------------------------------------------------
+    def located(self, label: str | None) -> str:
+        """Rows (x, key): nodes whose key is one of `$keys`."""
+        key = self.key("x")
+        if self._dialect.tables:
+            return f"UNWIND $keys AS k MATCH {node('x', label)} WHERE {key} = k RETURN {self.element('x')}, {key}"
+        return f"MATCH {node('x', label)} WHERE {key} IN $keys RETURN {self.element('x')}, {key}"
+
+    def exists(self, label: str | None) -> str:
+        """Rows (x, key): the nodes in `$at`."""
+        key = self.key_at("x", label)
+        return f"MATCH {node('x', label)} WHERE {self._at(label)} RETURN {self.element('x')}, {key}"
+
+    def named(self, key: str, many: bool, label: str | None) -> str:
+        """Rows (x, key, v): nodes one of whose names in this property is one of `$values`."""
+        value = f"x.{quoted(key)}"
+        end = f"RETURN DISTINCT {self.element('x')}, {self.key_at('x', label)}, v"
+        if many:
+            is_list = f" AND {self._dialect.kind.format(value)} STARTS WITH 'LIST'" if self._dialect.kind else ""
+            start = f"MATCH {node('x', label)} WHERE {value} IS NOT NULL{is_list} UNWIND {value} AS v WITH x, v "
+            return f"{start}WHERE v IN $values {end}"
+        before: Sequence[str] = ()
+        if key in self._words.labels:
+            before = self.present(self._words.labels[: self._words.labels.index(key)], label)
+        first = "".join(f" AND x.{quoted(other)} IS NULL" for other in before)
+        return f"MATCH {node('x', label)} WHERE {value} IN $values{first} WITH x, {value} AS v {end}"
+
+    def of_type(self, type_id: str, limit: int) -> str:
+        """Rows (x, key): nodes of a type, which is also `$type`."""
+        if not self._typed and type_id in self._schema.labels:
+            match = f"MATCH {node('x', type_id)}"
+        else:
+            match = f"MATCH (x) WHERE $type IN {self.types('x')}"
+        return f"{match} RETURN {self.element('x')}, {self.key('x')} LIMIT {limit:d}"
+
+    # --- the whole graph -----------------------------------------------------------------------
+    def count_nodes(self) -> str:
+        """One row (number)."""
+        return "MATCH (x) RETURN count(*)"
+
+    def count_types(self) -> str:
+        """Rows (type, number)."""
+        return f"MATCH (x) UNWIND {self.types('x')} AS t RETURN t, count(*)"
+
+    def after(self, label: str | None, keys: Sequence[str], limit: int, *, first: bool) -> str:
+        """Rows (x, key, value of each key): the nodes after `$last` by the engine's id, or the first ones."""
+        start = f"MATCH {node('x', label)}" + ("" if first else f" WHERE {self.near(label)} > $last")
+        cells = ", ".join([self.element("x"), self.key_at("x", label), *(f"x.{quoted(key)}" for key in keys)])
+        return f"{start} RETURN {cells} ORDER BY {self.near(label)} LIMIT {limit:d}"
+
+    def values(self, place: Place, longest: int | None) -> str | None:
+        """Rows (v): the distinct values of a property."""
+        body = self._values(place)
+        short = "" if longest is None else f" WHERE size({self._dialect.text.format('v')}) <= {longest:d}"
+        return None if body is None else f"{body}{short} RETURN DISTINCT v"
+
+    # --- the schema of one relation ------------------------------------------------------------
+    def relationship_schema(self, type: str) -> Iterator[str]:
+        """Queries with one row (number of edges), with rows (type of a head, edges), and (type of a tail, edges)."""
+        same = [f"{self._dialect.same.format(variable)} AS {variable}_id" for variable in "xy"]
+        start = f"MATCH (x)-[:{quoted(type)}]->(y) WITH DISTINCT {', '.join(same)}"
+        yield f"{start} RETURN count(*)"
+        for variable in "xy":
+            yield f"{start}, {self.types(variable)} AS ts UNWIND ts AS t RETURN t, count(*)"
+
+    def property_schema(self, place: Place) -> Iterator[str]:
+        """Queries with rows (kind of the values, edges), and (type of a head, edges)."""
+        body = self._values(place)
+        if body is None:
+            return
+        kind = self._dialect.kind.format("v") if self._dialect.kind else f"'{place.kind}'"
+        same = self._dialect.same.format("x")
+        yield f"{body} WITH DISTINCT {same} AS x_id, v RETURN {kind} AS k, count(*)"
+        types = self.types_at(place.label)
+        yield f"{body} WITH DISTINCT {same} AS x_id, {types} AS ts, v UNWIND ts AS t RETURN t, count(*)"
+
+
+def node(variable: str, label: str | None) -> str:
+    """The pattern of a node."""
+    return f"({variable})" if label is None else f"({variable}:{quoted(label)})"

@@ -1,0 +1,134 @@
+"""Values of properties as literals, and literals as values that a query compares."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import uuid
+from collections.abc import Callable, Iterable
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from triplecheck.kg.types import XSD, Literal
+
+ANY = "any"
+"""The kind of a property whose values may be of any kind."""
+COMPARED = {"time": "text", "duration": "text", "decimal": "double"}
+"""What values of some kinds are compared as: the engines do not compare them with those of the driver."""
+_TEMPORAL = {"Date": "date", "DateTime": "dateTime", "Time": "time", "Duration": "duration"}  # of the Neo4j driver
+# By the beginning of the engine's name of a type.
+_KINDS = (
+    ("STRING", "string"),
+    ("UUID", "string"),
+    ("INT", "integer"),
+    ("UINT", "integer"),
+    ("SERIAL", "integer"),
+    ("FLOAT", "double"),
+    ("DOUBLE", "double"),
+    ("DECIMAL", "decimal"),
+    ("BOOL", "boolean"),
+    ("DATE", "date"),
+    ("TIMESTAMP", "dateTime"),
+    ("ZONED DATETIME", "dateTime"),
+    ("LOCAL DATETIME", "dateTime"),
+    ("ZONED_DATE_TIME", "dateTime"),
+    ("LOCAL_DATE_TIME", "dateTime"),
+    ("ZONED TIME", "time"),
+    ("LOCAL TIME", "time"),
+    ("LOCAL_TIME", "time"),
+    ("DURATION", "duration"),
+    ("ANY", ANY),
+)
+
+
+def kind_of(type_name: str) -> tuple[str, bool] | None:
+    """Kind of the values of an engine's type, and whether they are in a list.
+
+    None for what is no literal: points, maps, bytes, lists of lists, and lists of floating-point numbers, which are
+    vectors.
+    """
+    name = type_name.upper().removesuffix(" NOT NULL")
+    many = True
+    if name.startswith("LIST<"):
+        name = name.removeprefix("LIST<").removesuffix(">").removesuffix(" NOT NULL")
+    elif name == "LIST":
+        name = "ANY"
+    elif name.endswith("]"):
+        name = name[: name.rindex("[")]
+    else:
+        many = False
+    if name.endswith((")", ">", "]")) and not name.startswith("DECIMAL"):
+        return None  # STRUCT(...), MAP(...), lists of lists
+    kind = next((kind for start, kind in _KINDS if name.startswith(start)), None)
+    if kind is None or (many and kind == "double"):
+        return None
+    return kind, many
+
+
+def literals(cell: object, datatype: str | None = None) -> list[Literal]:
+    """The distinct values of a property.
+
+    Args:
+        cell: what the engine returned: a value, a list of them, or None.
+        datatype: the declared datatype of the values; None: by their type.
+    """
+    values = cell if isinstance(cell, list) else [cell]
+    if isinstance(cell, list) and any(isinstance(value, float) for value in cell):
+        return []
+    found = (_literal(value) for value in values if value is not None)
+    return list(dict.fromkeys(Literal(v.lexical, datatype or v.datatype) for v in found if v is not None))
+
+
+def _literal(value: object) -> Literal | None:
+    if isinstance(value, str | uuid.UUID):
+        return Literal(str(value))
+    if isinstance(value, bool):
+        return Literal(str(value).lower(), XSD + "boolean")
+    if isinstance(value, int):
+        return Literal(str(value), XSD + "integer")
+    if isinstance(value, float):
+        special = "NaN" if math.isnan(value) else "INF" if value > 0 else "-INF"
+        return Literal(repr(value) if math.isfinite(value) else special, XSD + "double")
+    if isinstance(value, Decimal):
+        text = format(value, "f")
+        return Literal(text.rstrip("0").rstrip(".") if "." in text else text, XSD + "decimal")
+    if isinstance(value, dt.date):
+        return Literal(value.isoformat(), XSD + ("dateTime" if isinstance(value, dt.datetime) else "date"))
+    kind = _TEMPORAL.get(type(value).__name__)
+    if kind is not None and hasattr(value, "iso_format"):
+        return Literal(value.iso_format(), XSD + kind)
+    return None
+
+
+_READ: dict[str, Callable[[str], Any]] = {
+    "string": str,
+    "integer": int,
+    "double": float,
+    "decimal": Decimal,
+    "boolean": {"true": True, "false": False}.__getitem__,
+    "date": dt.date.fromisoformat,
+    "dateTime": dt.datetime.fromisoformat,
+    "time": str,
+    "duration": str,
+}
+
+
+_OF_ANY = tuple(kind for kind in _READ if kind != "decimal")  # engines without columns have no decimal numbers
+KINDS = tuple(_READ)
+"""Kinds of values: local names of XSD."""
+
+
+def natives(lexicals: Iterable[str], kind: str) -> list[Any]:
+    """The values of a kind whose lexical forms these are; forms that no value of the kind has are left out."""
+    found: list[Any] = []
+    for lexical in lexicals:
+        for each in _OF_ANY if kind == ANY else (kind,):
+            try:
+                value = _READ[each](lexical)
+            except (ValueError, KeyError, InvalidOperation, OverflowError):
+                continue
+            if isinstance(value, int) and abs(value) >= 1 << 63:
+                continue
+            if COMPARED.get(each) == "text" or _literal(value) == Literal(lexical, XSD + each):
+                found.append(value)
+    return list({(type(value), value): value for value in found}.values())

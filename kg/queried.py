@@ -1,0 +1,261 @@
+"""`QueriedGraph`: what the stores behind a query language have in common: numbers, and the look-ups of `Graph`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from triplecheck.kg.graph import Edges, IntArray, RelationCount, RelationSchema
+from triplecheck.kg.types import Direction, Entity, Relation
+
+NODES_PER_QUERY = 200
+_KEPT_COUNTS = 50_000  # nodes whose relations are kept
+
+Key = TypeVar("Key", bound=Hashable)
+T = TypeVar("T")
+
+Found = tuple[int, int, int]
+"""(index of the node in the given list, relation, node at the other end)."""
+
+
+def chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Consecutive parts of at most `size`."""
+    return (items[at : at + size] for at in range(0, len(items), size))
+
+
+def ints(numbers: IntArray | Sequence[int]) -> list[int]:
+    """Numbers as a list of Python's."""
+    found: list[int] = np.asarray(numbers, np.int64).tolist()
+    return found
+
+
+class Numbering(Generic[Key]):
+    """Numbers keys 0, 1, 2 ... in order of first use. Thread-safe."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._lock = threading.Lock()
+        self._numbers: dict[Key, int] = {}
+        self._keys: list[Key] = []
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def number(self, key: Key) -> int:
+        """Number of a key; a new key gets the next number."""
+        known = self._numbers.get(key)
+        if known is not None:
+            return known
+        with self._lock:
+            number = self._numbers.setdefault(key, len(self._keys))
+            if number == len(self._keys):
+                self._keys.append(key)
+            return number
+
+    def known(self, key: Key) -> int | None:
+        """Number of a key that was numbered before, else None."""
+        return self._numbers.get(key)
+
+    def key(self, number: int) -> Key:
+        """The key of a number.
+
+        Raises:
+            IndexError: no key has this number.
+        """
+        if not 0 <= number < len(self._keys):
+            raise IndexError(f"no {self._what} {number} in this graph")
+        return self._keys[number]
+
+
+class EdgeLookup(Protocol):
+    """Queries edges of numbered nodes."""
+
+    @property
+    def nodes(self) -> Numbering[Any]:
+        """The numbers of the nodes."""
+
+    @property
+    def relations(self) -> Numbering[str]:
+        """The numbers of the relations."""
+
+    def edges(self, nodes: Sequence[int], relation: int | None, direction: Direction) -> list[Found]:
+        """All edges of the nodes in one direction, ascending."""
+
+    def edges_of_groups(
+        self, groups: Sequence[tuple[int, int, int]], direction: Direction, limit: int | None = None
+    ) -> list[Found]:
+        """All edges of each (place, node, relation), or at most `limit` of them, ascending."""
+
+    def counts(self, nodes: Sequence[int], relation: int | None, direction: Direction) -> list[Found]:
+        """(place, relation, number of edges) in one direction, ascending."""
+
+    def counts_together(self, nodes: Sequence[int], direction: Direction) -> dict[int, tuple[int, int]]:
+        """Edges and nodes with an edge, by relation."""
+
+    def contained(self, triples: Sequence[tuple[int, int, int]]) -> set[int]:
+        """Indices of the triples that are edges."""
+
+
+class Descriptions(Protocol):
+    """Queries descriptions of numbered nodes and relations."""
+
+    def id(self, node: int) -> str:
+        """Id of an entity, lexical form of a literal."""
+
+    def labels(self, nodes: Sequence[int]) -> list[str]:
+        """Labels of entities, lexical forms of literals."""
+
+    def entity(self, node: int) -> Entity:
+        """The description of an entity."""
+
+    def types(self, node: int) -> tuple[str, ...]:
+        """Types of an entity, the datatype of a literal."""
+
+    def type_label(self, id: str) -> str:
+        """Label of a type or datatype."""
+
+    def relation(self, relation: int) -> Relation:
+        """The description of a relation."""
+
+
+class QueriedGraph:
+    """The look-ups of `kg.graph.Graph` by queries. Thread-safe.
+
+    Nodes and relations are numbered when first seen, so numbers differ between two graph objects over one store. Which
+    edges a limit leaves out depends on the store.
+
+    Args:
+        look: queries edges.
+        describe: queries descriptions.
+        schemas: the schemas of relations that are known.
+    """
+
+    def __init__(self, look: EdgeLookup, describe: Descriptions, schemas: Iterable[RelationSchema] = ()) -> None:
+        self._edges, self._descriptions = look, describe
+        self._schemas = {schema.relation: schema for schema in schemas}
+        self._counts: dict[int, list[RelationCount]] = {}
+
+    # --- descriptions ----------------------------------------------------------------------------
+    def node_id(self, node: int) -> str:
+        """Id of an entity (`_:label` for a blank node), lexical form of a literal."""
+        return self._descriptions.id(node)
+
+    def label(self, node: int) -> str:
+        """Label of an entity, made from its id if it has none; lexical form of a literal."""
+        return self._descriptions.labels([node])[0]
+
+    def labels(self, nodes: IntArray | Sequence[int]) -> list[str]:
+        """The same for many nodes, in one query per 200 nodes."""
+        return self._descriptions.labels(ints(nodes))
+
+    def entity(self, node: int) -> Entity:
+        return self._descriptions.entity(node)
+
+    def types(self, node: int) -> tuple[str, ...]:
+        return self._descriptions.types(node)
+
+    def type_label(self, type_id: str) -> str:
+        """Label of a type, made from its id if it has none."""
+        return self._descriptions.type_label(type_id)
+
+    def relation(self, relation: int) -> Relation:
+        return self._descriptions.relation(relation)
+
+    # --- look-ups --------------------------------------------------------------------------------
+    def degree(self, node: int) -> int:
+        return sum(count.edges for count in self.relations_of(node))
+
+    def relations_of(self, node: int) -> list[RelationCount]:
+        self.prefetch([node])
+        return list(self._counts[node])
+
+    def prefetch(self, nodes: IntArray | Sequence[int]) -> None:
+        """Query and keep the labels and the relations of many nodes at once."""
+        at = list(dict.fromkeys(ints(nodes)))
+        self._descriptions.labels(at)
+        missing = [node for node in at if node not in self._counts]
+        found: dict[int, list[RelationCount]] = {node: [] for node in missing}
+        for direction in Direction:
+            for place, relation, edges in self._edges.counts(missing, None, direction) if missing else ():
+                found[missing[place]].append(RelationCount(relation, direction, edges, 1))
+        if len(self._counts) > _KEPT_COUNTS:
+            self._counts = {node: self._counts[node] for node in at if node in self._counts}
+        self._counts |= found
+
+    def neighbors(
+        self, node: int, relation: int, direction: Direction = Direction.OUT, limit: int | None = None
+    ) -> IntArray:
+        """Nodes at the other end, ascending by number; a limit returns any of them."""
+        if limit is None:
+            found = self._edges.edges([node], relation, direction)
+        else:
+            found = self._edges.edges_of_groups([(0, node, relation)], direction, limit)
+        return np.array([far for _, _, far in found], np.int64)
+
+    def contains(self, head: int, relation: int, tail: int) -> bool:
+        return bool(self._edges.contained([(head, relation, tail)]))
+
+    # --- batched ---------------------------------------------------------------------------------
+    def relation_counts(self, nodes: IntArray | Sequence[int]) -> list[RelationCount]:
+        """Relations at a set of nodes, counted by the store."""
+        return [
+            RelationCount(relation, direction, edges, holders)
+            for direction in Direction
+            for relation, (edges, holders) in sorted(self._edges.counts_together(ints(nodes), direction).items())
+        ]
+
+    def expand(
+        self,
+        nodes: IntArray | Sequence[int],
+        relation: int | None = None,
+        direction: Direction | None = None,
+        limit_per_node: int | None = None,
+    ) -> Edges:
+        """Edges at the nodes. With a limit the store counts first, so that hubs are not sent completely."""
+        at = ints(nodes)
+        heads: list[int] = []
+        relations: list[int] = []
+        tails: list[int] = []
+        total = 0
+        for way in Direction if direction is None else (direction,):
+            found, matching = self._expand(at, relation, way, limit_per_node)
+            near, far = [at[place] for place, _, _ in found], [end for _, _, end in found]
+            heads += near if way is Direction.OUT else far
+            tails += far if way is Direction.OUT else near
+            relations += [r for _, r, _ in found]
+            total += matching
+        return Edges(np.array(heads, np.int64), np.array(relations, np.int64), np.array(tails, np.int64), total)
+
+    def _expand(
+        self, nodes: list[int], relation: int | None, way: Direction, limit: int | None
+    ) -> tuple[list[Found], int]:
+        if limit is None:
+            found = self._edges.edges(nodes, relation, way)
+            return found, len(found)
+        counts = self._edges.counts(nodes, relation, way)
+        small = [(place, nodes[place], r) for place, r, edges in counts if edges <= limit]
+        large = [(place, nodes[place], r) for place, r, edges in counts if edges > limit]
+        found = self._edges.edges_of_groups(small, way) + self._edges.edges_of_groups(large, way, limit)
+        return sorted(found), sum(edges for _, _, edges in counts)
+
+    def contains_many(self, heads: IntArray, relations: IntArray, tails: IntArray) -> npt.NDArray[np.bool_]:
+        triples = list(zip(ints(heads), ints(relations), ints(tails), strict=True))
+        found = np.zeros(len(triples), bool)
+        found[list(self._edges.contained(triples))] = True
+        return found
+
+    # --- schema ----------------------------------------------------------------------------------
+    def schema(self, relation: int) -> RelationSchema:
+        """The 1,000 most frequent types at both ends of a relation, counted by the store; cached."""
+        known = self._schemas.get(relation)
+        if known is None:
+            known = self._schemas[relation] = self._count_schema(relation)
+        return known
+
+    def _count_schema(self, relation: int) -> RelationSchema:
+        """The schema of a relation, counted by the store."""
+        raise NotImplementedError

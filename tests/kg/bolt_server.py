@@ -1,0 +1,115 @@
+"""A Bolt server on loopback that runs openCypher, for the tests that query a real one: ArcadeDB with its own Java."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from virtuoso_server import free_port
+
+from triplecheck.kg.columnar import ColumnarGraph
+from triplecheck.kg.cypher.dialects import quoted
+from triplecheck.kg.cypher.values import natives
+from triplecheck.kg.export import to_raw
+from triplecheck.kg.types import XSD
+
+USER, PASSWORD, DATABASE = "root", "playwithdata", "graph"
+_PLUGIN = "Bolt:com.arcadedb.bolt.BoltProtocolPlugin"
+_OPENED = ("java.base/java.nio.channels.spi=ALL-UNNAMED", "java.base/java.lang=ALL-UNNAMED")
+
+
+@contextlib.contextmanager
+def bolt_server(place: Path) -> Iterator[str]:
+    """The URL of a server with an empty database, as long as the block lasts.
+
+    Args:
+        place: an empty directory for its files.
+    """
+    found = find_spec("arcadedb_embedded")
+    if found is None or found.origin is None or find_spec("neo4j") is None:
+        pytest.skip("neither arcadedb-embedded nor neo4j may be missing (extra `test`)")
+    package = Path(found.origin).parent
+    bolt, http = free_port(), free_port()
+    settings = {
+        "server.rootPassword": PASSWORD,
+        "server.rootPath": str(place),
+        "server.plugins": _PLUGIN,
+        "server.defaultDatabases": f"{DATABASE}[{USER}]",
+        "server.httpIncomingHost": "127.0.0.1",
+        "server.httpIncomingPort": str(http),
+        "bolt.host": "127.0.0.1",
+        "bolt.port": str(bolt),
+    }
+    command = [str(package / "jre" / "bin" / "java"), "-Xmx512m", "-cp", str(package / "jars" / "*")]
+    command += [f"--add-opens={name}" for name in _OPENED]
+    command += [f"-Darcadedb.{name}={value}" for name, value in settings.items()]
+    log = place / "server.log"
+    with log.open("wb") as said:
+        server = subprocess.Popen(
+            [*command, "com.arcadedb.server.ArcadeDBServer"], cwd=place, stdout=said, stderr=subprocess.STDOUT
+        )
+    try:
+        _wait(server, log)
+        yield f"bolt://127.0.0.1:{bolt}/{DATABASE}"
+    finally:
+        server.terminate()
+        try:
+            server.wait(20)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+
+
+def _wait(server: subprocess.Popen[bytes], log: Path) -> None:
+    until = time.monotonic() + 120
+    while "ArcadeDB Server started" not in log.read_text("utf-8", "replace"):
+        assert server.poll() is None, log.read_text("utf-8", "replace")
+        assert time.monotonic() < until, "the server does not start"
+        time.sleep(0.1)
+
+
+def write(url: str, query: str, **parameters: Any) -> None:
+    """Run a query that writes."""
+    import neo4j
+
+    address = url.removesuffix(f"/{DATABASE}")
+    with (
+        neo4j.GraphDatabase.driver(address, auth=(USER, PASSWORD)) as driver,
+        driver.session(database=DATABASE) as session,
+    ):
+        session.run(query, parameters).consume()
+
+
+def load(url: str, graph: ColumnarGraph) -> None:
+    """Write a graph: types become labels, edges to values properties."""
+    raw = to_raw(graph)
+    assert raw.tails is not None and raw.datatypes is not None
+    values: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
+    ends: dict[str, list[dict[str, str]]] = defaultdict(list)
+    columns = (column.to_pylist() for column in (raw.heads, raw.relations, raw.tails, raw.datatypes))
+    for head, relation, tail, datatype in zip(*columns, strict=True):
+        if datatype is None:
+            ends[relation].append({"from": head, "to": tail})
+        else:
+            kind = datatype.removeprefix(XSD)
+            kind = {"decimal": "double", "gYear": "integer"}.get(kind, kind)
+            values[head][relation] += natives([tail], kind) or [tail]
+    nodes: dict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
+    for number, row in enumerate(raw.entities.to_pylist()):
+        about = {"id": row["id"], "name": row["label"] or graph.label(number)}
+        about |= {"description": row["description"] or None, "aliases": row["aliases"] or None}
+        about |= {key: found if len(found) > 1 else found[0] for key, found in values[row["id"]].items()}
+        nodes[tuple(row["types"])].append({key: value for key, value in about.items() if value is not None})
+    for types, rows in nodes.items():
+        labels = "".join(f":{quoted(each)}" for each in types)
+        write(url, f"UNWIND $rows AS row CREATE (n{labels}) SET n += row", rows=rows)
+    for relation, rows in ends.items():
+        match = "UNWIND $rows AS row MATCH (a), (b) WHERE a.id = row.from AND b.id = row.to"
+        write(url, f"{match} CREATE (a)-[:{quoted(relation)}]->(b)", rows=rows)
