@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -100,6 +103,31 @@ def positions_in_runs(keys: Array) -> Array:
 def smallest_unsigned(maximum: int) -> npt.DTypeLike:
     """The narrowest unsigned dtype that holds `maximum`."""
     return np.min_scalar_type(max(int(maximum), 0))
+
+
+@contextlib.contextmanager
+def npy_file(path: Path, dtype: npt.DTypeLike) -> Iterator[Callable[[Array], None]]:
+    """Write one array of unknown length piece by piece, byte for byte as `numpy.save` does.
+
+    Yields:
+        A function that appends an array of shape (n,).
+    """
+    kind, rows = np.dtype(dtype), 0
+    with path.open("wb") as file:
+
+        def begin() -> None:
+            header = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": (rows,)}
+            np.lib.format.write_array_header_1_0(file, header)  # of the same length for every number of rows
+
+        def write(piece: Array) -> None:
+            nonlocal rows
+            file.write(np.ascontiguousarray(piece, kind).data)
+            rows += len(piece)
+
+        begin()
+        yield write
+        file.seek(0)
+        begin()
 
 
 def as_float32(block: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.float32]:

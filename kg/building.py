@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from triplecheck.kg import columnar_build, relation_vectors
+from triplecheck.kg import columnar_build, numbering, relation_vectors
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.documents import Document, DocumentStore
 from triplecheck.kg.encode import Encoder
@@ -62,7 +62,7 @@ def write_graph(
     """
     (folder / "graph").mkdir()
     progress("numbering nodes", 0, None)
-    numbered = columnar_build.number(whole)
+    numbered = numbering.number(whole)
     progress("sorting edges", 0, None)
     columnar_build.write_graph(numbered, folder / "graph")
     graph = ColumnarGraph(folder / "graph")

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from triplecheck.kg.columnar import ColumnarGraph
-from triplecheck.kg.columnar_build import FORMS, MEMBERSHIP, all_unknown, concat
 from triplecheck.kg.export import to_raw
 from triplecheck.kg.names import normalize
+from triplecheck.kg.numbering import FORMS, MEMBERSHIP, all_unknown, concat
 from triplecheck.kg.readers.raw import UNKNOWN, RawGraph
 from triplecheck.kg.types import Direction, Edge
 

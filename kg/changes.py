@@ -21,13 +21,13 @@ from triplecheck.kg import building, manifest
 from triplecheck.kg._atomic import link_tree, only_writer, replaced_directory
 from triplecheck.kg.changed_graph import Edit, GraphChange, first_blank, with_known_datatypes
 from triplecheck.kg.columnar import ColumnarGraph
-from triplecheck.kg.columnar_build import concat
 from triplecheck.kg.documents import Document, DocumentStore
 from triplecheck.kg.embedding.embeddings import ABOUT, PART, read_about
 from triplecheck.kg.encode import KnownTexts
 from triplecheck.kg.errors import KnowledgeBaseError, KnowledgeBaseReplacedError, UserError
 from triplecheck.kg.manifest import Generation, Manifest
 from triplecheck.kg.names import NameIndex, extend_names, normalize
+from triplecheck.kg.numbering import concat
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.readers import RawGraph, graphs_of
 from triplecheck.kg.relation_vectors import relation_texts, stored

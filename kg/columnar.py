@@ -425,11 +425,11 @@ class ColumnarGraph:
 
     def all_labels(self) -> Iterator[tuple[int, str]]:
         """(node, label) of every node, read in batches."""
-        return _in_batches(self._labels)
+        return in_batches(self._labels)
 
     def all_aliases(self) -> Iterator[tuple[int, list[str]]]:
         """(entity, aliases) of every entity with aliases."""
-        return ((node, names) for node, names in _in_batches(self._aliases) if names)
+        return ((node, names) for node, names in in_batches(self._aliases) if names)
 
     def close(self) -> None:
         """Release the mapped files; the graph cannot be used afterwards."""
@@ -470,6 +470,7 @@ def _run_starts(values: npt.NDArray[Any]) -> list[int]:
     return starts
 
 
-def _in_batches(column: pa.Array, size: int = 100_000) -> Iterator[tuple[int, Any]]:
+def in_batches(column: pa.Array, size: int = 100_000) -> Iterator[tuple[int, Any]]:
+    """(row, value) of every row of a column."""
     for start in range(0, len(column), size):
         yield from enumerate(column.slice(start, size).to_pylist(), start)

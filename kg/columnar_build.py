@@ -1,4 +1,4 @@
-"""Builds the default store: a `RawGraph` of strings becomes a `NumberedGraph`, then a directory of arrays.
+"""Writes the default store: a `NumberedGraph` becomes a directory of arrays.
 
 `kg.columnar.ColumnarGraph` opens that directory.
 """
@@ -6,9 +6,7 @@
 from __future__ import annotations
 
 import json
-import re
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,325 +15,15 @@ import marisa_trie
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from triplecheck.kg._arrays import bisect_ranges, concat_ranges, distinct, smallest_unsigned, used
-from triplecheck.kg.columnar import PROPERTIES, id_key
-from triplecheck.kg.names import normalize
-from triplecheck.kg.readable import STANDARD, entity_label, relation_alias, relation_label, split_name
-from triplecheck.kg.readers.raw import EDGE_PROPERTY_SCHEMA, ENTITY_SCHEMA, RELATION_SCHEMA, UNKNOWN, RawGraph
-from triplecheck.kg.types import XSD, Relation
-
-FORMS = {
-    XSD + "integer": r"^[+-]?[0-9]{1,18}$",
-    XSD + "decimal": r"^[+-]?[0-9]*\.[0-9]+$",
-    XSD + "date": r"^-?[0-9]{4}-[0-9]{2}-[0-9]{2}$",
-}
-"""Datatypes that a text of unknown datatype may have, by its form."""
-# The tails of a relation are values if nearly all distinct tails have the form of a value, and few of those strings
-# are heads themselves.
-_VALUE_SHARE, _ENTITY_SHARE = 0.95, 0.5
+from triplecheck.kg._arrays import bisect_ranges, concat_ranges, smallest_unsigned
+from triplecheck.kg.columnar import PROPERTIES, id_key, in_batches
+from triplecheck.kg.readers.raw import EDGE_PROPERTY_SCHEMA
+from triplecheck.kg.types import Relation
 
 Int = npt.NDArray[Any]
 
-
-def concat(graphs: Sequence[RawGraph]) -> RawGraph:
-    """Concatenate several sources."""
-    if len(graphs) == 1:
-        return graphs[0]
-
-    def column(name: str) -> pa.DictionaryArray:
-        arrays = [getattr(g, name) for g in graphs]
-        if name == "datatypes":
-            arrays = [all_unknown(len(g)) if a is None else a for g, a in zip(graphs, arrays, strict=True)]
-        return pa.chunked_array(arrays).unify_dictionaries().combine_chunks()
-
-    labels: dict[str, str] = {}
-    left_out: Counter[str] = Counter()
-    properties, before = [], 0
-    for graph in graphs:
-        labels |= graph.type_labels
-        left_out.update(graph.left_out)
-        edges = pc.add(graph.edge_properties["edge"], before)
-        properties.append(graph.edge_properties.set_column(0, "edge", edges))
-        before += len(graph)
-    return RawGraph(
-        heads=column("heads"),
-        relations=column("relations"),
-        tails=column("tails"),
-        datatypes=None if all(g.datatypes is None for g in graphs) else column("datatypes"),
-        entities=pa.concat_tables([g.entities for g in graphs]),
-        relation_rows=pa.concat_tables([g.relation_rows for g in graphs]),
-        edge_properties=pa.concat_tables(properties),
-        type_labels=labels,
-        skipped=[bad for g in graphs for bad in g.skipped],
-        read=sum(len(g) if g.read is None else g.read for g in graphs),
-        described=sum(g.described for g in graphs),
-        left_out=dict(left_out),
-        notes=[note for g in graphs for note in g.notes],
-    )
-
-
-def all_unknown(n: int) -> pa.DictionaryArray:
-    """Datatypes of n tails of which nothing is known."""
-    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, np.int32)), pa.array([UNKNOWN]))
-
-
-def number(raw: RawGraph) -> NumberedGraph:
-    """Number nodes and relations, separate values from entities, and merge the descriptions of each."""
-    heads, tails, relations = _codes(raw.heads), _codes(raw.tails), _codes(raw.relations)
-    datatype_of, datatypes = _datatypes(raw, heads, relations, tails)
-    strings = pc.unique(pa.concat_arrays([raw.heads.dictionary, raw.tails.dictionary, _ids(raw.entities)]))
-    head_at, tail_at = _places(raw.heads.dictionary, strings), _places(raw.tails.dictionary, strings)
-
-    is_value = datatype_of >= 0
-    is_entity = np.zeros(len(strings), bool)
-    is_entity[head_at[used(heads, len(head_at))]] = True
-    is_entity[tail_at[used(tails[~is_value], len(tail_at))]] = True
-    is_entity[_places(_ids(raw.entities), strings)] = True
-    entity_number = np.cumsum(is_entity) - 1
-    entity_ids = strings.filter(pa.array(is_entity))
-
-    tail_numbers = entity_number[tail_at[tails]]
-    pairs = tails[is_value].astype(np.int64) * max(len(datatypes), 1) + datatype_of[is_value]
-    values, value_number = np.unique(pairs, return_inverse=True)
-    tail_numbers[is_value] = len(entity_ids) + value_number
-    lexical = raw.tails.dictionary.take(pa.array(values // max(len(datatypes), 1)))
-
-    labels, descriptions, aliases, types = _describe(raw.entities, entity_ids)
-    relation_table, relation_numbers = _relations(raw, used(relations, len(raw.relations.dictionary)))
-    head_numbers, edge_relations = entity_number[head_at[heads]], relation_numbers[relations]
-    member_of = np.array([normalize(relation.label) in MEMBERSHIP for relation in relation_table], bool)
-    in_class = member_of[edge_relations] & ~is_value if len(member_of) else np.zeros(len(heads), bool)
-    classes = _classes(types, head_numbers[in_class], tail_numbers[in_class], entity_ids)
-    names = {entity_ids[at].as_py(): labels[at].as_py() for at in np.unique(tail_numbers[in_class]).tolist()}
-    type_table, type_offsets, type_codes = _number_types(classes, len(entity_ids), names | raw.type_labels)
-    return NumberedGraph(
-        heads=head_numbers,
-        relations=edge_relations,
-        tails=tail_numbers,
-        ids=pa.concat_arrays([entity_ids, lexical]),
-        labels=pa.concat_arrays([labels, lexical]),
-        descriptions=descriptions,
-        aliases=aliases,
-        literal_datatypes=(values % max(len(datatypes), 1)).astype(np.int32),
-        datatypes=datatypes,
-        type_offsets=type_offsets,
-        type_codes=type_codes,
-        types=type_table,
-        relation_table=relation_table,
-        edge_properties=_edge_properties(raw, entity_ids, labels, relation_table),
-    )
-
-
-def _edge_properties(raw: RawGraph, ids: pa.Array, labels: pa.Array, relations: Sequence[Relation]) -> pa.Table:
-    """The edge properties with readable names and values, and a datatype for every literal."""
-    table = raw.edge_properties
-    if not table.num_rows:
-        return table
-    readable = {row["id"]: row["label"] for row in raw.relation_rows.to_pylist() if row["label"]}
-    readable |= {relation.id: relation.label for relation in relations}
-    names = [readable.get(name) or relation_label(name) for name in table["name"].to_pylist()]
-    values, datatypes = table["value"].to_pylist(), table["datatype"].to_pylist()
-    at = pc.index_in(table["value"], value_set=ids).to_pylist()
-    for row, datatype in enumerate(datatypes):
-        if datatype is None:
-            values[row] = labels[at[row]].as_py() if at[row] is not None else entity_label(values[row])
-        elif datatype == UNKNOWN:
-            form = next((form for form, pattern in FORMS.items() if re.match(pattern, values[row])), XSD + "string")
-            datatypes[row] = form
-    return pa.table([table["edge"], names, values, pa.array(datatypes, pa.string())], schema=EDGE_PROPERTY_SCHEMA)
-
-
-def _codes(column: pa.DictionaryArray) -> Int:
-    return column.indices.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
-
-
-def _ids(table: pa.Table) -> pa.Array:
-    return table["id"].combine_chunks()
-
-
-def _places(values: pa.Array, within: pa.Array) -> Int:
-    return pc.index_in(values, value_set=within).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
-
-
-# --- values and entities -------------------------------------------------------------------------
-def _datatypes(raw: RawGraph, heads: Int, relations: Int, tails: Int) -> tuple[Int, list[str]]:
-    """Datatype number of each triple's tail, -1 for an entity."""
-    given = all_unknown(len(raw)) if raw.datatypes is None else raw.datatypes
-    names: list[str] = given.dictionary.to_pylist()
-    codes = pc.fill_null(given.indices, -1).to_numpy(zero_copy_only=False).astype(np.int32)
-    if UNKNOWN in names:
-        open_ = codes == names.index(UNKNOWN)
-        names = [*names, *(f for f in FORMS if f not in names)]
-        guess = _guess(raw, heads, relations[open_], tails[open_])
-        codes[open_] = np.array([names.index(f) for f in FORMS] + [-1], np.int32)[guess]
-    present = np.flatnonzero(used(codes[codes >= 0], len(names)))
-    renumbered = np.full(len(names) + 1, -1, np.int32)
-    renumbered[present] = np.arange(len(present))
-    return renumbered[codes], [names[i] for i in present]
-
-
-def _guess(raw: RawGraph, heads: Int, relations: Int, tails: Int) -> Int:
-    """Index into `FORMS` of each triple's tail, -1 for an entity.
-
-    Decided by relation: "1984" is a value of "release year" and an entity of "sequel".
-    """
-    strings = raw.tails.dictionary
-    form = np.full(len(strings), -1, np.int64)
-    for number, pattern in enumerate(FORMS.values()):
-        matches = pc.match_substring_regex(strings, pattern).to_numpy(zero_copy_only=False)
-        form[matches.astype(bool)] = number
-    described = pc.is_in(strings, value_set=_ids(raw.entities)).to_numpy(zero_copy_only=False)
-    form[described.astype(bool)] = -1
-    form_of = form[tails]
-    size = len(raw.relations.dictionary)
-    # Most relations have no such tail: count only the others.
-    open_ = used(relations[form_of >= 0], size)[relations]
-    if not open_.any():
-        return np.full(len(tails), -1)
-    head_strings = raw.heads.dictionary.filter(pa.array(used(heads, len(raw.heads.dictionary))))
-    is_head = pc.is_in(strings, value_set=head_strings).to_numpy(zero_copy_only=False).astype(bool)
-
-    pairs = distinct(relations[open_].astype(np.int64) * max(len(strings), 1) + tails[open_])
-    relation, tail = np.divmod(pairs, max(len(strings), 1))
-    tails_of = np.bincount(relation, minlength=size)
-    written_so = np.bincount(relation, form[tail] >= 0, minlength=size)
-    also_heads = np.bincount(relation, (form[tail] >= 0) & is_head[tail], minlength=size)
-    has_values = (written_so >= _VALUE_SHARE * tails_of) & (also_heads < _ENTITY_SHARE * np.maximum(written_so, 1))
-    return np.where(has_values[relations] & open_, form_of, -1)
-
-
-# --- descriptions --------------------------------------------------------------------------------
-def default_labels(ids: pa.Array) -> pa.Array:
-    """`readable.entity_label` of many ids."""
-    spaced = pc.utf8_trim_whitespace(pc.replace_substring(ids, "_", " "))
-    labels = pc.if_else(pc.or_(pc.match_substring(ids, " "), pc.equal(spaced, "")), ids, spaced)
-    special = pc.match_substring(ids, ":")
-    if not pc.any(special).as_py():
-        return labels
-    return pc.replace_with_mask(
-        labels, special, pa.array(map(entity_label, ids.filter(special).to_pylist()), pa.string())
-    )
-
-
-def _describe(table: pa.Table, ids: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array, list[list[str]] | None]:
-    """Labels, descriptions, aliases and types by entity. Labels after the first become aliases."""
-    rows, at = _merged(table, _places(_ids(table), ids), len(ids))
-    found = {name: rows[name].combine_chunks().take(at) for name in rows.column_names}
-    given = found["label"]
-    labels = pc.if_else(pc.fill_null(pc.not_equal(given, ""), False), given, default_labels(ids))
-    iris = pc.match_substring(ids, "://").to_numpy(zero_copy_only=False)
-    if iris.any():
-        aliases = found["aliases"].to_pylist()
-        for number in np.flatnonzero(iris).tolist():
-            words = split_name(ids[number].as_py(), labels[number].as_py())
-            if words is not None and words not in aliases[number]:
-                aliases[number].append(words)
-        found["aliases"] = pa.array(aliases, pa.list_(pa.string()))
-    types = None
-    if table.num_rows:
-        # Most graphs from plain triples have no types at all.
-        types = found["types"].to_pylist() if len(found["types"].flatten()) else [[] for _ in range(len(ids))]
-    return labels, found["description"], found["aliases"], types
-
-
-def _merged(table: pa.Table, places: Int, entities: int) -> tuple[pa.Table, pa.Array]:
-    """One row per described entity, an empty one for the others, and the row of each entity.
-
-    Args:
-        table: rows of `ENTITY_SCHEMA`.
-        places: the entity of each row.
-        entities: number of entities.
-    """
-    columns = [name for name in ENTITY_SCHEMA.names if name != "id"]
-    complete = np.bincount(places, minlength=entities)[places] == 1
-    for name in ("description", "aliases", "types"):
-        complete &= table[name].is_valid().to_numpy()
-    merged: dict[int, dict[str, Any]] = {}
-    several = pa.array(np.flatnonzero(~complete))
-    for at, row in zip(places[~complete].tolist(), table.take(several).to_pylist(), strict=True):
-        one = merged.setdefault(at, {"label": None, "description": "", "aliases": [], "types": []})
-        label = row["label"]
-        if label and one["label"] is None:
-            one["label"] = label
-        elif label and label != one["label"]:
-            one["aliases"].append(label)
-        one["description"] = one["description"] or row["description"] or ""
-        one["aliases"] += [alias for alias in row["aliases"] or () if alias not in one["aliases"]]
-        one["types"] += [kind for kind in row["types"] or () if kind not in one["types"]]
-    empty: dict[str, Any] = {"label": None, "description": "", "aliases": [], "types": []}
-    schema = pa.schema([ENTITY_SCHEMA.field(name) for name in columns])
-    alone = table.filter(pa.array(complete)).select(columns)
-    rows = pa.concat_tables([alone, pa.Table.from_pylist([*merged.values(), empty], schema)])
-    at_row = np.full(entities, rows.num_rows - 1)
-    at_row[places[complete]] = np.arange(alone.num_rows)
-    at_row[[*merged]] = alone.num_rows + np.arange(len(merged))
-    return rows, pa.array(at_row)
-
-
-MEMBERSHIP = frozenset({"instance of", "is instance of", "is a", "isa", "type", "rdf type", "has type"})
-"""Names of relations that lead from a thing to its class. Their edges stay in the graph, too."""
-
-
-def _classes(types: list[list[str]] | None, members: Int, classes: Int, ids: pa.Array) -> list[list[str]] | None:
-    """The types of each entity, with those that edges give."""
-    if not len(members):
-        return types
-    found = [[] for _ in range(len(ids))] if types is None else types
-    for member, kind in np.unique(np.stack([members, classes], axis=1), axis=0).tolist():
-        if (id := ids[kind].as_py()) not in found[member]:
-            found[member].append(id)
-    return found
-
-
-def _number_types(
-    types: list[list[str]] | None, entities: int, labels: dict[str, str]
-) -> tuple[list[tuple[str, str]], Int, Int]:
-    """Types by frequency, and the types of each entity as compressed sparse rows."""
-    counts: dict[str, int] = {}
-    for kinds in types or ():
-        for kind in kinds:
-            counts[kind] = counts.get(kind, 0) + 1
-    order = sorted(counts, key=lambda kind: (-counts[kind], kind))
-    codes = {kind: i for i, kind in enumerate(order)}
-    table = [(kind, labels.get(kind) or entity_label(kind)) for kind in order]
-    if types is None:
-        return table, np.zeros(entities + 1, np.int64), np.empty(0, np.int32)
-    offsets = np.zeros(entities + 1, np.int64)
-    np.cumsum([len(kinds) for kinds in types], out=offsets[1:])
-    return table, offsets, np.array([codes[kind] for kinds in types for kind in kinds], np.int32)
-
-
-def _relations(raw: RawGraph, has_edges: Int) -> tuple[list[Relation], Int]:
-    """The table of relations with edges, and the number of each entry of the raw relations' dictionary."""
-    ids: list[str] = raw.relations.dictionary.filter(pa.array(has_edges)).to_pylist()
-    merged: dict[str, dict[str, Any]] = {}
-    for row in raw.relation_rows.to_pylist():
-        known = merged.setdefault(row["id"], dict.fromkeys(RELATION_SCHEMA.names) | {"aliases": []})
-        for name in ("label", "description", "domain", "range"):
-            known[name] = known[name] or row[name]
-        if row["label"] and row["label"] != known["label"]:
-            known["aliases"].append(row["label"])
-        known["aliases"] += [a for a in row["aliases"] or () if a not in known["aliases"]]
-    table = []
-    for id in ids:
-        row = merged.get(id, {})
-        aliases = list(row.get("aliases") or ())
-        path = relation_alias(id)
-        if path and not row.get("label"):
-            aliases.append(path)
-        standard = STANDARD.get(id, ())
-        label = row.get("label") or next(iter(standard), None) or relation_label(id)
-        aliases += [other for other in standard if other != label and other not in aliases]
-        table.append(
-            Relation(id, label, tuple(aliases), row.get("description") or "", row.get("domain"), row.get("range"))
-        )
-    return table, np.cumsum(has_edges) - 1
-
-
-# --- the directory of arrays ---------------------------------------------------------------------
-# Below this number of (relation, type) pairs, count in one array instead of sorting.
+# Edges counted at once; below this number of (relation, type) pairs they are counted in one array, without sorting.
 _COUNTED_AT_ONCE = 1 << 24
 
 
@@ -384,12 +72,26 @@ def write_graph(graph: NumberedGraph, folder: Path) -> None:
     heads, rels, tails = out
     _write_edge_properties(graph, out, folder)
     _write_rows(folder, "in", *_sorted_edges(tails, rels, heads, nodes, relations, distinct=False), nodes)
+    counts = SchemaCounts(graph)
+    for start in range(0, len(heads), _COUNTED_AT_ONCE):
+        counts.add(*(column[start : start + _COUNTED_AT_ONCE] for column in out))
+    write_nodes(graph, counts, folder)
+
+
+def write_nodes(graph: NumberedGraph, counts: SchemaCounts, folder: Path) -> None:
+    """Write all files of a graph but those of its edges.
+
+    Args:
+        graph: the graph; its edges are not read.
+        counts: the counts of its edges.
+        folder: where to write.
+    """
     for name in ("type_offsets", "type_codes", "literal_datatypes"):
         np.save(folder / f"{name}.npy", getattr(graph, name))
     _write_ids(graph, folder)
     _write_tables(graph, folder)
-    _write_schema(graph, heads, rels, tails, folder)
-    meta = {"entities": graph.num_entities, "nodes": nodes, "datatypes": graph.datatypes}
+    write_table(counts.table(), folder / "schema.arrow")
+    meta = {"entities": graph.num_entities, "nodes": len(graph.ids), "datatypes": graph.datatypes}
     (folder / "graph.json").write_text(json.dumps(meta), "utf-8")
 
 
@@ -400,7 +102,7 @@ def _sorted_edges(
 
     If 63 bits hold an edge, edges are packed into one integer each, which sorts 5 times as fast.
     """
-    node_type, relation_type = _node_type(num_nodes), smallest_unsigned(num_relations)
+    node_type, relation_type = node_dtype(num_nodes), smallest_unsigned(num_relations)
     node_bits, relation_bits = int(num_nodes).bit_length(), int(num_relations).bit_length()
     if 2 * node_bits + relation_bits <= 63:
         packed = near.astype(np.int64) << (relation_bits + node_bits)
@@ -423,7 +125,8 @@ def _sorted_edges(
     return a.astype(node_type), b.astype(relation_type), c.astype(node_type)
 
 
-def _node_type(nodes: int) -> type[np.integer[Any]]:
+def node_dtype(nodes: int) -> type[np.integer[Any]]:
+    """The type of node numbers in a graph of so many nodes."""
     return np.int32 if nodes < 2**31 else np.int64
 
 
@@ -458,16 +161,19 @@ def _write_edge_properties(graph: NumberedGraph, edges: tuple[Int, Int, Int], fo
 
 
 def _write_ids(graph: NumberedGraph, folder: Path) -> None:
-    ids: list[str] = graph.ids.to_pylist()
-    entities = graph.num_entities
-    keys = [id_key(id) for id in ids[:entities]]
-    datatypes = (graph.datatypes[code] for code in graph.literal_datatypes.tolist())
-    keys += [id_key(lexical, datatype) for lexical, datatype in zip(ids[entities:], datatypes, strict=True)]
-    trie = marisa_trie.Trie(keys)
+    trie = marisa_trie.Trie(_id_keys(graph))
     trie.save(str(folder / "ids.marisa"))
-    id_nodes = np.empty(len(keys), _node_type(len(keys)))
-    id_nodes[np.fromiter(map(trie.key_id, keys), np.int64, len(keys))] = np.arange(len(keys))
+    nodes = len(graph.ids)
+    id_nodes = np.empty(nodes, node_dtype(nodes))
+    id_nodes[np.fromiter(map(trie.key_id, _id_keys(graph)), np.int64, nodes)] = np.arange(nodes)
     np.save(folder / "id_nodes.npy", id_nodes)
+
+
+def _id_keys(graph: NumberedGraph) -> Iterator[str]:
+    entities = graph.num_entities
+    yield from (id_key(id) for _, id in in_batches(graph.ids.slice(0, entities)))
+    for at, lexical in in_batches(graph.ids.slice(entities)):
+        yield id_key(lexical, graph.datatypes[graph.literal_datatypes[at]])
 
 
 def write_table(table: pa.Table, path: Path) -> None:
@@ -500,43 +206,72 @@ def _write_tables(graph: NumberedGraph, folder: Path) -> None:
     write_table(pa.table(pairs, pa.schema([("id", string), ("label", string)])), folder / "types.arrow")
 
 
-def _write_schema(graph: NumberedGraph, heads: Int, relations: Int, tails: Int, folder: Path) -> None:
-    """Per relation: the number of edges, and of edges by type of the head and by type of the tail."""
-    edges = np.bincount(relations, minlength=len(graph.relation_table))
-    rows = [(r, "edges", "", int(n)) for r, n in enumerate(edges)]
-    entities = graph.num_entities
-    is_value = tails >= entities
-    rows += _type_counts("domain", relations, heads, graph)
-    ranges = _type_counts("range", relations[~is_value], tails[~is_value], graph)
-    datatypes = graph.literal_datatypes[tails[is_value] - entities]
-    ranges += _count_pairs("range", relations[is_value], datatypes, graph.datatypes)
-    rows += sorted(ranges, key=_frequent_first)
-    schema = pa.schema([("relation", pa.int64()), ("side", pa.string()), ("type", pa.string()), ("count", pa.int64())])
-    columns = [pa.array([row[i] for row in rows], field.type) for i, field in enumerate(schema)]
-    write_table(pa.table(columns, schema=schema), folder / "schema.arrow")
+class SchemaCounts:
+    """Per relation: the number of edges, and of edges by type of the head and by type of the tail.
+
+    Args:
+        graph: the graph; its edges are not read.
+    """
+
+    def __init__(self, graph: NumberedGraph) -> None:
+        self._graph = graph
+        self._types = [id for id, _ in graph.types]
+        self._edges = np.zeros(len(graph.relation_table), np.int64)
+        self._domains, self._ranges = _PairCounts(self._types), _PairCounts(self._types)
+        self._values = _PairCounts(graph.datatypes)
+
+    def add(self, heads: Int, relations: Int, tails: Int) -> None:
+        """Count distinct edges."""
+        graph = self._graph
+        self._edges += np.bincount(relations, minlength=len(self._edges))
+        is_value = tails >= graph.num_entities
+        self._count_types(self._domains, relations, heads)
+        self._count_types(self._ranges, relations[~is_value], tails[~is_value])
+        datatypes = graph.literal_datatypes[tails[is_value] - graph.num_entities]
+        self._values.add(relations[is_value], datatypes)
+
+    def _count_types(self, counts: _PairCounts, relations: Int, nodes: Int) -> None:
+        if len(self._graph.type_codes):
+            starts, stops = self._graph.type_offsets[nodes], self._graph.type_offsets[nodes + 1]
+            codes = self._graph.type_codes[concat_ranges(starts, stops)]
+            counts.add(np.repeat(relations, stops - starts), codes)
+
+    def table(self) -> pa.Table:
+        """The counts of all edges: relation, side, type, count."""
+        rows = [(r, "edges", "", n) for r, n in enumerate(self._edges.tolist())]
+        rows += sorted(self._domains.rows("domain"), key=_frequent_first)
+        rows += sorted([*self._ranges.rows("range"), *self._values.rows("range")], key=_frequent_first)
+        kinds = {"relation": pa.int64(), "side": pa.string(), "type": pa.string(), "count": pa.int64()}
+        columns = [pa.array([row[i] for row in rows], kind) for i, kind in enumerate(kinds.values())]
+        return pa.table(columns, schema=pa.schema(kinds))
 
 
-def _type_counts(side: str, relations: Int, nodes: Int, graph: NumberedGraph) -> list[tuple[int, str, str, int]]:
-    if len(graph.type_codes) == 0:
-        return []
-    starts, stops = graph.type_offsets[nodes], graph.type_offsets[nodes + 1]
-    codes = graph.type_codes[concat_ranges(starts, stops)]
-    return _count_pairs(side, np.repeat(relations, stops - starts), codes, [i for i, _ in graph.types])
+class _PairCounts:
+    """How often each (relation, name) occurs."""
 
+    def __init__(self, names: list[str]) -> None:
+        self._names = names
+        self._keys, self._counts = np.empty(0, np.int64), np.empty(0, np.int64)
 
-def _count_pairs(side: str, relations: Int, codes: Int, names: list[str]) -> list[tuple[int, str, str, int]]:
-    pairs = relations.astype(np.int64) * max(len(names), 1) + codes
-    if len(pairs) and int(pairs.max()) < _COUNTED_AT_ONCE:
-        counts = np.bincount(pairs)
-        keys = np.flatnonzero(counts)
-        counts = counts[keys]
-    else:
-        keys, counts = np.unique(pairs, return_counts=True)
-    found = [
-        (int(key) // len(names), side, names[int(key) % len(names)], int(count))
-        for key, count in zip(keys, counts, strict=True)
-    ]
-    return sorted(found, key=_frequent_first)
+    def add(self, relations: Int, codes: Int) -> None:
+        pairs = relations.astype(np.int64) * max(len(self._names), 1) + codes
+        if not len(pairs):
+            return
+        if int(pairs.max()) < _COUNTED_AT_ONCE:
+            counts = np.bincount(pairs)
+            keys = np.flatnonzero(counts)
+            counts = counts[keys]
+        else:
+            keys, counts = np.unique(pairs, return_counts=True)
+        if len(self._keys):
+            keys, at = np.unique(np.concatenate([self._keys, keys]), return_inverse=True)
+            counts = np.bincount(at, np.concatenate([self._counts, counts])).astype(np.int64)
+        self._keys, self._counts = keys, counts
+
+    def rows(self, side: str) -> list[tuple[int, str, str, int]]:
+        size = len(self._names)
+        pairs = zip(self._keys.tolist(), self._counts.tolist(), strict=True)
+        return [(key // size, side, self._names[key % size], count) for key, count in pairs]
 
 
 def _frequent_first(row: tuple[int, str, str, int]) -> tuple[int, int, str]:

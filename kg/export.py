@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from triplecheck.kg.columnar import ColumnarGraph, NodeColumns
-from triplecheck.kg.columnar_build import default_labels
 from triplecheck.kg.errors import extra
 from triplecheck.kg.graph import EdgeProperties, IntArray
+from triplecheck.kg.numbering import default_labels
 from triplecheck.kg.readable import STANDARD, entity_label, relation_alias, relation_label, split_name
 from triplecheck.kg.readers.raw import EDGE_PROPERTY_SCHEMA, ENTITY_SCHEMA, RELATION_SCHEMA, RawGraph
 from triplecheck.kg.types import Direction, Edge, Entity, Literal, Relation, Triple

@@ -447,12 +447,12 @@ def build(
         UserError: `triples` is nothing that holds triples, or a column is missing.
         KnowledgeBaseError: `out` is neither a knowledge base nor an empty directory.
     """
-    from triplecheck.kg import building, columnar_build, readers
+    from triplecheck.kg import building, numbering, readers
 
     temporary = tempfile.TemporaryDirectory(prefix="triplecheck-") if out is None else None
     out = Path(temporary.name) if temporary else Path(str(out))
     manifest.refuse_foreign(out)
-    whole = columnar_build.concat(
+    whole = numbering.concat(
         readers.graphs_of(
             triples,
             entities=entities,
