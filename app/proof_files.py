@@ -170,13 +170,15 @@ Place = tuple[int, int]
 
 def svg(answer: Answer) -> bytes:
     """The picture: topics to the left, the proof in the first rows, what was only kept or looked at below."""
+    from triplecheck.programs.outcome import no_answer
+
     picture = _picture(answer)
     places = _places(picture)
     columns = max((column for column, _ in places.values()), default=0) + 1
     rows = max((row for _, row in places.values()), default=0) + 1
     width = max(2 * _MARGIN + columns * (_WIDTH + _BETWEEN) - _BETWEEN // 3, 640)
     height = _TOP + rows * _ROW + _MARGIN
-    told = f"{answer.answer} ({answer.verdict})" if not answer.abstained else "Not in the graph, as far as I can tell"
+    told = f"{answer.answer} ({answer.verdict})" if not answer.abstained else no_answer(answer.reason)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
         f'role="img" font-family="system-ui, sans-serif" font-size="12" fill="#17202b">',

@@ -10,13 +10,13 @@ from rich.text import Text
 from triplecheck.app.console import printable
 from triplecheck.lms import Usage
 from triplecheck.programs import steps
+from triplecheck.programs.outcome import no_answer
 from triplecheck.programs.picture import properties_text
 from triplecheck.programs.steps import TraceEvent, in_words, listed
 
 _KIND_WIDTH = 10
 _ANSWERS_LISTED = 10
 _PROOF_SHOWN, _PROOF_IN_SHORT = 12, 3  # triples
-_NOT_IN_GRAPH = "Not in the graph, as far as I can tell"
 _DOUBTS_SHOWN = 3
 _LONGEST = 160  # characters of one step
 
@@ -77,7 +77,7 @@ def short_answer(result: Any) -> list[Text]:
     """The answer and its verdict on one line, then its first triples."""
     if result.abstained:
         nearest = [Text.assemble("  ", proof_line(row)) for row in result.nearest[:1]]
-        return [Text.assemble("  ", (_NOT_IN_GRAPH, "yellow"), "; nearest:" if nearest else ""), *nearest]
+        return [Text.assemble("  ", (no_answer(result.reason), "yellow"), "; nearest:" if nearest else ""), *nearest]
     lines = [Text.assemble("  ", (_answer(result), "bold green"), "  ", *_verdict(result))]
     lines += [Text.assemble("  ", proof_line(row)) for row in result.evidence[:_PROOF_IN_SHORT]]
     more = len(result.evidence) - _PROOF_IN_SHORT
@@ -107,7 +107,7 @@ def _doubts(result: Any) -> list[str]:
 
 
 def _no_answer(result: Any) -> list[Text]:
-    lines = [Text.assemble((_NOT_IN_GRAPH, "bold yellow"), f" ({printable(result.reason)})")]
+    lines = [Text.assemble((no_answer(result.reason), "bold yellow"), f" ({printable(result.reason)})")]
     if result.missing:
         lines.append(Text.assemble("The graph says little of ", (printable(result.missing), "italic"), "."))
     if result.nearest:

@@ -27,6 +27,15 @@ Verdict = Literal["proved", "supported", "unsupported", "unknown"]
 """
 
 
+_NOT_IN_GRAPH = "Not in the graph, as far as I can tell"
+_OTHERWISE = {
+    "unknown": "No answer: the model knows none, and there is no document to read",
+    "unreadable_reply": "No answer: the model's reply could not be read",
+}
+NO_ANSWER = (_NOT_IN_GRAPH, *_OTHERWISE.values())
+"""All that `no_answer` may say."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What a program found.
@@ -89,11 +98,20 @@ class Answer(dspy.Prediction):
     def _repr_html_(self) -> str:
         if "steps" not in self or "usage" not in self:
             return f"<pre>{escape(repr(self))}</pre>"
-        found = "Not in the graph, as far as I can tell" if self.abstained else self.answer
+        found = no_answer(self.reason) if self.abstained else self.answer
         sure = "" if self.confidence is None else f", confidence {self.confidence:.2f}"
         shown = self.nearest if self.abstained else self.evidence
         about = f"{self.reason}; nearest facts:" if self.abstained else f"{self.verdict}{sure}"
         return f"<p>{escape(self.question)}<br><b>{escape(found)}</b> <i>{escape(about)}</i></p>{draw(shown)}"
+
+
+def no_answer(reason: str) -> str:
+    """What a person is told in place of an answer.
+
+    Args:
+        reason: why there is none (`Outcome.abstained`).
+    """
+    return _OTHERWISE.get(reason, _NOT_IN_GRAPH)
 
 
 def _plain(value: Any) -> Any:

@@ -13,11 +13,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from triplecheck.app.serve.types import Answer, Ask, Bases, Failure, Programs, Record, Statement, Step, Turn
 from triplecheck.kg import UserError
+from triplecheck.programs.outcome import NO_ANSWER, no_answer
 
 DEFAULT = "triplecheck"
 """The `model` that means the default program on the default base."""
 
-_ABSTAINED = "Not in the graph, as far as I can tell"
 _SHOWN = 12  # triples in the text of an answer
 
 
@@ -137,7 +137,7 @@ def _turns(messages: Sequence[Message]) -> Iterator[Turn]:
     for message, reply in itertools.pairwise(messages):
         if (message.role, reply.role) == ("user", "assistant"):
             answer = reply.text.partition("\n")[0].strip()
-            yield Turn(question=message.text, answer="" if answer.startswith(_ABSTAINED) else answer)
+            yield Turn(question=message.text, answer="" if answer.startswith(NO_ANSWER) else answer)
 
 
 def completion(asked: Conversation, answer: Answer) -> Completion:
@@ -197,7 +197,7 @@ def _data(value: dict[str, Any]) -> str:
 def in_words(answer: Answer) -> str:
     """The answer, its verdict and its triples as text."""
     if answer.abstained:
-        lines = [f"{_ABSTAINED} ({answer.reason})."]
+        lines = [f"{no_answer(answer.reason)} ({answer.reason})."]
         shown = answer.nearest
         title = "Nearest facts:"
     else:
