@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from triplecheck.kg import KnowledgeBase
+    from triplecheck.kg.readers import TripleFiles
     from triplecheck.kg.readers.debian import Stanza
+
+_LARGE = 2_000_000_000  # bytes of files whose triples are sorted on disk
 
 commands = Commands(
     help="Knowledge bases: directories with a graph and its indices, built once, opened instantly.",
@@ -58,6 +62,14 @@ def build(
     no_vectors: Annotated[
         bool, flag("--no-vectors", "Encode nothing; candidates are not ranked by their relations.")
     ] = False,
+    memory: Annotated[
+        float | None,
+        flag(
+            "--memory GB",
+            "Sort the triples on disk, with this much memory (extra sql). Default: 2 GB if the files have more than "
+            "2 GB, else all in memory.",
+        ),
+    ] = None,
 ) -> None:
     """Build a knowledge base from files.
 
@@ -92,22 +104,30 @@ def build(
 
     if suffix(out) in SUFFIXES:
         raise UserError(f"{out}: looks like a file of triples; name the directory to write, OUT, before --triples")
+    if memory is not None and (sql or source.edge_properties):
+        raise UserError("--memory is for files without edge properties; leave it out")
+    if memory is not None and not memory >= 0.5:
+        raise UserError(f"--memory {memory:g}: give at least 0.5 (GB)")
     header = source.asked_header()
+    files: TripleFiles | None = source.files(header)
+    if files and memory is None and (sql or source.edge_properties or files.size < _LARGE or not find_spec("duckdb")):
+        files = None
     with reporting(stderr(), "reading") as tell:
         properties = source.edge_properties or ()
         rows = read_sql(database, sql, source.columns, properties, tell) if database and sql else []
-        raw = source.graphs(header, tell, rows)
+        raw = source.graphs(header, tell, rows) if files is None else []
         texts = source.texts()
         kb = build_knowledge_base(
-            raw,
+            raw if files is None else files,
             out,
+            memory=memory,
             documents=texts,
             encoder=None if no_vectors else DEFAULT_ENCODER,
             name_vectors=name_vectors,
             sources=[*([shown(database)] if database else ()), *source.names],
             progress=tell,
         )
-    list_skipped(raw, texts)
+    list_skipped(raw if files is None else [files], texts)
     for note in kb.manifest.report["notes"]:
         stderr().print(f"note: {printable(note)}", soft_wrap=True)
     stdout().print(_table(kb))

@@ -15,7 +15,7 @@ from triplecheck.app.options import flag
 
 if TYPE_CHECKING:
     from triplecheck.kg.progress import ProgressCallback
-    from triplecheck.kg.readers import BadLine, RawGraph
+    from triplecheck.kg.readers import BadLine, RawGraph, TripleFiles
     from triplecheck.kg.readers.documents import DocumentFile
 
 _BAD_LINES_SHOWN = 10
@@ -137,6 +137,21 @@ class SourceOptions:
         )
         return [*more, *read]
 
+    def files(self, header: bool | None) -> TripleFiles:
+        """The files, to be read part by part; `header` is what `asked_header` returned."""
+        from triplecheck.kg.readers import TripleFiles
+
+        return TripleFiles(
+            self.triples or [],
+            self.entities,
+            self.relations,
+            self.columns,
+            header=header,
+            skip_bad=self.skip_bad,
+            axioms=self.axioms,
+            language=self.language,
+        )
+
     def texts(self) -> DocumentFile | None:
         """The documents, read on iteration."""
         from triplecheck.kg.readers.documents import read_documents
@@ -144,7 +159,7 @@ class SourceOptions:
         return None if self.documents is None else read_documents(self.documents, self.columns, skip_bad=self.skip_bad)
 
 
-def list_skipped(graphs: Sequence[RawGraph], texts: DocumentFile | None) -> None:
+def list_skipped(graphs: Sequence[RawGraph | TripleFiles], texts: DocumentFile | None) -> None:
     """Show the lines that were skipped."""
     lines: list[BadLine] = [line for graph in graphs for line in graph.skipped]
     lines += [] if texts is None else texts.skipped

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from triplecheck.kg import columnar_build, numbering, relation_vectors
+from triplecheck.kg import columnar_build, numbering, readers, relation_vectors
+from triplecheck.kg.bulk import MEMORY, Triples
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.documents import Document, DocumentStore
 from triplecheck.kg.encode import Encoder
+from triplecheck.kg.errors import UserError
 from triplecheck.kg.names import build_names, build_trigrams
 from triplecheck.kg.progress import ProgressCallback
 from triplecheck.kg.readers import RawGraph
@@ -17,9 +20,41 @@ from triplecheck.kg.skb import node_documents
 from triplecheck.kg.vectors import VectorIndex
 
 
+def read_and_write(
+    folder: Path, triples: object, tables: Mapping[str, Any], memory: float | None, *rest: Any
+) -> tuple[dict[str, int], RawGraph, int]:
+    """Read a graph and write the parts of a knowledge base into an empty folder.
+
+    Args:
+        folder: the folder.
+        triples, memory: see `knowledge_base.build`.
+        tables: options of `readers.graphs_of`.
+        *rest: of `write`.
+
+    Returns:
+        The counts for the manifest; what was read (without its triples, if they were sorted on disk); the number of
+        edges that were read.
+
+    Raises:
+        UserError: as `readers.graphs_of`, or edge properties together with `memory`.
+    """
+    files = triples if isinstance(triples, readers.TripleFiles) else None
+    if files is None and memory is None:
+        whole = numbering.concat(readers.graphs_of(triples, **tables, progress=rest[-1]))
+        return write(folder, whole, *rest), whole, len(whole)
+    if files is None:
+        options = dict(tables)
+        if options.pop("edge_properties"):
+            raise UserError("edge properties are kept in memory: give edge_properties or memory, not both")
+        files = readers.TripleFiles(triples, **options)
+    with Triples(folder / "scratch", MEMORY if memory is None else memory) as store:
+        files.read_into(store, rest[-1])
+        return write(folder, store, *rest), store.about, store.kept
+
+
 def write(
     folder: Path,
-    whole: RawGraph,
+    whole: RawGraph | Triples,
     documents: Iterable[Document] | None,
     encoder: Encoder | None,
     name_vectors: bool,
@@ -29,7 +64,7 @@ def write(
 
     Args:
         folder: the folder.
-        whole: the graph.
+        whole: the graph, or its triples on disk.
         documents: texts to search.
         encoder: makes the vectors; None makes none.
         name_vectors: also encode every entity label.
@@ -49,7 +84,7 @@ def write(
 
 def write_graph(
     folder: Path,
-    whole: RawGraph,
+    whole: RawGraph | Triples,
     encoder: Encoder | None,
     name_vectors: bool,
     progress: ProgressCallback,
@@ -61,10 +96,15 @@ def write_graph(
         kept_names: called with the graph; if it writes the index of the names itself, it returns their number.
     """
     (folder / "graph").mkdir()
-    progress("numbering nodes", 0, None)
-    numbered = numbering.number(whole)
-    progress("sorting edges", 0, None)
-    columnar_build.write_graph(numbered, folder / "graph")
+    if isinstance(whole, Triples):
+        numbered = whole.write_graph(folder / "graph", progress)
+    else:
+        progress("numbering nodes", 0, None)
+        numbered = numbering.number(whole)
+        progress("sorting edges", 0, None)
+        columnar_build.write_graph(numbered, folder / "graph")
+    relations = numbered.relation_table
+    del numbered  # as large as the graph
     graph = ColumnarGraph(folder / "graph")
     progress("indexing names", 0, None)
     names = kept_names(graph)
@@ -76,9 +116,9 @@ def write_graph(
     if encoder is not None:
         (folder / "vectors").mkdir()
         progress("encoding relations", 0, graph.num_relations)
-        relation_vectors.build(numbered.relation_table, encoder, folder / "vectors")
+        relation_vectors.build(relations, encoder, folder / "vectors")
         if name_vectors:
-            labels = numbered.labels.slice(0, graph.num_entities).to_pylist()
+            labels = [label for _, label in islice(graph.all_labels(), graph.num_entities)]
             VectorIndex(encoder.encode(labels, progress=progress)).save(folder / "name_vectors", float16=True)
     counts = {
         "entities": graph.num_entities,
@@ -100,17 +140,18 @@ def write_node_documents(folder: Path, progress: ProgressCallback) -> None:
     graph.close()
 
 
-def report(whole: RawGraph, triples: int) -> dict[str, Any]:
+def report(whole: RawGraph, rows: int, triples: int) -> dict[str, Any]:
     """What became of the statements that were read, for the manifest.
 
     Args:
         whole: what was read.
+        rows: number of edges that were read.
         triples: triples of the graph that was written.
     """
     left_out = dict(whole.left_out)
-    read = len(whole) if whole.read is None else whole.read
-    parts = read - len(whole) - whole.described - sum(left_out.values())
+    read = rows if whole.read is None else whole.read
+    parts = read - rows - whole.described - sum(left_out.values())
     if parts > 0:
         left_out["parts of class expressions and of statements about statements"] = parts
-    found = {"read": read, "descriptions": whole.described, "duplicates": len(whole) - triples, "left_out": left_out}
+    found = {"read": read, "descriptions": whole.described, "duplicates": rows - triples, "left_out": left_out}
     return found | {"notes": whole.notes}

@@ -420,7 +420,12 @@ def build(
     entities: object = None,
     relations: object = None,
     mapping: Mapping[str, str] | None = None,
+    header: bool | None = None,
     edge_properties: Sequence[str] = (),
+    skip_bad: bool = False,
+    axioms: bool | None = None,
+    language: str = "en",
+    memory: float | None = None,
     documents: Iterable[Document] | None = None,
     encoder: Encoder | str | None = "all-MiniLM-L6-v2",
     name_vectors: bool = False,
@@ -431,12 +436,20 @@ def build(
 
     Args:
         triples: graphs from the readers, a list of triples, a data frame (pandas, polars, pyarrow), a networkx graph,
-            or the path of a file; see `kg.readers.graphs_of`, also for the next four.
+            or the path of a file; see `kg.readers.graphs_of`, also for what follows up to `language`.
         out: its directory. An older knowledge base there is replaced when the new one is complete. None: a temporary
             directory that is removed with the `KnowledgeBase`.
         entities, relations: tables that describe them.
         mapping: columns of tables and data frames, such as `{"head": "customer"}`.
+        header: whether the first line of a table is a header. None: by its names.
         edge_properties: further columns to keep as properties of the edges; `*` for all.
+        skip_bad: skip malformed lines of files.
+        axioms: whether subclasses, domains, ranges and other axioms of RDF files are edges. None: if the files are
+            mostly about classes and properties.
+        language: preferred language of labels in RDF, such as `de`.
+        memory: gigabytes for triples. Files are then read part by part, and their triples are sorted on disk by
+            DuckDB (extra `sql`); the result is the same. Nodes and their names are in memory in any case. None: as
+            much as it takes.
         documents: texts to search, each about a node or about none.
         encoder: makes the vectors; None builds no vectors.
         name_vectors: also encode every entity label, for dense candidates (250 names per second and core).
@@ -447,35 +460,28 @@ def build(
         UserError: `triples` is nothing that holds triples, or a column is missing.
         KnowledgeBaseError: `out` is neither a knowledge base nor an empty directory.
     """
-    from triplecheck.kg import building, numbering, readers
+    from triplecheck.kg import building
 
     temporary = tempfile.TemporaryDirectory(prefix="triplecheck-") if out is None else None
     out = Path(temporary.name) if temporary else Path(str(out))
     manifest.refuse_foreign(out)
-    whole = numbering.concat(
-        readers.graphs_of(
-            triples,
-            entities=entities,
-            relations=relations,
-            mapping=mapping,
-            edge_properties=edge_properties,
-            progress=progress,
-        )
-    )
-    if (out / ranker.PART).is_dir():
-        whole.notes.append(
-            "the ranker of paths that was trained on the replaced knowledge base is dropped; "
-            "train it again with `triplecheck kb train`"
-        )
+    tables: dict[str, Any] = {"entities": entities, "relations": relations, "mapping": mapping, "header": header}
+    tables |= {"skip_bad": skip_bad, "axioms": axioms, "language": language, "edge_properties": edge_properties}
     model = load_encoder(encoder) if isinstance(encoder, str) else encoder
     with replaced_directory(out) as folder:
-        counts = building.write(folder, whole, documents, model, name_vectors, progress)
+        rest = (documents, model, name_vectors, progress)
+        counts, whole, rows = building.read_and_write(folder, triples, tables, memory, *rest)
+        if (out / ranker.PART).is_dir():
+            whole.notes.append(
+                "the ranker of paths that was trained on the replaced knowledge base is dropped; "
+                "train it again with `triplecheck kb train`"
+            )
         about = manifest.write(
             folder,
             counts,
             encoder=None if model is None else {"name": model.name, "fingerprint": model.fingerprint},
             sources=sorted(sources),
-            report=building.report(whole, counts["triples"]),
+            report=building.report(whole, rows, counts["triples"]),
             skipped=len(whole.skipped) + len(getattr(documents, "skipped", ())),
         )
     return KnowledgeBase(out, about, temporary)

@@ -27,6 +27,7 @@ FORMS = {
 # The tails of a relation are values if nearly all distinct tails have the form of a value, and few of those strings
 # are heads themselves.
 _VALUE_SHARE, _ENTITY_SHARE = 0.95, 0.5
+_AT_ONCE = 1 << 20  # nodes described at once
 
 
 def concat(graphs: Sequence[RawGraph]) -> RawGraph:
@@ -217,8 +218,22 @@ def _guess(raw: RawGraph, heads: Int, relations: Int, tails: Int) -> Int:
     tails_of = np.bincount(relation, minlength=size)
     written_so = np.bincount(relation, form[tail] >= 0, minlength=size)
     also_heads = np.bincount(relation, (form[tail] >= 0) & is_head[tail], minlength=size)
-    has_values = (written_so >= _VALUE_SHARE * tails_of) & (also_heads < _ENTITY_SHARE * np.maximum(written_so, 1))
-    return np.where(has_values[relations] & open_, form_of, -1)
+    return np.where(has_values(tails_of, written_so, also_heads)[relations] & open_, form_of, -1)
+
+
+def has_values(tails: Int, written_so: Int, also_heads: Int) -> Int:
+    """Whether the tails of a relation are values.
+
+    Args:
+        tails: number of distinct tails of each relation.
+        written_so: of those that have the form of a value.
+        also_heads: of those that are also heads.
+
+    Returns:
+        A boolean of each relation.
+    """
+    found: Int = (written_so >= _VALUE_SHARE * tails) & (also_heads < _ENTITY_SHARE * np.maximum(written_so, 1))
+    return found
 
 
 # --- descriptions --------------------------------------------------------------------------------
@@ -237,18 +252,31 @@ def default_labels(ids: pa.Array) -> pa.Array:
 def _describe(table: pa.Table, ids: pa.Array, places: Int) -> tuple[pa.Array, pa.Array, pa.Array, pa.Array]:
     """Labels, descriptions, aliases and types by entity. Labels after the first become aliases."""
     rows, at = _merged(table, places, len(ids))
+    if ids.type == pa.large_string():
+        large = {"label": ids.type, "description": ids.type, "aliases": pa.large_list(ids.type), "types": None}
+        fields = [field if (kind := large[field.name]) is None else field.with_type(kind) for field in rows.schema]
+        rows = rows.cast(pa.schema(fields))
     found = {name: rows[name].combine_chunks().take(at) for name in rows.column_names}
-    given = found["label"]
-    labels = pc.if_else(pc.fill_null(pc.not_equal(given, ""), False), given, default_labels(ids))
+    parts = []
+    for start in range(0, max(len(ids), 1), _AT_ONCE):
+        labels, aliases, some = (c.slice(start, _AT_ONCE) for c in (found["label"], found["aliases"], ids))
+        labels = pc.if_else(pc.fill_null(pc.not_equal(labels, ""), False), labels, default_labels(some))
+        parts.append((labels, _with_words(some, labels, aliases)))
+    labels, aliases = (pa.concat_arrays(columns) for columns in zip(*parts, strict=True))
+    return labels, found["description"], aliases, found["types"]
+
+
+def _with_words(ids: pa.Array, labels: pa.Array, aliases: pa.Array) -> pa.Array:
+    """The aliases, with the words of local names of IRIs that are labels."""
     iris = pc.match_substring(ids, "://").to_numpy(zero_copy_only=False)
-    if iris.any():
-        aliases = found["aliases"].to_pylist()
-        for number in np.flatnonzero(iris).tolist():
-            words = split_name(ids[number].as_py(), labels[number].as_py())
-            if words is not None and words not in aliases[number]:
-                aliases[number].append(words)
-        found["aliases"] = pa.array(aliases, pa.list_(pa.string()))
-    return labels, found["description"], found["aliases"], found["types"]
+    if not iris.any():
+        return aliases
+    lists = aliases.to_pylist()
+    for number in np.flatnonzero(iris).tolist():
+        words = split_name(ids[number].as_py(), labels[number].as_py())
+        if words is not None and words not in lists[number]:
+            lists[number].append(words)
+    return pa.array(lists, aliases.type)
 
 
 def _merged(table: pa.Table, places: Int, entities: int) -> tuple[pa.Table, pa.Array]:
@@ -261,8 +289,9 @@ def _merged(table: pa.Table, places: Int, entities: int) -> tuple[pa.Table, pa.A
     """
     columns = [name for name in ENTITY_SCHEMA.names if name != "id"]
     complete = np.bincount(places, minlength=entities)[places] == 1
-    for name in ("description", "aliases", "types"):
-        complete &= table[name].is_valid().to_numpy()
+    for name, nothing in (("description", ""), ("aliases", []), ("types", [])):
+        filled = pc.coalesce(table[name], pa.scalar(nothing, table[name].type))
+        table = table.set_column(table.column_names.index(name), ENTITY_SCHEMA.field(name), filled)
     merged: dict[int, dict[str, Any]] = {}
     several = pa.array(np.flatnonzero(~complete))
     for at, row in zip(places[~complete].tolist(), table.take(several).to_pylist(), strict=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -27,8 +28,12 @@ from triplecheck.kg.readers.tables import (
     read_triples,
     relation_rows,
     suffix,
+    triple_parts,
 )
 from triplecheck.kg.readers.wikidata import is_wikidata, read_wikidata
+
+if TYPE_CHECKING:
+    from triplecheck.kg.readers.rdf import TripleStore
 
 RDF_SUFFIXES = (".nt", ".ttl", ".nq", ".trig", ".rdf", ".xml", ".owl", ".jsonld")
 
@@ -67,7 +72,7 @@ def read_graph(
         kind = suffix(path)
         if kind in JSON_SUFFIXES and is_wikidata(path):
             graphs.append(read_wikidata(path, language=language, skip_bad=skip_bad, progress=progress))
-        elif kind in (*NETWORK_SUFFIXES, *JSON_SUFFIXES) or (kind == ".csv" and path.is_file() and is_neo4j_csv(path)):
+        elif kind in (*NETWORK_SUFFIXES, *JSON_SUFFIXES) or (path.is_file() and _is_neo4j(path)):
             networks.append(path)
         elif kind in TABLE_SUFFIXES:
             graphs.append(
@@ -114,6 +119,83 @@ def read_graph(
     return graphs
 
 
+class TripleFiles:
+    """Files of one graph that are read part by part: tables, N-Triples and N-Quads; the others are one part each.
+
+    Args:
+        triples, entities, relations, mapping, header, skip_bad, axioms, language: see `graphs_of`.
+
+    Attributes:
+        paths: the files of triples.
+        skipped: lines that were skipped under `skip_bad`, known when all is read.
+
+    Raises:
+        UserError: `triples` names no files.
+    """
+
+    def __init__(
+        self,
+        triples: object,
+        entities: object = None,
+        relations: object = None,
+        mapping: Mapping[str, str] | None = None,
+        *,
+        header: bool | None = None,
+        skip_bad: bool = False,
+        axioms: bool | None = None,
+        language: str = "en",
+    ) -> None:
+        self.paths = paths_of(triples, "triples")
+        self.skipped: list[BadLine] = []
+        self._described: dict[str, Any] = {"entities": entities, "relations": relations}
+        self._mapping, self._header, self._skip_bad = mapping, header, skip_bad
+        self._rdf: dict[str, Any] = {"axioms": axioms, "language": language}
+
+    @property
+    def size(self) -> int:
+        """Bytes of the files, about; compressed ones are counted as eight times as large."""
+        sizes = ((path, path.stat().st_size) for path in self.paths if path.is_file())
+        return sum(size * (8 if path.suffix.lower() in (".gz", ".bz2", ".xz") else 1) for path, size in sizes)
+
+    def read_into(self, store: TripleStore, progress: ProgressCallback = no_progress) -> None:
+        """Read all files.
+
+        Raises:
+            UserError: an unknown extension, or edge properties.
+            ReadError: a file that cannot be read.
+        """
+        rdf = [path for path in self.paths if suffix(path) in RDF_SUFFIXES]
+        tables = [p for p in self.paths if suffix(p) in TABLE_SUFFIXES and not (p.is_file() and _is_neo4j(p))]
+        others = [path for path in self.paths if path not in (*rdf, *tables)]
+        for path in tables:
+            for part in triple_parts(
+                path, self._mapping, header=self._header, skip_bad=self._skip_bad, progress=progress
+            ):
+                self._pass_on(part, store)
+        if others:
+            read = read_graph(others, mapping=self._mapping, skip_bad=self._skip_bad, **self._rdf, progress=progress)
+            for part in read:
+                self._pass_on(part, store)
+        if rdf:
+            from triplecheck.kg.readers.rdf import read_rdf
+
+            self._pass_on(read_rdf(rdf, skip_bad=self._skip_bad, **self._rdf, progress=progress, store=store), store)
+        for part in graphs_of(_nothing(), **self._described, mapping=self._mapping, skip_bad=self._skip_bad)[1:]:
+            self._pass_on(part, store)
+
+    def _pass_on(self, part: RawGraph, store: TripleStore) -> None:
+        self.skipped += part.skipped
+        store.add(part)
+
+
+def _is_neo4j(path: Path) -> bool:
+    return suffix(path) == ".csv" and is_neo4j_csv(path)
+
+
+def _nothing() -> RawGraph:
+    return RawGraph(*(pa.array([], pa.string()).dictionary_encode() for _ in range(3)))
+
+
 def paths_of(given: object, what: str) -> list[Path]:
     """One path or several, given as text or as `Path`s.
 
@@ -136,7 +218,11 @@ def graphs_of(
     entities: object = None,
     relations: object = None,
     mapping: Mapping[str, str] | None = None,
+    header: bool | None = None,
     edge_properties: Sequence[str] = (),
+    skip_bad: bool = False,
+    axioms: bool | None = None,
+    language: str = "en",
     first_blank: int = 0,
     progress: ProgressCallback = no_progress,
 ) -> list[RawGraph]:
@@ -148,7 +234,7 @@ def graphs_of(
             `read_relations`).
         mapping: columns of tables and data frames, such as `{"head": "customer"}`.
         edge_properties: further columns to keep as properties of the edges; `*` for all.
-        first_blank: see `read_graph`.
+        header, skip_bad, axioms, language, first_blank: of files, see `read_graph`.
         progress: called while files are read.
 
     Raises:
@@ -156,7 +242,15 @@ def graphs_of(
         ReadError: a file that cannot be read.
     """
     files_of = functools.partial(
-        read_graph, mapping=mapping, edge_properties=edge_properties, first_blank=first_blank, progress=progress
+        read_graph,
+        mapping=mapping,
+        header=header,
+        edge_properties=edge_properties,
+        skip_bad=skip_bad,
+        axioms=axioms,
+        language=language,
+        first_blank=first_blank,
+        progress=progress,
     )
     if isinstance(triples, RawGraph):
         graphs = [triples]
@@ -172,13 +266,13 @@ def graphs_of(
             graphs = files_of(held)
         else:
             graphs = [read_memory(held, mapping, edge_properties)]
-    described = RawGraph(*(pa.array([], pa.string()).dictionary_encode() for _ in range(3)))
+    described = _nothing()
     if isinstance(entities, str | Path):
-        described.entities, described.skipped = read_entities(Path(entities), mapping)
+        described.entities, described.skipped = read_entities(Path(entities), mapping, skip_bad=skip_bad)
     elif entities is not None:
         described.entities = entity_rows(table_of(entities, "entities"))
     if isinstance(relations, str | Path):
-        described.relation_rows, skipped = read_relations(Path(relations), mapping)
+        described.relation_rows, skipped = read_relations(Path(relations), mapping, skip_bad=skip_bad)
         described.skipped += skipped
     elif relations is not None:
         described.relation_rows = relation_rows(table_of(relations, "relations"))
@@ -188,6 +282,7 @@ def graphs_of(
 __all__ = [
     "BadLine",
     "RawGraph",
+    "TripleFiles",
     "parse_mapping",
     "read_entities",
     "read_graph",

@@ -6,7 +6,7 @@ import bz2
 import gzip
 import lzma
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -100,6 +100,13 @@ class RawGraph:
         return len(self.heads)
 
 
+def without_triples(part: RawGraph) -> RawGraph:
+    """What a graph says besides its triples."""
+    none = pa.array([], pa.string()).dictionary_encode()
+    read = len(part) if part.read is None else part.read
+    return replace(part, heads=none, relations=none, tails=none, datatypes=none, read=read)
+
+
 class StringColumns:
     """String columns that grow by batches; each batch is dictionary-encoded."""
 
@@ -126,8 +133,8 @@ class StringColumns:
             found += [(*row, None) for row in zip(*(c.filter(there).to_pylist() for c in chunks), strict=True)]
         return found
 
-    def arrays(self) -> list[pa.DictionaryArray]:
-        """The columns, each with one dictionary."""
+    def arrays(self, about: pa.Array | None = None) -> list[pa.DictionaryArray]:
+        """The columns, each with one dictionary; of columns that are stored elsewhere only what is `about` some ids."""
         kind = pa.dictionary(pa.int32(), pa.string())
         return [
             pa.chunked_array(chunks, kind).unify_dictionaries().combine_chunks()

@@ -11,10 +11,10 @@ import json
 import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
 from urllib.parse import quote, unquote
 from xml.parsers import expat
 
@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyoxigraph as ox
 
-from triplecheck.kg.errors import ReadError
+from triplecheck.kg.errors import ReadError, UserError
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.readers._rdf_describe import Descriptions, describe
 from triplecheck.kg.readers._rdf_schema import (
@@ -36,7 +36,14 @@ from triplecheck.kg.readers._rdf_schema import (
     stated_properties,
     with_inherited,
 )
-from triplecheck.kg.readers.raw import EDGE_PROPERTY_SCHEMA, BadLine, RawGraph, StringColumns, open_packed
+from triplecheck.kg.readers.raw import (
+    EDGE_PROPERTY_SCHEMA,
+    BadLine,
+    RawGraph,
+    StringColumns,
+    open_packed,
+    without_triples,
+)
 from triplecheck.kg.types import XSD
 from triplecheck.kg.values import parse_json
 from triplecheck.kg.vocabulary import RDF, Vocabulary
@@ -52,6 +59,7 @@ def read_rdf(
     progress: ProgressCallback = no_progress,
     vocabulary: Vocabulary | None = None,
     first_blank: int = 0,
+    store: TripleStore | None = None,
 ) -> RawGraph:
     """Read one or several RDF files as one graph.
 
@@ -80,13 +88,16 @@ def read_rdf(
         progress: called after each batch with the number of statements.
         vocabulary: predicates that describe; default: RDFS, SKOS, schema.org, FOAF.
         first_blank: number of the first blank node, so that none has the id of another graph's.
+        store: receives the edges as they are read; the returned graph has none. Memory holds the descriptions.
 
     Raises:
         ReadError: a file is missing, malformed (with the line), or has an unknown extension.
+        UserError: there are statements about statements, and they would have to be joined with stored edges.
     """
     files = [Path(paths)] if isinstance(paths, Path | str) else [Path(p) for p in paths]
     words = vocabulary or Vocabulary(language=language)
-    edges, literals = StringColumns(4), StringColumns(4)
+    edges = StringColumns(4) if store is None else _StoredEdges(store)
+    literals = StringColumns(4)
     blanks: dict[tuple[int, str], str] = {}
     skipped: list[BadLine] = []
     schema: list[Statement] = []
@@ -105,7 +116,46 @@ def read_rdf(
             progress(f"reading {path.name}", done, None)
     raw = _finished(words, edges, literals, schema, structure, axioms)
     raw.skipped, raw.read = skipped, done
-    return raw
+    return raw if store is None else without_triples(raw)
+
+
+class TripleStore(Protocol):
+    """Holds triples outside of memory."""
+
+    def add(self, part: RawGraph) -> None:
+        """Add the triples and descriptions of a part."""
+
+    def drop(self, heads: set[str]) -> None:
+        """Remove the triples with these heads."""
+
+    def ends(self, ids: pa.Array) -> tuple[pa.Array, pa.Array]:
+        """The distinct heads and the distinct entity tails that are among some ids; further heads, up to twice as many
+        as ids, that are no blank nodes."""
+
+
+class _StoredEdges(StringColumns):
+    """Edges that are passed on to a store."""
+
+    def __init__(self, store: TripleStore) -> None:
+        super().__init__(4)
+        self.store = store
+        self._relations: dict[str, None] = {}
+
+    def add(self, rows: Sequence[tuple[str | None, ...]]) -> None:
+        columns = StringColumns(4)
+        columns.add(rows)
+        heads, relations, tails, datatypes = columns.arrays()
+        relations = _with_plain_names(relations)
+        self._relations |= dict.fromkeys(relations.dictionary.to_pylist())
+        self.store.add(RawGraph(heads, relations, tails, datatypes, read=0))
+
+    def arrays(self, about: pa.Array | None = None) -> list[pa.DictionaryArray]:
+        """Relations, and the ends of edges that are about the ids; of equal length only by filling up with nulls."""
+        heads, tails = self.store.ends(about)
+        columns = [heads, pa.array(self._relations, pa.string()), tails]
+        longest = max(map(len, columns))
+        filled = [pa.concat_arrays([column, pa.nulls(longest - len(column), pa.string())]) for column in columns]
+        return [column.dictionary_encode() for column in (*filled, pa.nulls(longest, pa.string()))]
 
 
 def _separated(batch: list[Statement], predicates: frozenset[str]) -> tuple[list[Statement], list[Statement]]:
@@ -125,7 +175,8 @@ def _finished(
     described = Descriptions(*literals.arrays())
     of_schema = {s[0] for s in schema}
     if axioms is None:
-        axioms = bool(of_schema) and is_schema(described.subjects.dictionary, edges.arrays()[0].dictionary, of_schema)
+        heads = edges.arrays(described.subjects.dictionary)[0].dictionary if of_schema else None
+        axioms = heads is not None and is_schema(described.subjects.dictionary, heads, of_schema)
     left_out = Counter({"links to pages (isDefinedBy)": literals.counted(words.ignored)})
     resolved = resolve(structure, schema)
     left_out.update(resolved.left_out)
@@ -138,18 +189,21 @@ def _finished(
     else:
         left_out["axioms of the schema (--axioms makes them edges)"] = sum(s[1] in as_edges for s in schema)
     edges.add(resolved.edges)
-    heads, relations, tails, datatypes = edges.arrays()
-    names = pa.array([_plain(name) for name in relations.dictionary.to_pylist()], pa.string())
-    relations = pa.DictionaryArray.from_arrays(relations.indices, names)
+    heads, relations, tails, datatypes = edges.arrays(described.subjects.dictionary)
+    relations = _with_plain_names(relations)
     properties = EDGE_PROPERTY_SCHEMA.empty_table()
-    if resolved.stated:
+    if isinstance(edges, _StoredEdges):
+        if resolved.stated:
+            raise UserError("statements about statements are read in memory: leave out --memory")
+        edges.store.drop(resolved.hidden)
+    elif resolved.stated:
         about = edges.rows(0, resolved.stated.keys())
         properties, repeated = stated_properties(resolved, about, (heads, relations, tails))
         if repeated:
             rows = pa.array(np.concatenate([np.arange(len(heads)), repeated]), pa.int64())
             heads, relations, tails, datatypes = (c.take(rows) for c in (heads, relations, tails, datatypes))
         left_out.update({name: n for name, n in resolved.left_out.items() if name == NOT_ASSERTED})
-    if resolved.hidden:
+    if resolved.hidden and not isinstance(edges, _StoredEdges):
         kept = pc.invert(pc.is_in(heads, value_set=pa.array(sorted(resolved.hidden), pa.string())))
         place = np.cumsum(kept.to_numpy(zero_copy_only=False)) - 1
         properties = properties.set_column(0, "edge", pa.array(place[properties["edge"].to_numpy()], pa.int64()))
@@ -170,6 +224,11 @@ def _finished(
         described=described_only,
         left_out={reason: n for reason, n in left_out.items() if n},
     )
+
+
+def _with_plain_names(relations: pa.DictionaryArray) -> pa.DictionaryArray:
+    names = pa.array([_plain(name) for name in relations.dictionary.to_pylist()], pa.string())
+    return pa.DictionaryArray.from_arrays(relations.indices, names)
 
 
 def _encode(

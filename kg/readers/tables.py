@@ -10,7 +10,7 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
@@ -36,6 +36,8 @@ from triplecheck.kg.readers.raw import (
 DELIMITED_SUFFIXES = (".tsv", ".txt", ".csv")
 TABLE_SUFFIXES = (*DELIMITED_SUFFIXES, ".parquet")
 _LIST_SEPARATOR = "|"
+# Of a part of a file that is read part by part.
+_PART_BYTES, _PART_ROWS = 1 << 26, 1 << 20
 # A quoted field from its start, and the rest of a field opened on an earlier line; group 1 is empty if the field is
 # still open at the end of the line.
 _QUOTED = re.compile(rb'(?:^|,)"[^"]*(?:""[^"]*)*("?)')
@@ -77,12 +79,44 @@ def read_triples(
         ReadError: the file is missing, or a line is malformed and `skip_bad` is off.
     """
     progress(f"reading {path.name}", 0, None)
-    wanted = {name: (mapping or {}).get(name, name) for name in TRIPLE_COLUMNS}
-    if mapping and "datatype" in mapping:
-        wanted["datatype"] = mapping["datatype"]
-    mapped = any((mapping or {}).get(name) for name in TRIPLE_COLUMNS)
-    table, skipped, notes = _read(path, wanted if mapped else None, header, edge_properties, skip_bad)
-    return triples_of(table, skipped, notes)
+    plan = _planned(path, _wanted(mapping), header, edge_properties)
+    if plan.layout is None:
+        return triples_of(_read_parquet(path, plan.columns, TRIPLE_COLUMNS), (), plan.notes)
+    return triples_of(*_read_delimited(path, plan.layout, skip_bad), plan.notes)
+
+
+def triple_parts(
+    path: Path,
+    mapping: Mapping[str, str] | None = None,
+    *,
+    header: bool | None = None,
+    skip_bad: bool = False,
+    progress: ProgressCallback = no_progress,
+) -> Iterator[RawGraph]:
+    """`read_triples` part by part, about a million triples each. A CSV file is one part: its fields may hold lines.
+
+    Raises:
+        ReadError: as `read_triples`, when the faulty part is reached.
+    """
+    plan = _planned(path, _wanted(mapping), header, ())
+    layout, notes = plan.layout, plan.notes
+    if layout is None:
+        done = 0
+        for rows in _parquet_parts(path, plan.columns):
+            yield triples_of(_of_parquet(path, rows, plan.columns, TRIPLE_COLUMNS, done), (), notes)
+            progress(f"reading {path.name}", done := done + rows.num_rows, None)
+            notes = []
+        return
+    if layout.quoted:
+        yield triples_of(*_read_delimited(path, layout, skip_bad), notes)
+        return
+    before, done = 0, 0
+    with open_packed(path) as source:
+        while block := _block(path, source):
+            table, skipped = _read_delimited(path, layout, skip_bad, block, before)
+            yield triples_of(table, skipped, notes)
+            progress(f"reading {path.name}", done := done + table.num_rows, None)
+            before, layout, notes = before + block.count(b"\n"), replace(layout, header=False), []
 
 
 def triples_of(table: pa.Table, skipped: Sequence[BadLine] = (), notes: Sequence[str] = ()) -> RawGraph:
@@ -171,14 +205,24 @@ class _Layout:
     required: tuple[str, ...]
 
 
-def _read(
-    path: Path,
-    wanted: Mapping[str, str] | None,
-    header: bool | None,
-    properties: Sequence[str],
-    skip_bad: bool,
-) -> tuple[pa.Table, list[BadLine], list[str]]:
-    """Columns `head`, `relation`, `tail` (and `datatype`, and properties) as strings, skipped lines and notes."""
+def _wanted(mapping: Mapping[str, str] | None) -> dict[str, str] | None:
+    """The columns that a mapping names; None if it names none of head, relation and tail."""
+    given = mapping or {}
+    if not any(given.get(name) for name in TRIPLE_COLUMNS):
+        return None
+    return {name: given.get(name, name) for name in TRIPLE_COLUMNS} | {n: given[n] for n in ("datatype",) if n in given}
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """How a file of triples is read: its layout, or without one the columns of a Parquet file; and what is not sure."""
+
+    layout: _Layout | None
+    columns: dict[str, str]
+    notes: list[str]
+
+
+def _planned(path: Path, wanted: Mapping[str, str] | None, header: bool | None, properties: Sequence[str]) -> _Plan:
     if not path.is_file():
         raise ReadError(path, None, "no such file")
     is_parquet = suffix(path) == ".parquet"
@@ -206,9 +250,9 @@ def _read(
     if properties:
         places |= _property_places(path, first if has_header else [], places, properties)
     if is_parquet:
-        return _read_parquet(path, {name: first[at] for name, at in places.items()}, TRIPLE_COLUMNS), [], notes
+        return _Plan(None, {name: first[at] for name, at in places.items()}, notes)
     layout = _Layout(*dialect(path), places, len(first) if first else 3, has_header, TRIPLE_COLUMNS)
-    return *_read_delimited(path, layout, skip_bad), notes
+    return _Plan(layout, {}, notes)
 
 
 def _usual_columns(path: Path, first: Sequence[str]) -> dict[str, int]:
@@ -253,6 +297,14 @@ def _described(
     return _read_delimited(path, layout, skip_bad)
 
 
+def _block(path: Path, source: IO[bytes]) -> bytes:
+    """The next lines of a file, about `_PART_BYTES`; nothing at its end."""
+    try:
+        return source.read(_PART_BYTES) + source.readline()
+    except DAMAGED as error:
+        raise ReadError(path, None, f"cannot be read to the end: {error}") from error
+
+
 def _positions(path: Path, header: Sequence[str], wanted: Mapping[str, str]) -> dict[str, int]:
     missing = [column for column in wanted.values() if column not in header]
     if missing:
@@ -261,9 +313,12 @@ def _positions(path: Path, header: Sequence[str], wanted: Mapping[str, str]) -> 
     return {name: list(header).index(column) for name, column in wanted.items()}
 
 
-def _read_delimited(path: Path, layout: _Layout, skip_bad: bool) -> tuple[pa.Table, list[BadLine]]:
+def _read_delimited(
+    path: Path, layout: _Layout, skip_bad: bool, block: bytes | None = None, before: int = 0
+) -> tuple[pa.Table, list[BadLine]]:
+    """The records of a file, or of a block of it that follows some lines."""
     try:
-        with pa.input_stream(str(path), compression="detect") as source:
+        with pa.input_stream(str(path), compression="detect") if block is None else pa.BufferReader(block) as source:
             table = _parse(source, layout)
         if table is not None and not (layout.quoted and _runs_on(table)):
             return table, []
@@ -274,14 +329,15 @@ def _read_delimited(path: Path, layout: _Layout, skip_bad: bool) -> tuple[pa.Tab
     # A line is malformed: find out which and why.
     good, skipped, records = io.BytesIO(), [], 0
     try:
-        for number, line, reason in _scan(path, layout):
-            if reason is None:
-                good.write(line)
-                records += 1
-            else:
-                if not skip_bad:
-                    raise ReadError(path, number, reason)
-                skipped.append(BadLine(str(path), number, reason))
+        with open_packed(path) if block is None else io.BytesIO(block) as lines:
+            for number, line, reason in _scan(lines, layout):
+                if reason is None:
+                    good.write(line)
+                    records += 1
+                else:
+                    if not skip_bad:
+                        raise ReadError(path, before + number, reason)
+                    skipped.append(BadLine(str(path), before + number, reason))
     except DAMAGED as error:
         raise ReadError(path, None, f"cannot be read to the end: {error}") from error
     good.seek(0)
@@ -350,16 +406,15 @@ def _runs_on(table: pa.Table) -> bool:
     return any("\n" in value for column in last.columns for value in column.to_pylist())
 
 
-def _scan(path: Path, layout: _Layout) -> Iterator[tuple[int, bytes, str | None]]:
+def _scan(source: IO[bytes], layout: _Layout) -> Iterator[tuple[int, bytes, str | None]]:
     """Each record with its first line number and its fault (None if it is valid)."""
-    with open_packed(path) as source:
-        records = _quoted_records(source) if layout.quoted else enumerate(source, 1)
-        for number, line in records:
-            if number == 1 and layout.header:
-                yield number, line, None
-                continue
-            if line.strip():
-                yield number, line, _fault(line, layout)
+    records = _quoted_records(source) if layout.quoted else enumerate(source, 1)
+    for number, line in records:
+        if number == 1 and layout.header:
+            yield number, line, None
+            continue
+        if line.strip():
+            yield number, line, _fault(line, layout)
 
 
 def _fault(line: bytes, layout: _Layout) -> str | None:
@@ -416,8 +471,26 @@ def _read_parquet(path: Path, wanted: Mapping[str, str], required: Sequence[str]
         raise ReadError(path, None, f"no column {missing[0]!r} (it has: {', '.join(names)})")
     try:
         table = pq.read_table(path, columns=list(wanted.values()))
-        table.validate(full=True)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise ReadError(path, None, f"not a readable Parquet file: {error}") from error
+    return _of_parquet(path, table, wanted, required)
+
+
+def _parquet_parts(path: Path, wanted: Mapping[str, str]) -> Iterator[pa.Table]:
+    try:
+        for rows in pq.ParquetFile(path).iter_batches(_PART_ROWS, columns=list(wanted.values())):
+            yield pa.Table.from_batches([rows])
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise ReadError(path, None, f"not a readable Parquet file: {error}") from error
+
+
+def _of_parquet(
+    path: Path, table: pa.Table, wanted: Mapping[str, str], required: Sequence[str], before: int = 0
+) -> pa.Table:
+    """Columns of a Parquet file as text; `before` rows precede them."""
+    try:
+        table.validate(full=True)
+    except (pa.ArrowException, UnicodeDecodeError) as error:
         raise ReadError(path, None, f"not a readable Parquet file: {error}") from error
     columns = {}
     for name, column in wanted.items():
@@ -429,7 +502,7 @@ def _read_parquet(path: Path, wanted: Mapping[str, str], required: Sequence[str]
         except pa.ArrowException as error:
             raise ReadError(path, None, f"the column {column!r} is {values.type}, not text") from error
         if name in required and (values.null_count or pc.any(pc.equal(values, "")).as_py()):
-            row = next(i for i, v in enumerate(values.to_pylist(), 1) if not v)
+            row = next(i for i, v in enumerate(values.to_pylist(), before + 1) if not v)
             raise ReadError(path, None, f"row {row} has no {column!r}")
         columns[name] = values if name == "datatype" else pc.fill_null(values, "")
     return pa.table(columns)

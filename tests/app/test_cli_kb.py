@@ -48,6 +48,17 @@ def test_columns_are_named_by_map(run: Run, elsewhere: Path) -> None:
     assert KnowledgeBase.open("out").graph.find("Ada") is not None
 
 
+def test_triples_are_sorted_on_disk_within_the_memory_that_is_given(run: Run, files: tuple[Path, Path]) -> None:
+    words = ["--triples", *files, "--no-vectors", "--skip-bad"]
+    files[0].write_text(TRIPLES + "two\tfields\n", "utf-8")
+    assert run("kb", "build", "whole", *words).exit_code == 0
+    result = run("kb", "build", "sorted", *words, "--memory", "0.5")
+    assert result.exit_code == 0, result.output
+    assert "a.tsv:" in result.stderr
+    hashes = {KnowledgeBase.open(name).manifest.content_hash for name in ("whole", "sorted")}
+    assert len(hashes) == 1
+
+
 def test_a_missing_out_after_triples_is_explained(run: Run, files: tuple[Path, Path]) -> None:
     result = run("kb", "build", "--triples", *files)
     assert result.exit_code == 2
@@ -66,6 +77,8 @@ def test_a_missing_out_after_triples_is_explained(run: Run, files: tuple[Path, P
         (["out", "--triples", "good.tsv", "--map", "hed=x"], "hed"),
         (["out", "--triples", "good.tsv", "--no-vectors", "--name-vectors"], "exclude each other"),
         (["foreign", "--triples", "good.tsv"], "foreign"),
+        (["out", "--triples", "good.tsv", "--memory", "0"], "at least 0.5"),
+        (["out", "--triples", "good.tsv", "--memory", "1", "--edge-properties", "*"], "edge properties"),
         (["good.tsv/out", "--triples", "good.tsv", "--no-vectors"], "good.tsv"),
     ],
 )
