@@ -162,8 +162,7 @@ class Lookup:
     def ask(self, query: str, at: Mapping[Any, list[int]], **others: Any) -> Iterator[tuple[int, Row]]:
         """(place, rest of the row) of a query whose rows begin with what identifies a node."""
         for row in self.client.rows(query, {"at": list(at), **others}):
-            near = self.element(row[0]) if isinstance(row[0], dict) else row[0]
-            for place in at[near]:
+            for place in at[row[0]]:
                 yield place, row[1:]
 
     def _split(self, nodes: Sequence[int]) -> tuple[list[tuple[int, int]], dict[Literal, list[int]]]:
@@ -363,20 +362,23 @@ class Lookup:
 
     def _linked(self, type: str, pairs: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
         """Those of the pairs, and perhaps others, that a relationship joins."""
-        to = self.elements(tail for _, tail in pairs)
-        by_element = {element: node for node, element in to.items()}
-        heads = list(dict.fromkeys(head for head, _ in pairs))
-        if not to:
-            return set()
-        targets = list(dict.fromkeys(at for _, far in self._anchors(enumerate(to.values())) for at in far))
-        found = set()
-        for label, at in self.anchored(enumerate(heads)):
-            elements = {element: node for node, element in self.elements(heads).items()}
-            for near, far in self.client.rows(self.queries.between(label, type), {"at": list(at), "to": targets}):
-                head, tail = elements.get(self.element(near)), by_element.get(self.element(far))
-                if head is not None and tail is not None:
-                    found.add((head, tail))
-        return found
+        tails = list(dict.fromkeys(tail for _, tail in pairs if isinstance(self.nodes.key(tail), str)))
+        return {(head, tail) for head, tail, _ in self.joined([head for head, _ in pairs], type, tails)}
+
+    def joined(
+        self, heads: Sequence[int], type: str, tails: Sequence[int], *, statements: bool = False
+    ) -> Iterator[tuple[int, int, dict[str, Any]]]:
+        """(head, tail, properties if asked for) of the relationships from one of the heads to one of the tails."""
+        known = self.elements(tails)
+        of_element = {element: node for node, element in known.items()}
+        to = list(dict.fromkeys(near for _, at in self._anchors(enumerate(known.values())) for near in at))
+        asked = list(dict.fromkeys(heads))
+        for label, at in self.anchored(enumerate(asked)) if to else ():
+            query = self.queries.between(label, type, statements=statements)
+            for place, (far, *about) in self.ask(query, at, to=to):
+                tail = of_element.get(self.element(far))
+                if tail is not None:
+                    yield asked[place], tail, about[0] if about else {}
 
     # --- the whole graph -----------------------------------------------------------------------
     def distinct_values(self, longest: int | None = None) -> list[Literal]:

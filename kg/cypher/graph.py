@@ -174,15 +174,14 @@ class CypherGraph(QueriedGraph):
 
     def edge_properties(self, head: int, relation: int, tail: int) -> tuple[EdgeProperties, ...]:
         type = self._look.relations.key(relation)
-        ends = self._look.elements([head, tail])
-        if not self.has_edge_properties or type not in self._look.schema.types or len(ends) < len({head, tail}):
+        ends = [self._look.nodes.key(node) for node in (head, tail)]
+        if type not in self._look.schema.types or any(isinstance(end, Literal) for end in ends):
             return ()
         found = []
-        for label, at in self._look.anchored([(0, head)]):
-            for _, (far, about) in self._look.ask(self._look.queries.statements(label, type), at):
-                pairs = [(key, value) for key, cell in sorted(about.items()) for value in literals(cell)]
-                if pairs and self._look.element(far) == ends[tail]:
-                    found.append(tuple(pairs))
+        for _, _, about in self._look.joined([head], type, [tail], statements=True):
+            pairs = [(key, value) for key, cell in sorted(about.items()) for value in literals(cell)]
+            if pairs:
+                found.append(tuple(pairs))
         return tuple(sorted(found, key=str))
 
     # --- everything, for an index ------------------------------------------------------------------
