@@ -390,13 +390,15 @@ class TestExport:
 
     def test_properties_of_edges_are_kept(self, tmp_path: Path) -> None:
         base = build(
-            [("a", "knows", "b", {"since": 1990}), ("a", "knows", "c", {"since": 1991})], tmp_path / "kb", encoder=None
+            [("a", "knows", "b", {"from": 1990}), ("a", "knows", "c", {"from": 1991, "to": 1995})],
+            tmp_path / "kb",
+            encoder=None,
         )
         export_graph(base.columnar, tmp_path / "a.lbug")
         graph = CypherGraph(LadybugClient(tmp_path / "a.lbug"))
         ends = [graph.find(id) for id in "ab"]
         assert graph.edge_properties(ends[0] or 0, relation(graph, "knows"), ends[1] or 0) == (
-            (("since", Literal("1990", XSD + "integer")),),
+            (("from", Literal("1990", XSD + "integer")),),
         )
 
     @pytest.mark.parametrize(
