@@ -18,6 +18,7 @@ from triplecheck.kg.types import XSD, Direction, Literal, Relation
 from triplecheck.kg.vocabulary import Vocabulary
 
 _GROUPS_PER_QUERY = 20
+_PARTS_PER_QUERY = 50
 
 Key = str | Literal
 """A node outside: the id of an entity, or a value."""
@@ -214,18 +215,26 @@ class Lookup:
         self, values: Sequence[Literal], id: str | None = None, limit: int | None = None
     ) -> Iterator[tuple[int, str, Literal]]:
         """(entity, property, value) of all entities that have one of the values, or of some for each property."""
-        wanted = set(values)
+        wanted, asked = set(values), self._properties(id)
         end = "" if limit is None else f" LIMIT {limit:d}"
         for part in chunks(values, NODES_PER_QUERY):
-            for found in self._properties(id):
+            queries = {}
+            for index, found in enumerate(asked):
                 natural = self._natural(part, found.key, found.kind)
-                query = self.queries.having(found)
-                for element, key, cell in (
-                    self.client.rows(query + end, {"values": natural}) if natural and query else ()
-                ):
-                    for value in literals(cell, self.datatype(found.key)):
-                        if value in wanted:
-                            yield self.number(element, key), found.key, value
+                query = self.queries.having(found, index) if natural else None
+                if query is not None:
+                    queries[index] = query + end, natural
+            for index, element, key, cell in self.together(queries):
+                for value in literals(cell, self.datatype(asked[index].key)):
+                    if value in wanted:
+                        yield self.number(element, key), asked[index].key, value
+
+    def together(self, queries: Mapping[int, tuple[str, list[Any]]]) -> Iterator[Row]:
+        """The rows of queries, each with its `$values<index>`; of several at once, where columns have no types."""
+        size = 1 if self.client.dialect.tables else _PARTS_PER_QUERY
+        for part in chunks(list(queries.items()), size):
+            text = " UNION ALL ".join(query for _, (query, _) in part)
+            yield from self.client.rows(text, {f"values{index}": values for index, (_, values) in part})
 
     def _properties(self, id: str | None = None) -> list[Property]:
         """The properties that are relations, or one."""

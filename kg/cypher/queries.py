@@ -156,11 +156,14 @@ class Queries:
         given = [f"x.{quoted(key)}" for key in self.present(self._typed, label)]
         return f"coalesce({', '.join([*given, labels])})" if given else labels
 
-    def having(self, found: Property) -> str | None:
-        """Rows (x, key of x, v): nodes with one of the `$values`; None: no edge of theirs has this property."""
+    def having(self, found: Property, index: int) -> str | None:
+        """Rows (index, x, key of x, v): nodes with one of the `$values<index>`.
+
+        None: no edge of theirs has this property.
+        """
         start = self._comparing(Place(found.label, found.key, found.many, found.kind), found.kind)
-        cells = self.element("x"), self.key_at("x", found.label), "v"
-        return start and f"{start}RETURN DISTINCT {columns(cells)}"
+        end = columns([f"{index:d}", self.element("x"), self.key_at("x", found.label), "v"])
+        return start and f"{start}RETURN DISTINCT {end}".replace("$values", f"$values{index:d}", 1)
 
     def compared(self, place: Place, kind: str) -> str | None:
         """Rows (v, number of nodes): those of the `$values`, all of one kind, that occur."""
@@ -198,19 +201,19 @@ class Queries:
         cells = self.element("x"), self.key_at("x", label)
         return f"MATCH {node('x', label)} WHERE {self._at(label)} RETURN {columns(cells)}"
 
-    def named(self, key: str, many: bool, label: str | None) -> str:
-        """Rows (x, key, v): nodes one of whose names in this property is one of `$values`."""
-        value = f"x.{quoted(key)}"
-        end = f"RETURN DISTINCT {columns([self.element('x'), self.key_at('x', label), 'v'])}"
-        if many:
+    def named(self, found: Property, index: int) -> str:
+        """Rows (index, x, key, v): nodes one of whose names in this property is one of `$values<index>`."""
+        value, label = f"x.{quoted(found.key)}", found.label
+        end = f"RETURN DISTINCT {columns([f'{index:d}', self.element('x'), self.key_at('x', label), 'v'])}"
+        if found.many:
             is_list = f" AND {self._dialect.kind.format(value)} STARTS WITH 'LIST'" if self._dialect.kind else ""
             start = f"MATCH {node('x', label)} WHERE {value} IS NOT NULL{is_list} UNWIND {value} AS v WITH x, v "
-            return f"{start}WHERE v IN $values {end}"
+            return f"{start}WHERE v IN $values{index:d} {end}"
         before: Sequence[str] = ()
-        if key in self._words.labels:
-            before = self.present(self._words.labels[: self._words.labels.index(key)], label)
+        if found.key in self._words.labels:
+            before = self.present(self._words.labels[: self._words.labels.index(found.key)], label)
         first = "".join(f" AND x.{quoted(other)} IS NULL" for other in before)
-        return f"MATCH {node('x', label)} WHERE {value} IN $values{first} WITH x, {value} AS v {end}"
+        return f"MATCH {node('x', label)} WHERE {value} IN $values{index:d}{first} WITH x, {value} AS v {end}"
 
     def of_type(self, type_id: str, limit: int) -> str:
         """Rows (x, key): nodes of a type, which is also `$type`."""

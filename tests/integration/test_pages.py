@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pyoxigraph
 import pytest
-from bolt_server import PASSWORD, USER, bolt_server, load
+from bolt_server import PASSWORD, USER, bolt_server, writing
 from documents import DOCS, RUN, Reader, blocks_of
 from serving import service_of, serving
 from sparql_endpoint import serve
@@ -55,13 +55,19 @@ def with_endpoint(_: KnowledgeBase) -> Iterator[Reader]:
 
 
 @contextlib.contextmanager
-def with_property_graph(bundled: KnowledgeBase) -> Iterator[Reader]:
-    """A Bolt server with the bundled graph."""
+def with_property_graph(_: KnowledgeBase) -> Iterator[Reader]:
+    """A Bolt server with one film."""
     pytest.importorskip("ladybug", reason="needs the extra `cypher`")
+    film = (
+        "CREATE (f:Film {title: 'The Trial', released: 1962}), "
+        "(:Person {name: 'Orson Welles', born: 1915})-[:DIRECTED]->(f), "
+        "(:Person {name: 'Anthony Perkins', born: 1932})-[:ACTED_IN {role: 'Josef K.'}]->(f)"
+    )
     place = Path("bolt")
     place.mkdir()
     with bolt_server(place.absolute()) as url:
-        load(f"{url}/bundled", bundled.columnar)
+        with writing(f"{url}/cinema") as write:
+            write(film)
         yield Reader(
             {
                 "bolt://localhost:7687": url,

@@ -6,7 +6,7 @@ import contextlib
 import subprocess
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from triplecheck.kg.export import to_raw
 from triplecheck.kg.types import XSD
 
 USER, PASSWORD = "root", "playwithdata"
-DATABASES = ("contract", "people", "odd", "bundled")
+DATABASES = ("contract", "people", "odd", "cinema")
 _PLUGIN = "Bolt:com.arcadedb.bolt.BoltProtocolPlugin"
 _OPENED = ("java.base/java.nio.channels.spi=ALL-UNNAMED", "java.base/java.lang=ALL-UNNAMED")
 
@@ -76,8 +76,12 @@ def _wait(server: subprocess.Popen[bytes], log: Path) -> None:
         time.sleep(0.1)
 
 
-def write(url: str, query: str, **parameters: Any) -> list[list[Any]]:
-    """The rows of a query that writes into the database at the end of the URL."""
+Write = Callable[..., list[list[Any]]]
+
+
+@contextlib.contextmanager
+def writing(url: str) -> Iterator[Write]:
+    """A function that returns the rows of a query, which may write into the database at the end of the URL."""
     import neo4j
 
     address, _, database = url.rpartition("/")
@@ -85,7 +89,7 @@ def write(url: str, query: str, **parameters: Any) -> list[list[Any]]:
         neo4j.GraphDatabase.driver(address, auth=(USER, PASSWORD)) as driver,
         driver.session(database=database) as session,
     ):
-        return [list(row) for row in session.run(query, parameters)]
+        yield lambda query, **parameters: [list(row) for row in session.run(query, parameters)]
 
 
 def load(url: str, graph: ColumnarGraph) -> None:
@@ -108,12 +112,21 @@ def load(url: str, graph: ColumnarGraph) -> None:
         about |= {"description": row["description"] or None, "aliases": row["aliases"] or None}
         about |= {key: found if len(found) > 1 else found[0] for key, found in values[row["id"]].items()}
         nodes[tuple(row["types"])].append({key: value for key, value in about.items() if value is not None})
+    with writing(url) as write:
+        _write(write, nodes, ends)
+
+
+def _write(
+    write: Write,
+    nodes: Mapping[tuple[str, ...], list[dict[str, Any]]],
+    ends: Mapping[str, list[dict[str, str]]],
+) -> None:
     elements: dict[str, str] = {}
     for types, rows in nodes.items():
         labels = "".join(f":{quoted(each)}" for each in types)
         query = f"UNWIND $rows AS row CREATE (n{labels}) SET n += row RETURN n.id, elementId(n)"
-        elements |= dict(write(url, query, rows=rows))  # type: ignore[arg-type]
+        elements |= dict(write(query, rows=rows))  # type: ignore[arg-type]
     for relation, pairs in ends.items():
         rows = [{end: elements[id] for end, id in pair.items()} for pair in pairs]
         match = "UNWIND $rows AS row MATCH (a) WHERE elementId(a) = row.from MATCH (b) WHERE elementId(b) = row.to"
-        write(url, f"{match} CREATE (a)-[:{quoted(relation)}]->(b)", rows=rows)
+        write(f"{match} CREATE (a)-[:{quoted(relation)}]->(b)", rows=rows)

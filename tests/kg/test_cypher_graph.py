@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bolt_server import PASSWORD, USER, write
+from bolt_server import PASSWORD, USER, writing
 
 from triplecheck.kg import KnowledgeBase, build
 from triplecheck.kg.cypher import BoltClient, CypherClient, CypherGraph, CypherLinker, LadybugClient
@@ -66,8 +66,9 @@ def client(request: pytest.FixtureRequest, films: Path) -> Iterator[CypherClient
         opened: CypherClient = LadybugClient(films)
     else:
         url = request.getfixturevalue("bolt") + "/people"
-        for query in ("MATCH (n) DETACH DELETE n", *NODES, *EDGES):
-            write(url, query)
+        with writing(url) as write:
+            for query in ("MATCH (n) DETACH DELETE n", *NODES, *EDGES):
+                write(query)
         opened = BoltClient(url, user=USER, password=PASSWORD)
     yield opened
     opened.close()
@@ -218,10 +219,11 @@ def odd(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     """Each hostile name is a label, a property, an id and a value, and begins a type of relationships."""
     if request.param == "bolt":
         url = request.getfixturevalue("bolt") + "/odd"
-        write(url, "MATCH (n) DETACH DELETE n")
-        for name in HOSTILE:
-            node, edge = quoted(name), quoted(name + " of")
-            write(url, f"CREATE (a:{node} {{id: $name, name: $name, {node}: $name}})-[:{edge}]->(a)", name=name)
+        with writing(url) as write:
+            write("MATCH (n) DETACH DELETE n")
+            for name in HOSTILE:
+                node, edge = quoted(name), quoted(name + " of")
+                write(f"CREATE (a:{node} {{id: $name, name: $name, {node}: $name}})-[:{edge}]->(a)", name=name)
         client: CypherClient = BoltClient(url, user=USER, password=PASSWORD)
     else:
         path = tmp_path_factory.mktemp("odd") / "odd.lbug"

@@ -12,7 +12,7 @@ import numpy as np
 import pyoxigraph
 import pytest
 import rdflib
-from bolt_server import PASSWORD, USER, load, write
+from bolt_server import PASSWORD, USER, load, writing
 from sparql_endpoint import serve
 from virtuoso_server import virtuoso
 
@@ -131,7 +131,8 @@ def graph(
         case "bolt" | "memgraph":
             base = build(read_rdf([source]), source.parent / request.param, encoder=None)
             url = request.getfixturevalue("bolt") + "/contract"
-            write(url, "MATCH (n) DETACH DELETE n")
+            with writing(url) as write:
+                write("MATCH (n) DETACH DELETE n")
             load(url, base.columnar)
             # Memgraph's queries are understood by the server, too.
             dialect = DIALECTS["memgraph" if request.param == "memgraph" else "neo4j"]
