@@ -16,7 +16,7 @@
     filtering = "instances"
 
     [endpoints.films]           # `--kb films`; every key but `url` is optional
-    url = "https://films.example/sparql"
+    url = "https://films.example/sparql"    # or neo4j://HOST, or ladybug:FILE
     user_env = "FILMS_USER"     # environment variables with user and password
     key_env = "FILMS_KEY"
     headers = { Authorization = "Bearer $FILMS_TOKEN" }

@@ -401,6 +401,8 @@ def index(
 
         triplecheck kb index http://localhost:8890/sparql
 
+        triplecheck kb index neo4j://localhost:7687
+
         triplecheck kb index films kbs/films-index
     """
     from dataclasses import replace

@@ -103,8 +103,8 @@ class ModelOptions:
         str | None,
         flag(
             "--kb KB",
-            "Knowledge base: a directory that `triplecheck kb build` wrote, the URL of a SPARQL "
-            "endpoint, or its name in `triplecheck.toml`. Default: the bundled one.",
+            "Knowledge base: a directory that `triplecheck kb build` wrote, the URL of an endpoint, "
+            "or its name in `triplecheck.toml`. Default: the bundled one.",
             DATA,
         ),
     ] = None

@@ -1,7 +1,7 @@
 """`Graph`: the protocol of all stores.
 
-Two stores implement it: `kg.columnar.ColumnarGraph` (memory-mapped arrays) and `kg.sparql.SparqlGraph` (any SPARQL
-endpoint). One contract test suite runs on both.
+Three stores implement it: `kg.columnar.ColumnarGraph` (memory-mapped arrays), `kg.sparql.SparqlGraph` (any SPARQL
+endpoint) and `kg.cypher.CypherGraph` (property graphs). One contract test suite runs on all.
 
 Nodes and relations are integers, valid for the life of the graph object; `find` and `node_id` convert between them and
 string ids. A node is an entity or a literal value; a literal can only be the tail of an edge. Arrays are int64 unless

@@ -18,6 +18,7 @@ from triplecheck.kg.types import XSD, Direction, Literal, Relation
 from triplecheck.kg.vocabulary import Vocabulary
 
 _GROUPS_PER_QUERY = 20
+_PARTS_PER_QUERY = 50
 
 Key = str | Literal
 """A node outside: the id of an entity, or a value."""
@@ -162,8 +163,7 @@ class Lookup:
     def ask(self, query: str, at: Mapping[Any, list[int]], **others: Any) -> Iterator[tuple[int, Row]]:
         """(place, rest of the row) of a query whose rows begin with what identifies a node."""
         for row in self.client.rows(query, {"at": list(at), **others}):
-            near = self.element(row[0]) if isinstance(row[0], dict) else row[0]
-            for place in at[near]:
+            for place in at[row[0]]:
                 yield place, row[1:]
 
     def _split(self, nodes: Sequence[int]) -> tuple[list[tuple[int, int]], dict[Literal, list[int]]]:
@@ -215,18 +215,26 @@ class Lookup:
         self, values: Sequence[Literal], id: str | None = None, limit: int | None = None
     ) -> Iterator[tuple[int, str, Literal]]:
         """(entity, property, value) of all entities that have one of the values, or of some for each property."""
-        wanted = set(values)
+        wanted, asked = set(values), self._properties(id)
         end = "" if limit is None else f" LIMIT {limit:d}"
         for part in chunks(values, NODES_PER_QUERY):
-            for found in self._properties(id):
+            queries = {}
+            for index, found in enumerate(asked):
                 natural = self._natural(part, found.key, found.kind)
-                query = self.queries.having(found)
-                for element, key, cell in (
-                    self.client.rows(query + end, {"values": natural}) if natural and query else ()
-                ):
-                    for value in literals(cell, self.datatype(found.key)):
-                        if value in wanted:
-                            yield self.number(element, key), found.key, value
+                query = self.queries.having(found, index) if natural else None
+                if query is not None:
+                    queries[index] = query + end, natural
+            for index, element, key, cell in self.together(queries):
+                for value in literals(cell, self.datatype(asked[index].key)):
+                    if value in wanted:
+                        yield self.number(element, key), asked[index].key, value
+
+    def together(self, queries: Mapping[int, tuple[str, list[Any]]]) -> Iterator[Row]:
+        """The rows of queries, each with its `$values<index>`; of several at once, where columns have no types."""
+        size = 1 if self.client.dialect.tables else _PARTS_PER_QUERY
+        for part in chunks(list(queries.items()), size):
+            text = " UNION ALL ".join(query for _, (query, _) in part)
+            yield from self.client.rows(text, {f"values{index}": values for index, (_, values) in part})
 
     def _properties(self, id: str | None = None) -> list[Property]:
         """The properties that are relations, or one."""
@@ -363,20 +371,23 @@ class Lookup:
 
     def _linked(self, type: str, pairs: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
         """Those of the pairs, and perhaps others, that a relationship joins."""
-        to = self.elements(tail for _, tail in pairs)
-        by_element = {element: node for node, element in to.items()}
-        heads = list(dict.fromkeys(head for head, _ in pairs))
-        if not to:
-            return set()
-        targets = list(dict.fromkeys(at for _, far in self._anchors(enumerate(to.values())) for at in far))
-        found = set()
-        for label, at in self.anchored(enumerate(heads)):
-            elements = {element: node for node, element in self.elements(heads).items()}
-            for near, far in self.client.rows(self.queries.between(label, type), {"at": list(at), "to": targets}):
-                head, tail = elements.get(self.element(near)), by_element.get(self.element(far))
-                if head is not None and tail is not None:
-                    found.add((head, tail))
-        return found
+        tails = list(dict.fromkeys(tail for _, tail in pairs if isinstance(self.nodes.key(tail), str)))
+        return {(head, tail) for head, tail, _ in self.joined([head for head, _ in pairs], type, tails)}
+
+    def joined(
+        self, heads: Sequence[int], type: str, tails: Sequence[int], *, statements: bool = False
+    ) -> Iterator[tuple[int, int, dict[str, Any]]]:
+        """(head, tail, properties if asked for) of the relationships from one of the heads to one of the tails."""
+        known = self.elements(tails)
+        of_element = {element: node for node, element in known.items()}
+        to = list(dict.fromkeys(near for _, at in self._anchors(enumerate(known.values())) for near in at))
+        asked = list(dict.fromkeys(heads))
+        for label, at in self.anchored(enumerate(asked)) if to else ():
+            query = self.queries.between(label, type, statements=statements)
+            for place, (far, *about) in self.ask(query, at, to=to):
+                tail = of_element.get(self.element(far))
+                if tail is not None:
+                    yield asked[place], tail, about[0] if about else {}
 
     # --- the whole graph -----------------------------------------------------------------------
     def distinct_values(self, longest: int | None = None) -> list[Literal]:

@@ -121,24 +121,32 @@ def _write_nodes(connection: Any, table: str, nodes: list[dict[str, Any]], value
         columns[name], arrays[name] = _column(of_rows, len(nodes))
     defined = ", ".join(f"{quoted(name)} {kind}" for name, kind in columns.items())
     connection.execute(f"CREATE NODE TABLE {quoted(table)}({defined})")
-    _copy(connection, table, pa.table(arrays))
+    _load(connection, f"COPY {quoted(table)} FROM rows", pa.table(arrays))
 
 
 def _write_relationships(
     connection: Any, table: str, relation: str, ends: list[tuple[str, str]], about: Mapping[str, Values]
 ) -> None:
     defined = [f"FROM {quoted(table)} TO {quoted(table)}"]
-    arrays = {end: pa.array([row[at] for row in ends], pa.string()) for at, end in enumerate(("from", "to"))}
-    for number, (name, values) in enumerate(sorted(about.items())):
-        kind, arrays[f"property {number}"] = _column(values, len(ends))
+    arrays = [pa.array(cells, pa.string()) for cells in zip(*ends, strict=True)]
+    for name, values in sorted(about.items()):
+        kind, column = _column(values, len(ends))
+        arrays.append(column)
         defined.append(f"{quoted(name)} {kind}")
     connection.execute(f"CREATE REL TABLE {quoted(relation)}({', '.join(defined)})")
-    _copy(connection, relation, pa.table(arrays))
+    rows = pa.table(arrays, [f"c{number}" for number in range(len(arrays))])
+    if not (_in("from", about) or _in("to", about)):
+        _load(connection, f"COPY {quoted(relation)} FROM rows", rows)
+        return
+    # COPY would take the ends for properties of these names.
+    given = ", ".join(f"{quoted(name)}: c{number}" for number, name in enumerate(sorted(about), 2))
+    match = f"MATCH (a:{quoted(table)} {{id: c0}}) MATCH (b:{quoted(table)} {{id: c1}})"
+    _load(connection, f"LOAD FROM rows {match} CREATE (a)-[:{quoted(relation)} {{{given}}}]->(b)", rows)
 
 
-def _copy(connection: Any, table: str, rows: pa.Table) -> None:
-    """Ladybug finds the table `rows` by the name of this variable."""
-    connection.execute(f"COPY {quoted(table)} FROM rows")
+def _load(connection: Any, query: str, rows: pa.Table) -> None:
+    """Run a query that reads the table `rows`, which Ladybug finds by the name of this variable."""
+    connection.execute(query)
 
 
 def _column(values: Values, rows: int) -> tuple[str, pa.Array]:

@@ -15,7 +15,7 @@ import numpy as np
 from triplecheck.kg.cypher._lookup import Lookup
 from triplecheck.kg.cypher.client import CypherClient
 from triplecheck.kg.cypher.schema import WORDS, Schema, ladybug_name
-from triplecheck.kg.cypher.values import literals
+from triplecheck.kg.cypher.values import ANY, literals
 from triplecheck.kg.errors import GraphUnavailableError
 from triplecheck.kg.graph import EdgeProperties, IntArray, RelationSchema
 from triplecheck.kg.queried import QueriedGraph
@@ -158,14 +158,11 @@ class CypherGraph(QueriedGraph):
 
     def nodes_named(self, names: Sequence[str]) -> Iterator[tuple[str, int, str]]:
         """(name, node, "label" or "alias") of the entities with one of these names."""
-        look, schema = self._look, self._look.schema
-        for source, keys in (("label", self._words.labels), ("alias", self._words.aliases)):
-            for each in schema.properties:
-                if each.key not in keys or each.kind not in ("string", "any"):
-                    continue
-                query = look.queries.named(each.key, each.many, each.label)
-                for element, key, name in self._client.rows(query, {"values": list(names)}):
-                    yield str(name), look.number(element, key), source
+        sources = dict.fromkeys(self._words.aliases, "alias") | dict.fromkeys(self._words.labels, "label")
+        asked = [each for each in self._look.schema.properties if each.key in sources and each.kind in ("string", ANY)]
+        queries = {at: (self._look.queries.named(each, at), list(names)) for at, each in enumerate(asked)}
+        for at, element, key, name in self._look.together(queries):
+            yield str(name), self._look.number(element, key), sources[asked[at].key]
 
     # --- edge properties ---------------------------------------------------------------------------
     @property
@@ -174,15 +171,14 @@ class CypherGraph(QueriedGraph):
 
     def edge_properties(self, head: int, relation: int, tail: int) -> tuple[EdgeProperties, ...]:
         type = self._look.relations.key(relation)
-        ends = self._look.elements([head, tail])
-        if not self.has_edge_properties or type not in self._look.schema.types or len(ends) < len({head, tail}):
+        ends = [self._look.nodes.key(node) for node in (head, tail)]
+        if type not in self._look.schema.types or any(isinstance(end, Literal) for end in ends):
             return ()
         found = []
-        for label, at in self._look.anchored([(0, head)]):
-            for _, (far, about) in self._look.ask(self._look.queries.statements(label, type), at):
-                pairs = [(key, value) for key, cell in sorted(about.items()) for value in literals(cell)]
-                if pairs and self._look.element(far) == ends[tail]:
-                    found.append(tuple(pairs))
+        for _, _, about in self._look.joined([head], type, [tail], statements=True):
+            pairs = [(key, value) for key, cell in sorted(about.items()) for value in literals(cell)]
+            if pairs:
+                found.append(tuple(pairs))
         return tuple(sorted(found, key=str))
 
     # --- everything, for an index ------------------------------------------------------------------

@@ -6,7 +6,7 @@ of the graph and are quoted. In all queries `x` is the near node, `y` the other 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from triplecheck.kg.cypher.dialects import Dialect, quoted
@@ -108,10 +108,8 @@ class Queries:
     # --- relationships -------------------------------------------------------------------------
     def relationships(self, label: str | None, type: str | None, direction: Direction) -> str:
         """Rows (x, type, y, key of y) of the nodes in `$at`."""
-        return (
-            f"{self._follow(label, type, direction)} RETURN DISTINCT {self.near(label)}, "
-            f"{self._dialect.type.format('r')}, {self.element('y')}, {self.key('y')}"
-        )
+        cells = self.near(label), self._dialect.type.format("r"), self.element("y"), self.key("y")
+        return f"{self._follow(label, type, direction)} RETURN DISTINCT {columns(cells)}"
 
     def near(self, label: str | None) -> str:
         """What identifies x among nodes with a label."""
@@ -139,23 +137,18 @@ class Queries:
             f"{self._dialect.type.format('r')}, count(DISTINCT {other})"
         )
 
-    def between(self, label: str | None, type: str) -> str:
-        """Rows (x, y): relationships from the nodes in `$at` to those in `$to`."""
+    def between(self, label: str | None, type: str, *, statements: bool = False) -> str:
+        """Rows (x, y): nodes in `$at` that are joined to one of those in `$to`; or (x, y, properties) of each."""
         to = f"offset({self.element('y')})" if self._dialect.tables else self.element("y")
-        return (
-            f"{self._follow(label, type, Direction.OUT)} AND {to} IN $to "
-            f"RETURN DISTINCT {self.element('x')}, {self.element('y')}"
-        )
-
-    def statements(self, label: str | None, type: str) -> str:
-        """Rows (y, properties) of the relationships from the nodes in `$at`."""
-        return f"{self._follow(label, type, Direction.OUT)} RETURN {self.element('y')}, properties(r)"
+        cells = f"{self.near(label)}, {self.element('y')}"
+        cells = f"{cells}, properties(r)" if statements else f"DISTINCT {cells}"
+        return f"{self._follow(label, type, Direction.OUT)} AND {to} IN $to RETURN {cells}"
 
     # --- properties ----------------------------------------------------------------------------
     def read(self, label: str | None, keys: Sequence[str], *, types: bool = False) -> str:
         """Rows (x, types, value of each key) of the nodes in `$at`."""
         cells = [self.near(label), self.types_at(label) if types else "null", *(f"x.{quoted(key)}" for key in keys)]
-        return f"MATCH {node('x', label)} WHERE {self._at(label)} RETURN {', '.join(cells)}"
+        return f"MATCH {node('x', label)} WHERE {self._at(label)} RETURN {columns(cells)}"
 
     def types_at(self, label: str | None) -> str:
         """The types of x, where only nodes with a label are looked at."""
@@ -163,10 +156,14 @@ class Queries:
         given = [f"x.{quoted(key)}" for key in self.present(self._typed, label)]
         return f"coalesce({', '.join([*given, labels])})" if given else labels
 
-    def having(self, found: Property) -> str | None:
-        """Rows (x, key of x, v): nodes with one of the `$values`; None: no edge of theirs has this property."""
+    def having(self, found: Property, index: int) -> str | None:
+        """Rows (index, x, key of x, v): nodes with one of the `$values<index>`.
+
+        None: no edge of theirs has this property.
+        """
         start = self._comparing(Place(found.label, found.key, found.many, found.kind), found.kind)
-        return start and f"{start}RETURN DISTINCT {self.element('x')}, {self.key_at('x', found.label)}, v"
+        end = columns([f"{index:d}", self.element("x"), self.key_at("x", found.label), "v"])
+        return start and f"{start}RETURN DISTINCT {end}".replace("$values", f"$values{index:d}", 1)
 
     def compared(self, place: Place, kind: str) -> str | None:
         """Rows (v, number of nodes): those of the `$values`, all of one kind, that occur."""
@@ -194,28 +191,29 @@ class Queries:
     def located(self, label: str | None) -> str:
         """Rows (x, key): nodes whose key is one of `$keys`."""
         key = self.key("x")
+        end = f"RETURN {columns([self.element('x'), key])}"
         if self._dialect.tables:
-            return f"UNWIND $keys AS k MATCH {node('x', label)} WHERE {key} = k RETURN {self.element('x')}, {key}"
-        return f"MATCH {node('x', label)} WHERE {key} IN $keys RETURN {self.element('x')}, {key}"
+            return f"UNWIND $keys AS k MATCH {node('x', label)} WHERE {key} = k {end}"
+        return f"MATCH {node('x', label)} WHERE {key} IN $keys {end}"
 
     def exists(self, label: str | None) -> str:
         """Rows (x, key): the nodes in `$at`."""
-        key = self.key_at("x", label)
-        return f"MATCH {node('x', label)} WHERE {self._at(label)} RETURN {self.element('x')}, {key}"
+        cells = self.element("x"), self.key_at("x", label)
+        return f"MATCH {node('x', label)} WHERE {self._at(label)} RETURN {columns(cells)}"
 
-    def named(self, key: str, many: bool, label: str | None) -> str:
-        """Rows (x, key, v): nodes one of whose names in this property is one of `$values`."""
-        value = f"x.{quoted(key)}"
-        end = f"RETURN DISTINCT {self.element('x')}, {self.key_at('x', label)}, v"
-        if many:
+    def named(self, found: Property, index: int) -> str:
+        """Rows (index, x, key, v): nodes one of whose names in this property is one of `$values<index>`."""
+        value, label = f"x.{quoted(found.key)}", found.label
+        end = f"RETURN DISTINCT {columns([f'{index:d}', self.element('x'), self.key_at('x', label), 'v'])}"
+        if found.many:
             is_list = f" AND {self._dialect.kind.format(value)} STARTS WITH 'LIST'" if self._dialect.kind else ""
             start = f"MATCH {node('x', label)} WHERE {value} IS NOT NULL{is_list} UNWIND {value} AS v WITH x, v "
-            return f"{start}WHERE v IN $values {end}"
+            return f"{start}WHERE v IN $values{index:d} {end}"
         before: Sequence[str] = ()
-        if key in self._words.labels:
-            before = self.present(self._words.labels[: self._words.labels.index(key)], label)
+        if found.key in self._words.labels:
+            before = self.present(self._words.labels[: self._words.labels.index(found.key)], label)
         first = "".join(f" AND x.{quoted(other)} IS NULL" for other in before)
-        return f"MATCH {node('x', label)} WHERE {value} IN $values{first} WITH x, {value} AS v {end}"
+        return f"MATCH {node('x', label)} WHERE {value} IN $values{index:d}{first} WITH x, {value} AS v {end}"
 
     def of_type(self, type_id: str, limit: int) -> str:
         """Rows (x, key): nodes of a type, which is also `$type`."""
@@ -223,7 +221,7 @@ class Queries:
             match = f"MATCH {node('x', type_id)}"
         else:
             match = f"MATCH (x) WHERE $type IN {self.types('x')}"
-        return f"{match} RETURN {self.element('x')}, {self.key('x')} LIMIT {limit:d}"
+        return f"{match} RETURN {columns([self.element('x'), self.key('x')])} LIMIT {limit:d}"
 
     # --- the whole graph -----------------------------------------------------------------------
     def count_nodes(self) -> str:
@@ -237,8 +235,8 @@ class Queries:
     def after(self, label: str | None, keys: Sequence[str], limit: int, *, first: bool) -> str:
         """Rows (x, key, value of each key): the nodes after `$last` by the engine's id, or the first ones."""
         start = f"MATCH {node('x', label)}" + ("" if first else f" WHERE {self.near(label)} > $last")
-        cells = ", ".join([self.element("x"), self.key_at("x", label), *(f"x.{quoted(key)}" for key in keys)])
-        return f"{start} RETURN {cells} ORDER BY {self.near(label)} LIMIT {limit:d}"
+        cells = [self.element("x"), self.key_at("x", label), *(f"x.{quoted(key)}" for key in keys)]
+        return f"{start} RETURN {columns(cells)} ORDER BY {self.near(label)} LIMIT {limit:d}"
 
     def values(self, place: Place, longest: int | None) -> str | None:
         """Rows (v): the distinct values of a property."""
@@ -270,3 +268,8 @@ class Queries:
 def node(variable: str, label: str | None) -> str:
     """The pattern of a node."""
     return f"({variable})" if label is None else f"({variable}:{quoted(label)})"
+
+
+def columns(cells: Iterable[str]) -> str:
+    """What a query returns: each column has a name of its own, also where two have the same content."""
+    return ", ".join(f"{cell} AS c{number}" for number, cell in enumerate(cells))

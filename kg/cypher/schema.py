@@ -156,7 +156,7 @@ def _writable(names: Iterable[str], name_of_store: str) -> list[str]:
 
 def _tables(client: CypherClient) -> tuple[Schema, tuple[str, ...]]:
     """From the catalogue of an engine with tables; the keys are the primary keys, if all tables have the same."""
-    tables = client.rows("CALL show_tables() RETURN id, name, type")
+    tables = sorted(client.rows("CALL show_tables() RETURN id, name, type"))
     nodes = {int(id): name for id, name, kind in tables if kind == "NODE"}
     properties = []
     primary = set()
@@ -178,16 +178,18 @@ def _tables(client: CypherClient) -> tuple[Schema, tuple[str, ...]]:
 def _open_schema(client: CypherClient) -> tuple[Schema, tuple[str, ...]]:
     """By a look at all nodes."""
     dialect = client.dialect
-    kind = dialect.kind.format("n[k]")
+    kind, item = dialect.kind.format("n[k]"), dialect.kind.format("n[k][0]")
+    # Some servers do not say what is in a list.
     rows = client.rows(
-        f"MATCH (n) UNWIND keys(n) AS k WITH {dialect.labels.format('n')} AS labels, k, {kind} AS kind "
-        "RETURN DISTINCT labels, k, kind"
+        f"MATCH (n) UNWIND keys(n) AS k WITH {dialect.labels.format('n')} AS labels, k, {kind} AS kind, n "
+        f"WITH labels, k, kind, CASE WHEN kind STARTS WITH 'LIST' THEN {item} ELSE '' END AS item "
+        "RETURN DISTINCT labels, k, kind, item"
     )
-    keys = set(_writable(sorted({key for _, key, _ in rows}), client.name))
+    keys = set(_writable(sorted({row[1] for row in rows}), client.name))
     found = {
         Property(label, key, *about)
-        for labels, key, kind in rows
-        if key in keys and (about := kind_of(kind)) is not None
+        for labels, key, kind, item in rows
+        if key in keys and (about := kind_of(f"LIST<{item}>" if item else kind)) is not None
         for label in (_writable(labels, client.name) if labels else (None,))
     }
     named = [row[0] for row in client.rows(f"MATCH (n) UNWIND {dialect.labels.format('n')} AS l RETURN DISTINCT l")]

@@ -59,10 +59,11 @@ class Endpoint:
                     counts[name] = getattr(self.graph, of) if self.counted else "the graph is too large"
                 except GraphUnavailableError as error:
                     counts[name] = str(error)
+        equal = "equal names" if self.options.is_cypher else "text index of the server, or equal names"
         return {
             "endpoint": self.options.name,
             "profile": self.profile,
-            "names": "text index of the server, or equal names" if index is None else "local index",
+            "names": equal if index is None else "local index",
             "index": "none" if index is None else f"{index.folder} ({made})",
             "counts": counts,
         }

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pyoxigraph
 import pytest
+from bolt_server import PASSWORD, USER, bolt_server, writing
 from documents import DOCS, RUN, Reader, blocks_of
 from serving import service_of, serving
 from sparql_endpoint import serve
@@ -54,6 +55,29 @@ def with_endpoint(_: KnowledgeBase) -> Iterator[Reader]:
 
 
 @contextlib.contextmanager
+def with_property_graph(_: KnowledgeBase) -> Iterator[Reader]:
+    """A Bolt server with one film."""
+    pytest.importorskip("ladybug", reason="needs the extra `cypher`")
+    film = (
+        "CREATE (f:Film {title: 'The Trial', released: 1962}), "
+        "(:Person {name: 'Orson Welles', born: 1915})-[:DIRECTED]->(f), "
+        "(:Person {name: 'Anthony Perkins', born: 1932})-[:ACTED_IN {role: 'Josef K.'}]->(f)"
+    )
+    place = Path("bolt")
+    place.mkdir()
+    with bolt_server(place.absolute()) as url:
+        with writing(f"{url}/cinema") as write:
+            write(film)
+        yield Reader(
+            {
+                "bolt://localhost:7687": url,
+                "export NEO4J_USER=neo4j": f"export NEO4J_USER={USER}",
+                "export NEO4J_KEY=...": f"export NEO4J_KEY={PASSWORD}",
+            }
+        )
+
+
+@contextlib.contextmanager
 def with_server(bundled: KnowledgeBase) -> Iterator[Reader]:
     """`triplecheck serve`."""
     if shutil.which("curl") is None:
@@ -67,6 +91,7 @@ PAGES: dict[str, Stage] = {
     "endpoints.md": with_endpoint,
     "faq.md": alone,
     "index.md": alone,
+    "property-graphs.md": with_property_graph,
     "serve.md": with_server,
     "text.md": alone,
     "tutorials/compile.md": with_model,

@@ -6,7 +6,7 @@ import contextlib
 import subprocess
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -20,14 +20,15 @@ from triplecheck.kg.cypher.values import natives
 from triplecheck.kg.export import to_raw
 from triplecheck.kg.types import XSD
 
-USER, PASSWORD, DATABASE = "root", "playwithdata", "graph"
+USER, PASSWORD = "root", "playwithdata"
+DATABASES = ("contract", "people", "odd", "cinema")
 _PLUGIN = "Bolt:com.arcadedb.bolt.BoltProtocolPlugin"
 _OPENED = ("java.base/java.nio.channels.spi=ALL-UNNAMED", "java.base/java.lang=ALL-UNNAMED")
 
 
 @contextlib.contextmanager
 def bolt_server(place: Path) -> Iterator[str]:
-    """The URL of a server with an empty database, as long as the block lasts.
+    """The URL of a server with empty `DATABASES`, as long as the block lasts.
 
     Args:
         place: an empty directory for its files.
@@ -41,7 +42,7 @@ def bolt_server(place: Path) -> Iterator[str]:
         "server.rootPassword": PASSWORD,
         "server.rootPath": str(place),
         "server.plugins": _PLUGIN,
-        "server.defaultDatabases": f"{DATABASE}[{USER}]",
+        "server.defaultDatabases": ";".join(f"{name}[{USER}]" for name in DATABASES),
         "server.httpIncomingHost": "127.0.0.1",
         "server.httpIncomingPort": str(http),
         "bolt.host": "127.0.0.1",
@@ -57,7 +58,7 @@ def bolt_server(place: Path) -> Iterator[str]:
         )
     try:
         _wait(server, log)
-        yield f"bolt://127.0.0.1:{bolt}/{DATABASE}"
+        yield f"bolt://127.0.0.1:{bolt}"
     finally:
         server.terminate()
         try:
@@ -75,16 +76,20 @@ def _wait(server: subprocess.Popen[bytes], log: Path) -> None:
         time.sleep(0.1)
 
 
-def write(url: str, query: str, **parameters: Any) -> None:
-    """Run a query that writes."""
+Write = Callable[..., list[list[Any]]]
+
+
+@contextlib.contextmanager
+def writing(url: str) -> Iterator[Write]:
+    """A function that returns the rows of a query, which may write into the database at the end of the URL."""
     import neo4j
 
-    address = url.removesuffix(f"/{DATABASE}")
+    address, _, database = url.rpartition("/")
     with (
         neo4j.GraphDatabase.driver(address, auth=(USER, PASSWORD)) as driver,
-        driver.session(database=DATABASE) as session,
+        driver.session(database=database) as session,
     ):
-        session.run(query, parameters).consume()
+        yield lambda query, **parameters: [list(row) for row in session.run(query, parameters)]
 
 
 def load(url: str, graph: ColumnarGraph) -> None:
@@ -107,9 +112,21 @@ def load(url: str, graph: ColumnarGraph) -> None:
         about |= {"description": row["description"] or None, "aliases": row["aliases"] or None}
         about |= {key: found if len(found) > 1 else found[0] for key, found in values[row["id"]].items()}
         nodes[tuple(row["types"])].append({key: value for key, value in about.items() if value is not None})
+    with writing(url) as write:
+        _write(write, nodes, ends)
+
+
+def _write(
+    write: Write,
+    nodes: Mapping[tuple[str, ...], list[dict[str, Any]]],
+    ends: Mapping[str, list[dict[str, str]]],
+) -> None:
+    elements: dict[str, str] = {}
     for types, rows in nodes.items():
         labels = "".join(f":{quoted(each)}" for each in types)
-        write(url, f"UNWIND $rows AS row CREATE (n{labels}) SET n += row", rows=rows)
-    for relation, rows in ends.items():
-        match = "UNWIND $rows AS row MATCH (a), (b) WHERE a.id = row.from AND b.id = row.to"
-        write(url, f"{match} CREATE (a)-[:{quoted(relation)}]->(b)", rows=rows)
+        query = f"UNWIND $rows AS row CREATE (n{labels}) SET n += row RETURN n.id, elementId(n)"
+        elements |= dict(write(query, rows=rows))  # type: ignore[arg-type]
+    for relation, pairs in ends.items():
+        rows = [{end: elements[id] for end, id in pair.items()} for pair in pairs]
+        match = "UNWIND $rows AS row MATCH (a) WHERE elementId(a) = row.from MATCH (b) WHERE elementId(b) = row.to"
+        write(f"{match} CREATE (a)-[:{quoted(relation)}]->(b)", rows=rows)

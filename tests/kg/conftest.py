@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
+from bolt_server import bolt_server
 from kg_parts import built
 
 from triplecheck.kg import KnowledgeBase
@@ -80,3 +83,10 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
 def people_with_vectors(tmp_path_factory: pytest.TempPathFactory, encoder: Encoder) -> KnowledgeBase:
     folder = tmp_path_factory.mktemp("people_with_vectors")
     return built(folder, TRIPLES, ENTITIES, RELATIONS, encoder=encoder, name_vectors=True)
+
+
+@pytest.fixture(scope="session")
+def bolt(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a Bolt server with empty databases."""
+    with bolt_server(tmp_path_factory.mktemp("bolt")) as url:
+        yield url

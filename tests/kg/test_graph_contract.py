@@ -12,12 +12,12 @@ import numpy as np
 import pyoxigraph
 import pytest
 import rdflib
-from bolt_server import PASSWORD, USER, bolt_server, load
+from bolt_server import PASSWORD, USER, load, writing
 from sparql_endpoint import serve
 from virtuoso_server import virtuoso
 
 from triplecheck.kg import build
-from triplecheck.kg.cypher import BoltClient, CypherGraph, LadybugClient
+from triplecheck.kg.cypher import DIALECTS, BoltClient, CypherGraph, LadybugClient
 from triplecheck.kg.cypher.export import export_ladybug
 from triplecheck.kg.graph import Graph
 from triplecheck.kg.readers.rdf import read_rdf
@@ -107,7 +107,9 @@ def store() -> pyoxigraph.Store:
     return store
 
 
-@pytest.fixture(scope="module", params=["columnar", "oxigraph", "rdflib", "http", "virtuoso", "ladybug", "bolt"])
+@pytest.fixture(
+    scope="module", params=["columnar", "oxigraph", "rdflib", "http", "virtuoso", "ladybug", "bolt", "memgraph"]
+)
 def graph(
     request: pytest.FixtureRequest,
     source: Path,
@@ -126,11 +128,17 @@ def graph(
             base = build(read_rdf([source]), source.parent / "to-export", encoder=None)
             export_ladybug(base.columnar, source.parent / "small.lbug")
             yield CypherGraph(LadybugClient(source.parent / "small.lbug"), **described(base.graph))
-        case "bolt":
-            base = build(read_rdf([source]), source.parent / "to-load", encoder=None)
-            with bolt_server(tmp_path_factory.mktemp("bolt")) as url:
-                load(url, base.columnar)
-                yield CypherGraph(BoltClient(url, QueryLimits(seconds=20), USER, PASSWORD), **described(base.graph))
+        case "bolt" | "memgraph":
+            base = build(read_rdf([source]), source.parent / request.param, encoder=None)
+            url = request.getfixturevalue("bolt") + "/contract"
+            with writing(url) as write:
+                write("MATCH (n) DETACH DELETE n")
+            load(url, base.columnar)
+            # Memgraph's queries are understood by the server, too.
+            dialect = DIALECTS["memgraph" if request.param == "memgraph" else "neo4j"]
+            client = BoltClient(url, QueryLimits(seconds=20), USER, PASSWORD, dialect=dialect)
+            yield CypherGraph(client, **described(base.graph))
+            client.close()
         case "virtuoso":
             with virtuoso(tmp_path_factory.mktemp("virtuoso"), [source]) as url:
                 yield SparqlGraph(HttpClient(url, QueryLimits(seconds=20)), profile=PROFILES["virtuoso"])
