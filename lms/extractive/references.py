@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from triplecheck.lms.extractive.question import STOP_WORDS, ParsedQuestion, read_question
-from triplecheck.lms.extractive.relevance import Encode
+from triplecheck.lms.extractive.relevance import Encode, FloatArray
 from triplecheck.lms.extractive.sentences import (
     Sentence,
     Span,
@@ -248,11 +248,14 @@ def judge_passage(prompt: Prompt, encode: Encode) -> dict[str, object]:
     return {"helps": bool(_useful(prompt.text("question"), [prompt.text("passage")], encode))}
 
 
-def _useful(question: str, passages: list[str], encode: Encode) -> list[int]:
-    if not passages:
-        return []
+def passage_margins(question: str, passages: Sequence[str], encode: Encode) -> FloatArray:
+    """How far the cosine of each passage is above the least of a relevant one, shape (n,)."""
     vectors = encode([question, *passages])
-    cosines = vectors[1:] @ vectors[0]
     names = [span.text.casefold() for span in name_spans(question)]
     least = [_RELEVANT_NAMED if any(n in p.casefold() for n in names) else _RELEVANT for p in passages]
-    return [at for at, (cosine, floor) in enumerate(zip(cosines.tolist(), least, strict=True), 1) if cosine >= floor]
+    margins: FloatArray = vectors[1:] @ vectors[0] - np.array(least)
+    return margins
+
+
+def _useful(question: str, passages: list[str], encode: Encode) -> list[int]:
+    return (np.flatnonzero(passage_margins(question, passages, encode) >= 0) + 1).tolist() if passages else []
