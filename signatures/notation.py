@@ -112,9 +112,9 @@ def split_kind(label: str) -> tuple[str, str]:
     return label, ""
 
 
-def without_kind(hop: WrittenHop) -> WrittenHop:
-    """The hop to everything, in place of that to things of one type."""
-    return WrittenHop(split_kind(hop.label)[0], hop.arrow)
+def by_label(hop: WrittenHop) -> WrittenHop:
+    """The hop by the label of its relation alone: without another name of it, and to things of every type."""
+    return WrittenHop(wordings(hop.label)[0], hop.arrow)
 
 
 @dataclass(frozen=True, slots=True)

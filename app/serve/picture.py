@@ -17,7 +17,7 @@ from triplecheck.kg.graph import Graph
 from triplecheck.kg.types import Direction
 from triplecheck.programs.outcome import evidence_edges
 from triplecheck.programs.steps import Linked, Pruned, TraceEvent
-from triplecheck.signatures.notation import BACKWARD, clean, read_path, split_note, without_kind, without_note, wordings
+from triplecheck.signatures.notation import BACKWARD, clean, read_path, split_note, without_note, wordings
 
 if TYPE_CHECKING:
     from triplecheck.kg.patterns import SchemaNames
@@ -104,11 +104,10 @@ def _example(graph: Graph, names: SchemaNames, line: str, topics: dict[int, str]
     topic = split_note(path.topic)[0]
     ends: list[int] = [node for node, name in topics.items() if clean(name) in (path.topic, topic)]
     for at, hop in enumerate(path.hops):
-        plain = without_kind(hop)
-        relation = next(iter(names.relations(wordings(plain.label)[0])), None)
+        relation = next(iter(names.relations(wordings(hop.label)[0])), None)
         if relation is None or not ends:
             return None
-        direction = Direction.IN if plain.arrow == BACKWARD else Direction.OUT
+        direction = Direction.IN if hop.arrow == BACKWARD else Direction.OUT
         last = at == len(path.hops) - 1
         found = graph.expand(ends[:_MOST_ENDS], relation, direction, 1 if last else None)
         if last:

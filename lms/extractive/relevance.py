@@ -21,7 +21,7 @@ from triplecheck.kg.ranker import PathRanker
 from triplecheck.kg.readable import singular
 from triplecheck.lms.extractive.facts import Hops
 from triplecheck.lms.extractive.question import STOP_WORDS, ParsedQuestion, spelling
-from triplecheck.lms.extractive.roles import head_of, verb_of
+from triplecheck.lms.extractive.roles import head_to, verb_of
 from triplecheck.signatures.notation import BACKWARD, WrittenHop, split_kind, wordings
 
 FloatArray = npt.NDArray[np.floating[Any]]
@@ -238,9 +238,7 @@ class PathRelevance:
         """Whether a hop goes against the verb, to X's teachers for "whom did X teach"; None if that is unclear."""
         if self._verb is None:
             return None
-        texts = wordings(split_kind(hop.label)[0])
-        cosines = self._encode(texts) @ self._encode([self._verb.text])[0]
-        role = head_of(texts[int(cosines.argmax())]) if float(cosines.max()) >= LEAST_SUPPORT else None
+        role = head_to(self._verb, wordings(hop.label))
         return None if role is None else (role == self._verb.topic) == (hop.arrow == BACKWARD)
 
     def _wrong_way(self, path: Hops) -> bool:

@@ -20,6 +20,32 @@ _PREPOSITIONS = frozenset("at for from in on to under with against into of about
 _AGENT = re.compile(r"\w{3}(?:er|or)$")
 _VERB = re.compile(r"\w{2}(?:ed|s)$")
 # What one does to another, both do.
+_IRREGULAR = {
+    past: base
+    for base, several in {
+        "bear": "bore born",
+        "beat": "beaten",
+        "build": "built",
+        "buy": "bought",
+        "choose": "chose chosen",
+        "draw": "drew drawn",
+        "fight": "fought",
+        "give": "gave given",
+        "hold": "held",
+        "lead": "led",
+        "make": "made",
+        "sell": "sold",
+        "shoot": "shot",
+        "sing": "sang sung",
+        "speak": "spoke spoken",
+        "take": "took taken",
+        "teach": "taught",
+        "wear": "wore worn",
+        "win": "won",
+        "write": "wrote written",
+    }.items()
+    for past in several.split()
+}
 _MUTUAL = re.compile(
     r"\b(?:border|adjoin|adjacent|neighb|marr|spouse|meet|met\b|connect|relat|touch|fac(?:ed?|ing)\b|share)"
 )
@@ -61,6 +87,22 @@ def verb_of(words: Sequence[str]) -> Verb | None:
         elif rest[0] not in _BE | _DO and _is_verb(rest):
             found = Verb(" ".join(rest), "object")  # who taught X
     return None if found is None or _MUTUAL.search(found.text) else found
+
+
+def head_to(verb: Verb, wordings: Sequence[str]) -> Role | None:
+    """What the head of a relation is to a verb; None if none of the relation's names has the verb in a clear form."""
+    own = verb.text.split()[0]
+    roles = (
+        head_of(wording) for wording in wordings if any(_same_stem(own, word) for word in wording.casefold().split())
+    )
+    return next((role for role in roles if role is not None), None)
+
+
+def _same_stem(one: str, other: str) -> bool:
+    """Whether two words are likely forms of one: "directed" and "director"."""
+    one, other = (_IRREGULAR.get(word, word) for word in (one, other))
+    shared = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    return shared >= max(3, min(len(one), len(other)) - 3)
 
 
 def head_of(wording: str) -> Role | None:

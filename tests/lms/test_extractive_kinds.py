@@ -8,7 +8,7 @@ from triplecheck.kg import KnowledgeBase
 from triplecheck.kg.encode import load_encoder
 from triplecheck.lms.extractive.kinds import fit, kinds_of
 from triplecheck.lms.extractive.question import words_of
-from triplecheck.lms.extractive.roles import Verb, head_of, verb_of
+from triplecheck.lms.extractive.roles import Verb, head_of, head_to, verb_of
 from triplecheck.programs import KERAG
 
 
@@ -118,3 +118,18 @@ class TestVerbs:
     )
     def test_of_the_head_of_a_relation(self, wording: str, role: str | None) -> None:
         assert head_of(wording) == role
+
+    @pytest.mark.parametrize(
+        ("verb", "wordings", "role"),
+        [
+            ("taught", ["student of", "taught by"], "object"),
+            ("teach", ["student of", "teacher"], "object"),
+            ("studied with", ["student of", "taught by"], "subject"),
+            ("acted in", ["cast member", "actor"], "object"),
+            ("wrote", ["author", "written by"], "object"),
+            ("taught", ["student of"], None),  # the one who is taught, or who teaches?
+            ("bought", ["sold by"], None),
+        ],
+    )
+    def test_the_name_with_the_verb_decides(self, verb: str, wordings: list[str], role: str | None) -> None:
+        assert head_to(Verb(verb, "object"), wordings) == role

@@ -12,7 +12,7 @@ from triplecheck.lms.prompt import Prompt
 from triplecheck.optimize.traces.gold.known import GoldReply, KnownGold
 from triplecheck.optimize.traces.gold_paths import GoldPath
 from triplecheck.programs.subgraph import ARROWS
-from triplecheck.signatures.notation import WrittenFact, WrittenHop, read_facts, without_kind
+from triplecheck.signatures.notation import WrittenFact, WrittenHop, by_label, read_facts
 
 Way = tuple[GoldPath, FactPath]
 """A gold path, and the facts that follow it."""
@@ -92,8 +92,8 @@ def _followed(prompt: Prompt, names: Sequence[str]) -> dict[tuple[str, Hops], Fa
 
 
 def _facts(prompt: Prompt) -> list[WrittenFact]:
-    """The facts of a prompt, without the types that their hops are followed to."""
-    return [replace(fact, hop=without_kind(fact.hop)) for fact in read_facts(prompt.items("facts"))]
+    """The facts of a prompt, their relations by their labels alone."""
+    return [replace(fact, hop=by_label(fact.hop)) for fact in read_facts(prompt.items("facts"))]
 
 
 def _written(known: KnownGold, path: GoldPath) -> Hops:

@@ -230,7 +230,7 @@ class GoldEngine:
             documents=tuple(question.documents),
             mended=self._mended(question),
         )
-        return KnownGold(sources.graph, sources.relations, known)
+        return KnownGold(sources.graph, known)
 
     def _question(self, words: str) -> Question | None:
         """The question with this text, or with this text after spelling correction."""

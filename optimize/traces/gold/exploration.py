@@ -12,13 +12,13 @@ from triplecheck.optimize.traces.gold.answering import NO_ANSWER, answer_from_fa
 from triplecheck.optimize.traces.gold.known import GoldReply, KnownGold
 from triplecheck.optimize.traces.gold_paths import GoldPath
 from triplecheck.signatures.notation import (
+    by_label,
     read_facts,
     read_path,
+    read_reached,
     split_kind,
-    without_kind,
     without_note,
     write_path,
-    write_reached,
 )
 
 
@@ -64,7 +64,7 @@ def leading(known: KnownGold, prompt: Prompt, field: str = "paths", topics: Coll
         for length in range(1, len(path.hops) + 1) if topics is None or path.topic in topics else ():
             text = known.path_text(name, path.hops[:length])
             fitting = {
-                n: _kind(line) for n, line in enumerate(lines, 1) if text in (line, without_note(line), _untyped(line))
+                n: _kind(line) for n, line in enumerate(lines, 1) if text in (without_note(line), _by_label(line))
             }
             # A path to things of one type is right if the answers are of this type, or if there is no other.
             wanted = {kind for kind in fitting.values() if kind in known.kinds} or {""} & set(fitting.values())
@@ -77,9 +77,9 @@ def _kind(line: str) -> str:
     return split_kind(hops[-1].label)[1] if hops else ""
 
 
-def _untyped(line: str) -> str:
+def _by_label(line: str) -> str:
     path = read_path(line)
-    return write_path(replace(path, hops=tuple(map(without_kind, path.hops)), note=""))
+    return write_path(replace(path, hops=tuple(map(by_label, path.hops)), note=""))
 
 
 def named_topics(known: KnownGold, prompt: Prompt) -> list[tuple[int, str]]:
@@ -145,9 +145,10 @@ def score_entities(known: KnownGold, prompt: Prompt) -> GoldReply:
     for path, chain in known.chains.items():
         for name in _names(known, path.topic, lines):
             for length in range(1, len(path.hops) + 1):
-                start = write_reached(known.path_text(name, path.hops[:length]), "")
-                reached = ((n, line.removeprefix(start)) for n, line in enumerate(lines, 1) if line.startswith(start))
-                numbers += [n for n, entity in reached if known.is_called(entity, chain[length])]
+                text = known.path_text(name, path.hops[:length])
+                reached = ((n, *read_reached(line)) for n, line in enumerate(lines, 1))
+                ends = [(n, entity) for n, start, entity in reached if text in (start, _by_label(start))]
+                numbers += [n for n, entity in ends if known.is_called(entity, chain[length])]
     numbers = list(dict.fromkeys(numbers))[: _most(prompt)]
     return GoldReply({"entities": _shares(numbers)})
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from triplecheck.kg import Direction, Graph, IntArray
-from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.kg.types import Edge
 from triplecheck.lms.prompt import COMPLETED, HEADER, Prompt
 from triplecheck.lms.values import SCORES, render
@@ -50,14 +49,13 @@ class KnownGold:
 
     Args:
         graph: that the question is about.
-        relations: vectors of its relations, if the program writes each by its nearest wording.
         gold: the question.
     """
 
-    def __init__(self, graph: Graph, relations: RelationVectors | None, gold: GoldQuestion) -> None:
+    def __init__(self, graph: Graph, gold: GoldQuestion) -> None:
         self.graph = graph
         self.gold = gold
-        self.names = RelationNames(graph, relations, gold.question)
+        self.names = RelationNames(graph, None, gold.question)
         self._labelled: dict[frozenset[int], frozenset[str]] = {}
 
     # --- along the gold paths ------------------------------------------------------------------
@@ -125,7 +123,7 @@ class KnownGold:
         return [name for name in names if self.is_called(name, [node])]
 
     def path_text(self, name: str, hops: Sequence[Hop]) -> str:
-        """A path as it stands in a prompt, without a note."""
+        """A path as it stands in a prompt, its relations by their labels alone, without a note."""
         return render_path(name, hops, self.names)
 
     def is_called(self, text: str, nodes: Collection[int]) -> bool:
