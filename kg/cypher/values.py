@@ -17,9 +17,11 @@ COMPARED = {"time": "text", "duration": "text", "decimal": "double"}
 """What values of some kinds are compared as: the engines do not compare them with those of the driver."""
 _TEMPORAL = {"Date": "date", "DateTime": "dateTime", "Time": "time", "Duration": "duration"}  # of the Neo4j driver
 # By the beginning of the engine's name of a type.
-_KINDS = (
+_KINDS: tuple[tuple[str, str | None], ...] = (
     ("STRING", "string"),
-    ("UUID", "string"),
+    ("UUID", "uuid"),
+    ("INTERVAL", None),
+    ("INT128", "decimal"),
     ("INT", "integer"),
     ("UINT", "integer"),
     ("SERIAL", "integer"),
@@ -63,6 +65,11 @@ def kind_of(type_name: str) -> tuple[str, bool] | None:
     if kind is None or (many and kind == "double"):
         return None
     return kind, many
+
+
+def datatype_of(kind: str) -> str:
+    """The datatype of the values of a kind."""
+    return XSD + ("string" if kind == "uuid" else kind)
 
 
 def literals(cell: object, datatype: str | None = None) -> list[Literal]:
@@ -110,12 +117,13 @@ _READ: dict[str, Callable[[str], Any]] = {
     "dateTime": dt.datetime.fromisoformat,
     "time": str,
     "duration": str,
+    "uuid": lambda text: str(uuid.UUID(text)),
 }
 
 
-_OF_ANY = tuple(kind for kind in _READ if kind != "decimal")  # engines without columns have no decimal numbers
+_OF_ANY = tuple(kind for kind in _READ if kind not in ("decimal", "uuid"))  # of engines without columns
 KINDS = tuple(_READ)
-"""Kinds of values: local names of XSD."""
+"""Kinds of values: local names of XSD, and `uuid`."""
 
 
 def natives(lexicals: Iterable[str], kind: str) -> list[Any]:
@@ -129,6 +137,6 @@ def natives(lexicals: Iterable[str], kind: str) -> list[Any]:
                 continue
             if isinstance(value, int) and abs(value) >= 1 << 63:
                 continue
-            if COMPARED.get(each) == "text" or _literal(value) == Literal(lexical, XSD + each):
+            if COMPARED.get(each) == "text" or _literal(value) == Literal(lexical, datatype_of(each)):
                 found.append(value)
     return list({(type(value), value): value for value in found}.values())

@@ -179,7 +179,7 @@ class TestFailures:
             client.rows("RETURN $x", {"x": object()})
 
     def test_other_urls_are_refused(self) -> None:
-        for url in ("http://host", "bolt://", "host:7687"):
+        for url in ("http://host", "bolt://", "host:7687", "bolt://host:port", "bolt://host:99999"):
             with pytest.raises(UserError, match="not the URL of a Bolt server"):
                 BoltClient(url)
 

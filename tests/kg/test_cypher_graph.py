@@ -17,7 +17,7 @@ from triplecheck.kg.cypher.values import kind_of, literals
 from triplecheck.kg.endpoints import EndpointOptions, build_index, index_path, is_url, open_endpoint
 from triplecheck.kg.errors import GraphUnavailableError, KnowledgeBaseError, UserError
 from triplecheck.kg.export_files import export_graph
-from triplecheck.kg.graph import Graph
+from triplecheck.kg.graph import Edges, Graph
 from triplecheck.kg.knowledge_base import open_remote
 from triplecheck.kg.sparql import QueryLimits
 from triplecheck.kg.sparql.client import QueryRefusedError
@@ -269,7 +269,62 @@ class TestHostileNames:
             quoted(name)
 
 
+COLUMNS = {
+    "INT8": "1",
+    "UINT64": "18",
+    "INT128": "170",
+    "FLOAT": "1.5",
+    "DECIMAL(10, 2)": "1.65",
+    "BOOL": "true",
+    "UUID": "uuid('A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11')",
+    "TIMESTAMP": "timestamp('2000-01-02 03:04:05')",
+    "TIMESTAMP_TZ": "timestamp('2000-01-02 03:04:05+02')",
+    "INT64[3]": "[7, 8, 9]",
+    "DATE[]": "[date('2000-01-02')]",
+    "DECIMAL(5, 1)[]": "[2.5]",
+    "UUID[]": "[uuid('A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A12')]",
+}
+NOT_READ = {
+    "INTERVAL": "interval('3 days')",
+    "BLOB": "BLOB('a')",
+    "STRUCT(a INT64)": "{a: 1}",
+    "MAP(STRING, INT64)": "map(['k'], [1])",
+    "DOUBLE[]": "[0.5]",
+    "INT64[][]": "[[1]]",
+}
+
+
 class TestEmbedded:
+    def test_values_of_all_types_are_found_from_both_ends(self, tmp_path: Path) -> None:
+        given = COLUMNS | NOT_READ
+        columns = ", ".join(f"c{at} {type_name}" for at, type_name in enumerate(given))
+        values = ", ".join(f"c{at}: {value}" for at, value in enumerate(given.values()))
+        fill(
+            tmp_path / "types.lbug",
+            f"CREATE NODE TABLE T(id UUID PRIMARY KEY, {columns})",
+            f"CREATE (:T {{id: uuid('A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A13'), {values}}})",
+        )
+        graph = CypherGraph(LadybugClient(tmp_path / "types.lbug"))
+        node = graph.find("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a13")
+        assert node is not None
+        edges = graph.expand([node])
+        assert graph.num_relations == len(COLUMNS)
+        assert graph.num_triples == len(edges) == len(COLUMNS) + 2  # one list has three values
+        for tail in edges.tails:
+            value = graph.literal(int(tail))
+            assert value is not None
+            again = CypherGraph(LadybugClient(tmp_path / "types.lbug"))
+            found = again.find(value)
+            assert found is not None, value
+            assert found == again.find(value.lexical)
+            assert again.neighbors(found, relation(again, self._of(graph, edges, tail)), Direction.IN).size == 1
+        for text in ("x", "", "9" * 40, "nan", "\0"):
+            assert graph.find(text) is None
+
+    @staticmethod
+    def _of(graph: CypherGraph, edges: Edges, tail: int) -> str:
+        return graph.relation(int(edges.relations[edges.tails.tolist().index(tail)])).id
+
     def test_it_is_read_only(self, films: Path) -> None:
         client = LadybugClient(films)
         for query in ("CREATE (:Film {title: 'x'})", "MATCH (n) DETACH DELETE n", "DROP TABLE Film"):
