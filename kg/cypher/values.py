@@ -13,7 +13,7 @@ from triplecheck.kg.types import XSD, Literal
 
 ANY = "any"
 """The kind of a property whose values may be of any kind."""
-COMPARED = {"time": "text", "duration": "text", "decimal": "double"}
+COMPARED = {"duration": "text", "decimal": "double"}
 """What values of some kinds are compared as: the engines do not compare them with those of the driver."""
 _TEMPORAL = {"Date": "date", "DateTime": "dateTime", "Time": "time", "Duration": "duration"}  # of the Neo4j driver
 # By the beginning of the engine's name of a type.
@@ -99,11 +99,15 @@ def _literal(value: object) -> Literal | None:
     if isinstance(value, Decimal):
         text = format(value, "f")
         return Literal(text.rstrip("0").rstrip(".") if "." in text else text, XSD + "decimal")
-    if isinstance(value, dt.date):
-        return Literal(value.isoformat(), XSD + ("dateTime" if isinstance(value, dt.datetime) else "date"))
-    kind = _TEMPORAL.get(type(value).__name__)
-    if kind is not None and hasattr(value, "iso_format"):
-        return Literal(value.iso_format(), XSD + kind)
+    kind = _TEMPORAL.get(type(value).__name__) if hasattr(value, "iso_format") else None
+    if kind is not None:
+        try:
+            value = value.to_native()  # type: ignore[attr-defined]
+        except (AttributeError, ValueError):  # a duration, or a year that Python's dates do not have
+            return Literal(value.iso_format(), XSD + kind)  # type: ignore[attr-defined]
+    for python_type, name in ((dt.datetime, "dateTime"), (dt.date, "date"), (dt.time, "time")):
+        if isinstance(value, python_type):
+            return Literal(value.isoformat(), XSD + name)
     return None
 
 
@@ -115,7 +119,7 @@ _READ: dict[str, Callable[[str], Any]] = {
     "boolean": {"true": True, "false": False}.__getitem__,
     "date": dt.date.fromisoformat,
     "dateTime": dt.datetime.fromisoformat,
-    "time": str,
+    "time": dt.time.fromisoformat,
     "duration": str,
     "uuid": lambda text: str(uuid.UUID(text)),
 }
