@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from triplecheck.kg.cypher.dialects import DIALECTS, detect, dialect_named, quot
 from triplecheck.kg.cypher.schema import read_schema
 from triplecheck.kg.cypher.values import kind_of, literals
 from triplecheck.kg.endpoints import EndpointOptions, build_index, index_path, is_url, open_endpoint
-from triplecheck.kg.errors import GraphUnavailableError, KnowledgeBaseError, UserError
+from triplecheck.kg.errors import GraphUnavailableError, KnowledgeBaseError, MissingExtraError, UserError
 from triplecheck.kg.export_files import export_graph
 from triplecheck.kg.graph import Edges, Graph
 from triplecheck.kg.knowledge_base import open_remote
@@ -340,6 +341,11 @@ class TestEmbedded:
     def test_too_many_rows_are_an_error(self, films: Path) -> None:
         with pytest.raises(GraphUnavailableError, match="more than 10 "):
             LadybugClient(films, QueryLimits(rows=10)).rows("UNWIND range(1, 100) AS a RETURN a")
+
+    def test_a_missing_package_is_named(self, films: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "ladybug", None)
+        with pytest.raises(MissingExtraError, match=r"needs ladybug.*: pip install 'triplecheck\[cypher\]'"):
+            LadybugClient(films)
 
     def test_what_is_no_database_is_refused(self, tmp_path: Path) -> None:
         with pytest.raises(KnowledgeBaseError, match="no such Ladybug database"):
