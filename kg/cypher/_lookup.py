@@ -251,21 +251,26 @@ class Lookup:
         """Number of entities that have one of the values, by property and value."""
         total: dict[tuple[str, Literal], int] = defaultdict(int)
         kinds = sorted({(each.key, each.kind, each.many) for each in self._properties(id)})
+        asked = [
+            (kind, place)
+            for key, kind, many in kinds
+            for place in self.queries.places(key)
+            if place.many is many and place.kind in (None, kind)
+        ]
         for part in chunks(values, NODES_PER_QUERY):
-            wanted = set(part)
-            for key, kind, many in kinds:
-                natural = self._natural(part, key, kind)
-                for place in self.queries.places(key) if natural else ():
-                    if place.many is not many or place.kind not in (None, kind):
-                        continue
-                    query = self.queries.compared(place, kind)
-                    for cell, holders in self.client.rows(query, {"values": natural}) if query else ():
-                        for value in literals(cell, self.datatype(key)):
-                            # A number of another kind that is equal is counted with its own kind.
-                            if value in wanted and (
-                                kind == ANY or self.datatype(key) or value.datatype == datatype_of(kind)
-                            ):
-                                total[key, value] += holders
+            wanted, queries = set(part), {}
+            for index, (kind, place) in enumerate(asked):
+                natural = self._natural(part, place.key, kind)
+                query = self.queries.compared(place, kind, index) if natural else None
+                if query is not None:
+                    queries[index] = query, natural
+            for index, cell, holders in self.together(queries):
+                kind, key = asked[index][0], asked[index][1].key
+                for value in literals(cell, self.datatype(key)):
+                    # A number of another kind that is equal is counted with its own kind.
+                    own = kind == ANY or self.datatype(key) or value.datatype == datatype_of(kind)
+                    if own and value in wanted:
+                        total[key, value] += holders
         return total
 
     def values_like(self, lexical: str) -> list[Literal]:

@@ -165,10 +165,11 @@ class Queries:
         end = columns([f"{index:d}", self.element("x"), self.key_at("x", found.label), "v"])
         return start and f"{start}RETURN DISTINCT {end}".replace("$values", f"$values{index:d}", 1)
 
-    def compared(self, place: Place, kind: str) -> str | None:
-        """Rows (v, number of nodes): those of the `$values`, all of one kind, that occur."""
+    def compared(self, place: Place, kind: str, index: int) -> str | None:
+        """Rows (index, v, number of nodes): those of the `$values<index>`, all of one kind, that occur."""
         start = self._comparing(place, kind)
-        return start and f"{start}RETURN v, count(DISTINCT {self._dialect.same.format('x')})"
+        end = columns([f"{index:d}", "v", f"count(DISTINCT {self._dialect.same.format('x')})"])
+        return start and f"{start}RETURN {end}".replace("$values", f"$values{index:d}", 1)
 
     def _comparing(self, place: Place, kind: str) -> str | None:
         if place.many or kind in COMPARED:

@@ -342,6 +342,20 @@ class TestEmbedded:
         with pytest.raises(GraphUnavailableError, match="more than 10 "):
             LadybugClient(films, QueryLimits(rows=10)).rows("UNWIND range(1, 100) AS a RETURN a")
 
+    def test_a_table_that_no_query_can_name_is_left_out_with_a_warning(
+        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        table = "(id STRING PRIMARY KEY, name STRING)"
+        fill(
+            tmp_path / "a.lbug",
+            f"CREATE NODE TABLE A{table}",
+            f"CREATE NODE TABLE `b.c`{table}",
+            "CREATE (:A {id: 'x'})",
+        )
+        graph = CypherGraph(LadybugClient(tmp_path / "a.lbug"))
+        assert (graph.find("x"), graph.num_nodes) == (0, 1)
+        assert "left out: the table 'b.c'" in caplog.text
+
     def test_a_missing_package_is_named(self, films: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "ladybug", None)
         with pytest.raises(MissingExtraError, match=r"needs ladybug.*: pip install 'triplecheck\[cypher\]'"):
