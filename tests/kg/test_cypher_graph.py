@@ -163,6 +163,19 @@ class TestMapping:
         assert other.find_relation("title") is None
         assert other.find_relation("languages") is None
 
+    def test_given_properties_hold_the_types(self, client: CypherClient) -> None:
+        for key, types in (
+            ("title", {"Director", "The Trial", "Person"}),
+            ("languages", {"Czech", "English", "Person", "Film"}),
+        ):
+            other = CypherGraph(client, Vocabulary(types=(key,), labels=("name",), aliases=()))
+            assert set(other.type_ids) == types
+            for type_id in types:
+                assert len(other.nodes_of_type(type_id)) == 1
+            assert other.find_relation(key) is None
+            acted = other.schema(relation(other, "ACTED_IN"))
+            assert {type for type, _ in acted.domain} == ({"Director"} if key == "title" else {"Czech", "English"})
+
 
 class TestIds:
     def test_without_a_key_the_ids_are_those_of_the_engine(self, client: CypherClient) -> None:
