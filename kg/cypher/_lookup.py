@@ -11,7 +11,7 @@ from typing import Any
 from triplecheck.kg.cypher.client import CypherClient, Row
 from triplecheck.kg.cypher.queries import Queries
 from triplecheck.kg.cypher.schema import Property, Schema, read_schema
-from triplecheck.kg.cypher.values import ANY, COMPARED, KINDS, kind_of, literals, natives
+from triplecheck.kg.cypher.values import ANY, COMPARED, KINDS, datatype_of, kind_of, literals, natives
 from triplecheck.kg.errors import KnowledgeBaseError
 from triplecheck.kg.queried import NODES_PER_QUERY, Found, Numbering, chunks
 from triplecheck.kg.types import XSD, Direction, Literal, Relation
@@ -243,7 +243,7 @@ class Lookup:
 
     def _natural(self, values: Iterable[Literal], key: str, kind: str) -> list[Any]:
         """Those of the values that a property of this kind may have, as the engine compares them."""
-        expected = self.datatype(key) or (None if kind == ANY else XSD + kind)
+        expected = self.datatype(key) or (None if kind == ANY else datatype_of(kind))
         found = natives([value.lexical for value in values if expected in (None, value.datatype)], kind)
         return [float(value) for value in found] if COMPARED.get(kind) == "double" else found
 
@@ -251,27 +251,33 @@ class Lookup:
         """Number of entities that have one of the values, by property and value."""
         total: dict[tuple[str, Literal], int] = defaultdict(int)
         kinds = sorted({(each.key, each.kind, each.many) for each in self._properties(id)})
+        asked = [
+            (kind, place)
+            for key, kind, many in kinds
+            for place in self.queries.places(key)
+            if place.many is many and place.kind in (None, kind)
+        ]
         for part in chunks(values, NODES_PER_QUERY):
-            wanted = set(part)
-            for key, kind, many in kinds:
-                natural = self._natural(part, key, kind)
-                for place in self.queries.places(key) if natural else ():
-                    if place.many is not many or place.kind not in (None, kind):
-                        continue
-                    query = self.queries.compared(place, kind)
-                    for cell, holders in self.client.rows(query, {"values": natural}) if query else ():
-                        for value in literals(cell, self.datatype(key)):
-                            # A number of another kind that is equal is counted with its own kind.
-                            if value in wanted and (kind == ANY or self.datatype(key) or value.datatype == XSD + kind):
-                                total[key, value] += holders
+            wanted, queries = set(part), {}
+            for index, (kind, place) in enumerate(asked):
+                natural = self._natural(part, place.key, kind)
+                query = self.queries.compared(place, kind, index) if natural else None
+                if query is not None:
+                    queries[index] = query, natural
+            for index, cell, holders in self.together(queries):
+                kind, key = asked[index][0], asked[index][1].key
+                for value in literals(cell, self.datatype(key)):
+                    # A number of another kind that is equal is counted with its own kind.
+                    own = kind == ANY or self.datatype(key) or value.datatype == datatype_of(kind)
+                    if own and value in wanted:
+                        total[key, value] += holders
         return total
 
     def values_like(self, lexical: str) -> list[Literal]:
         """Values of the graph with this lexical form, by datatype."""
-        kinds = {self.datatype(each.key) or XSD + each.kind for each in self._properties()}
-        if XSD + ANY in kinds:
-            kinds = (kinds | {XSD + kind for kind in KINDS}) - {XSD + ANY}
-        asked = [Literal(lexical, kind) for kind in sorted(kinds)]
+        kinds = {kind for each in self._properties() for kind in (KINDS if each.kind == ANY else (each.kind,))}
+        declared = {self.datatype(each.key) for each in self._properties()} - {None}
+        asked = [Literal(lexical, datatype) for datatype in sorted({*map(datatype_of, kinds), *map(str, declared)})]
         return sorted({value for _, value in self.count_holders(asked)}, key=lambda value: value.datatype)
 
     def edges_of_groups(
@@ -415,7 +421,7 @@ class Lookup:
             for kind, edges in self.client.rows(queries[0]) if queries else ():
                 known = kind_of(str(kind)) if self.client.dialect.kind else (str(kind), False)
                 if known is not None:
-                    datatypes[declared or XSD + known[0]] += edges
+                    datatypes[declared or datatype_of(known[0])] += edges
             for type, edges in self.client.rows(queries[1]) if queries else ():
                 heads[type] += edges
         return dict(datatypes), dict(heads)

@@ -56,12 +56,16 @@ class BoltClient:
         with extra("cypher", "A Bolt server"):
             import neo4j
         parts = urllib.parse.urlsplit(url)
-        if parts.scheme not in BOLT_SCHEMES or not parts.hostname:
-            raise UserError(f"{url}: not the URL of a Bolt server, such as neo4j://host:7687")
         host = parts.netloc.rpartition("@")[2]
+        self.name = urllib.parse.urlunsplit((parts.scheme, host, parts.path, "", ""))
+        try:
+            valid = parts.scheme in BOLT_SCHEMES and parts.hostname and (parts.port or 1)
+        except ValueError:  # no number, or too large
+            valid = False
+        if not valid:
+            raise UserError(f"{self.name}: not the URL of a Bolt server, such as neo4j://host:7687")
         user = user or urllib.parse.unquote(parts.username or "")
         password = password or urllib.parse.unquote(parts.password or "")
-        self.name = urllib.parse.urlunsplit((parts.scheme, host, parts.path, "", ""))
         self._secrets = (user, password)
         self._database = database or urllib.parse.unquote(parts.path.strip("/")) or None
         self._limits, self._retries, self._given = limits or QueryLimits(), retries, dialect

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from triplecheck.kg.cypher.dialects import Dialect, quoted
 from triplecheck.kg.cypher.schema import TYPES, Property, Schema
-from triplecheck.kg.cypher.values import COMPARED
+from triplecheck.kg.cypher.values import ANY, COMPARED
 from triplecheck.kg.types import Direction
 from triplecheck.kg.vocabulary import Vocabulary
 
@@ -46,7 +46,10 @@ class Queries:
 
     def __init__(self, dialect: Dialect, schema: Schema, words: Vocabulary) -> None:
         self._dialect, self._schema, self._words = dialect, schema, words
-        self._typed = [key for key in words.types or ((TYPES,) if dialect.tables else ()) if key in schema.keys]
+        lists = {each.key for each in schema.properties if each.many and each.kind in ("string", ANY)}
+        texts = {each.key for each in schema.properties if each.kind in ("string", ANY)} - lists
+        given = words.types or ((TYPES,) if dialect.tables and TYPES in lists else ())
+        self._typed = {key: key in lists for key in given if key in lists | texts}
         described = {schema.key, *self._typed, *words.aliases, *words.descriptions, *words.ignored}
         self.edge_keys = tuple(sorted(schema.keys - described - set(words.labels[:1])))
         """Properties that are relations, at least of some nodes."""
@@ -62,8 +65,15 @@ class Queries:
 
     def types(self, variable: str) -> str:
         """The types of a node as a list."""
+        return self._types(variable, self._typed)
+
+    def _types(self, variable: str, keys: Iterable[str]) -> str:
         labels = self._dialect.labels.format(variable)
-        given = [f"{variable}.{quoted(key)}" for key in self._typed]
+        values = {key: f"{variable}.{quoted(key)}" for key in keys}
+        given = [
+            value if self._typed[key] else f"CASE WHEN {value} IS NULL THEN NULL ELSE [{value}] END"
+            for key, value in values.items()
+        ]
         return f"coalesce({', '.join([*given, labels])})" if given else labels
 
     def _keys_of(self, label: str | None) -> frozenset[str]:
@@ -152,9 +162,7 @@ class Queries:
 
     def types_at(self, label: str | None) -> str:
         """The types of x, where only nodes with a label are looked at."""
-        labels = self._dialect.labels.format("x")
-        given = [f"x.{quoted(key)}" for key in self.present(self._typed, label)]
-        return f"coalesce({', '.join([*given, labels])})" if given else labels
+        return self._types("x", self.present(list(self._typed), label))
 
     def having(self, found: Property, index: int) -> str | None:
         """Rows (index, x, key of x, v): nodes with one of the `$values<index>`.
@@ -165,10 +173,11 @@ class Queries:
         end = columns([f"{index:d}", self.element("x"), self.key_at("x", found.label), "v"])
         return start and f"{start}RETURN DISTINCT {end}".replace("$values", f"$values{index:d}", 1)
 
-    def compared(self, place: Place, kind: str) -> str | None:
-        """Rows (v, number of nodes): those of the `$values`, all of one kind, that occur."""
+    def compared(self, place: Place, kind: str, index: int) -> str | None:
+        """Rows (index, v, number of nodes): those of the `$values<index>`, all of one kind, that occur."""
         start = self._comparing(place, kind)
-        return start and f"{start}RETURN v, count(DISTINCT {self._dialect.same.format('x')})"
+        end = columns([f"{index:d}", "v", f"count(DISTINCT {self._dialect.same.format('x')})"])
+        return start and f"{start}RETURN {end}".replace("$values", f"$values{index:d}", 1)
 
     def _comparing(self, place: Place, kind: str) -> str | None:
         if place.many or kind in COMPARED:

@@ -156,7 +156,12 @@ def _writable(names: Iterable[str], name_of_store: str) -> list[str]:
 
 def _tables(client: CypherClient) -> tuple[Schema, tuple[str, ...]]:
     """From the catalogue of an engine with tables; the keys are the primary keys, if all tables have the same."""
-    tables = sorted(client.rows("CALL show_tables() RETURN id, name, type"))
+    listed = sorted(client.rows("CALL show_tables() RETURN id, name, type"))
+    tables = [row for row in listed if "." not in row[1]]
+    for _, name, _ in (row for row in listed if "." in row[1]):
+        _log.warning(
+            "%s: left out: the table %r, because Ladybug takes the dot for the end of a database", client.name, name
+        )
     nodes = {int(id): name for id, name, kind in tables if kind == "NODE"}
     properties = []
     primary = set()

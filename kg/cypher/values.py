@@ -13,13 +13,15 @@ from triplecheck.kg.types import XSD, Literal
 
 ANY = "any"
 """The kind of a property whose values may be of any kind."""
-COMPARED = {"time": "text", "duration": "text", "decimal": "double"}
+COMPARED = {"duration": "text", "decimal": "double"}
 """What values of some kinds are compared as: the engines do not compare them with those of the driver."""
 _TEMPORAL = {"Date": "date", "DateTime": "dateTime", "Time": "time", "Duration": "duration"}  # of the Neo4j driver
 # By the beginning of the engine's name of a type.
-_KINDS = (
+_KINDS: tuple[tuple[str, str | None], ...] = (
     ("STRING", "string"),
-    ("UUID", "string"),
+    ("UUID", "uuid"),
+    ("INTERVAL", None),
+    ("INT128", "decimal"),
     ("INT", "integer"),
     ("UINT", "integer"),
     ("SERIAL", "integer"),
@@ -65,6 +67,11 @@ def kind_of(type_name: str) -> tuple[str, bool] | None:
     return kind, many
 
 
+def datatype_of(kind: str) -> str:
+    """The datatype of the values of a kind."""
+    return XSD + ("string" if kind == "uuid" else kind)
+
+
 def literals(cell: object, datatype: str | None = None) -> list[Literal]:
     """The distinct values of a property.
 
@@ -92,11 +99,15 @@ def _literal(value: object) -> Literal | None:
     if isinstance(value, Decimal):
         text = format(value, "f")
         return Literal(text.rstrip("0").rstrip(".") if "." in text else text, XSD + "decimal")
-    if isinstance(value, dt.date):
-        return Literal(value.isoformat(), XSD + ("dateTime" if isinstance(value, dt.datetime) else "date"))
-    kind = _TEMPORAL.get(type(value).__name__)
-    if kind is not None and hasattr(value, "iso_format"):
-        return Literal(value.iso_format(), XSD + kind)
+    kind = _TEMPORAL.get(type(value).__name__) if hasattr(value, "iso_format") else None
+    if kind is not None:
+        try:
+            value = value.to_native()  # type: ignore[attr-defined]
+        except (AttributeError, ValueError):  # a duration, or a year that Python's dates do not have
+            return Literal(value.iso_format(), XSD + kind)  # type: ignore[attr-defined]
+    for python_type, name in ((dt.datetime, "dateTime"), (dt.date, "date"), (dt.time, "time")):
+        if isinstance(value, python_type):
+            return Literal(value.isoformat(), XSD + name)
     return None
 
 
@@ -108,14 +119,15 @@ _READ: dict[str, Callable[[str], Any]] = {
     "boolean": {"true": True, "false": False}.__getitem__,
     "date": dt.date.fromisoformat,
     "dateTime": dt.datetime.fromisoformat,
-    "time": str,
+    "time": dt.time.fromisoformat,
     "duration": str,
+    "uuid": lambda text: str(uuid.UUID(text)),
 }
 
 
-_OF_ANY = tuple(kind for kind in _READ if kind != "decimal")  # engines without columns have no decimal numbers
+_OF_ANY = tuple(kind for kind in _READ if kind not in ("decimal", "uuid"))  # of engines without columns
 KINDS = tuple(_READ)
-"""Kinds of values: local names of XSD."""
+"""Kinds of values: local names of XSD, and `uuid`."""
 
 
 def natives(lexicals: Iterable[str], kind: str) -> list[Any]:
@@ -129,6 +141,6 @@ def natives(lexicals: Iterable[str], kind: str) -> list[Any]:
                 continue
             if isinstance(value, int) and abs(value) >= 1 << 63:
                 continue
-            if COMPARED.get(each) == "text" or _literal(value) == Literal(lexical, XSD + each):
+            if COMPARED.get(each) == "text" or _literal(value) == Literal(lexical, datatype_of(each)):
                 found.append(value)
     return list({(type(value), value): value for value in found}.values())

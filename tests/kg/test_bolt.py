@@ -9,13 +9,14 @@ import threading
 from collections.abc import Callable, Iterator
 
 import pytest
-from bolt_server import PASSWORD, USER
+from bolt_server import PASSWORD, USER, writing
 from virtuoso_server import free_port
 
-from triplecheck.kg.cypher import BoltClient
+from triplecheck.kg.cypher import BoltClient, CypherGraph
 from triplecheck.kg.errors import GraphUnavailableError, MissingExtraError, UserError
 from triplecheck.kg.sparql import QueryLimits
 from triplecheck.kg.sparql.client import QueryRefusedError
+from triplecheck.kg.types import XSD, Literal
 
 pytest.importorskip("neo4j")
 
@@ -106,6 +107,30 @@ class TestAsking:
             assert client.dialect.name == "neo4j"
 
 
+def test_dates_and_times_are_found_from_both_ends(bolt: str) -> None:
+    values = {
+        "day": ("date('2000-01-02')", Literal("2000-01-02", XSD + "date")),
+        "local": ("localdatetime('2000-01-02T03:04:05.5')", Literal("2000-01-02T03:04:05.500000", XSD + "dateTime")),
+        "zoned": ("datetime('2000-01-02T03:04:05Z')", Literal("2000-01-02T03:04:05+00:00", XSD + "dateTime")),
+        "place": ("point({x: 1, y: 2})", None),
+    }
+    written = ", ".join(f"{key}: {value}" for key, (value, _) in values.items())
+    with writing(f"{bolt}/cinema") as write:
+        write(f"CREATE (:Event {{id: 'e1', name: 'Event', {written}}})")
+    with asking(bolt, database="cinema") as client:
+        graph = CypherGraph(client)
+        node = graph.find("e1")
+        assert node is not None
+        found = {graph.literal(int(tail)) for tail in graph.expand([node]).tails}
+        assert found == {value for _, value in values.values()} - {None}
+        for value in found - {None}:
+            assert value is not None
+            again = CypherGraph(client)
+            tail = again.find(value)
+            assert tail is not None, value
+            assert [again.node_id(int(head)) for head in again.expand([tail]).heads] == ["e1"]
+
+
 class TestFailures:
     def test_a_server_that_hangs_up_is_asked_again(self, proxy: Proxy) -> None:
         proxy.drop = lambda number: number <= 2
@@ -179,7 +204,7 @@ class TestFailures:
             client.rows("RETURN $x", {"x": object()})
 
     def test_other_urls_are_refused(self) -> None:
-        for url in ("http://host", "bolt://", "host:7687"):
+        for url in ("http://host", "bolt://", "host:7687", "bolt://host:port", "bolt://host:99999"):
             with pytest.raises(UserError, match="not the URL of a Bolt server"):
                 BoltClient(url)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,9 +16,9 @@ from triplecheck.kg.cypher.dialects import DIALECTS, detect, dialect_named, quot
 from triplecheck.kg.cypher.schema import read_schema
 from triplecheck.kg.cypher.values import kind_of, literals
 from triplecheck.kg.endpoints import EndpointOptions, build_index, index_path, is_url, open_endpoint
-from triplecheck.kg.errors import GraphUnavailableError, KnowledgeBaseError, UserError
+from triplecheck.kg.errors import GraphUnavailableError, KnowledgeBaseError, MissingExtraError, UserError
 from triplecheck.kg.export_files import export_graph
-from triplecheck.kg.graph import Graph
+from triplecheck.kg.graph import Edges, Graph
 from triplecheck.kg.knowledge_base import open_remote
 from triplecheck.kg.sparql import QueryLimits
 from triplecheck.kg.sparql.client import QueryRefusedError
@@ -162,6 +163,19 @@ class TestMapping:
         assert other.find_relation("title") is None
         assert other.find_relation("languages") is None
 
+    def test_given_properties_hold_the_types(self, client: CypherClient) -> None:
+        for key, types in (
+            ("title", {"Director", "The Trial", "Person"}),
+            ("languages", {"Czech", "English", "Person", "Film"}),
+        ):
+            other = CypherGraph(client, Vocabulary(types=(key,), labels=("name",), aliases=()))
+            assert set(other.type_ids) == types
+            for type_id in types:
+                assert len(other.nodes_of_type(type_id)) == 1
+            assert other.find_relation(key) is None
+            acted = other.schema(relation(other, "ACTED_IN"))
+            assert {type for type, _ in acted.domain} == ({"Director"} if key == "title" else {"Czech", "English"})
+
 
 class TestIds:
     def test_without_a_key_the_ids_are_those_of_the_engine(self, client: CypherClient) -> None:
@@ -269,7 +283,62 @@ class TestHostileNames:
             quoted(name)
 
 
+COLUMNS = {
+    "INT8": "1",
+    "UINT64": "18",
+    "INT128": "170",
+    "FLOAT": "1.5",
+    "DECIMAL(10, 2)": "1.65",
+    "BOOL": "true",
+    "UUID": "uuid('A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11')",
+    "TIMESTAMP": "timestamp('2000-01-02 03:04:05')",
+    "TIMESTAMP_TZ": "timestamp('2000-01-02 03:04:05+02')",
+    "INT64[3]": "[7, 8, 9]",
+    "DATE[]": "[date('2000-01-02')]",
+    "DECIMAL(5, 1)[]": "[2.5]",
+    "UUID[]": "[uuid('A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A12')]",
+}
+NOT_READ = {
+    "INTERVAL": "interval('3 days')",
+    "BLOB": "BLOB('a')",
+    "STRUCT(a INT64)": "{a: 1}",
+    "MAP(STRING, INT64)": "map(['k'], [1])",
+    "DOUBLE[]": "[0.5]",
+    "INT64[][]": "[[1]]",
+}
+
+
 class TestEmbedded:
+    def test_values_of_all_types_are_found_from_both_ends(self, tmp_path: Path) -> None:
+        given = COLUMNS | NOT_READ
+        columns = ", ".join(f"c{at} {type_name}" for at, type_name in enumerate(given))
+        values = ", ".join(f"c{at}: {value}" for at, value in enumerate(given.values()))
+        fill(
+            tmp_path / "types.lbug",
+            f"CREATE NODE TABLE T(id UUID PRIMARY KEY, {columns})",
+            f"CREATE (:T {{id: uuid('A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A13'), {values}}})",
+        )
+        graph = CypherGraph(LadybugClient(tmp_path / "types.lbug"))
+        node = graph.find("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a13")
+        assert node is not None
+        edges = graph.expand([node])
+        assert graph.num_relations == len(COLUMNS)
+        assert graph.num_triples == len(edges) == len(COLUMNS) + 2  # one list has three values
+        for tail in edges.tails:
+            value = graph.literal(int(tail))
+            assert value is not None
+            again = CypherGraph(LadybugClient(tmp_path / "types.lbug"))
+            found = again.find(value)
+            assert found is not None, value
+            assert found == again.find(value.lexical)
+            assert again.neighbors(found, relation(again, self._of(graph, edges, tail)), Direction.IN).size == 1
+        for text in ("x", "", "9" * 40, "nan", "\0"):
+            assert graph.find(text) is None
+
+    @staticmethod
+    def _of(graph: CypherGraph, edges: Edges, tail: int) -> str:
+        return graph.relation(int(edges.relations[edges.tails.tolist().index(tail)])).id
+
     def test_it_is_read_only(self, films: Path) -> None:
         client = LadybugClient(films)
         for query in ("CREATE (:Film {title: 'x'})", "MATCH (n) DETACH DELETE n", "DROP TABLE Film"):
@@ -285,6 +354,25 @@ class TestEmbedded:
     def test_too_many_rows_are_an_error(self, films: Path) -> None:
         with pytest.raises(GraphUnavailableError, match="more than 10 "):
             LadybugClient(films, QueryLimits(rows=10)).rows("UNWIND range(1, 100) AS a RETURN a")
+
+    def test_a_table_that_no_query_can_name_is_left_out_with_a_warning(
+        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        table = "(id STRING PRIMARY KEY, name STRING)"
+        fill(
+            tmp_path / "a.lbug",
+            f"CREATE NODE TABLE A{table}",
+            f"CREATE NODE TABLE `b.c`{table}",
+            "CREATE (:A {id: 'x'})",
+        )
+        graph = CypherGraph(LadybugClient(tmp_path / "a.lbug"))
+        assert (graph.find("x"), graph.num_nodes) == (0, 1)
+        assert "left out: the table 'b.c'" in caplog.text
+
+    def test_a_missing_package_is_named(self, films: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "ladybug", None)
+        with pytest.raises(MissingExtraError, match=r"needs ladybug.*: pip install 'triplecheck\[cypher\]'"):
+            LadybugClient(films)
 
     def test_what_is_no_database_is_refused(self, tmp_path: Path) -> None:
         with pytest.raises(KnowledgeBaseError, match="no such Ladybug database"):
