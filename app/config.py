@@ -1,6 +1,7 @@
 """Configuration: `triplecheck.toml` in the working directory, overridden by the environment, overridden by flags.
 
     kb = "kbs/films"            # directory of a knowledge base, URL or name of an endpoint, or "bundled" (default)
+    documents = "lancedb:texts" # documents that are searched instead of those of kb; also qdrant:URL#COLLECTION
     program = "kerag"
     lm = "openai/gpt-4o-mini"   # model of every role that is not in [roles]
     grounded_only = true
@@ -128,6 +129,8 @@ class Settings(BaseSettings):
 
     kb: str | None = None
     """Directory of the knowledge base, URL or name of an endpoint; None or `bundled`: the bundled one."""
+    documents: str | None = None
+    """Place of documents that are searched instead of those of `kb`, such as `lancedb:passages`."""
     endpoints: dict[str, EndpointOptions] = Field(default_factory=dict)
     """Endpoints by name."""
     program: str = "kerag"

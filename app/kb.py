@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from triplecheck.kg import KnowledgeBase
+    from triplecheck.kg.documents import Document
     from triplecheck.kg.readers import TripleFiles
     from triplecheck.kg.readers.debian import Stanza
 
@@ -261,10 +262,11 @@ def search(
 
     if not text.strip():
         raise UserError("the text to search for is empty")
-    opened = open_base(kb)
+    opened = open_base(kb, with_documents=True)
     with waiting(stderr(), "searching"):
         candidates = opened.linker.candidates(text, limit=limit)
-        hits = [] if opened.documents is None else opened.documents.search(text, limit)
+        documents = opened.searchable_documents
+        hits = [] if documents is None else documents.search(text, limit)
     if json:
         print_json(
             {
@@ -317,6 +319,51 @@ def encode(
     with reporting(stderr(), "encoding documents") as tell:
         (searches.multi if multi else searches.dense).encode_all(tell)
     stdout().print(f"{len(searches.documents):,} nodes encoded")
+
+
+@commands.command()
+def upload(
+    place: Annotated[
+        str,
+        typer.Argument(
+            metavar="PLACE",
+            help="lancedb:DIRECTORY#TABLE, lancedb:s3://BUCKET/FOLDER, qdrant:http://HOST:6333#COLLECTION or "
+            "qdrant:DIRECTORY.",
+        ),
+    ],
+    kb: Annotated[str | None, flag("--kb KB", "Knowledge base whose documents are copied.")] = None,
+    documents: Annotated[
+        Path | None, flag("--documents FILE", "Documents as JSON lines with text; optional: id, title, node.")
+    ] = None,
+    no_vectors: Annotated[bool, flag("--no-vectors", "Encode nothing; only a search by words is possible.")] = False,
+) -> None:
+    """Store documents and their vectors in LanceDB or Qdrant.
+
+    For more documents than one index on one machine holds. Then `--documents-at PLACE`, or `documents = "PLACE"` in
+    triplecheck.toml. The same command resumes an interrupted run. The key of a Qdrant server is read from
+    QDRANT_API_KEY.
+
+    Examples:
+
+        triplecheck kb upload lancedb:stores/passages --documents passages.jsonl
+
+        triplecheck kb upload "qdrant:http://localhost:6333#films" --kb kbs/films
+    """
+    from triplecheck.kg.document_stores import upload as store
+    from triplecheck.kg.encode import load_encoder
+    from triplecheck.kg.errors import UserError
+    from triplecheck.kg.readers.documents import read_documents
+
+    if (kb is None) == (documents is None):
+        raise UserError("name the documents: either --kb KB or --documents FILE")
+    with reporting(stderr(), "storing documents") as tell:
+        texts: Iterable[Document] | None = None if documents is None else read_documents(documents)
+        if kb is not None:
+            texts = open_base(kb).documents
+        if texts is None:
+            raise UserError(f"{kb}: there are no documents; add them with `triplecheck kb build --documents`")
+        stored = store(texts, place, None if no_vectors else load_encoder(), tell)
+    stdout().print(f"{len(stored):,} documents stored in {printable(stored.place)}", soft_wrap=True)
 
 
 def _encode_documents(base: KnowledgeBase) -> int:

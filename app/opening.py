@@ -88,12 +88,22 @@ def open_batch(settings: Settings, run: BatchOptions, bundled: Sequence[str], er
 
 
 def open_knowledge_base(settings: Settings, progress: ProgressCallback | None = None) -> KnowledgeBase:
-    """The configured knowledge base or endpoint, or the bundled knowledge base.
+    """The configured knowledge base or endpoint, or the bundled knowledge base, with the configured documents.
 
     Raises:
-        KnowledgeBaseError: it is missing or damaged.
+        KnowledgeBaseError: it is missing or damaged, or there are no documents at their place.
         GraphUnavailableError: the endpoint does not answer.
+        UnavailableError: the server of the documents does not answer.
     """
+    base = _opened_base(settings, progress)
+    if settings.documents is not None:
+        from triplecheck.kg.document_stores import open_documents
+
+        base.documents_elsewhere = open_documents(settings.documents)
+    return base
+
+
+def _opened_base(settings: Settings, progress: ProgressCallback | None) -> KnowledgeBase:
     from triplecheck.kg import KnowledgeBase
     from triplecheck.kg.knowledge_base import BUNDLED, open_bundled, open_remote
     from triplecheck.kg.progress import no_progress
@@ -119,8 +129,12 @@ def endpoint_options(settings: Settings, kb: str) -> EndpointOptions | None:
     return settings.endpoints.get(kb)
 
 
-def open_base(kb: str) -> KnowledgeBase:
+def open_base(kb: str, *, with_documents: bool = False) -> KnowledgeBase:
     """The knowledge base that an argument names: a directory, an endpoint, or `bundled`.
+
+    Args:
+        kb: the argument.
+        with_documents: as `open_knowledge_base`; else the documents in its directory are all it has.
 
     Raises:
         KnowledgeBaseError: it is missing or damaged.
@@ -129,7 +143,8 @@ def open_base(kb: str) -> KnowledgeBase:
     with reporting(stderr(), "opening the knowledge base") as tell:
         from triplecheck.app.config import load_settings
 
-        return open_knowledge_base(load_settings(kb=kb), tell)
+        settings = load_settings(kb=kb)
+        return open_knowledge_base(settings, tell) if with_documents else _opened_base(settings, tell)
 
 
 def open_program(settings: Settings, kb: KnowledgeBase | Sources) -> Program:

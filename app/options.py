@@ -108,6 +108,15 @@ class ModelOptions:
             DATA,
         ),
     ] = None
+    documents_at: Annotated[
+        str | None,
+        flag(
+            "--documents-at PLACE",
+            "Documents that are searched instead of those of the knowledge base: lancedb:DIRECTORY#TABLE or "
+            "qdrant:URL#COLLECTION, written by `triplecheck kb upload`.",
+            DATA,
+        ),
+    ] = None
     lm: LmOption = None
     role: RoleOption = None
     budget_calls: Annotated[int | None, flag("--budget-calls N", "Stop after N model calls.", LIMITS)] = None
@@ -136,7 +145,9 @@ class ModelOptions:
         from triplecheck.app.config import load_settings, parse_pairs
 
         roles = parse_pairs(self.role or (), "--role")
-        return load_settings(kb=self.kb, lm=self.lm, roles=roles, budget=self.budget, **more)
+        return load_settings(
+            kb=self.kb, documents=self.documents_at, lm=self.lm, roles=roles, budget=self.budget, **more
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +35,7 @@ _VECTORS = "vectors"
 _DRAFT = "vectors.draft"
 
 _CHUNK = 512  # documents per write: a few seconds of work
-_QUERY_WORDS = 256  # distinct words of a query that are searched
+QUERY_WORDS = 256  # distinct words of a query that are searched
 _LISTED_ROWS = 4096  # up to this many rows are passed to the index; more are filtered from its results
 _SPARE_HITS = 16  # fetched beyond k, to order equal scores by row
 _BUILD_AGAIN = "build the documents again"
@@ -73,6 +73,32 @@ class Hit:
     title: str
     text: str
     score: float
+
+
+class Documents(Protocol):
+    """Documents that can be searched. `DocumentStore` holds them in files, `kg.document_stores` in a database."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def has_vectors(self) -> bool:
+        """Whether `search_dense` can be used."""
+
+    def of_node(self, node_id: str) -> list[Document]:
+        """The documents about a node, in row order; none if the node is unknown."""
+
+    def search(self, text: str, k: int = 10, within_nodes: Iterable[str] | None = None) -> list[Hit]:
+        """The best documents by BM25, see `DocumentStore.search`."""
+
+    def search_dense(
+        self, text: str, k: int = 10, within_nodes: Iterable[str] | None = None, encoder: Encoder | None = None
+    ) -> list[Hit]:
+        """The nearest documents by cosine, see `DocumentStore.search_dense`."""
+
+
+def embedded_text(title: str, text: str) -> str:
+    """What is encoded of a document."""
+    return f"{title}\n{text}" if title else text
 
 
 class DocumentStore:
@@ -190,7 +216,7 @@ class DocumentStore:
     def embedded_texts(self, start: int = 0, length: int | None = None) -> list[str]:
         """The texts that `build_vectors` encodes, of some rows."""
         rows = self._table.slice(start, length).select(["title", "text"]).to_pylist()
-        return [f"{row['title']}\n{row['text']}" if row["title"] else row["text"] for row in rows]
+        return [embedded_text(row["title"], row["text"]) for row in rows]
 
     def _rows_of(self, nodes: Iterable[str]) -> RowArray:
         """Rows of the documents about any of the nodes, ascending."""
@@ -252,7 +278,7 @@ class DocumentStore:
     ) -> tuple[RowArray, npt.NDArray[np.float32]]:
         from tantivy import Occur, Query
 
-        terms = [Query.term_query(self._schema, "words", word, "freq") for word in islice(words, _QUERY_WORDS)]
+        terms = [Query.term_query(self._schema, "words", word, "freq") for word in islice(words, QUERY_WORDS)]
         query = Query.boolean_query([(Occur.Should, term) for term in terms])
         if within is not None:
             among = Query.const_score_query(Query.term_set_query(self._schema, "row", within.tolist()), 0.0)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from triplecheck.kg import manifest, ranker, relation_vectors
 from triplecheck.kg._atomic import draft_directory, replaced_directory
 from triplecheck.kg.columnar import ColumnarGraph
-from triplecheck.kg.documents import Document, DocumentStore
+from triplecheck.kg.documents import Document, Documents, DocumentStore
 from triplecheck.kg.embedding.embeddings import ABOUT, PART, Embeddings
 from triplecheck.kg.encode import Encoder, load_encoder
 from triplecheck.kg.endpoints import EndpointOptions, is_url
@@ -52,7 +52,10 @@ class KnowledgeBase:
         manifest: its counts, files and encoder.
         generation: what was opened. Each part is opened when it is first needed; if another knowledge base is at the
             path by then, that is a `KnowledgeBaseReplacedError`.
+        documents_elsewhere: searched instead of the documents in the directory; see `kg.document_stores`.
     """
+
+    documents_elsewhere: Documents | None = None
 
     def __init__(
         self, path: Path, about: manifest.Manifest, temporary: tempfile.TemporaryDirectory[str] | None = None
@@ -164,9 +167,14 @@ class KnowledgeBase:
         with self.generation.opening("name_vectors") as folder:
             return VectorIndex.open(folder) if folder.is_dir() else None
 
+    @property
+    def searchable_documents(self) -> Documents | None:
+        """The documents elsewhere, if they are given, else those in the directory."""
+        return self.documents if self.documents_elsewhere is None else self.documents_elsewhere
+
     @functools.cached_property
     def documents(self) -> DocumentStore | None:
-        """The documents, None if there are none."""
+        """The documents in the directory, None if there are none."""
         with self.generation.opening("documents") as folder:
             return DocumentStore.open(folder) if folder.is_dir() else None
 
@@ -272,7 +280,7 @@ class KnowledgeBase:
         return KnowledgeBase(self.path, done.manifest, self._temporary)
 
     def __repr__(self) -> str:
-        counts = ", ".join(f"{self.manifest.counts[name]:,} {name}" for name in ("entities", "relations", "triples"))
+        counts = ", ".join(f"{self.manifest.counts[n]:,} {n}" for n in ("entities", "relations", "triples"))
         return f"KnowledgeBase({str(self.path)!r}: {counts})"
 
     def to_pandas(self) -> Any:
@@ -441,15 +449,9 @@ def build(
             directory that is removed with the `KnowledgeBase`.
         entities, relations: tables that describe them.
         mapping: columns of tables and data frames, such as `{"head": "customer"}`.
-        header: whether the first line of a table is a header. None: by its names.
         edge_properties: further columns to keep as properties of the edges; `*` for all.
-        skip_bad: skip malformed lines of files.
-        axioms: whether subclasses, domains, ranges and other axioms of RDF files are edges. None: if the files are
-            mostly about classes and properties.
-        language: preferred language of labels in RDF, such as `de`.
-        memory: gigabytes for triples. Files are then read part by part, and their triples are sorted on disk by
-            DuckDB (extra `sql`); the result is the same. Nodes and their names are in memory in any case. None: as
-            much as it takes.
+        header, skip_bad, axioms, language: of files, see `kg.readers.read_graph`.
+        memory: gigabytes to sort files on disk by DuckDB (extra `sql`), with the same result. None: all in memory.
         documents: texts to search, each about a node or about none.
         encoder: makes the vectors; None builds no vectors.
         name_vectors: also encode every entity label, for dense candidates (250 names per second and core).

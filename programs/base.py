@@ -18,7 +18,7 @@ from dspy.streaming.messages import StatusMessage, sync_send_to_stream
 
 from triplecheck.kg import Graph, KnowledgeBase, Linker, TriplecheckError, UserError
 from triplecheck.kg._atomic import write_bytes
-from triplecheck.kg.documents import DocumentStore
+from triplecheck.kg.documents import Documents
 from triplecheck.kg.patterns import SchemaNames
 from triplecheck.kg.ranker import GENERAL
 from triplecheck.kg.relation_vectors import RelationVectors
@@ -50,6 +50,7 @@ class Sources:
         knowledge_base: where graph and linker come from. Without it there are no documents, no embeddings and
             no vectors of nodes.
         ranker: file of a ranker of paths that was trained on this graph; by default that of the knowledge base.
+        documents: texts to search; by default those of the knowledge base.
     """
 
     def __init__(
@@ -59,7 +60,9 @@ class Sources:
         relations: RelationVectors | None = None,
         knowledge_base: KnowledgeBase | None = None,
         ranker: Path | None = None,
+        documents: Documents | None = None,
     ) -> None:
+        self._documents = documents
         self.graph = graph
         self.linker = linker
         self.relations = relations
@@ -89,12 +92,15 @@ class Sources:
                 "KnowledgeBase.from_triples makes one from a list, a data frame or a networkx graph; "
                 "for a graph alone give Sources(graph, linker)"
             )
-        return cls(given.graph, given.linker, given.relation_vectors, None if given.is_remote else given)
+        base = None if given.is_remote else given
+        return cls(given.graph, given.linker, given.relation_vectors, base, documents=given.documents_elsewhere)
 
     @property
-    def documents(self) -> DocumentStore | None:
-        """The documents of the knowledge base, if it has any."""
-        return None if self.knowledge_base is None else self.knowledge_base.documents
+    def documents(self) -> Documents | None:
+        """The documents that were given, else those of the knowledge base, if it has any."""
+        if self._documents is not None or self.knowledge_base is None:
+            return self._documents
+        return self.knowledge_base.documents
 
     @functools.cached_property
     def own_ranker(self) -> Path | None:

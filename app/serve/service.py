@@ -206,7 +206,8 @@ class Service:
         if not text.strip():
             raise UserError("the text to search for is empty")
         name, kb = self.base(base)
-        documents = [] if kb.documents is None else kb.documents.search(text, limit)
+        searched = kb.searchable_documents
+        documents = [] if searched is None else searched.search(text, limit)
         candidates = []
         for found in kb.linker.candidates(text, limit=limit):
             about = kb.graph.entity(found.node)
@@ -254,7 +255,8 @@ class Service:
                     nodes=[Node(id=graph.node_id(end), label=label) for end, label in zip(ends, labels, strict=True)],
                 )
             )
-        documents = [] if kb.documents is None else kb.documents.of_node(graph.node_id(node))[:_MOST_DOCUMENTS]
+        searched = kb.searchable_documents
+        documents = [] if searched is None else searched.of_node(graph.node_id(node))[:_MOST_DOCUMENTS]
         return Neighbours(
             base=name,
             id=graph.node_id(node),

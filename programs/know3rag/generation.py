@@ -15,7 +15,7 @@ import dspy
 import numpy as np
 
 from triplecheck.kg import Direction, Linker, TriplecheckError, UserError, normalize
-from triplecheck.kg.documents import DocumentStore
+from triplecheck.kg.documents import Documents
 from triplecheck.kg.graph import Graph, RelationCount
 from triplecheck.kg.relation_vectors import relation_texts
 from triplecheck.lms import ModelReplyError, ModelUnavailableError, PromptTooLongError, RolePredict
@@ -244,7 +244,7 @@ class Corpus:
             raise UserError("the documents have no vectors for a dense search; use the corpus by bm25")
 
     @property
-    def _documents(self) -> DocumentStore | None:
+    def _documents(self) -> Documents | None:
         return None if self._search == "none" else self._sources.documents
 
     def find(self, query: ReferenceQuery) -> list[Reference]:

@@ -217,3 +217,39 @@ def test_labels_are_in_the_preferred_language(run: Run, elsewhere: Path) -> None
     assert run("kb", "build", "out", "--triples", "a.ttl", "--no-vectors", "--language", "de").exit_code == 0
     graph = KnowledgeBase.open("out").graph
     assert graph.label(graph.find("http://e/a") or 0) == "Baum"
+
+
+def test_documents_are_stored_elsewhere_and_searched_there(run: Run, elsewhere: Path) -> None:
+    pytest.importorskip("lancedb")
+    (elsewhere / "t.tsv").write_text(TRIPLES, "utf-8")
+    lines = [{"id": f"d{i}", "text": text} for i, text in enumerate(["tea from Assam", "coffee from Kenya"])]
+    (elsewhere / "texts.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    assert run("kb", "build", "kb", "--triples", "t.tsv", "--no-vectors").exit_code == 0
+    stored = run("kb", "upload", "lancedb:stores#drinks", "--documents", "texts.jsonl", "--no-vectors")
+    assert stored.exit_code == 0, stored.output
+    assert "2 documents stored in lancedb:stores#drinks" in stored.stdout
+    assert json.loads(run("kb", "search", "kb", "kenya", "--json").stdout)["documents"] == []
+    (elsewhere / "triplecheck.toml").write_text('documents = "lancedb:stores#drinks"\n', "utf-8")
+    found = json.loads(run("kb", "search", "kb", "kenya", "--json").stdout)["documents"]
+    assert [hit["id"] for hit in found] == ["d1"]
+    missing = run("ask", "Where is Hanau?", "--kb", "kb", "--documents-at", "lancedb:stores#others")
+    assert missing.exit_code == 2
+    assert "kb upload" in missing.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["lancedb:x"], "either --kb KB or --documents FILE"),
+        (["lancedb:x", "--kb", "kb", "--documents", "t.jsonl"], "either --kb KB or --documents FILE"),
+        (["lancedb:x", "--kb", "kb"], "there are no documents"),
+        (["somewhere", "--documents", "t.jsonl"], "no place of documents"),
+    ],
+)
+def test_a_mistake_in_an_upload_is_explained(run: Run, elsewhere: Path, words: list[str], said: str) -> None:
+    (elsewhere / "t.tsv").write_text(TRIPLES, "utf-8")
+    (elsewhere / "t.jsonl").write_text('{"text": "tea"}\n', "utf-8")
+    assert run("kb", "build", "kb", "--triples", "t.tsv", "--no-vectors").exit_code == 0
+    result = run("kb", "upload", *words, "--no-vectors")
+    assert result.exit_code == 2
+    assert said in result.stderr
