@@ -90,6 +90,26 @@ def test_think_on_graph_stops_when_the_trained_path_is_walked(run: Run, films: s
     assert own["missing"] < none["missing"] and own["hits_at_1"] > none["hits_at_1"]
 
 
+def test_the_confidence_of_an_answer_rests_on_it(films: str) -> None:
+    from triplecheck.kg import KnowledgeBase
+    from triplecheck.kg.ranker import GENERAL
+    from triplecheck.programs import Outcome, Sources
+    from triplecheck.programs.steps import Linked
+    from triplecheck.programs.verdicts import Judge
+
+    base = KnowledgeBase.open(films)
+    person, relation, town = base.graph.find("Person07"), base.graph.find_relation("glim"), base.graph.find("Town07")
+    assert person is not None and relation is not None and town is not None
+    found = Outcome("Town07", evidence=((person, relation, town),), answers=(town,), grounded=True)
+    linked = [Linked("Person07", [{"id": "Person07", "score": 1.0}], ["Person07"])]
+
+    def confidence(ranker: Path) -> float:
+        judge = Judge(base.graph, ranker, base.relation_vectors)
+        return judge.judge("where does Person07 live?", found, linked).confidence or 0.0
+
+    assert confidence(Sources.of(base).ranker) > confidence(GENERAL)
+
+
 def test_info_shows_it_and_every_hash_matches(run: Run, films: str) -> None:
     shown = run("kb", "info", films, "--verify")
     assert shown.exit_code == 0 and "all hashes match" in shown.stdout
