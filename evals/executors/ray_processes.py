@@ -3,7 +3,8 @@
 This is for programs that compute more than they wait, because threads of one process share one core. Each process opens
 the program from a `Blueprint` and asks several questions in parallel. If a process dies, only its current questions are
 affected. They are asked again, each alone in a process, which shows which question crashes it. After `RETRIES` retries
-the question's row is an error.
+the question's row is an error. A process that replaces a dead one gets questions once it has opened the program: if the
+cluster lost a node and has no core for it, the other processes ask all questions.
 """
 
 from __future__ import annotations
@@ -244,8 +245,12 @@ RETRIES = 2
 """How often a question is asked again after its process died."""
 
 
+START_SECONDS = 600.0
+"""How long a run without any process waits for the cluster to start one, for example on a new node."""
+
+
 class WorkerLostError(TriplecheckError):
-    """The process that asked a question died repeatedly."""
+    """The process that asked a question died repeatedly, or no process can be started any more."""
 
 
 @dataclass(frozen=True)
@@ -254,6 +259,7 @@ class RayProcesses:
 
     `run` raises:
         UserError: Ray is not installed or cannot be reached, or another process cannot open the program.
+        WorkerLostError: no process is left, and the cluster did not start one within `START_SECONDS`.
     """
 
     address: str | None = None
@@ -284,6 +290,10 @@ class RayProcesses:
 class _Process:
     actor: Any
     threads: int
+    opening: Any
+    """Reference to the result of `Worker.opened`; None once it is known."""
+    deaths: int = 0
+    """Processes before it that died while they opened the program."""
     active: int = 0
     alone: bool = False
     """Whether the process only retries questions whose first process died."""
@@ -307,16 +317,12 @@ class _RayRun:
         self._stop = stop
         self._ledger: Ledger = dspy.settings.ledger
         limits = [pair for pair in self._ledger.limits() if pair[0] != Budget()]
-        self._account = ray.remote(Account).options(num_cpus=0).remote(limits) if limits else None
+        self._account = self._start_account(limits) if limits else None
         self._arguments = (ray.put(blueprint), self._account, limits)
         self._processes = [
             self._start(workers // processes + (number < workers % processes)) for number in range(processes)
         ]
         self._pending: dict[Any, tuple[_Process, _QueuedQuestion]] = {}
-        for failed in self._opened():
-            if failed:
-                self.close()
-                raise UserError(failed)
 
     def results(self, questions: Sequence[Question]) -> Iterator[Result]:
         """Ask the questions; yield results as they finish."""
@@ -324,16 +330,20 @@ class _RayRun:
         while True:
             while waiting and not self._stop.is_set() and (process := self._place(waiting[0])) is not None:
                 self._begin(process, waiting.popleft())
-            if not self._pending:
+            if not self._pending and (not waiting or self._stop.is_set()):
                 return
-            (ref,), _ = self._ray.wait(list(self._pending), num_returns=1)
+            ref = self._next()
+            if ref not in self._pending:
+                self._opened(next(process for process in self._processes if process.opening == ref))
+                continue
             process, item = self._pending.pop(ref)
             process.active -= 1
             process.alone = False
             try:
                 result: Result = self._ray.get(ref)
-            except self._ray.exceptions.RayActorError:
-                self._replace(process)
+            except (self._ray.exceptions.RayActorError, self._ray.exceptions.ObjectLostError) as error:
+                if isinstance(error, self._ray.exceptions.RayActorError):  # else only the row is lost with its node
+                    self._replace(process)
                 item.deaths += 1
                 if item.deaths <= RETRIES:
                     waiting.appendleft(item)
@@ -344,6 +354,18 @@ class _RayRun:
                     self._ledger.take(role, model, usage)
             yield result
 
+    def _next(self) -> Any:
+        """The reference of a question that is finished, or of a process that has opened the program."""
+        opening = [process.opening for process in self._processes if process.opening is not None]
+        started = len(opening) < len(self._processes)
+        ready, _ = self._ray.wait([*self._pending, *opening], timeout=None if started else START_SECONDS)
+        if not ready:
+            raise WorkerLostError(
+                f"the cluster started no process within {START_SECONDS:g} s, and none is left; the same command"
+                " continues the run when the cluster has free cores"
+            )
+        return ready[0]
+
     def close(self) -> None:
         """Kill the processes."""
         for process in self._processes:
@@ -351,21 +373,40 @@ class _RayRun:
         if self._account is not None:
             self._ray.kill(self._account)
 
-    def _opened(self) -> list[str]:
-        try:
-            found: list[str] = self._ray.get([process.actor.opened.remote() for process in self._processes])
-        except self._ray.exceptions.RayError as error:
-            self.close()
-            raise UserError(f"a worker process did not start: {error}") from error
-        return found
+    def _opened(self, process: _Process) -> None:
+        """Let a process ask questions that has opened the program; start another one if it died before.
 
-    def _start(self, threads: int) -> _Process:
-        actor = self._ray.remote(Worker).options(num_cpus=1, max_concurrency=threads + 1)
-        return _Process(actor.remote(*self._arguments), threads)
+        Raises:
+            UserError: it cannot open the program.
+        """
+        try:
+            failed: str = self._ray.get(process.opening)
+        except self._ray.exceptions.RayActorError as error:
+            if process.deaths >= RETRIES:
+                raise UserError(f"a worker process did not start: {error}") from error
+            self._replace(process, process.deaths + 1)
+            return
+        except self._ray.exceptions.RayError as error:
+            raise UserError(f"a worker process did not start: {error}") from error
+        process.opening = None
+        if failed:
+            raise UserError(failed)
+
+    def _start(self, threads: int, deaths: int = 0) -> _Process:
+        actor = self._ray.remote(Worker).options(num_cpus=1, max_concurrency=threads + 1).remote(*self._arguments)
+        return _Process(actor, threads, actor.opened.remote(), deaths)
+
+    def _start_account(self, limits: list[tuple[Budget, Usage]]) -> Any:
+        """On the node of the run, so that no other node takes the count with it."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        here = NodeAffinitySchedulingStrategy(self._ray.get_runtime_context().get_node_id(), soft=False)
+        return self._ray.remote(Account).options(num_cpus=0, scheduling_strategy=here).remote(limits)
 
     def _place(self, item: _QueuedQuestion) -> _Process | None:
         """The free process with the fewest questions; None if all are busy."""
-        free = [p for p in self._processes if not p.alone and p.active < (1 if item.deaths else p.threads)]
+        ready = [process for process in self._processes if process.opening is None and not process.alone]
+        free = [process for process in ready if process.active < (1 if item.deaths else process.threads)]
         return min(free, key=lambda process: process.active, default=None)
 
     def _begin(self, process: _Process, item: _QueuedQuestion) -> None:
@@ -375,10 +416,10 @@ class _RayRun:
         ref = process.actor.ask.remote(item.question, self._job.keys[item.question.id])
         self._pending[ref] = (process, item)
 
-    def _replace(self, process: _Process) -> None:
+    def _replace(self, process: _Process, deaths: int = 0) -> None:
         """Start a process in place of a dead one, once, although each of its questions reports the death."""
         if process in self._processes:
-            self._processes[self._processes.index(process)] = self._start(process.threads)
+            self._processes[self._processes.index(process)] = self._start(process.threads, deaths)
 
     def _given_up(self, item: _QueuedQuestion) -> Finished:
         error = WorkerLostError(

@@ -22,7 +22,7 @@ class DeadlyOptions(AskingOptions):
 
 
 class Deadly(Asking):
-    """`killonce` kills the process the first time, `kill` each time."""
+    """`killonce` kills the process the first time, `kill` each time; `wait` waits until there is a file `gone`."""
 
     name: ClassVar[str] = "deadly"
 
@@ -39,6 +39,8 @@ class Deadly(Asking):
         if first or "kill" in words:
             time.sleep(0.2)  # so that others are under way beside it
             os.kill(os.getpid(), signal.SIGKILL)
+        while "wait" in words and not (Path(self.options.folder) / "gone").exists():
+            time.sleep(0.02)
         if self.options.asks:
             return super().run(question, trace)
         return super(Asking, self).run(question, trace)

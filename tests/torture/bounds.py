@@ -213,11 +213,13 @@ class _Disks:
         shutil.copytree(reference.template, place)
         try:
             nth = int(2 ** chance.uniform(0, 9))
-            ended = self.nursery.command(place, command.words, kinds=WRITE | CREATE, nth=nth, action=FAIL, error=code)
+            ended = self.nursery.command(
+                place, command.words, command.asked, kinds=WRITE | CREATE, nth=nth, action=FAIL, error=code
+            )
             if "Traceback" in ended.output or ended.code not in (0, 1, 2, 3):
                 raise Failure(f"{name}: {errno.errorcode[code]} ends with {ended.code}: {ended.output[-1500:]}")
             done = finished(place)
-            again = self.nursery.command(place, command.words)
+            again = self.nursery.command(place, command.words, command.asked)
             if again.code:
                 raise Failure(f"{name}: the run after {errno.errorcode[code]} ends with {again.code}: {again.output}")
             if lost(done, finished(place)):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gzip
 import importlib
 import io
 import json
@@ -20,12 +21,17 @@ import re
 import shlex
 import shutil
 import signal
+import socket
 import sys
+import threading
 import time
 import traceback
+import urllib.request
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from torture.attack import Attack, Case, Failure
 
@@ -43,15 +49,19 @@ class Command:
     """A command to kill.
 
     Attributes:
-        words: the command line, in the folder of `inputs`.
+        words: the command line, in the folder of `inputs`. It reads `questions.txt` from standard input;
+            its model `honest` replies like `extractive`.
         before: command lines that make the state before.
+        asked: questions to a server that the command starts; after them it gets the signal to end.
     """
 
     words: str
     before: tuple[str, ...] = ()
+    asked: tuple[str, ...] = ()
 
 
 _BASE = "kb build base --triples old.tsv --no-vectors"
+_BOOKS = "kb build base --triples new.tsv --no-vectors"
 _WITH_TEXTS = "kb build base --triples old.tsv --documents texts.jsonl --no-vectors"
 _EMBED = "kb embed base --loop sampled --dimensions 4 --epochs 3 --batch-size 64 --evaluate-every 1"
 _ASKED = "--kb base --questions questions.jsonl --hops 1"
@@ -71,6 +81,28 @@ COMMANDS = {
     ),
     "fit": Command(f"fit kerag {_ASKED} --guarantee asked --alpha 0.4 --try limits.candidates=1,3 --out run", (_BASE,)),
     "synthesize": Command("synthesize base made.jsonl --limit 8", (_BASE,)),
+    "remove": Command('kb remove base --entities "Person Adler" --documents gone.txt', (_WITH_TEXTS, _EMBED)),
+    "extract": Command(
+        "kb extract articles.jsonl made --no-vectors", ("kb build made --triples old.tsv --no-vectors",)
+    ),
+    "train": Command("kb train base --questions books.jsonl --minutes 0.1", (_BOOKS,)),
+    "train-ranker": Command(
+        'train-ranker . --source "simplequestions-wikidata train" --limit 60 --out ranker.safetensors'
+    ),
+    "collect-samples": Command(
+        f"collect kerag {_ASKED} --out sampled --pass verified --samples 2 --verify agreement --lm honest", (_BASE,)
+    ),
+    "proof-files": Command(
+        'ask "Where was Person Adler born?" --kb base --html a.html --svg a.svg --graphml a.graphml', (_BASE,)
+    ),
+    "chat": Command("chat -q --kb base", (_WITH_TEXTS,)),
+    "serve": Command(
+        "serve --kb base --port 0", (_WITH_TEXTS,), ("Where was Person Adler born?", "Who is Person Eich?")
+    ),
+    "distill-ranker": Command(
+        "distill collected --student ranker --out adapters --name toy",
+        (_BOOKS, "collect kerag --kb base --questions books.jsonl --hops 1 --pass gold --out collected"),
+    ),
     "distill": Command(
         "distill traces --base model --out adapters --name toy --epochs 1 --batch 4 --rank 2 --dev-rows 4"
         " --precision float32 --device cpu"
@@ -96,14 +128,41 @@ def inputs(folder: Path) -> None:
     for name, verb in (("texts", "wrote"), ("more", "read")):
         texts = ({"id": f"{name}{n}", "node": who, "text": f"{who} {verb}."} for n, who in enumerate(people))
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(text) + "\n" for text in texts), "utf-8")
-    asked = (
-        {"id": f"q{n}", "question": f"Where was {head} born?", "topic": head, "answers": [tail], "path": ["born in"]}
-        for n, (head, _, tail) in enumerate(edges[: len(people)])
+    books = [edge for edge in new if edge[1] == "author"][:66]
+    for name, wording, asked in (
+        ("questions", "Where was {} born?", edges[: len(people)]),
+        ("books", "Who is the author of {}?", books),
+    ):
+        questions = (
+            {"id": f"q{n}", "question": wording.format(head), "topic": head, "answers": [tail], "path": [relation]}
+            for n, (head, relation, tail) in enumerate(asked)
+        )
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in questions), "utf-8")
+    (folder / "questions.txt").write_text("".join(f"Where was {who} born?\n" for who in people[:3]), "utf-8")
+    (folder / "gone.txt").write_text("texts1\ntexts2\n")
+    articles = (
+        {"id": who, "text": f"{who} was born in {place}. {who} lives there."}
+        for who, place in zip(people, places, strict=False)
     )
-    (folder / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in asked), "utf-8")
+    (folder / "articles.jsonl").write_text("".join(json.dumps(article) + "\n" for article in articles), "utf-8")
+    _relation_questions(folder, people)
     if not os.environ.get("TORTURE_COMMANDS"):
         tiny_llama(folder / "model", [message["content"] for row in rows() for message in row.messages])
     traces(folder / "traces", rows())
+
+
+def _relation_questions(folder: Path, people: list[str]) -> None:
+    """The files that `train-ranker` reads."""
+    row = {"vocabulary": "wikidata", "operation": "none", "source": "simplequestions-wikidata train"}
+    rows = (
+        {**row, "id": f"q{n}", "question": f"Who painted {people[n % 8]}{n}?", "topics": [f"Q{n}"]}
+        | {"paths": [[["P1", ("forward", "backward")[n % 2]]]]}
+        for n in range(60)
+    )
+    asked = "".join(json.dumps(one) + "\n" for one in rows)
+    named = "vocabulary\tid\tlabel\taliases\nwikidata\tP1\tpainter\tpainted by|artist\nwikidata\tP2\towner\t\n"
+    (folder / "questions_train.jsonl.gz").write_bytes(gzip.compress(asked.encode(), mtime=0))
+    (folder / "relations.tsv.gz").write_bytes(gzip.compress(named.encode(), mtime=0))
 
 
 class Nursery:
@@ -121,9 +180,9 @@ class Nursery:
         self._inputs.mkdir()
         _checked(self.run(lambda: inputs(self._inputs), folder))
 
-    def command(self, place: Path, words: str, **fault: int) -> Ended:
+    def command(self, place: Path, words: str, asked: tuple[str, ...] = (), **fault: Any) -> Ended:
         """Run a command in a folder, with a fault below it."""
-        return self.run(lambda: _command(words), place, **fault)
+        return self.run(lambda: _command(words, asked), place, **fault)
 
     def run(
         self,
@@ -169,7 +228,7 @@ class Nursery:
             for number in range(2):
                 place = self._folder / f"{name}-{number}"
                 shutil.copytree(template, place)
-                ended = _checked(self.command(place, command.words))
+                ended = _checked(self.command(place, command.words, command.asked))
                 self._import()
                 ends.append(snapshot(place))
                 shutil.rmtree(place)
@@ -267,10 +326,54 @@ def _import_everything() -> None:
     torch.set_num_threads(1)
 
 
-def _command(words: str) -> None:
+def _command(words: str, asked: tuple[str, ...] = ()) -> None:
+    from torture.replies import Hostile
     from triplecheck.app.main import app
+    from triplecheck.lms import register_engine
 
-    app(shlex.split(words))
+    register_engine("honest", Hostile())
+    if asked:
+        signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn raises it again at its end
+        listening, port = threading.Event(), []
+        _tell_port(listening, port)
+        threading.Thread(target=_ask_server, args=(listening, port, asked), daemon=True).start()
+    with Path("questions.txt").open(encoding="utf-8") as sys.stdin:
+        app(shlex.split(words))
+
+
+def _tell_port(listening: threading.Event, port: list[int]) -> None:
+    """Let somebody know the port that the server of this process listens on."""
+    from triplecheck.app.serve import run
+
+    listen = run.listen
+
+    def listened(host: str, number: int) -> socket.socket:
+        found = listen(host, number)
+        port.append(found.getsockname()[1])
+        listening.set()
+        return found
+
+    run.listen = listened
+
+
+def _ask_server(listening: threading.Event, port: list[int], asked: tuple[str, ...]) -> None:
+    """Ask a server of this process, all at the same time, then end it as its user would."""
+    listening.wait()
+
+    def ask(question: str) -> None:
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{port[0]}/v1/ask",
+            json.dumps({"question": question}).encode(),
+            {"Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=_SECONDS) as reply:
+            reply.read()
+
+    try:
+        with ThreadPoolExecutor(len(asked)) as pool:
+            list(pool.map(ask, asked))
+    finally:
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _child(
@@ -384,7 +487,9 @@ def killed(nursery: Nursery, name: str, chance: random.Random, step: int | None)
         kills = 0
         for number in range(KILLS_OF_A_CASE):
             if number == 0 and step is not None:
-                ended = nursery.command(place, command.words, nth=1 + step // 2, action=(BEFORE, AFTER)[step % 2])
+                ended = nursery.command(
+                    place, command.words, command.asked, nth=1 + step // 2, action=(BEFORE, AFTER)[step % 2]
+                )
             else:
                 ended = _killed_by_chance(nursery, reference, command, place, chance)
             if ended.code not in (0, -signal.SIGKILL):
@@ -397,7 +502,7 @@ def killed(nursery: Nursery, name: str, chance: random.Random, step: int | None)
             if lost(done, now):
                 raise Failure(f"{name}: finished work is lost: {lost(done, now)[:3]}")
             done = now
-        ended = nursery.command(place, command.words)
+        ended = nursery.command(place, command.words, command.asked)
         if ended.code:
             raise Failure(f"{name}: the last run ended with {ended.code}: {ended.output[-3000:]}")
         _checked_in_child(nursery, place, name)
@@ -418,11 +523,11 @@ def _killed_by_chance(
     how = chance.random()
     if how < 0.4:
         nth = int(2 ** chance.uniform(0, math.log2(reference.events + 1)))
-        return nursery.command(place, command.words, nth=nth, action=chance.choice((BEFORE, AFTER)))
+        return nursery.command(place, command.words, command.asked, nth=nth, action=chance.choice((BEFORE, AFTER)))
     if how < 0.8:
         nth = int(2 ** chance.uniform(0, 6))
-        return nursery.command(place, command.words, kinds=WRITE, nth=nth, action=WITHIN)
-    return nursery.command(place, command.words, after=chance.random() * reference.seconds)
+        return nursery.command(place, command.words, command.asked, kinds=WRITE, nth=nth, action=WITHIN)
+    return nursery.command(place, command.words, command.asked, after=chance.random() * reference.seconds)
 
 
 def _checked_in_child(nursery: Nursery, place: Path, name: str) -> None:
