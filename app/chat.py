@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _PROMPT = "> "
 _HISTORY = 1_000  # lines
+_LEAVING = ("/quit", "quit", "exit")
 
 COMMANDS = {
     "/kb": ("/kb [KB]", "ask another knowledge base; without a name: which one is asked"),
@@ -193,7 +194,7 @@ def chat(
         out.print("Ask a question; /help lists commands, /quit leaves.")
     failed = False
     for line in _lines(out, settings):
-        if line == "/quit":
+        if line.casefold() in _LEAVING:
             break
         failed = not _did(talk, line) or failed
     if failed and not sys.stdin.isatty():

@@ -88,6 +88,13 @@ def test_an_error_does_not_end_it(line: str, said: str, kb: Path, fresh_dspy: No
     assert result.exit_code == 1
 
 
+@pytest.mark.parametrize("word", ["/quit", "quit", "Exit"])
+def test_a_word_leaves(kb: Path, word: str) -> None:
+    result = chat(kb, word, "never asked")
+    assert result.exit_code == 0
+    assert "never asked" not in result.stdout
+
+
 def test_help_lists_every_command(kb: Path) -> None:
     result = chat(kb, "/help", "/quit")
     assert result.exit_code == 0
