@@ -71,7 +71,7 @@ def main() -> None:
             with tempfile.TemporaryDirectory(dir=asked.work) as folder:
                 source = Path(folder) / "triples.tsv"
                 write(source, triples)
-                found = key | fresh_process(_BUILD, source, Path(folder) / "kb", asked.memory or 0)
+                found = fresh_process(_BUILD, source, Path(folder) / "kb", asked.memory or 0) | key
             with asked.out.open("a") as rows:
                 rows.write(json.dumps(found) + "\n")
         limit = "no limit" if asked.memory is None else f"{asked.memory:g} GB"

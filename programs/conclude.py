@@ -24,7 +24,7 @@ from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Checked, Computed, Stopped, Trace, Wrote
 from triplecheck.programs.subgraph import Fact, Subgraph, node_names
 from triplecheck.signatures import AnswerFromFacts, SettleAnswer
-from triplecheck.signatures.notation import read_facts, read_topic
+from triplecheck.signatures.notation import read_facts, read_topic, split_edge
 
 _TEMPERATURE = 0.7  # of samples
 _YES_NO = ("yes", "no")
@@ -184,7 +184,7 @@ class _Conclusion:
 
     def conclude(self, operation: str, answers: Sequence[str]) -> Outcome:
         """The outcome of an operation over the cited facts (`none` for nothing) and of the answers as written."""
-        written = [a.strip() for a in answers if a.strip()]
+        written = [name for a in answers if (name := split_edge(a.strip())[0])]
         computed = None if operation == "none" else self._compute(operation, written=bool(written))
         if computed is not None:
             if not written or self._agree(computed, written):

@@ -174,13 +174,13 @@ def _holding(graph: Graph, edges: Edges, condition: TimeCondition, trace: Trace)
 
 
 def within_tokens(
-    facts: Sequence[Fact], names: dict[int, str], relations: RelationTexts, tokens: int, trace: Trace
+    graph: Graph, facts: Sequence[Fact], names: dict[int, str], relations: RelationTexts, tokens: int, trace: Trace
 ) -> list[str]:
-    """The first facts as lines of a prompt, as many as fit; at least one."""
+    """The first facts as lines of a prompt, as many as fit; at least one. See `render_fact`."""
     lines: list[str] = []
     used = 0
     for fact in facts:
-        line = render_fact(fact, names, relations)
+        line = render_fact(fact, names, relations, graph)
         used += estimated_tokens(line)
         if used > tokens and lines:
             trace.add(Truncated("facts in the prompt", len(lines), len(facts)))

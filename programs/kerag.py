@@ -337,7 +337,7 @@ class KERAG(Program):
     def answer(self, plan: Plan, subgraph: Subgraph, trace: Trace) -> Outcome:
         """Summarization module: chain of thought over the facts; code checks the answer and computes aggregations."""
         names = names_of_facts(self.graph, subgraph.facts, plan.topics, plan.question, self.summarize)
-        lines = within_tokens(subgraph.facts, names, plan.relations, self.options.limits.tokens, trace)
+        lines = within_tokens(self.graph, subgraph.facts, names, plan.relations, self.options.limits.tokens, trace)
         reading = Reading(plan.question, plan.topics, plan.shown, subgraph, subgraph.facts, lines, names)
         found = answer_from_facts(self, self.summarize, reading, trace)
         return replace(found, evidence=(*plan.evidence, *found.evidence)) if found.evidence else found

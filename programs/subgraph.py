@@ -13,7 +13,10 @@ from typing import Protocol
 import numpy as np
 
 from triplecheck.kg import Direction, Graph, IntArray
+from triplecheck.kg.columnar import ColumnarGraph
+from triplecheck.kg.export import plain_properties
 from triplecheck.kg.relation_vectors import RelationVectors
+from triplecheck.kg.types import Edge
 from triplecheck.programs.conditions import TimeCondition
 from triplecheck.signatures.notation import (
     BACKWARD,
@@ -101,7 +104,7 @@ class Fact:
         chosen = None if only is None else set(only)
         return [self.edge(value) for value in self.values if chosen is None or value in chosen]
 
-    def edge(self, value: int) -> tuple[int, int, int]:
+    def edge(self, value: int) -> Edge:
         """(head, relation, tail) of the edge to one value."""
         ends = (self.anchor, value) if self.hop.direction is Direction.OUT else (value, self.anchor)
         return ends[0], self.hop.relation, ends[1]
@@ -168,11 +171,30 @@ def render_path(name: str, hops: Sequence[Hop], relations: RelationTexts, note: 
     return write_path(WrittenPath(name, tuple(_written(hop, relations) for hop in hops), note))
 
 
-def render_fact(fact: Fact, names: dict[int, str], relations: RelationTexts) -> str:
-    """A fact as it is written in the prompt. `names` gives the text of each node, with homonyms disambiguated."""
+def render_fact(fact: Fact, names: dict[int, str], relations: RelationTexts, graph: Graph | None = None) -> str:
+    """A fact as it is written in the prompt.
+
+    Args:
+        fact: the fact.
+        names: the text of each node, with homonyms disambiguated.
+        relations: the text of each relation.
+        graph: where the properties of its edges are; None writes none. Of a graph on a server none are written, because
+            each would be a query.
+    """
     values = tuple(names[value] for value in fact.values)
     more = max(fact.total - len(values), 0)
-    return write_fact(WrittenFact(names[fact.anchor], _written(fact.hop, relations), values, more))
+    said: tuple[str, ...] = ()
+    if isinstance(graph, ColumnarGraph) and graph.has_edge_properties:
+        said = tuple(_said_of(graph, fact.edge(value)) for value in fact.values)
+    hop = _written(fact.hop, relations)
+    return write_fact(WrittenFact(names[fact.anchor], hop, values, more, edges=said if any(said) else ()))
+
+
+def _said_of(graph: Graph, edge: Edge) -> str:
+    """The statements of an edge: "from: 2017; until: 2019 / from: 2021"."""
+    statements = map(plain_properties, graph.edge_properties(*edge))
+    texts = (clean("; ".join(f"{name}: {value}" for name, value in one.items())) for one in statements)
+    return write_wordings([text for text in texts if text])
 
 
 def _written(hop: Hop, relations: RelationTexts) -> WrittenHop:

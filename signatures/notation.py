@@ -3,6 +3,7 @@
     path       Bernhard Heiden → student of ← author (3 × Book)      topic, hops, note on what lies at the end
     fact       Alien → directed by → Ridley Scott | ... 2 more       anchor, relation, values; ← where it is followed
                                                                      backwards
+    edge       Ada → works in → Billing {from: 2017}                 what is said of the edge to a value
     typed hop  Norway ← located in [lake] ← Mjøsa                    only values of this type
     topic      Satchmo = Louis Armstrong                             as the question writes it = as in the graph
     known name Satchmo = Louis Armstrong (Musician)                  the same with types
@@ -34,7 +35,7 @@ _COLON = ": "
 ANYTHING_WITH = "anything with "
 """Before a relation: a class of a graph without types, which holds everything that has the relation."""
 
-_MARKS = re.compile(r"[\x00-\x1f\x7f-\x9f|→←]")
+_MARKS = re.compile(r"[\x00-\x1f\x7f-\x9f|→←{}]")
 # Text that, if a model copies it, would be parsed as a header or as a thought instead of as part of a reply.
 _MARKUP = re.compile(r"\[(?=\[)|<(?=/?think)", re.IGNORECASE)
 _BRACKETS = re.compile(r"(?<![ \[])[ \[]*\[")
@@ -189,6 +190,7 @@ class WrittenFact:
         values: names at its other end.
         more: how many further values there are.
         number: its place in a list, from 1; 0 where it is in none.
+        edges: what is said of the edge to each value ("from: 2017"), empty for nothing; () if nothing is said of any.
     """
 
     anchor: str
@@ -196,11 +198,14 @@ class WrittenFact:
     values: tuple[str, ...]
     more: int = 0
     number: int = 0
+    edges: tuple[str, ...] = ()
 
 
 def write_fact(fact: WrittenFact) -> str:
     """A fact on one line."""
-    values = [*fact.values, *([f"... {fact.more} more"] if fact.more else ())]
+    said = fact.edges or ("",) * len(fact.values)
+    values = [f"{value} {{{text}}}" if text else value for value, text in zip(fact.values, said, strict=True)]
+    values += [f"... {fact.more} more"] if fact.more else []
     arrow = f" {fact.hop.arrow} "
     return f"{fact.anchor}{arrow}{fact.hop.label}{arrow}{_BETWEEN_VALUES.join(values)}"
 
@@ -214,7 +219,16 @@ def read_fact(line: str, number: int = 0) -> WrittenFact | None:
     cut = _MORE.fullmatch(values[-1]) if values else None
     more = int(cut[1]) if cut else 0
     hop = WrittenHop(parts[2].strip(), parts[1])
-    return WrittenFact(parts[0].strip(), hop, tuple(values[:-1] if cut else values), more, number)
+    split = [split_edge(value) for value in (values[:-1] if cut else values)]
+    edges = tuple(said for _, said in split)
+    names = tuple(value for value, _ in split)
+    return WrittenFact(parts[0].strip(), hop, names, more, number, edges if any(edges) else ())
+
+
+def split_edge(value: str) -> tuple[str, str]:
+    """A value, and what is said of the edge to it; empty if nothing is."""
+    at = value.rfind(" {") if value.endswith("}") else -1
+    return (value[:at], value[at + 2 : -1]) if at > 0 else (value, "")
 
 
 def read_facts(lines: Iterable[str]) -> list[WrittenFact]:

@@ -296,7 +296,7 @@ class Retriever:
         """The facts that the model finds relevant."""
         nodes = [node for fact in facts for node in (fact.anchor, *fact.values)]
         names = node_names(self._graph, nodes) | self._briefing.anchors
-        lines = within_tokens(facts, names, self._briefing.relations, self.options.limits.tokens, trace)
+        lines = within_tokens(self._graph, facts, names, self._briefing.relations, self.options.limits.tokens, trace)
         reply = self._steps.filter_triples(question=self._briefing.question, topics=self._briefing.shown, facts=lines)
         self._steps.wrote(trace, self._steps.filter_triples, reply)
         return [facts[n - 1] for n in valid_numbers("fact", reply.relevant, len(lines), trace)]

@@ -250,7 +250,9 @@ class AnchorRAG(Program):
         facts: list[Fact] = []
         lines: list[str] = []
         for group in groups:
-            written = within_tokens(group if reading else shortened(group), names, briefing.relations, tokens, trace)
+            written = within_tokens(
+                self.graph, group if reading else shortened(group), names, briefing.relations, tokens, trace
+            )
             lines += written
             facts += group[: len(written)]
         return facts, lines

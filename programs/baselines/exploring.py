@@ -264,7 +264,9 @@ class ExploringProgram(Program):
     def lines(self, at: Exploration) -> tuple[dict[int, str], list[str]]:
         """Names of all nodes in the facts, and the facts as lines of a prompt."""
         names = names_of_facts(self.graph, at.facts.facts, at.topics, at.question, self.answer_from_facts)
-        return names, within_tokens(at.facts.facts, names, at.relations, self.options.limits.tokens, at.trace)
+        return names, within_tokens(
+            self.graph, at.facts.facts, names, at.relations, self.options.limits.tokens, at.trace
+        )
 
     def without_facts(self, question: str, reason: str, detail: str, trace: Trace) -> Outcome:
         """Answer from the model's own knowledge, not grounded; abstain with `grounded_only`."""

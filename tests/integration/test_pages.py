@@ -92,6 +92,7 @@ PAGES: dict[str, Stage] = {
     "faq.md": alone,
     "index.md": alone,
     "property-graphs.md": with_property_graph,
+    "scale.md": alone,
     "serve.md": with_server,
     "text.md": alone,
     "tutorials/compile.md": with_model,

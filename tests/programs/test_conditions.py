@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from program_parts import conclude_with, items, keep, kerag, play, topics
 
 from triplecheck import KERAG, AnchorRAG, KnowledgeBase
 from triplecheck.app.render import proof_line
@@ -74,3 +75,31 @@ def test_a_proof_shows_the_properties(team: KnowledgeBase) -> None:
     assert found.evidence[0]["properties"] == [{"from": "2020"}]
     assert "(from: 2020)" in proof_line(found.evidence[0]).plain
     assert "from: 2020" in found.evidence._repr_html_()
+
+
+class TestPrompts:
+    """A language model reads what is said of an edge behind the value."""
+
+    def test_facts_show_the_properties_of_their_edges(self, team: KnowledgeBase) -> None:
+        replies = [
+            topics("Search"),
+            keep("works in"),
+            conclude_with("Chiara Rossi {from: 2016}", cite=["Chiara Rossi"]),
+        ]
+        found, engine = play(kerag(team, hops=1), "Who works in Search?", *replies)
+        (fact,) = items(engine.requests[-1], "facts")
+        anchor, values = fact.rsplit(" ← ", 1)
+        assert anchor == "Search ← works in"
+        assert set(values.split(" | ")) == {
+            "Chiara Rossi {from: 2016; until: 2019}",
+            "David Kim {from: 2020}",
+            "Elif Demir {from: 2018}",
+        }
+        assert [answer["id"] for answer in found.answers] == ["Chiara Rossi"]
+        assert found.grounded
+
+    def test_with_a_condition_only_edges_that_hold_are_shown(self, team: KnowledgeBase) -> None:
+        replies = [topics("Search"), keep("works in"), conclude_with("David Kim", cite=["David Kim"])]
+        _, engine = play(kerag(team, hops=1), "Who works in Search after 2020?", *replies)
+        (fact,) = items(engine.requests[-1], "facts")
+        assert "Chiara Rossi" not in fact and "David Kim {from: 2020}" in fact

@@ -29,6 +29,7 @@ from triplecheck.signatures.notation import (
     read_relation,
     read_topic,
     read_triples,
+    split_edge,
     split_note,
     with_note,
     without_note,
@@ -103,6 +104,19 @@ class TestFacts:
     def test_a_fact_is_read_back(self, anchor: str, hop: WrittenHop, values: tuple[str, ...], more: int) -> None:
         fact = WrittenFact(anchor, hop, values, more)
         assert read_fact(write_fact(fact)) == fact
+
+    @given(names, hops, st.lists(st.tuples(names, st.one_of(st.just(""), names)), min_size=1, max_size=4))
+    def test_what_is_said_of_an_edge_is_read_back(
+        self, anchor: str, hop: WrittenHop, values: list[tuple[str, str]]
+    ) -> None:
+        edges = tuple(said for _, said in values)
+        fact = WrittenFact(anchor, hop, tuple(name for name, _ in values), edges=edges if any(edges) else ())
+        assert read_fact(write_fact(fact)) == fact
+
+    def test_braces_in_a_name_are_no_edge(self) -> None:
+        assert clean("set {a, b}") == "set a, b"
+        assert split_edge("Billing {from: 2017; until: 2019}") == ("Billing", "from: 2017; until: 2019")
+        assert split_edge("Billing") == ("Billing", "")
 
     def test_a_list_of_facts_keeps_its_numbers(self) -> None:
         found = read_facts(["A → r → B", "no fact", "B ← s ← C | ... 2 more"])
