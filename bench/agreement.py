@@ -3,9 +3,9 @@
     triplecheck collect kerag --lm MODEL --samples 3 --out traces
     python -m bench.agreement traces --out runs/agreement
 
-Of the questions that `collect` asked, those are kept for which more than half of the samples prove the same answer; the
-known answers are not looked at. Rankers trained on them, on the same questions with known answers, and on all
-questions with known answers are compared with the general ranker on questions that none was trained on.
+Of the questions that `collect` asked, those are kept for which more than half of the samples prove the same answer (of
+one sample: those with a proof); the known answers are not looked at. Rankers trained on them, on the same questions
+with known answers, and on all that were asked are compared with the general ranker on other questions.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from typing import Any
 from triplecheck.evals.questions import Question, bundled_questions, part_of, read_questions, sampled
 from triplecheck.evals.runner import evaluate
 from triplecheck.kg import KnowledgeBase, UserError
-from triplecheck.kg.ranker import GENERAL
+from triplecheck.kg.ranker import GENERAL, load_ranker
 from triplecheck.optimize.distil.graph_ranker import RankerOptions, train_ranker
 from triplecheck.optimize.distil.trace_ranker import answered_questions, distil_ranker
-from triplecheck.optimize.traces import read_traces
+from triplecheck.optimize.traces import VERIFIED, read_traces
 from triplecheck.optimize.traces.assembly import Pass, Selection, assemble
+from triplecheck.optimize.traces.records import read_records
 from triplecheck.programs import KERAG, Sources
 
 
@@ -65,14 +66,17 @@ def compare(
     Args:
         kb: the graph of the traces.
         traces: of one model, several samples; only read.
-        questions: that were asked, with known answers.
+        questions: with known answers; those are used that were asked.
         tests: to measure on; those that were asked are left out.
         options: of the training.
         out: the rankers and evaluations.
     """
-    passes = [Pass(folder.name, folder) for folder in sorted(traces.glob("sample-*")) if folder.is_dir()]
-    if len(passes) < 2:
-        raise UserError(f"{traces}: holds no samples that may agree; `triplecheck collect --samples 3` writes them")
+    folders = sorted(traces.glob("sample-*")) or [traces / VERIFIED]
+    passes = [Pass(folder.name, folder) for folder in folders if folder.is_dir()]
+    if not passes:
+        raise UserError(f"{traces}: holds no samples; `triplecheck collect --samples 3` writes them")
+    recorded = {id for one in passes for id in read_records(one.folder, [question.id for question in questions])}
+    questions = [question for question in questions if question.id in recorded]
     how = Selection(verify="agreement", agree=len(passes) // 2 + 1)
     manifest = assemble(out, "kerag", questions, passes, how)
     rows = read_traces(out)
@@ -95,16 +99,26 @@ def compare(
         "all questions asked, known answers": (len(questions), partial(on_graph, questions, "all")),
         "steps of the traces, without the graph": (len(agreed), on_traces),
     }
-    result: dict[str, Any] = {"agreement": manifest.agreement, "rankers": {}}
+    right = sum(
+        set(one.answers) & {*known[one.question].answers, *known[one.question].answer_labels} != set() for one in agreed
+    )
+    result: dict[str, Any] = {
+        "samples": len(passes),
+        "agreement": manifest.agreement,
+        "teach": len(agreed),
+        "right": right,
+        "rankers": {},
+    }
     texts = {question.question for question in questions}
     for name, (count, train) in ways.items():
+        scores: dict[str, Any] = {"questions": count}
         try:
             ranker = train()
         except UserError as error:
-            result["rankers"][name] = {"questions": count, "not trained": str(error)}
+            result["rankers"][name] = scores | {"not trained": str(error)}
             continue
+        scores["held_out"] = load_ranker(ranker).about.get("held_out")
         program = KERAG(Sources(kb.graph, kb.linker, kb.relation_vectors, kb, ranker))
-        scores: dict[str, Any] = {"questions": count}
         for test, some in tests.items():
             unseen = [one for one in some if one.question not in texts]
             place = out / "runs" / f"{name} {test}".replace(" ", "-")

@@ -363,7 +363,7 @@ def _row(graph: Graph, program: KERAG, names: Names, question: Question, longest
     given = given_paths(graph, question.gold)
     chance = random.Random(question.id)
     several = len(subjects) > 1
-    found = [_paths(graph, nodes, answers, given, several, longest, chance) for nodes in subjects.values()]
+    found = [paths_of(graph, nodes, answers, given, several, longest, chance) for nodes in subjects.values()]
     rows = [
         {
             "text": read.masked(plan.topics[best.topic]),
@@ -382,14 +382,23 @@ def _numbers(path: Sequence[Hop]) -> list[list[int]]:
 
 
 @dataclass(frozen=True)
-class _Found:
+class FoundPaths:
+    """The paths of a topic.
+
+    Attributes:
+        topic: the node that they start from.
+        paths: those that lead to the answers best.
+        offered: others, a sample.
+        exact: whether the best lead to the answers and nothing else.
+    """
+
     topic: int
     paths: Sequence[tuple[Hop, ...]] = ()
     offered: Sequence[tuple[Hop, ...]] = ()
     exact: bool = False
 
 
-def _paths(
+def paths_of(
     graph: Graph,
     topics: Sequence[int],
     answers: set[int],
@@ -397,9 +406,19 @@ def _paths(
     one_of_several: bool,
     longest: int,
     chance: random.Random,
-) -> _Found:
-    """The topic among homonyms that leads to the answers, its best paths, and the others that it has."""
-    best, result = (0.0, 0), _Found(topics[0])
+) -> FoundPaths:
+    """The topic among homonyms that leads to the answers, its best paths, and the others that it has.
+
+    Args:
+        graph: the graph.
+        topics: homonyms.
+        answers: nodes.
+        given: paths that are known to be right.
+        one_of_several: whether the question has other topics, each of which is one condition.
+        longest: most hops of a path.
+        chance: draws the other paths.
+    """
+    best, result = (0.0, 0), FoundPaths(topics[0])
     known = {path.topic for path in given}
     for topic in [topic for topic in topics if topic in known] or topics:
         scored = dict(_explore(graph, topic, answers, longest, one_of_several, chance))
@@ -411,7 +430,7 @@ def _paths(
             wrong = [path for path, value in scored.items() if value < score - 1e-9]
             best = score, -len(right[0])
             offered = chance.sample(wrong, min(len(wrong), _MOST_OFFERED))
-            result = _Found(topic, right, offered, exact=score == 1.0)
+            result = FoundPaths(topic, right, offered, exact=score == 1.0)
     return result
 
 
