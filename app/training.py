@@ -12,6 +12,9 @@ from triplecheck.app.console import print_json, printable, reporting, stderr, st
 from triplecheck.app.opening import open_base
 from triplecheck.app.options import DATA, LIMITS, OUTPUT, JsonOption, KbArgument, Part, SeedOption, flag
 
+_ENOUGH_MEASURED = 30
+"""Held-out questions: among fewer, one question changes the result by more than three points."""
+
 
 def train(
     kb: KbArgument,
@@ -83,6 +86,12 @@ def train(
         print_json({"ranker": stored, "left_out": trained.left_out} | dict(trained.about))
         return
     stdout().print(summary(trained.about))
+    measured = trained.about["held_out"]["questions"]
+    if measured < _ENOUGH_MEASURED:
+        stdout().print(
+            f"{measured} held-out questions are too few to tell whether it helps: compare on others, with "
+            "`triplecheck eval` and its --no-ranker"
+        )
     if trained.stored is None:
         stdout().print("not stored: it answers fewer questions than before; give it more questions")
     left_out = ", ".join(f"{reason} {count:,}" for reason, count in trained.left_out.items())

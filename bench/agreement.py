@@ -78,7 +78,7 @@ def compare(
     recorded = {id for one in passes for id in read_records(one.folder, [question.id for question in questions])}
     questions = [question for question in questions if question.id in recorded]
     how = Selection(verify="agreement", agree=len(passes) // 2 + 1)
-    manifest = assemble(out, "kerag", questions, passes, how)
+    assemble(out, "kerag", questions, passes, how)
     rows = read_traces(out)
     agreed = answered_questions(rows)
     known = {question.question: question for question in questions}
@@ -99,14 +99,13 @@ def compare(
         "all questions asked, known answers": (len(questions), partial(on_graph, questions, "all")),
         "steps of the traces, without the graph": (len(agreed), on_traces),
     }
-    right = sum(
-        set(one.answers) & {*known[one.question].answers, *known[one.question].answer_labels} != set() for one in agreed
-    )
+    kept = {row.id for row in rows}
+    records = read_records(passes[0].folder, [question.id for question in questions])
     result: dict[str, Any] = {
         "samples": len(passes),
-        "agreement": manifest.agreement,
-        "teach": len(agreed),
-        "right": right,
+        "asked": len(questions),
+        "kept": len(kept),
+        "right": sum(bool(records[id].right) for id in kept),
         "rankers": {},
     }
     texts = {question.question for question in questions}

@@ -153,6 +153,11 @@ def test_too_few_questions_say_how_many_are_needed(run: Run, films: str) -> None
     assert "30 questions are too few" in result.output and "63 or more" in result.output
 
 
+def test_few_held_out_questions_are_called_too_few(run: Run, films: str) -> None:
+    result = run("kb", "train", films, "--questions", "questions.jsonl", "--limit", "70")
+    assert "7 held-out questions are too few to tell" in " ".join(result.stdout.split())
+
+
 def test_traces_stand_in_for_questions_and_the_teacher_is_named(run: Run, films: str) -> None:
     words = ("collect", "kerag", "--kb", films, "--questions", "questions.jsonl", "--pass", "gold", "--out", "traces")
     assert run(*words, "--limit", "90", "--no-ranker").exit_code == 0
