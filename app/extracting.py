@@ -156,8 +156,10 @@ def _read_all(
     done: dict[str, dict[str, Any]] = {}
 
     def keep(row: dict[str, Any]) -> bool:
-        done[row["id"]] = row
-        return True
+        known = _is_read(row)
+        if known:
+            done[row["id"]] = row
+        return known
 
     with RunDirectory(work, _KIND, configuration, "an extraction"), reporting(stderr(), "reading") as tell:
         repair_lines(work / _ROWS, keep)
@@ -179,6 +181,21 @@ def _read_all(
                 if failed is not None:
                     raise failed
     return [done[text.id] for text in texts]
+
+
+def _is_read(row: dict[str, Any]) -> bool:
+    """Whether a line has what was read in a document."""
+    stated, problems = row.get("stated"), row.get("problems")
+    return (
+        isinstance(row.get("id"), str)
+        and isinstance(row.get("sentences"), int)
+        and isinstance(stated, list)
+        and all(
+            isinstance(one, list) and len(one) == 4 and all(isinstance(part, str) for part in one) for one in stated
+        )
+        and isinstance(problems, list)
+        and all(isinstance(problem, str) for problem in problems)
+    )
 
 
 def _read(extractor: TripleExtractor, text: Document, _: Trace) -> ReadDocument:

@@ -213,12 +213,27 @@ def load_ranker(path: Path = GENERAL) -> PathRanker:
         with safe_open(path, "numpy") as file:
             about = file.metadata() or {}
             weights = {name: file.get_tensor(name).astype(np.float32) for name in file.keys()}  # noqa: SIM118
-        found = json.loads(about.get("about", "{}"))
+        if about.get("format") != FORMAT:
+            raise UserError(f"{path}: is a path ranker of another version; train it again")
+        _check(weights)
         parts = [json.dumps(about, sort_keys=True).encode()]
         parts += [part for name, array in sorted(weights.items()) for part in (name.encode(), array.tobytes())]
         fingerprint = hashlib.sha256(b"\0".join(parts)).hexdigest()
-    except (OSError, SafetensorError, ValueError) as error:
+        return PathRanker(weights, about["encoder"], fingerprint, dict(json.loads(about.get("about", "{}"))))
+    except (OSError, SafetensorError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise UserError(f"{path}: cannot be read as a path ranker ({error}); train it again") from error
-    if about.get("format") != FORMAT:
-        raise UserError(f"{path}: is a path ranker of another version; train it again")
-    return PathRanker(weights, about["encoder"], fingerprint, found)
+
+
+def _check(weights: Mapping[str, FloatArray]) -> None:
+    """Raise an error unless the tensors fit each other and all numbers are finite."""
+    size, rank = weights["lengths.weight"].shape[1], len(weights["relation.0.down"])
+    shapes: dict[str, tuple[int, ...]] = {"scale": (LONGEST,)}
+    for name in ("lengths", "starts"):
+        shapes |= {f"{name}.weight": (LONGEST, size), f"{name}.bias": (LONGEST,)}
+    for name in ("relation.0", "relation.1", *(f"question.{length}.{hop}" for length, hop in HEADS)):
+        shapes |= {f"{name}.down": (rank, size), f"{name}.up": (size, rank), f"{name}.shift": (size,)}
+    for name, shape in shapes.items():
+        if weights[name].shape != shape:
+            raise ValueError(f"{name} has the shape {weights[name].shape}, not {shape}")
+        if not np.isfinite(weights[name]).all():
+            raise ValueError(f"{name} has a number that is not finite")

@@ -17,6 +17,7 @@ import numpy as np
 from triplecheck.kg._arrays import FloatArray
 from triplecheck.kg._atomic import write_bytes
 from triplecheck.kg.encode import Encoder
+from triplecheck.kg.errors import UserError
 from triplecheck.kg.ranker import LONGEST, Hops, PathRanker
 from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.programs.proof import Proof, WrittenHops
@@ -110,9 +111,13 @@ def _label(path: WrittenHops, at: int) -> str:
 @functools.lru_cache(maxsize=4)
 def _common(ranker: PathRanker) -> FloatArray:
     """The common relations as the ranker compares them, shape (2, n, d)."""
+    from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
-    return ranker.relations(load_file(COMMON)["vectors"].astype(np.float32))
+    try:
+        return ranker.relations(load_file(COMMON)["vectors"].astype(np.float32))
+    except (OSError, SafetensorError, ValueError, KeyError) as error:
+        raise UserError(f"{COMMON}: damaged ({error}); install triplecheck again") from error
 
 
 def write_common_relations(texts: Sequence[str], encoder: Encoder, out: Path) -> None:

@@ -50,7 +50,7 @@ def add_embeddings(graph: ColumnarGraph, base: Generation, stored: Path) -> bool
     if not stored.is_dir():
         return False
     key = stored / _KEY
-    if not key.is_file() or key.read_text("ascii").strip() != graph_key(graph):
+    if not key.is_file() or key.read_bytes().strip() != graph_key(graph).encode("ascii"):
         log.warning(
             "%s: trained on another graph, and not used; train them again with `python -m %s`", stored, __name__
         )

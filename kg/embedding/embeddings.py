@@ -96,7 +96,8 @@ class Embeddings:
 
             return TorchScorer.from_state(about.options, about.num_entities, about.num_relations, arrays)
         interaction = interaction_of(about.options.model, about.norm or 2)
-        if interaction is None or len(arrays.get("entities", ())) != about.num_entities:
+        entities, relations = (len(arrays.get(name, ())) for name in ("entities", "relations"))
+        if interaction is None or entities != about.num_entities or relations < about.num_relations:
             raise KnowledgeBaseError(f"{self._folder}: {_WEIGHTS} does not match {ABOUT}; train the embeddings again")
         return ArrayScorer(interaction, arrays["entities"], arrays["relations"])
 

@@ -8,7 +8,8 @@ import math
 import threading
 import time
 import urllib.parse
-from collections.abc import Mapping
+import zlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -87,10 +88,10 @@ class HttpClient:
         self._time = _Time()
         self._http = httpx.Client(
             auth=(user, password) if user else None,
-            headers={"User-Agent": _AGENT, **(self._manners.headers or {}), "Accept": _JSON},
+            headers={"User-Agent": _AGENT, **(self._manners.headers or {}), "Accept": _JSON, "Accept-Encoding": "gzip"},
             # A redirection may lead to another host: the client drops user and password there, but no header.
             follow_redirects=not self._manners.headers,
-            transport=_timed_transport(self._time),
+            transport=_LimitedTransport(self.name, self._limits.bytes, self._time),
         )
         self.asked = 0
         """Requests so far, with retries."""
@@ -181,17 +182,11 @@ class HttpClient:
         )
 
     def _read(self, reply: httpx.Response, meter: Meter) -> bytes:
-        """The body in pieces, with checks of time and size: a limit on each piece alone never ends a slow trickle."""
-        pieces, size = [], 0
+        """The body in pieces, with checks of time: a limit on each piece alone never ends a slow trickle."""
+        pieces = []
         for piece in reply.iter_bytes():
             pieces.append(piece)
-            size += len(piece)
             meter.check_time()
-            if size > self._limits.bytes:
-                raise GraphUnavailableError(
-                    f"{self.name}: reply of more than {self._limits.bytes:,} bytes; "
-                    "use a limit, or increase QueryLimits.bytes"
-                )
         return b"".join(pieces)
 
     def _check_whole(self, headers: Mapping[str, str], rows: int) -> None:
@@ -231,12 +226,51 @@ class _Time(threading.local):
         return left if timeout is None else min(left, timeout)
 
 
-def _timed_transport(until: _Time) -> httpx.HTTPTransport:
-    """A transport whose reads end with the query: a limit on each read alone never ends a trickle of headers."""
-    transport = httpx.HTTPTransport()
-    pool: Any = transport._pool
-    pool._network_backend = _TimedBackend(pool._network_backend, until)
-    return transport
+class _LimitedTransport(httpx.HTTPTransport):
+    """Replies that are unpacked here, so that no body is larger than allowed, of a redirection neither.
+
+    Reads end with the query: a limit on each read alone never ends a trickle of headers.
+    """
+
+    def __init__(self, name: str, most: int, until: _Time) -> None:
+        super().__init__()
+        self._name, self._most = name, most
+        pool: Any = self._pool
+        pool._network_backend = _TimedBackend(pool._network_backend, until)
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        reply = super().handle_request(request)
+        codings = [part.strip().casefold() for part in reply.headers.get("Content-Encoding", "identity").split(",")]
+        if codings not in (["identity"], ["gzip"], ["deflate"]):
+            reply.close()
+            raise GraphUnavailableError(f"{self._name}: the reply is packed as {', '.join(codings)}; only gzip is read")
+        if codings != ["identity"]:
+            del reply.headers["Content-Encoding"]
+        stream = _LimitedStream(reply.stream, self._name, self._most, codings != ["identity"])  # type: ignore[arg-type]
+        return httpx.Response(reply.status_code, headers=reply.headers, stream=stream, extensions=reply.extensions)
+
+
+class _LimitedStream(httpx.SyncByteStream):
+    def __init__(self, packed: httpx.SyncByteStream, name: str, most: int, is_packed: bool) -> None:
+        self._packed, self._name, self._most, self._is_packed = packed, name, most, is_packed
+
+    def __iter__(self) -> Iterator[bytes]:
+        unpack = zlib.decompressobj(wbits=47) if self._is_packed else None
+        size = 0
+        for piece in self._packed:
+            try:
+                data = piece if unpack is None else unpack.decompress(piece, self._most + 1)
+            except zlib.error as error:
+                raise httpx.DecodingError(str(error)) from error
+            size += len(data)
+            if size > self._most:
+                raise GraphUnavailableError(
+                    f"{self._name}: reply of more than {self._most:,} bytes; use a limit, or increase QueryLimits.bytes"
+                )
+            yield data
+
+    def close(self) -> None:
+        self._packed.close()
 
 
 class _TimedBackend(httpcore.NetworkBackend):

@@ -10,10 +10,10 @@ from __future__ import annotations
 import gzip
 import hashlib
 import itertools
-import json
 import math
 import random
 import time
+import zlib
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +24,7 @@ from triplecheck.kg import UserError
 from triplecheck.kg.encode import Encoder, load_encoder
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.ranker import GENERAL, LONGEST, OWN_TOPIC, PathRanker, load_ranker, save_ranker
+from triplecheck.kg.values import parse_json
 from triplecheck.lms.extractive.question import find_span, read_question, words_of
 from triplecheck.lms.extractive.relevance import PathRelevance
 from triplecheck.optimize.distil.path_ranker import HopNumbers, PathQuestion, Training, check_installed, train
@@ -156,7 +157,7 @@ def _lines(file: Path) -> Iterator[str]:
     try:
         with gzip.open(file, "rt", encoding="utf-8") as lines:
             yield from lines
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise UserError(f"{file}: cannot be read ({error})") from error
 
 
@@ -164,8 +165,11 @@ def _vocabularies(file: Path) -> tuple[dict[tuple[str, str], int], dict[str, lis
     """The number of each relation in its vocabulary, and by vocabulary the wordings of each, label first."""
     numbers: dict[tuple[str, str], int] = {}
     wordings: dict[str, list[list[str]]] = {}
-    for line in itertools.islice(_lines(file), 1, None):
-        vocabulary, relation, label, aliases = line.rstrip("\n").split("\t")
+    for number, line in enumerate(itertools.islice(_lines(file), 1, None), 2):
+        cells = line.rstrip("\n").split("\t")
+        if len(cells) != 4:
+            raise UserError(f"{file}, line {number}: {len(cells)} columns instead of vocabulary, id, label and aliases")
+        vocabulary, relation, label, aliases = cells
         several = wordings.setdefault(vocabulary, [])
         numbers[vocabulary, relation] = len(several)
         several.append([label.strip(), *(alias.strip() for alias in aliases.split("|") if alias.strip())])
@@ -175,21 +179,35 @@ def _vocabularies(file: Path) -> tuple[dict[tuple[str, str], int], dict[str, lis
 def _read(file: Path, numbers: Mapping[tuple[str, str], int], without: Collection[str]) -> list[_Asked]:
     """The questions with one topic and a path of at most `LONGEST` hops, the topic's mention masked."""
     excluded = {" ".join(words_of(text)) for text in without}
-    rows = [json.loads(line) for line in _lines(file)]
+    rows = []
+    for number, line in enumerate(_lines(file), 1):
+        try:
+            rows.append(_checked(parse_json(line), numbers))
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+            raise UserError(f"{file}, line {number}: is no question with relation paths ({error!r})") from error
     texts = [words_of(row["question"]) for row in rows]
     counts = Counter(word for words in texts for word in set(words))
     rarity = {word: math.log(len(rows) / count) for word, count in counts.items()}
     asked = []
     for row, words in zip(rows, texts, strict=True):
-        if len(row["paths"]) != 1 or not 1 <= len(row["paths"][0]) <= LONGEST or " ".join(words) in excluded:
+        if row["path"] is None or not words or " ".join(words) in excluded:
             continue
         span = _named(words, row["topics"][0]) or _mention(words, rarity)
-        vocabulary: str = row["vocabulary"]
-        path = tuple((numbers[vocabulary, relation], way == "backward") for relation, way in row["paths"][0])
         masked = " ".join([*words[: span[0]], OWN_TOPIC, *words[span[1] :]])
-        question = PathQuestion(masked, vocabulary, (path,))
+        question = PathQuestion(masked, row["vocabulary"], (row["path"],))
         asked.append(_Asked(row["id"], tuple(words), span, row["source"], question))
     return asked
+
+
+def _checked(row: dict[str, Any], numbers: Mapping[tuple[str, str], int]) -> dict[str, Any]:
+    """A row of the questions with its `path` in numbers; None unless it has one path of at most `LONGEST` hops."""
+    for name in ("id", "question", "vocabulary", "source"):
+        row[name].encode("utf-8")
+    path = None
+    if len(row["paths"]) == 1 and 1 <= len(row["paths"][0]) <= LONGEST:
+        path = tuple((numbers[row["vocabulary"], relation], way == "backward") for relation, way in row["paths"][0])
+        row["topics"][0].encode("utf-8")
+    return {**row, "path": path}
 
 
 def _named(words: Sequence[str], topic: str) -> tuple[int, int] | None:

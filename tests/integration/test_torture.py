@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import random
@@ -111,6 +112,16 @@ FOUND: list[tuple[str, str, bytes | Callable[[bytes], bytes]]] = [
     ("settings", "triplecheck.toml", b"hops = " + b"9" * 5000),
     ("base", "kb/manifest.json", object_with(blocks="x")),
     ("official", "stark-mag/qa/mag/stark_qa/stark_qa.csv", b"other,query,answer_ids\n4,Who?,[1]\n"),
+    ("weights", "ranker.safetensors", lambda content: content[:5000] + b"\xff" * 5000 + content[10000:]),
+    ("weights", "common.safetensors", lambda content: content[:-7]),
+    ("weights", "embeddings/weights.safetensors", lambda content: content[:-7]),
+    ("training", "questions_train.jsonl.gz", b'{"id": "q"}\n'),
+    ("training", "questions_train.jsonl.gz", lambda content: gzip.decompress(content).replace(b"P1", b"P9")),
+    ("training", "questions_train.jsonl.gz", lambda content: content[:40] + b"\xff" * 9 + content[49:]),
+    ("training", "relations.tsv.gz", b"vocabulary\tid\nwikidata\tP1\n"),
+    ("extracted", ".made.extract/documents.jsonl", line_with(id=["d0"])),
+    ("extracted", ".made.extract/documents.jsonl", line_with(stated=[["a", "b", "c"]])),
+    ("requests", "ask", object_with(question="\ud800")),
     ("patterns", "results.json", b'{"results": {"bindings": [{"x": {"type": "uri", "value": 5}}]}}'),
 ]
 
@@ -130,6 +141,7 @@ def test_a_damaged_file_is_an_error_of_ours_or_harmless(
         pass
     finally:
         for other, content in was.items():
+            other.parent.mkdir(parents=True, exist_ok=True)
             other.write_bytes(content)
 
 
@@ -181,6 +193,8 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, 
         ("gzip bomb", "native"),
         ("gzip bomb", "litellm"),
         ("gzip bomb", "coroutine"),
+        ("gzip bomb", "sparql"),
+        ("gzip", "sparql"),
         ("redirect to another host", "sparql"),
         ("terms of another type", "sparql"),
         ("reset in the body", "run"),

@@ -323,13 +323,13 @@ def _ours() -> type[Exception]:
     return TriplecheckError
 
 
-def _app(app: Any, words: list[str]) -> None:
+def _app(app: Any, words: list[str], ends: tuple[int, ...] = (0, 2)) -> None:
     """Run the command line without its process."""
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         try:
             app(words)
         except SystemExit as ended:
-            if ended.code not in (0, 2):
+            if ended.code not in ends:
                 raise Failure(f"{' '.join(words[:2])} ends with {ended.code}") from ended
 
 
@@ -449,6 +449,8 @@ def _read_patterns(folder: Path) -> None:
 
 
 def _targets() -> list[tuple[Target, Callable[[Path], None]]]:
+    from torture import more_inputs as more
+
     return [
         (Target("readers", _read_triples, weight=24), _write_readers),
         (Target("tables", _read_tables, weight=8), _write_tables),
@@ -463,6 +465,10 @@ def _targets() -> list[tuple[Target, Callable[[Path], None]]]:
         (Target("experiments", _read_experiment), _write_experiment),
         (Target("predictions", _read_predictions, weight=4), _write_predictions),
         (Target("patterns", _read_patterns), _write_patterns),
+        (Target("weights", more.read_weights, weight=4), more.write_weights),
+        (Target("training", more.read_training, weight=4), more.write_training),
+        (Target("extracted", more.read_extracted), more.write_extracted),
+        (Target("requests", more.read_requests, weight=4), more.write_requests),
     ]
 
 
@@ -502,7 +508,7 @@ def cases(folder: Path) -> Iterator[Case]:
             pass
         finally:
             for other, was in contents[target.name].items():
-                if other == path or target.name in ("runs", "bundles", "traces"):
+                if other == path or target.name in ("runs", "bundles", "traces", "training", "extracted"):
                     other.parent.mkdir(parents=True, exist_ok=True)
                     other.write_bytes(was)
 
