@@ -33,7 +33,7 @@ spent = {}
 for (begin, what), (end, _) in zip(stages, stages[1:]):
     spent[what] = spent.get(what, 0) + end - begin
 seconds, busy = time.perf_counter() - start, time.process_time() - busy
-print(json.dumps({"seconds": seconds, "busy": busy, "spent": spent, "peak": peak_memory(), **counts}))
+print("\\n" + json.dumps({"seconds": seconds, "busy": busy, "spent": spent, "peak": peak_memory(), **counts}))
 """
 
 

@@ -35,7 +35,7 @@ class Triples:
     """Triples on disk, added part by part, then written as a graph. Use it as a context manager.
 
     Args:
-        scratch: a new folder for what is held on disk: about 100 bytes per triple.
+        scratch: a new folder for what is held on disk.
         memory: gigabytes that DuckDB may use before it writes to disk.
 
     Attributes:
@@ -56,6 +56,7 @@ class Triples:
             str(scratch / "triples.duckdb"),
             config={"memory_limit": f"{int(memory * 1000)}MB", "temp_directory": str(scratch / "spilled")},
         )
+        self._sql.execute("set enable_progress_bar = false")  # it would be written to standard output
         self._sql.execute("create table t (h varchar, r integer, t varchar, k smallint)")
         self._sql.execute("create table described (id varchar, p bigint)")
         self._relations: dict[str, int] = {}
