@@ -40,8 +40,8 @@ BEFORE, AFTER, WITHIN, FAIL = 1, 2, 3, 4
 STEPS = RENAME | SYNC | CREATE | REMOVE
 
 _SECONDS = 120.0
-_RANDOM = re.compile(r"\b[0-9a-f]{32}\b")
-"""Names that tantivy draws."""
+_RANDOM = re.compile(r"\b[0-9a-f]{32}\b|\b[0-9a-f]{16}(?=\.safetensors$)")
+"""Names that tantivy draws, and hashes of rankers, which say how long the training took."""
 
 
 @dataclass(frozen=True)
@@ -302,7 +302,7 @@ def snapshot(place: Path) -> dict[str, bytes]:
     return found
 
 
-_MAY_DIFFER = ("records.jsonl", "estimate.json", "pilot.json", "embeddings.json", "manifest.json")
+_MAY_DIFFER = ("records.jsonl", "estimate.json", "pilot.json", "embeddings.json", "manifest.json", "*.safetensors")
 """A record that no row follows is written again; the others say how long something took."""
 
 

@@ -138,6 +138,23 @@ def check(graph: Any, found: Any, ledger: Any) -> None:
         raise Failure(f"{found.program}: control characters reach the terminal")
 
 
+def check_files(answer: Any) -> None:
+    """Check the files of a proof: well-formed, and no text ends the script of the page.
+
+    Raises:
+        Failure: something does not hold.
+    """
+    from xml.etree import ElementTree
+
+    from triplecheck.app.proof_files import graphml, page, svg
+
+    for make in (svg, graphml):
+        ElementTree.fromstring(make(answer))
+    text = page(answer).decode("utf-8")
+    begin = text.index('<script type="application/json"')
+    json.loads(text[text.index(">", begin) + 1 : text.index("</script>", begin)])
+
+
 def _is_value(graph: Any, answer: dict[str, str]) -> bool:
     return any(graph.node_id(node) == answer["id"] for node in range(graph.num_entities, graph.num_nodes))
 
@@ -156,6 +173,7 @@ def cases(folder: Path) -> Iterator[Case]:
     import dspy
     from text_parts import build_text_world
 
+    from triplecheck.app.serve.service import Steps
     from triplecheck.kg import TriplecheckError
     from triplecheck.lms import Budget, register_engine, session
     from triplecheck.programs import Sources, resolve_program
@@ -175,18 +193,21 @@ def cases(folder: Path) -> Iterator[Case]:
             programs.append(program)
     if len(programs) < 12:
         raise Failure(f"only {[program.name for program in programs]} run")
+    programs += [resolve_program("kerag")(sources, judge_proof=True), resolve_program("kerag")(sources, samples=3)]
     adapters = (None, None, None, dspy.ChatAdapter(), dspy.JSONAdapter(), dspy.XMLAdapter())
 
     def ask(program: Any, question: str, adapter: Any) -> None:
         settings = {} if adapter is None else {"adapter": adapter}
+        steps = Steps()
         with dspy.context(**settings), session("hostile", Budget(calls=CALLS)) as ledger:
             try:
-                found = program(question)
+                found = program(question, on_step=steps.note)
             except TriplecheckError as error:
                 str(error).encode("utf-8")
                 if ledger.usage().calls > CALLS:
                     raise Failure(f"{ledger.usage().calls} calls with a budget of {CALLS}") from error
                 return
+            check_files(steps.answer("base", sources, found, picture=True))
         check(sources.graph, found, ledger)
 
     def case(number: int, chance: random.Random) -> int:
