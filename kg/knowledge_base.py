@@ -397,11 +397,7 @@ class RemoteBase(KnowledgeBase):
         return f"KnowledgeBase({self.endpoint.options.name!r})"
 
     def verify(self) -> None:
-        """Refused: there are no files.
-
-        Raises:
-            UserError: always.
-        """
+        """Refused with a `UserError`: there are no files."""
         raise self._on_a_server("files to check")
 
 
@@ -471,8 +467,9 @@ def build(
     tables |= {"skip_bad": skip_bad, "axioms": axioms, "language": language, "edge_properties": edge_properties}
     model = load_encoder(encoder) if isinstance(encoder, str) else encoder
     with replaced_directory(out) as folder:
-        rest = (documents, model, name_vectors, progress)
-        counts, whole, rows = building.read_and_write(folder, triples, tables, memory, *rest)
+        counts, whole, rows = building.read_and_write(
+            folder, triples, tables, memory, documents, model, name_vectors, progress
+        )
         if (out / ranker.PART).is_dir():
             whole.notes.append(
                 "the ranker of paths that was trained on the replaced knowledge base is dropped; "
