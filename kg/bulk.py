@@ -1,7 +1,8 @@
 """Builds the default store from more triples than memory holds: DuckDB numbers and sorts them on disk.
 
 The files are those of `numbering.number` and `columnar_build.write_graph`, byte for byte. Memory grows with the number
-of nodes, not of triples: ids, labels and names are in memory while they are indexed.
+of nodes, not of triples: ids, labels and names are in memory while they are indexed. The queries hold numbers and names
+of our own, no text from outside.
 """
 
 from __future__ import annotations
@@ -114,8 +115,8 @@ class Triples:
         with self._stored():
             self._sql.register("part", pa.table({"id": ids}))
             heads = "select distinct h s from t where h"
-            known = self._texts(f"{heads} in (select id from part)")
-            others = f"{heads} not in (select id from part) and not starts_with(h, '_:') limit {2 * len(ids)}"
+            known = self._texts(f"{heads} in (select id from part)")  # nosec B608
+            others = f"{heads} not in (select id from part) and not starts_with(h, '_:') limit {2 * len(ids)}"  # nosec B608
             found = pa.concat_arrays([known, self._texts(others)])
             tails = self._texts("select distinct t s from t where k is null and t in (select id from part)")
             self._sql.unregister("part")
@@ -188,11 +189,11 @@ class Triples:
             guess = f"case when r in {_listed(relations)} then coalesce(case f {forms} end, -1) else -1 end"
         value = f"case when k is null then -1 when k = {unknown} then {guess} else k end"
         joined = f"left join forms on k = {unknown} and t.t = forms.s" if relations else ""
-        self._sql.execute(f"create view typed as select t.rowid p, h, r, t.t t, {value} v from t {joined}")
+        self._sql.execute(f"create view typed as select t.rowid p, h, r, t.t t, {value} v from t {joined}")  # nosec B608
         present = [v for (v,) in self._rows("select distinct v from typed where v >= 0 order by v")]
         codes = " ".join(f"when {v} then {code}" for code, v in enumerate(present))
         renumbered = f"case v {codes} else -1 end" if present else "-1"
-        self._sql.execute(f"create view rows as select p, h, r, t, {renumbered} v from typed")
+        self._sql.execute(f"create view rows as select p, h, r, t, {renumbered} v from typed")  # nosec B608
         return [names[v] for v in present]
 
     def _relations_of_values(self, unknown: int) -> list[int]:
@@ -202,13 +203,13 @@ class Triples:
             for number, pattern in enumerate(numbering.FORMS.values())
         )
         self._sql.execute(
-            f"create table forms as select s, f, exists (select 1 from t where h = s) is_head from ("
+            f"create table forms as select s, f, exists (select 1 from t where h = s) is_head from ("  # nosec B608
             f"select s, case {tests} end f from (select distinct t s from t where k = {unknown} "
             f"and ascii(t) between {_FIRST} and {_LAST})) where f is not null and s not in (select id from described)"
         )
         within = f"from t join forms on t.t = s where k = {unknown}"
         rows = self._rows(
-            f"select r, count(*), count(f), count(f) filter (where is_head) from (select distinct r, t from t "
+            f"select r, count(*), count(f), count(f) filter (where is_head) from (select distinct r, t from t "  # nosec B608
             f"where k = {unknown} and r in (select distinct r {within})) left join forms on t = s group by r"
         )
         if not rows:
@@ -223,14 +224,14 @@ class Triples:
         Entities are in the order of their first use as head, then as tail, then of their descriptions.
         """
         self._sql.execute(
-            f"create table nodes as select s, row_number() over (order by p) - 1 i from ("
+            f"create table nodes as select s, row_number() over (order by p) - 1 i from ("  # nosec B608
             f"select s, min(p) p, bool_or(e) e from (select h s, min(rowid) p, true e from t group by h "
             f"union all select t, min(p) + {self.rows}, bool_or(v < 0) from rows group by t "
             f"union all select id, min(p) + {2 * self.rows}, true from described group by id) group by s) where e"
         )
         self._entities = self._count("nodes")
         self._sql.execute(
-            f"create table vals as select a.t s, v, {self._entities} + row_number() over (order by p, v) - 1 i "
+            f"create table vals as select a.t s, v, {self._entities} + row_number() over (order by p, v) - 1 i "  # nosec B608
             "from (select distinct t, v from rows where v >= 0) a join (select t, min(p) p from rows "
             "where t in (select t from rows where v >= 0) group by t) b on a.t = b.t"
         )
@@ -254,9 +255,8 @@ class Triples:
         raw = replace(self.about, relations=pa.DictionaryArray.from_arrays(pa.array([], pa.int32()), relation_ids))
         relations, _ = numbering.relation_rows(raw, np.ones(len(relation_ids), bool))
         members = _listed(numbering.memberships(relations))
-        classes = self._ints(
-            f"select distinct h, t from edges where r in {members} and t < {self._entities} order by h, t", 2
-        )
+        within = f"r in {members} and t < {self._entities}"
+        classes = self._ints(f"select distinct h, t from edges where {within} order by h, t", 2)  # nosec B608
         places = self._ints("select i from described d join nodes on d.id = nodes.s order by d.p")[0]
         nodes = numbering.describe_nodes(raw, ids, lexical, places, np.stack(classes, axis=1))
         for name in ("nodes", "vals"):
@@ -283,7 +283,7 @@ class Triples:
             npy_file(folder / f"{name}_relations.npy", relation) as write_relations,
             npy_file(folder / f"{name}_ends.npy", node) as write_ends,
         ):
-            for block in self._blocks(f"select {near} a, r, {far} b from edges order by a, r, b"):
+            for block in self._blocks(f"select {near} a, r, {far} b from edges order by a, r, b"):  # nosec B608
                 kept = np.ones(len(block[0]), bool)
                 kept[1:] = np.any([column[1:] != column[:-1] for column in block], axis=0)
                 kept[0] = last != [column[0] for column in block]
