@@ -115,6 +115,7 @@ FOUND: list[tuple[str, str, bytes | Callable[[bytes], bytes]]] = [
     ("weights", "ranker.safetensors", lambda content: content[:5000] + b"\xff" * 5000 + content[10000:]),
     ("weights", "common.safetensors", lambda content: content[:-7]),
     ("weights", "embeddings/weights.safetensors", lambda content: content[:-7]),
+    ("weights", "embeddings/embeddings.json", object_with(num_entities="many")),
     ("training", "questions_train.jsonl.gz", b'{"id": "q"}\n'),
     ("training", "questions_train.jsonl.gz", lambda content: gzip.decompress(content).replace(b"P1", b"P9")),
     ("training", "questions_train.jsonl.gz", lambda content: content[:40] + b"\xff" * 9 + content[49:]),
