@@ -117,6 +117,7 @@ FOUND: list[tuple[str, str, bytes | Callable[[bytes], bytes]]] = [
     ("weights", "embeddings/weights.safetensors", lambda content: content[:-7]),
     ("weights", "embeddings/embeddings.json", object_with(num_entities="many")),
     ("training", "questions_train.jsonl.gz", b'{"id": "q"}\n'),
+    ("training", "questions_train.jsonl.gz", b'{"id": "q"\n'),
     ("training", "questions_train.jsonl.gz", lambda content: gzip.decompress(content).replace(b"P1", b"P9")),
     ("training", "questions_train.jsonl.gz", lambda content: content[:40] + b"\xff" * 9 + content[49:]),
     ("training", "relations.tsv.gz", b"vocabulary\tid\nwikidata\tP1\n"),
