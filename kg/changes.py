@@ -18,7 +18,7 @@ from typing import Protocol
 import numpy as np
 
 from triplecheck.kg import building, manifest
-from triplecheck.kg._atomic import link_tree, only_writer, replaced_directory
+from triplecheck.kg._atomic import link_tree, only_writer, replaced_directory, sweep
 from triplecheck.kg.changed_graph import Edit, GraphChange, first_blank, with_known_datatypes
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.documents import Document, DocumentStore
@@ -184,6 +184,7 @@ def remove(
             documents_not_found=len(ids) - len(old) + len(left),
         )
         if not edit.edges_removed and not gone and not found.documents_removed:
+            sweep(base.path)  # of a process that was killed after its change
             raise UserError(f"{base.path}: nothing to remove was found; compare the names with `triplecheck kb search`")
         notes = []
         about = {base.columnar.node_id(node) for node in gone}

@@ -193,6 +193,9 @@ def read_about(path: Path) -> About:
         data: dict[str, Any] = parse_json(path.read_text("utf-8"))
         if data.pop("format") != FORMAT or data.pop("version") != VERSION:
             raise KnowledgeBaseError(f"{path}: embeddings of another format version; train them again")
+        for name in ("num_entities", "num_relations"):
+            if not isinstance(data[name], int):
+                raise TypeError(f"{name} is {data[name]!r}")
         data["options"], data["quality"] = TrainingOptions(**data["options"]), Quality(**data["quality"])
         data["looks"] = tuple((int(epoch), float(mrr)) for epoch, mrr in data["looks"])
         return About(**data)

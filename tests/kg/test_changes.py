@@ -189,6 +189,13 @@ class TestRemove:
         after = kb.remove(triples[:1]).columnar
         assert after.types(after.find("ada") or 0) == ("Author",)
 
+    def test_what_is_removed_already_leaves_no_draft_of_a_killed_process(self, kb: KnowledgeBase) -> None:
+        draft = kb.path.with_name(".kb.new-killed")
+        draft.mkdir()
+        with pytest.raises(UserError, match="nothing to remove was found"):
+            kb.remove([("nobody", "likes", "this")])
+        assert not draft.exists()
+
     def test_nothing_found_is_an_error(self, kb: KnowledgeBase) -> None:
         with pytest.raises(UserError, match="nothing to remove was found"):
             kb.remove([("x", "y", "z")], entities=["nobody"], documents=["d9"])

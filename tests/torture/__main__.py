@@ -19,6 +19,8 @@ from torture.attack import Attack, State, attempt, run, temporary
 from torture.table import ATTACKS
 
 _HERE = Path(__file__).parent
+_CHOICES = ("TORTURE_COMMANDS", "TORTURE_TARGETS")
+"""Variables that the number of a case depends on."""
 
 
 def main() -> int:
@@ -76,7 +78,8 @@ def _attack(attack: Attack, options: argparse.Namespace, attacks: int) -> int:
     kinds = Counter(failure["kind"] for failure in failures)
     for kind, count in kinds.most_common():
         case = next(failure["case"] for failure in failures if failure["kind"] == kind)
-        print(f"  {count} x {kind}\n    python -m torture {attack.name} --seed {options.seed} --case {case}")
+        chosen = "".join(f"{name}={os.environ[name]} " for name in _CHOICES if name in os.environ)
+        print(f"  {count} x {kind}\n    {chosen}python -m torture {attack.name} --seed {options.seed} --case {case}")
     return len(failures)
 
 
