@@ -51,7 +51,8 @@ def read_weights(folder: Path) -> None:
             ranked.COMMON = was
     else:
         embeddings = Embeddings(folder / "embeddings")
-        embeddings.score(*(np.array(column) for column in ((0, 1), (0, 1), (2, 3))))
+        with contextlib.suppress(IndexError):  # says that a node or relation has no vector
+            embeddings.score(*(np.array(column) for column in ((0, 1), (0, 1), (2, 3))))
         embeddings.best_tails(0, 0, 3)
 
 
