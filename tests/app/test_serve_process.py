@@ -21,7 +21,7 @@ from dspy.clients.cache import Cache
 
 from triplecheck.kg import KnowledgeBase
 
-QUESTION = "Who was the teacher of Bernhard Heiden?"
+QUESTION = "Where was Bernhard Heiden born?"
 
 
 @contextmanager
@@ -81,6 +81,6 @@ def test_killed_it_leaves_everything_whole_and_stopped_it_ends_its_work_first(kb
         reply = b"".join(iter(lambda: connection.recv(65_536), b""))
         process.wait(60)
     assert b"HTTP/1.1 200" in reply
-    assert b'"answer":"Paul Hindemith"' in reply
+    assert b'"answer":"Frankfurt"' in reply
     with socket.create_server(("127.0.0.1", port)):
         pass

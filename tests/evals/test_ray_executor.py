@@ -86,7 +86,7 @@ def test_processes_write_what_threads_write_and_a_death_loses_nothing(
         del both["slow"]["steps"]  # as many as there was time for
     for id, row in rows.items():  # the encoder's sums differ with the number of threads, scores in their third digit
         for scores in ("confidence", "features"):
-            assert row.pop(scores) == pytest.approx(expected[id].pop(scores), abs=0.01, rel=0.01), id
+            assert row.pop(scores) == pytest.approx(expected[id].pop(scores), abs=0.05), id
     assert rows == expected
     assert summary.scores.n == len(ASKED) + 2
     processes = {line.split()[0] for line in (tmp_path / "asked").read_text().splitlines()}
