@@ -13,10 +13,10 @@ import argparse
 import random
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from bench.homonyms import first
 from triplecheck.evals.datasets.folder import bundled_case, find_cases
 from triplecheck.evals.gold import linker_names, resolve_gold
 from triplecheck.evals.questions import Question, part_of, sampled
@@ -64,7 +64,7 @@ def chosen_right(kb: KnowledgeBase, questions: Sequence[Question], file: Path) -
         cosines = dict(zip(texts, (encode([masked, *texts])[1:] @ encode([masked])[0]).tolist(), strict=True))
         ends_fit = np.array([np.mean([cosines.get(kind, 0.0) for kind in some] or [0.0]) for some in kinds])
         right = np.arange(len(every)) < len(paths.paths)
-        found.append([_first(scores + weight * ends_fit, right) for weight in WEIGHTS])
+        found.append([first(scores + weight * ends_fit, right) for weight in WEIGHTS])
     return found
 
 
@@ -74,10 +74,6 @@ def _kind(kb: KnowledgeBase, node: int) -> str:
         return " ".join(kb.graph.type_label(one) for one in types)
     described = kb.graph.entity(node).description if kb.graph.literal(node) is None else None
     return " ".join((described or "").split()[:_DESCRIBED])
-
-
-def _first(scores: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -> float:
-    return float(right[scores >= scores.max() - 1e-9].mean())
 
 
 def main() -> None:

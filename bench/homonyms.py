@@ -157,7 +157,8 @@ def main() -> None:
 
 
 def measured(graphs: Mapping[str, Sequence[Choice]], least: int) -> dict[str, Any]:
-    """For each graph how often the right candidate is first, by the linker and by weights fitted on the others."""
+    """For each graph: the share of names whose right candidate is first, by the linker and by weights that were fitted
+    on the other graphs."""
     sets = {
         "all features": tuple(range(len(FEATURES))),
         "without type and description": (0, 1, 2, 3, 6),

@@ -13,7 +13,7 @@ from triplecheck.kg import Direction, Graph, Literal, normalize
 from triplecheck.kg.types import Edge
 from triplecheck.kg.values import agrees, mentions, quantity, value_of
 from triplecheck.lms import Doubt, ModelReplyError, RolePredict
-from triplecheck.lms.extractive.kinds import word_for_kind
+from triplecheck.lms.extractive.kinds import asks_for_kind
 from triplecheck.lms.extractive.question import read_question
 from triplecheck.programs.aggregation import NotComputableError, Result, aggregate, terminal
 from triplecheck.programs.base import Program
@@ -68,7 +68,7 @@ def names_of_facts(
     asks who or where.
     """
     nodes = [node for fact in facts for node in (fact.anchor, *fact.values)]
-    return node_names(graph, nodes, typed=step.is_baseline and bool(word_for_kind(question))) | dict(topics)
+    return node_names(graph, nodes, typed=step.is_baseline and asks_for_kind(question)) | dict(topics)
 
 
 def answering_step() -> RolePredict:

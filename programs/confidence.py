@@ -23,6 +23,7 @@ from triplecheck.kg import UserError
 from triplecheck.kg.errors import extra
 from triplecheck.kg.ranker import PathRanker
 from triplecheck.kg.relation_vectors import RelationVectors
+from triplecheck.lms.extractive.kinds import WORDS_FOR_KINDS
 from triplecheck.lms.extractive.relevance import LEAST_SUPPORT
 from triplecheck.programs.proof import LEAST_COVERAGE, Proof
 from triplecheck.programs.ranked import ranked_features
@@ -127,7 +128,7 @@ def _kind_fit(proof: Proof) -> float:
         return 1.0 if kind in ("time", "number") else 0.0 if proof.names_year else -1.0
     if proof.parsed.counts:
         return 1.0 if kind == "number" else -1.0
-    if word in ("who", "whom", "whose", "where"):
+    if word in WORDS_FOR_KINDS:
         return -1.0 if kind in ("number", "time") else float(proof.fits_word)
     return 0.0
 

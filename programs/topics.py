@@ -185,7 +185,7 @@ def named_topics(graph: Graph, topics: Sequence[Topic]) -> tuple[dict[int, str],
 
 
 def without_topics(question: str, shown: Sequence[str]) -> str:
-    """A question without the names of its topics: what is left says which relations are meant.
+    """A question without the names of its topics. The words that are left name relations.
 
     Args:
         question: the question.

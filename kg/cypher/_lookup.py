@@ -154,7 +154,7 @@ class Lookup:
         return self.client.dialect.element.startswith("id(")
 
     def anchored(self, nodes: Iterable[tuple[int, int]]) -> Iterator[Anchor]:
-        """(place, node) of entities in parts that one query can ask about."""
+        """Some entities, given as (place, node), in groups of the size of one query."""
         listed = list(nodes)
         known = self.elements(node for _, node in listed)
         for part in chunks([(place, known[node]) for place, node in listed if node in known], NODES_PER_QUERY):
@@ -230,7 +230,11 @@ class Lookup:
                         yield self.number(element, key), asked[index].key, value
 
     def together(self, queries: Mapping[int, tuple[str, list[Any]]]) -> Iterator[Row]:
-        """The rows of queries, each with its `$values<index>`; of several at once, where columns have no types."""
+        """The rows of several queries. An engine whose columns have no types gets many queries in one request.
+
+        Args:
+            queries: by index, the text of each and what its parameter `$values<index>` holds.
+        """
         size = 1 if self.client.dialect.tables else _PARTS_PER_QUERY
         for part in chunks(list(queries.items()), size):
             text = " UNION ALL ".join(query for _, (query, _) in part)

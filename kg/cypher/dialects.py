@@ -29,11 +29,11 @@ class Dialect:
 
     name: str
     element: str
-    labels: str
-    type: str
-    text: str
-    kind: str
     relationship_types: str
+    labels: str = "labels({})"
+    type: str = "type({})"
+    text: str = "toString({})"
+    kind: str = "valueType({})"
     same: str = "{}"
     indexed: str = ""
     tables: bool = False
@@ -45,20 +45,12 @@ DIALECTS = {
         Dialect(
             "neo4j",
             element="elementId({})",
-            labels="labels({})",
-            type="type({})",
-            text="toString({})",
-            kind="valueType({})",
             relationship_types="CALL db.relationshipTypes() YIELD relationshipType RETURN relationshipType",
             indexed="SHOW INDEXES YIELD labelsOrTypes, properties RETURN labelsOrTypes, properties",
         ),
         Dialect(
             "memgraph",
             element="id({})",
-            labels="labels({})",
-            type="type({})",
-            text="toString({})",
-            kind="valueType({})",
             relationship_types="MATCH ()-[r]->() RETURN DISTINCT type(r)",
         ),
         Dialect(

@@ -155,7 +155,7 @@ def _writable(names: Iterable[str], name_of_store: str) -> list[str]:
 
 
 def _tables(client: CypherClient) -> tuple[Schema, tuple[str, ...]]:
-    """From the catalogue of an engine with tables; the keys are the primary keys, if all tables have the same."""
+    """The schema, from the catalogue of an engine with tables; a primary key that all tables have is the key."""
     listed = sorted(client.rows("CALL show_tables() RETURN id, name, type"))
     tables = [row for row in listed if "." not in row[1]]
     for _, name, _ in (row for row in listed if "." in row[1]):

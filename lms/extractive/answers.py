@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from triplecheck.kg.ranker import PathRanker
 from triplecheck.lms.extractive.described import says_only
 from triplecheck.lms.extractive.facts import NOTHING_FOUND, FactPath, Hops, each, explain, follow, is_quantity
-from triplecheck.lms.extractive.kinds import fit
+from triplecheck.lms.extractive.kinds import WORDS_FOR_KINDS, fit
 from triplecheck.lms.extractive.question import ParsedQuestion, plain, read_question, spelling
 from triplecheck.lms.extractive.relevance import LEAST_SUPPORT, Encode, PathRelevance, phrases
 from triplecheck.lms.prompt import Prompt
@@ -27,7 +28,6 @@ _PAIRED = 6
 _FIT, _MISFIT = 0.15, 1.0
 # Values that tell what is at the end of a path.
 _SAMPLE = 5
-_OF_THINGS = frozenset({"who", "whom", "whose", "where"})
 _YEAR = re.compile(r"\b[12]\d{3}\b")
 _SELF = frozenset({"other", "others", "also", "else", "share", "shared", "same", "co"})
 
@@ -67,23 +67,29 @@ def answer_from_facts(prompt: Prompt, encode: Encode, ranker: PathRanker | None 
     question = read_question(text, topics, phrases(hop for path in paths for hop in path.hops))
     relevance = PathRelevance(question, encode, ranker)
     scores = relevance.paths([path.hops for path in paths], topics=[path.topic for path in paths])
-    scores += np.array([_fit(question, path, encode) for path in paths])
+    fits = functools.cache(lambda note: fit(question.question_word, note.split(", "), encode))
+    scores += np.array([_fit(question.question_word, path, fits) for path in paths])
     order = sorted(range(len(paths)), key=lambda i: -scores[i])
     spellings = {topic.name: spelling(topic) for topic in read}
     reader = _Reader(text, spellings, question, relevance, [_Scored(paths[i], float(scores[i])) for i in order])
     return reader.conclude().fields()
 
 
-def _fit(question: ParsedQuestion, path: FactPath, encode: Encode) -> float:
-    """What a path gains by ending at what the question word asks for: a date for when, a person for who."""
-    if question.question_word == "when":
+def _fit(question_word: str, path: FactPath, fits: Callable[[str], int]) -> float:
+    """What a path gains by ending at what the question word asks for: a date for when, a person for who.
+
+    Args:
+        question_word: such as `who`.
+        path: its ends may have notes with their types.
+        fits: how well the types of a note fit the question word (`kinds.fit`).
+    """
+    if question_word == "when":
         return -_MISFIT * (not path.measured and not any(_YEAR.search(end) for end in path.ends))
-    if question.question_word not in _OF_THINGS:
+    if question_word not in WORDS_FOR_KINDS:
         return 0.0
     if path.measured:
         return -_MISFIT
-    notes = [split_note(end)[1] for end in path.ends[:_SAMPLE]]
-    found = [fit(question.question_word, note.split(", "), encode) for note in notes if note]
+    found = [fits(note) for end in path.ends[:_SAMPLE] if (note := split_note(end)[1])]
     return _FIT if 1 in found else -_MISFIT if found and max(found) < 0 else 0.0
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal
+from collections.abc import Iterable, Sequence
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from triplecheck.lms.extractive.question import QUESTION_WORDS, words_of
+from triplecheck.lms.extractive.question import first_question_word, words_of
+from triplecheck.lms.extractive.relevance import Encode
 
 Kind = Literal["person", "place", "group", "other"]
 
@@ -32,15 +32,16 @@ _OF = re.compile(r" (?:of|in|on|for|from|by|with|that|which) ")
 
 _MISFITS: dict[str, Kind] = {"who": "other", "whom": "other", "whose": "other", "where": "person"}
 _ASKED: dict[str, Kind] = {"who": "person", "whom": "person", "whose": "person", "where": "place"}
+WORDS_FOR_KINDS = frozenset(_ASKED)
+"""The question words that ask for things of a kind."""
 
 
-def word_for_kind(question: str) -> str:
-    """The first question word, if it asks for things of a kind; else empty."""
-    asked = next((word for word in words_of(question) if word in QUESTION_WORDS), "")
-    return asked if asked in _ASKED else ""
+def asks_for_kind(question: str) -> bool:
+    """Whether a question asks who or where."""
+    return first_question_word(words_of(question)) in WORDS_FOR_KINDS
 
 
-def fit(question_word: str, classes: Sequence[str], encode: Callable[[Sequence[str]], npt.NDArray[Any]]) -> int:
+def fit(question_word: str, classes: Sequence[str], encode: Encode) -> int:
     """How things of some classes fit a question word: 1, -1 if they are what it does not ask for, 0 if unclear.
 
     Args:
@@ -48,7 +49,7 @@ def fit(question_word: str, classes: Sequence[str], encode: Callable[[Sequence[s
         classes: labels of the classes of one thing; of none, nothing is known.
         encode: texts to L2-normalised vectors, (n, d).
     """
-    if question_word not in _ASKED or not classes:
+    if question_word not in WORDS_FOR_KINDS or not classes:
         return 0
     kinds = kinds_of(classes, encode)
     if _ASKED[question_word] in kinds:
@@ -56,7 +57,7 @@ def fit(question_word: str, classes: Sequence[str], encode: Callable[[Sequence[s
     return -1 if kinds - {None} == {_MISFITS[question_word]} else 0
 
 
-def kinds_of(classes: Iterable[str], encode: Callable[[Sequence[str]], npt.NDArray[Any]]) -> set[Kind | None]:
+def kinds_of(classes: Iterable[str], encode: Encode) -> set[Kind | None]:
     """The kind of each class; None where it is unclear."""
     heads = list(dict.fromkeys(head for label in classes if (head := _head(label))))
     if not heads:

@@ -98,7 +98,7 @@ _IMPLIED = {"who": "occupation profession", "do": "occupation profession", "did"
 _FIRST_DONE = re.compile(r"^(?:\w+ed|given|shown|held|seen|sung|sold|run|met|name|names|lady)$")
 _PEOPLE = frozenset("people inhabitants residents citizens".split())
 _AUXILIARIES = frozenset("is are was were do does did has have had can could will would".split())
-QUESTION_WORDS = frozenset("who whom whose what which when where how why".split())
+_QUESTION_WORDS = frozenset("who whom whose what which when where how why".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,13 +160,18 @@ class ParsedQuestion:
 
     @property
     def question_word(self) -> str:
-        """The first question word; empty if there is none."""
-        return next((word for word in self.words if word in QUESTION_WORDS), "")
+        """The first question word of the question; empty if there is none."""
+        return first_question_word(self.words)
 
     @property
     def bare(self) -> str:
         """The question without its topics."""
         return " ".join(word for word in self.words if word not in (TOPIC, "'s"))
+
+
+def first_question_word(words: Iterable[str]) -> str:
+    """The first question word; empty if there is none."""
+    return next((word for word in words if word in _QUESTION_WORDS), "")
 
 
 def spelling(topic: WrittenTopic) -> str:
@@ -190,7 +195,7 @@ def read_question(text: str, topics: Sequence[str], phrases: Iterable[str] = ())
     first = next((w for w in words if w != TOPIC), "")
     pairs = set(itertools.pairwise(words))
     # "X was married to whom?" and "is X a man or a woman?" do not ask for yes or no.
-    asks_else = "or" in words or (words[:1] == [TOPIC] and not QUESTION_WORDS.isdisjoint(words))
+    asks_else = "or" in words or (words[:1] == [TOPIC] and not _QUESTION_WORDS.isdisjoint(words))
     whether = first in _AUXILIARIES and not asks_else
     return ParsedQuestion(
         words=tuple(words),

@@ -220,19 +220,18 @@ class PathRelevance:
         return max(float(rows.max(axis=1).min()), float(self._likeness([path])[0]))
 
     def names(self, path: Hops) -> bool:
-        """Whether the question names the relation of a path of one hop, in its direction: by a verb, or as "X's R"."""
+        """Whether a path has one hop whose relation and direction the question names, by a verb or as "X's teacher"."""
         if len(path) != 1:
             return False
-        owned = {segment.text for segment in self.segments if segment.of_topic}
-        backward = path[0].arrow == BACKWARD
-        named = self._is_owned(path[0]) if backward else not owned.isdisjoint(wordings(path[0].label))
-        return named or self._turns_around(path[0]) is False
+        (hop,) = path
+        named = self._asks_for_heads(hop) if hop.arrow == BACKWARD else self._asks_for_tails(hop)
+        return named or self._turns_around(hop) is False
 
     def backwards(self, path: Hops) -> int:
         """Number of hops that go backwards though the question does not ask for the heads of their relation."""
         if len(path) == 1 and self._turns_around(path[0]) is False:
             return 0
-        return sum(hop.arrow == BACKWARD and not self._is_owned(hop) for hop in path)
+        return sum(hop.arrow == BACKWARD and not self._asks_for_heads(hop) for hop in path)
 
     def _turns_around(self, hop: WrittenHop) -> bool | None:
         """Whether a hop goes against the verb, to X's teachers for "whom did X teach"; None if that is unclear."""
@@ -242,15 +241,17 @@ class PathRelevance:
         return None if role is None else (role == self._verb.topic) == (hop.arrow == BACKWARD)
 
     def _wrong_way(self, path: Hops) -> bool:
-        """Whether a path goes backwards for "the R of X", forwards for the "Rs of X" of "R of", or against the verb."""
+        """Whether a path follows a relation against its direction: backwards for "the teacher of X" and "teacher",
+        forwards for "the parts of X" and "part of", or against the verb of the question."""
         if len(path) == 1 and self._turns_around(path[0]):
             return True
-        owned = {s.text for s in self.segments if s.of_topic}
-        if path[0].arrow == BACKWARD:
-            return not owned.isdisjoint(wordings(path[0].label))
-        return self._is_owned(path[0])
+        return self._asks_for_tails(path[0]) if path[0].arrow == BACKWARD else self._asks_for_heads(path[0])
 
-    def _is_owned(self, hop: WrittenHop) -> bool:
+    def _asks_for_tails(self, hop: WrittenHop) -> bool:
+        """Whether the question asks for the tails of a relation: "the teacher of X" for "teacher"."""
+        return not {s.text for s in self.segments if s.of_topic}.isdisjoint(wordings(hop.label))
+
+    def _asks_for_heads(self, hop: WrittenHop) -> bool:
         """Whether the question asks for the heads of a relation: "the parts of a car" for "part of"."""
         names = {f"{singular(s.text)} of" for s in self.segments if s.of_topic}
         return not names.isdisjoint(wordings(hop.label))

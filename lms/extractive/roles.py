@@ -10,16 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from triplecheck.lms.extractive.question import TOPIC
+
 Role = Literal["subject", "object"]
 
-_TOPIC = "§"
 _DO = frozenset("do does did".split())
 _BE = frozenset("is are was were been".split())
 _ASKING = frozenset("who whom what which".split())
 _PREPOSITIONS = frozenset("at for from in on to under with against into of about after".split())
 _AGENT = re.compile(r"\w{3}(?:er|or)$")
 _VERB = re.compile(r"\w{2}(?:ed|s)$")
-# What one does to another, both do.
 _IRREGULAR = {
     past: base
     for base, several in {
@@ -46,6 +46,7 @@ _IRREGULAR = {
     }.items()
     for past in several.split()
 }
+# What one does to another, both do.
 _MUTUAL = re.compile(
     r"\b(?:border|adjoin|adjacent|neighb|marr|spouse|meet|met\b|connect|relat|touch|fac(?:ed?|ing)\b|share)"
 )
@@ -68,12 +69,12 @@ def verb_of(words: Sequence[str]) -> Verb | None:
     """The verb of a question, if the topic is its subject or object and the question has no other clause.
 
     Args:
-        words: in lower case, topics replaced by "§".
+        words: in lower case, topics replaced by `TOPIC`.
     """
     words = " ".join(words).split()  # the name of a relation counts as one word
-    if words.count(_TOPIC) != 1:
+    if words.count(TOPIC) != 1:
         return None
-    at = words.index(_TOPIC)
+    at = words.index(TOPIC)
     before, after = list(words[:at]), list(words[at + 1 :])
     found: Verb | None = None
     if after and len(before) == 2 and before[0] in _ASKING | {"where"} and before[1] in _DO and _is_verb(after):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from virtuoso_server import free_port
+from virtuoso_server import free_port, stop
 
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.cypher.dialects import quoted
@@ -60,12 +60,7 @@ def bolt_server(place: Path) -> Iterator[str]:
         _wait(server, log)
         yield f"bolt://127.0.0.1:{bolt}"
     finally:
-        server.terminate()
-        try:
-            server.wait(20)
-        except subprocess.TimeoutExpired:
-            server.kill()
-            server.wait()
+        stop(server)
 
 
 def _wait(server: subprocess.Popen[bytes], log: Path) -> None:

@@ -87,12 +87,17 @@ def virtuoso(place: Path, files: Sequence[Path], *, buffers: int = 2000, text_in
         assert "*** Error" not in done.stderr, done.stderr
         yield f"http://127.0.0.1:{http}/sparql?default-graph-uri={GRAPH}"
     finally:
-        server.terminate()
-        try:
-            server.wait(20)
-        except subprocess.TimeoutExpired:
-            server.kill()
-            server.wait()
+        stop(server)
+
+
+def stop(server: subprocess.Popen[bytes]) -> None:
+    """End a server: politely, then by force."""
+    server.terminate()
+    try:
+        server.wait(20)
+    except subprocess.TimeoutExpired:
+        server.kill()
+        server.wait()
 
 
 def _wait(server: subprocess.Popen[bytes], url: str) -> None:

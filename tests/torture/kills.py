@@ -367,7 +367,7 @@ def _tell_port(listening: threading.Event, port: list[int]) -> None:
 
 
 def _ask_server(listening: threading.Event, port: list[int], asked: tuple[str, ...]) -> None:
-    """Ask a server of this process, all at the same time, then end it as its user would."""
+    """Serve in this process, ask all questions at the same time, then stop the server as its user would."""
     listening.wait()
 
     def ask(question: str) -> None:

@@ -11,6 +11,7 @@ import logging
 import os
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -152,11 +153,23 @@ def _client(base: str) -> Any:
 
     from triplecheck.app.serve.rest import make_app
 
-    logging.getLogger("httpx").setLevel(logging.WARNING)
-    logging.getLogger("triplecheck").setLevel(logging.CRITICAL)
     client = TestClient(make_app(service_of(base)), base_url="http://localhost")
     client.__enter__()
     return client
+
+
+@contextlib.contextmanager
+def _silent(*names: str) -> Iterator[None]:
+    """Drop the log of some loggers; afterwards they are as before, since tests run in this process too."""
+    loggers = [logging.getLogger(name) for name in names]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
 
 
 def read_requests(folder: Path) -> None:
@@ -170,12 +183,14 @@ def read_requests(folder: Path) -> None:
         finally:
             sys.stdin = was
         return
-    client, path = _client(base), f"/v1/{damaged.name.replace(',', '/')}"
-    if damaged.name in REQUESTS:
-        reply = client.post(path, content=damaged.read_bytes(), headers={"Content-Type": "application/json"})
-    else:
-        pairs = [pair.partition("=") for pair in damaged.read_bytes().decode("utf-8", "replace").split("&")]
-        reply = client.get(path, params=[(name, value) for name, _, value in pairs])
+    path = f"/v1/{damaged.name.replace(',', '/')}"
+    with _silent("httpx", "triplecheck"):
+        client = _client(base)
+        if damaged.name in REQUESTS:
+            reply = client.post(path, content=damaged.read_bytes(), headers={"Content-Type": "application/json"})
+        else:
+            pairs = [pair.partition("=") for pair in damaged.read_bytes().decode("utf-8", "replace").split("&")]
+            reply = client.get(path, params=[(name, value) for name, _, value in pairs])
     if reply.status_code >= 500:
         raise Failure(f"{path}: {reply.status_code}: {reply.text[:200]}")
     if reply.headers["content-type"].startswith("application/json"):
