@@ -321,7 +321,9 @@ def write_triplets(prompt: Prompt, encode: Encode, ranker: PathRanker | None = N
     topics = [write_topic(name, written[name]) for name in named]
     hops = [hop for relation in relations for hop, _, _ in _both_ways(relation)]
     question = read_question(prompt.text("question"), topics, phrases(hops))
-    relevance = PathRelevance(question, encode, ranker)
+    # The relations here are those of the graph, not of the name: only a ranker that was trained on it tells them apart.
+    own = None if ranker is None or ranker.is_general else ranker
+    relevance = PathRelevance(question, encode, own)
     if len(named) == 1:
         lines = _leading_from(named[0], types[named[0]], relations, relevance, asked)
     else:
@@ -370,7 +372,7 @@ def _leading_from(
 ) -> list[str]:
     types = ", ".join(kinds)
     single = [((hop,), start, end) for relation in relations for hop, start, end in _both_ways(relation)]
-    first = relevance.first_hops([hops[0] for hops, _, _ in single])
+    first = relevance.first_hops([hops[0] for hops, _, _ in single], [name] * len(single))
     best = [single[i] for i in np.argsort(-first, kind="stable")[:_MOST_PAIRED]]
     double = [
         ((*hops, *more), end, _mismatches((start, types), (middle, again)))
@@ -380,7 +382,7 @@ def _leading_from(
     ]
     offered: list[tuple[Hops, str, int]] = [(hops, end, _mismatches((start, types))) for hops, start, end in single]
     offered += double
-    scores = relevance.paths([hops for hops, _, _ in offered], [end for _, end, _ in offered])
+    scores = relevance.paths([hops for hops, _, _ in offered], [end for _, end, _ in offered], [name] * len(offered))
     scores -= _WRONG_TYPE * np.array([mismatches for _, _, mismatches in offered])
     hops, _, _ = offered[int(scores.argmax())]
     if relevance.support(hops) < LEAST_SUPPORT:

@@ -107,8 +107,10 @@ def test_quiet_output_is_the_answers(kb: Path, fresh_dspy: None) -> None:
 
 def read(terminal: int, until: str, seconds: float = 120) -> str:
     said, end = "", time.monotonic() + seconds
+    ready = select.poll()
+    ready.register(terminal, select.POLLIN)
     while until not in said and time.monotonic() < end:
-        if select.select([terminal], [], [], 1)[0]:
+        if ready.poll(1000):
             try:
                 said += os.read(terminal, 65_536).decode("utf-8", "replace")
             except OSError:

@@ -107,7 +107,7 @@ class OneHop(Program):
         if "unavailable" in words:
             raise GraphUnavailableError("the graph does not answer")
         if "hang" in words:
-            for _ in range(600):
+            for _ in range(3000):
                 time.sleep(0.02)
                 trace.add(Expanded(1, "nowhere", 0, 0))
             raise AssertionError("nobody stopped it")
