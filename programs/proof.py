@@ -257,6 +257,8 @@ class Proof:
             found += compared[:1]
         if self.parsed.counts and not computed & {"count", "sum", "difference"} and not self._is_number:
             found.append("how many")
+        if len(chain := self.parsed.chain) > max(map(len, self.paths), default=0):
+            found.append(min(chain, key=lambda text: self.coverage.get(text, 0.0)))
         asked = set(self.parsed.words)  # without the topics, misspelt ones too
         for match in _NAME.finditer(self.question):
             own = set(normalize(match[0]).split())

@@ -164,6 +164,14 @@ class ParsedQuestion:
         return first_question_word(self.words)
 
     @property
+    def chain(self) -> tuple[str, ...]:
+        """What a chain of possessives from the one topic names, at least a hop each: "X's father's wife", "the wife of
+        X's father"; empty if there is no such chain."""
+        if self.words.count(TOPIC) != 1 or (TOPIC, "'s") not in itertools.pairwise(self.words):
+            return ()
+        return tuple(segment.text for segment in self.segments if segment.kind == "chained")
+
+    @property
     def bare(self) -> str:
         """The question without its topics."""
         return " ".join(word for word in self.words if word not in (TOPIC, "'s"))

@@ -102,6 +102,18 @@ class TestSegments:
             ("teacher", "chained"),
         ]
 
+    @pytest.mark.parametrize(
+        ("text", "chain"),
+        [
+            ("Who is the wife of X's father?", ("wife", "father")),
+            ("What is X's father's wife's job?", ("father", "wife", "job")),
+            ("What is the population of the city of X?", ()),
+            ("Is X's height greater than Y's height?", ()),
+        ],
+    )
+    def test_a_chain_has_possessives_from_one_topic(self, text: str, chain: tuple[str, ...]) -> None:
+        assert read_question(text, ["X", "Y"]).chain == chain
+
     def test_the_noun_after_the_question_word_is_asked_for(self) -> None:
         assert ("city", "asked") in segments("In which city was X born?", "X")
         assert ("films", "asked") in segments("How many films did X direct?", "X")

@@ -96,6 +96,9 @@ def test_an_answer_of_the_wrong_kind_is_hardly_ever_right(bundled: KnowledgeBase
         ("What is the largest capital of Mongolia?", ["largest"]),
         ("How many capitals does Mongolia have?", ["how many"]),
         ("What is the capital of Mongolia and of Peru?", ["Peru"]),
+        ("What is Mongolia's neighbour's capital?", ["neighbour"]),
+        ("Which is the capital of Mongolia's neighbour?", ["neighbour"]),
+        ("What is Mongolia's capital?", []),
     ],
 )
 def test_conditions_without_a_fact_are_named(bundled: KnowledgeBase, question: str, uncovered: list[str]) -> None:
