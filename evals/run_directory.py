@@ -7,6 +7,7 @@ it is complete; an incomplete last line of a killed process is dropped when the 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import time
@@ -18,9 +19,10 @@ from typing import IO, Any, Self
 from filelock import FileLock, Timeout
 
 from triplecheck.evals.configuration import differences
+from triplecheck.evals.slim_rows import SlimRow
 from triplecheck.evals.summary import check_row
 from triplecheck.kg import ReadError, UserError
-from triplecheck.kg._atomic import stored, write_bytes, write_text
+from triplecheck.kg._atomic import replaced_file, stored, write_bytes
 from triplecheck.kg.values import parse_json
 
 FORMAT = "triplecheck-evaluation"
@@ -28,8 +30,6 @@ VERSION = 1
 ROWS = "rows.jsonl"
 
 _SYNC_SECONDS = 1.0
-BULKY = ("steps", "evidence", "ranking")
-"""Large fields of a row that the summary does not use."""
 
 
 class RunDirectory:
@@ -113,7 +113,7 @@ class EvaluationDirectory(RunDirectory):
         super().__init__(path, FORMAT, configuration, "an evaluation")
         try:
             self.kept = self._kept(keys)
-            """Rows of this run's questions, by key, without the `BULKY` fields."""
+            """What a summary needs of the rows of this run's questions, by the question's id."""
             self._rows = self._open.enter_context(JsonLines(path / ROWS))
         except BaseException:
             self.close()
@@ -123,8 +123,8 @@ class EvaluationDirectory(RunDirectory):
         """Append a row."""
         self._rows.append(row)
 
-    def _kept(self, keys: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-        kept: dict[str, dict[str, Any]] = {}
+    def _kept(self, keys: Mapping[str, str]) -> dict[str, SlimRow]:
+        kept: dict[str, SlimRow] = {}
         seen: set[str] = set()
 
         def keep(row: dict[str, Any]) -> bool:
@@ -136,7 +136,7 @@ class EvaluationDirectory(RunDirectory):
                 return False
             seen.add(row["key"])
             if keys.get(row["id"]) == row["key"]:
-                kept[row["key"]] = {name: value for name, value in row.items() if name not in BULKY}
+                kept[row["id"]] = SlimRow(row)
             return True
 
         repair_lines(self.path / ROWS, keep)
@@ -199,14 +199,11 @@ def complete_lines(path: Path) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
 
 def repair_lines(path: Path, keep: Callable[[dict[str, Any]], bool]) -> None:
     """Remove incomplete lines, and lines whose object `keep` rejects. Rewrites the file only if a line is removed."""
-    kept, removed = [], False
-    for line, row in complete_lines(path):
-        if row is not None and keep(row):
-            kept.append(line)
-        else:
-            removed = True
-    if removed:
-        write_text(path, b"".join(kept).decode("utf-8"))
+    kept = [row is not None and keep(row) for _, row in complete_lines(path)]
+    if all(kept):
+        return
+    with replaced_file(path) as draft, draft.open("wb") as file, path.open("rb") as lines:
+        file.writelines(itertools.compress(lines, kept))
 
 
 def read_rows(run: Path) -> Iterator[dict[str, Any]]:

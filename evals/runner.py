@@ -18,7 +18,8 @@ from triplecheck.evals.executors import Executor, QuestionJob, Threads
 from triplecheck.evals.judge import checked_judge
 from triplecheck.evals.questions import Question, as_question
 from triplecheck.evals.rows import not_run
-from triplecheck.evals.run_directory import BULKY, EvaluationDirectory
+from triplecheck.evals.run_directory import EvaluationDirectory
+from triplecheck.evals.slim_rows import SlimRow
 from triplecheck.evals.summary import Summary, summarize
 from triplecheck.evals.trackers import Progress, Tally, Tracker, Trackers
 from triplecheck.kg import KnowledgeBase, UserError
@@ -94,7 +95,7 @@ def evaluate(
         job = QuestionJob(program, knowledge_base, configuration, keys, timeout, judging)
         with EvaluationDirectory(Path(out), configuration, keys) as directory, Trackers(trackers) as active_trackers:
             active_trackers.begin(directory.path, configuration)
-            rows = {row["id"]: row for row in directory.kept.values()}
+            rows = dict(directory.kept)
             run = _Run(directory, rows, Tally(len(asked)), active_trackers, progress)
             stopped = run.through(executor or Threads(), job, [q for q in asked if q.id not in rows], workers)
             summary = summarize(
@@ -113,7 +114,7 @@ class _Run:
     """Stores and reports each finished row."""
 
     directory: EvaluationDirectory
-    rows: dict[str, dict[str, Any]]
+    rows: dict[str, SlimRow]
     """Rows by id; starts with the kept rows of an earlier run."""
     tally: Tally
     trackers: Trackers
@@ -140,7 +141,7 @@ class _Run:
     def _keep(self, result: Finished) -> None:
         row = result.row
         self.directory.append(row)
-        self.rows[row["id"]] = {name: value for name, value in row.items() if name not in BULKY}
+        self.rows[row["id"]] = SlimRow(row)
         self.tally.add(row)
         progress = self.tally.progress()
         self.trackers.row(result, progress)

@@ -149,13 +149,16 @@ def _evaluate(folder: Path, count: int) -> int:
     register_engine(SILENT, SilentEngine())
     folder.mkdir()
     base = build_knowledge_base(folder)
-    asked = (Question(f"q{n}", f"w{n} borders of Q142", ("Q183", "Q39"), ("Q142",)) for n in range(count))
+    # A thousand texts: the encoder's memory of texts, which has a bound of its own, is full at every count.
+    # One in ten is answered; the others, which are quick, have a row all the same.
+    texts = [f"{'abstain ' if n % 10 else ''}w{n} borders of Q142" for n in range(1000)]
+    asked = (Question(f"q{n}", texts[n % 1000], ("Q183", "Q39"), ("Q142",)) for n in range(count))
     summary = evaluate(OneHop(sources(base)), asked, folder / "run", roles=SILENT, knowledge_base=base)
     return summary.scores.n
 
 
 def questions(folder: Path, counts: tuple[int, ...] = QUESTIONS) -> str:
-    """The memory of an evaluation grows by at most 5 KiB for each question."""
+    """The memory of an evaluation grows by at most 3 KiB for each question, with what the caller holds of it."""
     peaks = {}
     for count in counts:
         scored, peaks[count] = _apart(_evaluate, folder / f"questions{count}", count)
@@ -164,7 +167,7 @@ def questions(folder: Path, counts: tuple[int, ...] = QUESTIONS) -> str:
     first, last = min(counts), max(counts)
     each = (peaks[last] - peaks[first]) * 1024 / (last - first)
     told = ", ".join(f"{count:,}: {peak:,} MiB" for count, peak in peaks.items())
-    if each > 5:
+    if each > 3:
         raise Failure(f"{told}: {each:.1f} KiB for each further question")
     return told
 

@@ -1,0 +1,75 @@
+"""Rows in little memory: what a summary needs of each, without its texts. The whole rows are in `rows.jsonl`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+_USAGE = ("calls", "cached_calls", "prompt_tokens", "completion_tokens", "seconds", "dollars")
+_SCORES = (
+    "hits_at_1",
+    "hit",
+    "precision",
+    "recall",
+    "f1",
+    "exact_match",
+    "token_f1",
+    "lenient_match",
+    "hit_at_1_ranked",
+    "hit_at_5",
+    "recall_at_20",
+    "mrr",
+    "retrieval_recall",
+    "link_recall",
+    "anchor_accuracy",
+    "citation_precision",
+    "confidence",
+    "seconds",
+    "seconds_outside_lm",
+)
+_LABELS = ("id", "kind", "hops", "popularity", "status", "crag", "lost")
+_FLAGS = ("answerable", "abstained", "grounded")
+_FIELDS = (*_LABELS, *_FLAGS, *_SCORES, "answer", "verdict", "usage", "error", "judged")
+_AT = {name: place for place, name in enumerate(_FIELDS)}
+_COMMON: Mapping[Any, float] = {value: value for value in (0.0, 1.0, 0.5)}
+"""Scores that most rows have: one object for all of them."""
+
+
+class SlimRow(Mapping[str, Any]):
+    """What `summary.score` reads of a row, about 0.5 KiB. An answer is true if there is one; absent scores are None.
+
+    Args:
+        row: a row of `evals.rows`.
+    """
+
+    __slots__ = ("_values",)
+
+    def __init__(self, row: Mapping[str, Any]) -> None:
+        error, judged = row.get("error"), row.get("judged")
+        usage = row["usage"]
+        self._values = (
+            *(row.get(name) for name in _LABELS + _FLAGS),
+            *(_COMMON.get(value := row.get(name), value) for name in _SCORES),
+            bool(row["answer"]),
+            row.get("verdict", "unknown"),
+            tuple(usage[name] for name in _USAGE),
+            None if error is None else error["kind"],
+            None if judged is None else (judged["correct"],),
+        )
+
+    def __getitem__(self, name: str) -> Any:
+        value = self._values[_AT[name]]
+        match name:
+            case "usage":
+                return dict(zip(_USAGE, value, strict=True))
+            case "error" if value is not None:
+                return {"kind": value}
+            case "judged" if value is not None:
+                return {"correct": value[0]}
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_FIELDS)
+
+    def __len__(self) -> int:
+        return len(_FIELDS)
