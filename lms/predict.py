@@ -416,6 +416,22 @@ def _numbered(fields: Mapping[str, Any], demo: Any) -> Any:
     return demo.copy(**lists) if isinstance(demo, dspy.Example) else {**demo, **lists}
 
 
+def _copies_example(reply: str, inputs: Mapping[str, Any]) -> bool:
+    """Whether a reply has several words in a row from a demonstration that are not in its own inputs."""
+    shown = " ".join(str(dict(demo)) for demo in inputs["demos"])
+    own = " ".join(str(value) for name, value in inputs.items() if name != "demos")
+    return bool(_runs(reply) & _runs(shown) - _runs(own))
+
+
+def _runs(text: str) -> set[tuple[str, ...]]:
+    words = _WORD.findall(text.casefold())
+    return set(zip(*(words[start:] for start in range(_COPIED)), strict=False))
+
+
+_WORD = re.compile(r"\w+")
+_COPIED = 5
+
+
 @dataclass
 class _Attempt:
     """One attempt."""
@@ -432,7 +448,8 @@ class _Attempt:
     def again(self, error: AdapterParseError) -> _Attempt:
         """The second attempt: the prompt says what was wrong, and the cached first reply is not used.
 
-        The rollout id gives the request its own key in DSPy's cache, so a repeated run finds both replies.
+        A model that answered an example in place of the question gets no examples. The rollout id gives the request its
+        own key in DSPy's cache, so a repeated run finds both replies.
         """
         config, adapter = dict(self.config), self.adapter
         if isinstance(adapter, TolerantAdapter):
@@ -443,7 +460,8 @@ class _Attempt:
             config["rollout_id"] = rollout + _SECOND_TRY
             if "seed" in config:
                 config["seed"] += _SECOND_TRY
-        return _Attempt(self.lm, config, self.inputs, adapter)
+        copied = _copies_example(str(error.lm_response), self.inputs)
+        return _Attempt(self.lm, config, self.inputs | {"demos": []} if copied else self.inputs, adapter)
 
 
 _SECOND_TRY = 1_000_003

@@ -107,6 +107,18 @@ def test_an_unreadable_reply_is_answered_once_with_what_is_wrong() -> None:
     assert ledger.usage().calls == 2
 
 
+@pytest.mark.parametrize(
+    ("reply", "shown"), [("It was Ida Brandt who designed the tower", 1), ("I do not know who designed that", 2)]
+)
+def test_a_model_that_answers_a_demonstration_is_asked_again_without_any(reply: str, shown: int) -> None:
+    step = RolePredict("question -> answer")
+    step.demos = [dspy.Example(question="Who drew it?", answer="It was Ida Brandt who designed the tower.")]
+    with scripted_model([reply, PARIS], "a") as engine, session("a"):
+        assert step(question="Where is it?").answer == "Paris"
+        asked = [" ".join(str(message["content"]) for message in messages_of(one)) for one in engine.requests]
+    assert ["Who drew it?" in text for text in asked] == [True, shown == 2]
+
+
 def test_a_repeated_run_finds_both_tries_in_the_cache() -> None:
     with scripted_model(["It is Paris.", PARIS], "a"), session("a") as ledger:
         for _ in range(2):
