@@ -144,10 +144,13 @@ class Generation:
             return
         parts = ("graph", part)
         if _of_parts(read(self.folder).files, parts) != _of_parts(self._files, parts):
-            raise KnowledgeBaseReplacedError(
-                f"{self.folder}: the knowledge base was replaced or changed while it was open; open it again"
-            )
+            raise self._replaced()
         self._checked[part] = stamp
+
+    def _replaced(self) -> KnowledgeBaseReplacedError:
+        return KnowledgeBaseReplacedError(
+            f"{self.folder}: the knowledge base was replaced or changed while it was open; open it again"
+        )
 
     def sums(self, path: Path) -> tuple[int, ...] | None:
         """The checksums of a file that is too large to be checked when it is opened, for `_checked.mapped`."""
@@ -186,6 +189,8 @@ class Generation:
         Raises:
             KnowledgeBaseError: as `check`, or a damaged file.
         """
+        listed = bool(_of_parts(self._files, (part,)))  # the others are made when they are opened
+        before = _state(self.folder / part)
         try:
             self._check_bytes(part)
             if part in self._stale and not quietly:
@@ -202,6 +207,8 @@ class Generation:
             raise KnowledgeBaseError(
                 f"{self.folder / part}: damaged ({error}); build the knowledge base again"
             ) from error
+        if listed and before != _state(self.folder / part):  # perhaps by the same content again, after another was read
+            raise self._replaced()
         self.check(part)
 
     @contextlib.contextmanager

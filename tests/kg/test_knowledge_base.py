@@ -393,6 +393,13 @@ class TestReplacedWhileOpen:
         with pytest.raises(KnowledgeBaseReplacedError):
             _ = opened.graph
 
+    def test_a_part_that_was_another_in_between_is_noticed(self, folder: Path) -> None:
+        kb = KnowledgeBase.open(folder)
+        with pytest.raises(KnowledgeBaseReplacedError), kb.generation.opening("names"):
+            build(raw_graph([("x", "y", "z")]), folder, encoder=None)
+            build(raw_graph(EDGES), folder, encoder=None)
+        assert KnowledgeBase.open(folder).manifest.files == kb.manifest.files
+
     def test_a_part_made_for_the_old_one_stays_out_of_the_new_one(self, tmp_path: Path) -> None:
         kb = build(raw_graph(EDGES), tmp_path / "kb", encoder=None)
         _ = kb.graph
