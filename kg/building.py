@@ -148,10 +148,27 @@ def report(whole: RawGraph, rows: int, triples: int) -> dict[str, Any]:
         rows: number of edges that were read.
         triples: triples of the graph that was written.
     """
-    left_out = dict(whole.left_out)
     read = rows if whole.read is None else whole.read
-    parts = read - rows - whole.described - sum(left_out.values())
-    if parts > 0:
-        left_out["parts of class expressions and of statements about statements"] = parts
-    found = {"read": read, "descriptions": whole.described, "duplicates": rows - triples, "left_out": left_out}
-    return found | {"notes": whole.notes}
+    found = {
+        "read": read,
+        "descriptions": whole.described,
+        "duplicates": rows - triples,
+        "left_out": left_out(whole, rows),
+    }
+    found |= {"properties": whole.edge_properties.num_rows, "notes": whole.notes}
+    return found | ({"reading": whole.reading} if whole.reading else {})
+
+
+def left_out(whole: RawGraph, rows: int | None = None) -> dict[str, int]:
+    """Number of statements that were read and are neither edges, descriptions nor edge properties, by the reason.
+
+    Args:
+        whole: what was read.
+        rows: number of edges that were read; None: `len(whole)`.
+    """
+    found = dict(whole.left_out)
+    edges = len(whole) if rows is None else rows
+    read = edges if whole.read is None else whole.read
+    if (parts := read - edges - whole.described - whole.edge_properties.num_rows - sum(found.values())) > 0:
+        found["parts of class expressions and of statements about statements"] = parts
+    return found

@@ -515,7 +515,7 @@ def open_bundled(cache: Path | None = None, progress: ProgressCallback = no_prog
             raise UserError(
                 f"{target.parent}: not writable ({error.strerror}); set TRIPLECHECK_CACHE to a writable directory"
             ) from error
-        raw = read_graph(sources, progress=progress)
+        raw = read_graph(sources, axioms=False, progress=progress)
         built = build(raw, draft / "kb", sources=[path.name for path in sources], progress=progress)
         bundled.add_embeddings(built.columnar, built.generation, _bundled_folder() / PART)
         return _put(draft, target)
