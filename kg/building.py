@@ -16,6 +16,7 @@ from triplecheck.kg.errors import UserError
 from triplecheck.kg.names import build_names, build_trigrams
 from triplecheck.kg.progress import ProgressCallback
 from triplecheck.kg.readers import RawGraph
+from triplecheck.kg.readers.raw import warn_of
 from triplecheck.kg.skb import node_documents
 from triplecheck.kg.vectors import VectorIndex
 
@@ -41,6 +42,7 @@ def read_and_write(
     files = triples if isinstance(triples, readers.TripleFiles) else None
     if files is None and memory is None:
         whole = numbering.concat(readers.graphs_of(triples, **tables, progress=rest[-1]))
+        warn_of(whole)
         return write(folder, whole, *rest), whole, len(whole)
     if files is None:
         options = dict(tables)
@@ -49,6 +51,7 @@ def read_and_write(
         files = readers.TripleFiles(triples, **options)
     with Triples(folder / "scratch", MEMORY if memory is None else memory) as store:
         files.read_into(store, rest[-1])
+        warn_of(store.about)
         return write(folder, store, *rest), store.about, store.kept
 
 

@@ -30,6 +30,7 @@ from triplecheck.kg.names import NameIndex, extend_names, normalize
 from triplecheck.kg.numbering import concat
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.readers import RawGraph, graphs_of
+from triplecheck.kg.readers.raw import warn_of
 from triplecheck.kg.relation_vectors import relation_texts, stored
 from triplecheck.kg.skb import NodeDocuments, node_documents
 from triplecheck.kg.skb.search import FIELDS, NODE_VECTORS, LazyVectors
@@ -291,7 +292,8 @@ def _read(
         first_blank=first_blank(base.columnar),
         progress=progress,
     )
-    return with_known_datatypes(concat(graphs), base.columnar)
+    warn_of(new := concat(graphs))
+    return with_known_datatypes(new, base.columnar)
 
 
 def _entities(base: Base, names: Iterable[str]) -> tuple[list[int], list[str]]:

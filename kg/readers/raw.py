@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,6 +13,8 @@ from typing import IO, Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from triplecheck.kg.errors import ReadWarning
 
 ENTITY_SCHEMA = pa.schema(
     [
@@ -102,6 +105,12 @@ class RawGraph:
 
     def __len__(self) -> int:
         return len(self.heads)
+
+
+def warn_of(raw: RawGraph) -> None:
+    """Warn of what a reader was not sure of."""
+    for note in raw.notes:
+        warnings.warn(note, ReadWarning, stacklevel=5)
 
 
 def without_triples(part: RawGraph) -> RawGraph:
