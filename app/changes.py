@@ -39,8 +39,9 @@ def add(kb: KbArgument, source: SourceOptions, json: JsonOption = False) -> None
     """Add triples, descriptions and documents to a knowledge base.
 
     What is there wins: a further label becomes an alias. A plain tail is an entity or a value as the tails of its
-    relation are. The new state takes the place of the old one when it is complete; programs that have the old
-    one open are told to open it again. Only what changed is indexed and encoded.
+    relation are. RDF is read as when the knowledge base was built: axioms as edges or not, in its language. The
+    new state takes the place of the old one when it is complete; programs that have the old one open are told to
+    open it again. Only what changed is indexed and encoded.
 
     Examples:
 
@@ -80,7 +81,8 @@ def _put(what: str, kb: str, source: SourceOptions, as_json: bool) -> None:
         from triplecheck.kg import changes
         from triplecheck.kg.changed_graph import first_blank
 
-        graphs = source.graphs(header, tell, first_blank=first_blank(opened.columnar))
+        read = changes.reading(opened, source.axioms, source.language)
+        graphs = source.graphs(header, tell, first_blank=first_blank(opened.columnar), reading=read)
         texts = source.texts()
         change = changes.add if what == "add" else changes.update
         done = change(opened, graphs, documents=texts or (), sources=source.names, progress=tell)
@@ -126,7 +128,8 @@ def remove(
         from triplecheck.kg import changes
         from triplecheck.kg.changed_graph import first_blank
 
-        graphs = source.graphs(header, tell, first_blank=first_blank(opened.columnar))
+        read = changes.reading(opened, source.axioms, source.language)
+        graphs = source.graphs(header, tell, first_blank=first_blank(opened.columnar), reading=read)
         names = [name for given in entities or () for name in _names(given)]
         ids = [] if documents is None else _lines(documents)
         done = changes.remove(opened, graphs, entities=names, documents=ids, progress=tell)
@@ -177,6 +180,7 @@ def _show(path: Path, done: Changed, as_json: bool) -> None:
         {"knowledge base": path}
         | {name: f"{count:,}" for name, count in counted.items() if count or name == "triples added"}
         | {f"{name} now": f"{after.counts[name]:,}" for name in ("entities", "triples", "documents")}
+        | {f"left out: {reason}": f"{count:,}" for reason, count in done.left_out.items()}
         | {f"stale: {part}": reason for part, reason in after.stale.items()}
         | {"time": f"{done.seconds:.1f} s"}
     )

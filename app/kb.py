@@ -516,6 +516,8 @@ def _add_report(rows: Table, report: dict[str, Any]) -> None:
     rows.add_row("statements read", f"{report['read']:,}")
     if report["descriptions"]:
         rows.add_row("kept as descriptions", f"{report['descriptions']:,} (labels, comments, types)")
+    if report.get("properties"):
+        rows.add_row("kept on edges", f"{report['properties']:,} (edge properties)")
     rows.add_row("merged as duplicates", f"{report['duplicates']:,}")
     for reason, count in report["left_out"].items():
         rows.add_row("left out", f"{count:,} {printable(reason)}")

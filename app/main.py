@@ -136,7 +136,9 @@ def root(
 
 
 def _warn(others: Callable[..., None], message: Warning | str, category: type[Warning], *more: Any) -> None:
-    """Print our own warnings as a line, without the place in the code."""
+    """Print our own warnings as a line, without the place in the code; those of readers are in the result, as notes."""
+    if category.__name__ == "ReadWarning":
+        return
     if category.__module__.startswith("triplecheck."):
         stderr().print(f"warning: {printable(str(message))}", soft_wrap=True)
     else:

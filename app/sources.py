@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -67,11 +67,18 @@ class SourceOptions:
         bool | None,
         flag(
             "--axioms/--no-axioms",
-            "Whether subclasses, domains, ranges and other axioms of RDF files are edges. Default: if the files are "
-            "mostly about classes and properties.",
+            "Whether subclasses, domains, ranges and other axioms of RDF files are edges; with --no-axioms types have "
+            "no superclasses either. Default: edges if the files are mostly about classes and properties, or if the "
+            "knowledge base that changes has such edges.",
         ),
     ] = None
-    language: Annotated[str, flag("--language TAG", "Preferred language of labels in RDF, such as de.")] = "en"
+    language: Annotated[
+        str | None,
+        flag(
+            "--language TAG",
+            "Preferred language of labels in RDF, such as de. Default: en, or that of the knowledge base that changes.",
+        ),
+    ] = None
     skip_bad: Annotated[bool, flag("--skip-bad", "Skip malformed lines, and list them.")] = False
     fetch_contexts: Annotated[
         bool, flag("--fetch-contexts", "Read the contexts that JSON-LD files refer to, from network and disk.")
@@ -90,6 +97,10 @@ class SourceOptions:
         several = (*(self.triples or ()), self.entities, self.relations, self.documents)
         return [str(path) for path in several if path is not None]
 
+    @property
+    def _rdf(self) -> dict[str, Any]:
+        return {"axioms": self.axioms, "language": self.language or "en"}
+
     def asked_header(self) -> bool | None:
         """Whether tables begin with a header; on a terminal a person is asked where only a person can tell."""
         from triplecheck.kg.readers.columns import odd_first_line
@@ -106,7 +117,13 @@ class SourceOptions:
         return None
 
     def graphs(
-        self, header: bool | None, progress: ProgressCallback, more: Sequence[RawGraph] = (), first_blank: int = 0
+        self,
+        header: bool | None,
+        progress: ProgressCallback,
+        more: Sequence[RawGraph] = (),
+        *,
+        first_blank: int = 0,
+        reading: Mapping[str, Any] | None = None,
     ) -> list[RawGraph]:
         """Read triples, entities and relations.
 
@@ -115,6 +132,7 @@ class SourceOptions:
             progress: called at each step.
             more: graphs from elsewhere.
             first_blank: see `kg.readers.read_graph`.
+            reading: `axioms` and `language` in place of the flags; see `kg.changes.reading`.
         """
         from triplecheck.kg.readers import graphs_of, read_graph
 
@@ -130,8 +148,7 @@ class SourceOptions:
             edge_properties=self.edge_properties or (),
             skip_bad=self.skip_bad,
             fetch_contexts=self.fetch_contexts,
-            axioms=self.axioms,
-            language=self.language,
+            **(self._rdf if reading is None else reading),
             first_blank=first_blank,
             progress=progress,
         )
@@ -148,8 +165,7 @@ class SourceOptions:
             self.columns,
             header=header,
             skip_bad=self.skip_bad,
-            axioms=self.axioms,
-            language=self.language,
+            **self._rdf,
         )
 
     def texts(self) -> DocumentFile | None:

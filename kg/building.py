@@ -16,6 +16,7 @@ from triplecheck.kg.errors import UserError
 from triplecheck.kg.names import build_names, build_trigrams
 from triplecheck.kg.progress import ProgressCallback
 from triplecheck.kg.readers import RawGraph
+from triplecheck.kg.readers.raw import warn_of
 from triplecheck.kg.skb import node_documents
 from triplecheck.kg.vectors import VectorIndex
 
@@ -41,6 +42,7 @@ def read_and_write(
     files = triples if isinstance(triples, readers.TripleFiles) else None
     if files is None and memory is None:
         whole = numbering.concat(readers.graphs_of(triples, **tables, progress=rest[-1]))
+        warn_of(whole)
         return write(folder, whole, *rest), whole, len(whole)
     if files is None:
         options = dict(tables)
@@ -49,6 +51,7 @@ def read_and_write(
         files = readers.TripleFiles(triples, **options)
     with Triples(folder / "scratch", MEMORY if memory is None else memory) as store:
         files.read_into(store, rest[-1])
+        warn_of(store.about)
         return write(folder, store, *rest), store.about, store.kept
 
 
@@ -148,10 +151,27 @@ def report(whole: RawGraph, rows: int, triples: int) -> dict[str, Any]:
         rows: number of edges that were read.
         triples: triples of the graph that was written.
     """
-    left_out = dict(whole.left_out)
     read = rows if whole.read is None else whole.read
-    parts = read - rows - whole.described - sum(left_out.values())
-    if parts > 0:
-        left_out["parts of class expressions and of statements about statements"] = parts
-    found = {"read": read, "descriptions": whole.described, "duplicates": rows - triples, "left_out": left_out}
-    return found | {"notes": whole.notes}
+    found = {
+        "read": read,
+        "descriptions": whole.described,
+        "duplicates": rows - triples,
+        "left_out": left_out(whole, rows),
+    }
+    found |= {"properties": whole.edge_properties.num_rows, "notes": whole.notes}
+    return found | ({"reading": whole.reading} if whole.reading else {})
+
+
+def left_out(whole: RawGraph, rows: int | None = None) -> dict[str, int]:
+    """Number of statements that were read and are neither edges, descriptions nor edge properties, by the reason.
+
+    Args:
+        whole: what was read.
+        rows: number of edges that were read; None: `len(whole)`.
+    """
+    found = dict(whole.left_out)
+    edges = len(whole) if rows is None else rows
+    read = edges if whole.read is None else whole.read
+    if (parts := read - edges - whole.described - whole.edge_properties.num_rows - sum(found.values())) > 0:
+        found["parts of class expressions and of statements about statements"] = parts
+    return found

@@ -15,11 +15,13 @@ import pyarrow.compute as pc
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.export import to_raw
 from triplecheck.kg.names import normalize
-from triplecheck.kg.numbering import FORMS, MEMBERSHIP, all_unknown, concat
+from triplecheck.kg.numbering import FORMS, MEMBERSHIP, all_unknown, ancestors, concat
 from triplecheck.kg.readers.raw import UNKNOWN, RawGraph
 from triplecheck.kg.types import Direction, Edge
+from triplecheck.kg.vocabulary import RDFS
 
 _BLANK = "_:b"
+_SUBCLASS = RDFS + "subClassOf"
 
 
 def first_blank(graph: ColumnarGraph) -> int:
@@ -202,7 +204,9 @@ class GraphChange:
         leaving = is_gone[heads] | is_gone[tails]
         leaving[[self._row(edge) for edge in edges]] = True
         raw = to_raw(graph, edges.union(rewritten), gone)
-        raw.entities = self._with_types_left(raw.entities, heads[leaving], relations[leaving], tails[leaving])
+        leaves = heads[leaving], relations[leaving], tails[leaving]
+        raw.entities = self._with_types_left(raw.entities, *leaves)
+        self._remove_superclasses(raw, *leaves)
 
         degree = np.bincount(heads[~leaving], minlength=graph.num_nodes)
         degree += np.bincount(tails[~leaving], minlength=graph.num_nodes)
@@ -233,12 +237,34 @@ class GraphChange:
         in_class = np.array(member, bool)[relations] & (tails < graph.num_entities)
         lost: dict[str, set[str]] = {}
         for head, tail in zip(heads[in_class].tolist(), tails[in_class].tolist(), strict=True):
-            lost.setdefault(graph.node_id(head), set()).add(graph.node_id(tail))
+            kind = graph.node_id(tail)
+            lost.setdefault(graph.node_id(head), set()).update([kind, *ancestors(kind, graph.superclasses)])
         affected = _has(entities, lost)
         rows = entities.filter(affected).to_pylist()
         for row in rows:
             row["types"] = [kind for kind in row["types"] if kind not in lost[row["id"]]]
         return pa.concat_tables([entities.filter(pc.invert(affected)), pa.Table.from_pylist(rows, entities.schema)])
+
+    def _remove_superclasses(
+        self, raw: RawGraph, heads: npt.NDArray[Any], relations: npt.NDArray[Any], tails: npt.NDArray[Any]
+    ) -> None:
+        """Without the superclasses that are among these edges, and the types that entities have by them."""
+        graph, above = self._graph, raw.superclasses
+        subclass = graph.find_relation(_SUBCLASS)
+        of_class = relations == (-1 if subclass is None else subclass)
+        if not of_class.any():
+            return
+        affected = pc.greater(pc.fill_null(pc.list_value_length(raw.entities["types"]), 0), 1)
+        rows = raw.entities.filter(affected).to_pylist()
+        for row in rows:
+            inherited = {kind for one in row["types"] for kind in ancestors(one, above)}
+            row["types"] = [kind for kind in row["types"] if kind not in inherited]
+        parts = [raw.entities.filter(pc.invert(affected)), pa.Table.from_pylist(rows, raw.entities.schema)]
+        raw.entities = pa.concat_tables(parts)
+        for head, tail in zip(heads[of_class].tolist(), tails[of_class].tolist(), strict=True):
+            kind, parent = graph.node_id(head), graph.node_id(tail)
+            above[kind] = [one for one in above.get(kind, ()) if one != parent]
+        raw.superclasses = {kind: parents for kind, parents in above.items() if parents}
 
 
 def _rows(raw: RawGraph) -> Iterator[tuple[str, str, str, str | None]]:

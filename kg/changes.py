@@ -11,9 +11,9 @@ import contextlib
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from triplecheck.kg.names import NameIndex, extend_names, normalize
 from triplecheck.kg.numbering import concat
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.readers import RawGraph, graphs_of
+from triplecheck.kg.readers.raw import warn_of
 from triplecheck.kg.relation_vectors import relation_texts, stored
 from triplecheck.kg.skb import NodeDocuments, node_documents
 from triplecheck.kg.skb.search import FIELDS, NODE_VECTORS, LazyVectors
@@ -77,6 +78,7 @@ class Changed:
         added, already_there, removed, not_found: numbers of triples.
         entities_added, entities_removed, entities_not_found: numbers of entities.
         documents_added, documents_replaced, documents_removed, documents_not_found: numbers of documents.
+        left_out: number of statements that were read and are neither edges nor descriptions, by the reason.
         seconds: it took.
         notes: what else to know.
     """
@@ -93,6 +95,7 @@ class Changed:
     documents_replaced: int = 0
     documents_removed: int = 0
     documents_not_found: int = 0
+    left_out: Mapping[str, int] = field(default_factory=dict)
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
 
@@ -105,6 +108,8 @@ def add(
     relations: object = None,
     mapping: Mapping[str, str] | None = None,
     edge_properties: Sequence[str] = (),
+    axioms: bool | None = None,
+    language: str | None = None,
     documents: Iterable[Document] = (),
     sources: Iterable[str] = (),
     progress: ProgressCallback = no_progress,
@@ -120,6 +125,7 @@ def add(
         entities, relations: tables that describe them.
         mapping: columns of tables and data frames.
         edge_properties: further columns to keep as properties of the edges.
+        axioms, language: of RDF files, see `kg.readers.read_graph`. None: as the knowledge base was built.
         documents: texts to search.
         sources: file names to note in the manifest.
         progress: called at each step.
@@ -130,7 +136,8 @@ def add(
         KnowledgeBaseError: another process is changing it.
     """
     with _writing(base, progress) as writing:
-        new = _read(base, triples, entities, relations, mapping, edge_properties, progress)
+        options = {"edge_properties": edge_properties, "axioms": axioms, "language": language}
+        new = _read(base, triples, entities, relations, mapping, options, progress)
         more = list(documents)
         known = set() if base.documents is None else set(base.documents.ids())
         for document in more:
@@ -140,7 +147,7 @@ def add(
                     "id, or replace the old one with `triplecheck kb update`"
                 )
         edit = GraphChange(base.columnar).added(new) if _holds(new) else None
-        found = Changed(base.manifest, documents_added=len(more))
+        found = Changed(base.manifest, documents_added=len(more), left_out=building.left_out(new))
         return writing.done(edit, more or None, [new], sources, found, following=True)
 
 
@@ -151,6 +158,7 @@ def remove(
     entities: Iterable[str] = (),
     documents: Iterable[str] = (),
     mapping: Mapping[str, str] | None = None,
+    axioms: bool | None = None,
     progress: ProgressCallback = no_progress,
 ) -> Changed:
     """Remove triples, entities and documents.
@@ -164,6 +172,7 @@ def remove(
         entities: ids or names of entities to remove with all their triples.
         documents: ids of documents.
         mapping: columns of tables and data frames.
+        axioms: whether axioms of RDF files are edges, see `kg.readers.read_graph`. None: as in the knowledge base.
         progress: called at each step.
 
     Raises:
@@ -172,7 +181,10 @@ def remove(
         KnowledgeBaseError: another process is changing it.
     """
     with _writing(base, progress) as writing:
-        wanted = concat(graphs_of(triples, mapping=mapping, first_blank=first_blank(base.columnar), progress=progress))
+        read = reading(base, axioms)
+        wanted = concat(
+            graphs_of(triples, mapping=mapping, **read, first_blank=first_blank(base.columnar), progress=progress)
+        )
         gone, lost = _entities(base, dict.fromkeys(entities))
         ids, old = dict.fromkeys(documents), _documents(base)
         left = [document for document in old if document.id not in ids]
@@ -205,6 +217,8 @@ def update(
     relations: object = None,
     mapping: Mapping[str, str] | None = None,
     edge_properties: Sequence[str] = (),
+    axioms: bool | None = None,
+    language: str | None = None,
     documents: Iterable[Document] = (),
     sources: Iterable[str] = (),
     progress: ProgressCallback = no_progress,
@@ -217,7 +231,8 @@ def update(
 
     Args:
         base: the knowledge base.
-        triples, entities, relations, mapping, edge_properties, documents, sources, progress: as `add`.
+        triples, entities, relations, mapping, edge_properties, axioms, language, documents, sources, progress: as
+            `add`.
 
     Raises:
         UserError: as `build`.
@@ -225,7 +240,8 @@ def update(
         KnowledgeBaseError: another process is changing it.
     """
     with _writing(base, progress) as writing:
-        new = _read(base, triples, entities, relations, mapping, edge_properties, progress)
+        options = {"edge_properties": edge_properties, "axioms": axioms, "language": language}
+        new = _read(base, triples, entities, relations, mapping, options, progress)
         old, more = _documents(base), list(documents)
         given = {document.id: document for document in more}
         if len(given) < len(more):
@@ -234,12 +250,23 @@ def update(
         replaced = sum(a != b for a, b in zip(old, after, strict=False))
         owners = [document.node for document in after if document.node is not None]
         edit = GraphChange(base.columnar, owners).updated(new) if _holds(new) else None
-        found = Changed(base.manifest, documents_added=len(given), documents_replaced=replaced)
+        out = building.left_out(new)
+        found = Changed(base.manifest, documents_added=len(given), documents_replaced=replaced, left_out=out)
         return writing.done(edit, after if replaced or given else None, [new], sources, found)
 
 
 def _holds(new: RawGraph) -> bool:
-    return bool(len(new) or new.entities.num_rows or new.relation_rows.num_rows or new.type_labels)
+    described = new.entities.num_rows or new.relation_rows.num_rows or new.type_labels or new.superclasses
+    return bool(len(new) or described)
+
+
+def reading(base: Base, axioms: bool | None = None, language: str | None = None) -> dict[str, Any]:
+    """The options with which files that change a base are read: those given, else those that it was built with."""
+    known = base.manifest.report.get("reading", {})
+    return {
+        "axioms": known.get("axioms") if axioms is None else axioms,
+        "language": language or known.get("language", "en"),
+    }
 
 
 def _documents(base: Base) -> list[Document]:
@@ -252,7 +279,7 @@ def _read(
     entities: object,
     relations: object,
     mapping: Mapping[str, str] | None,
-    edge_properties: Sequence[str],
+    options: Mapping[str, Any],
     progress: ProgressCallback,
 ) -> RawGraph:
     graphs = graphs_of(
@@ -260,11 +287,13 @@ def _read(
         entities=entities,
         relations=relations,
         mapping=mapping,
-        edge_properties=edge_properties,
+        edge_properties=options["edge_properties"],
+        **reading(base, options["axioms"], options["language"]),
         first_blank=first_blank(base.columnar),
         progress=progress,
     )
-    return with_known_datatypes(concat(graphs), base.columnar)
+    warn_of(new := concat(graphs))
+    return with_known_datatypes(new, base.columnar)
 
 
 def _entities(base: Base, names: Iterable[str]) -> tuple[list[int], list[str]]:
@@ -286,6 +315,14 @@ def _entities(base: Base, names: Iterable[str]) -> tuple[list[int], list[str]]:
         found += named
         lost += [] if named else [name]
     return sorted(set(found)), lost
+
+
+def _with_reading(report: Mapping[str, Any], read: Sequence[RawGraph]) -> dict[str, Any]:
+    """A report with what later additions must be read with; the knowledge base may have had no RDF before."""
+    known = report.get("reading", {})
+    for graph in read:
+        known = {**graph.reading, **{name: value for name, value in known.items() if value is not None}}
+    return {**report, "reading": known} if known else dict(report)
 
 
 # --- writing -------------------------------------------------------------------------------------
@@ -368,7 +405,7 @@ class _Writing:
                     blocks={name: sums for name, sums in before.blocks.items() if name in known},
                     encoder=before.encoder,
                     sources=sorted({*before.sources, *sources}),
-                    report=before.report,
+                    report=_with_reading(before.report, read),
                     skipped=before.skipped + sum(len(graph.skipped) for graph in read),
                     stale=stale,
                     changes=before.changes + 1,

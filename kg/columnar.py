@@ -107,6 +107,7 @@ class ColumnarGraph:
         self._num_entities = int(meta["entities"])
         self._num_nodes = int(meta["nodes"])
         self._datatypes: list[str] = meta["datatypes"]
+        self.superclasses: dict[str, list[str]] = meta.get("superclasses", {})
         self._rows = (_SortedEdges(folder, "out", sums), _SortedEdges(folder, "in", sums))
         self._type_offsets = mapped(folder / "type_offsets.npy", sums)
         self._type_codes = mapped(folder / "type_codes.npy", sums)

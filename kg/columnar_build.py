@@ -40,6 +40,7 @@ class NumberedGraph:
         type_offsets, type_codes: types of each entity, compressed sparse rows.
         types: (id, label) by type code.
         relation_table: by relation number.
+        superclasses: direct ones by class id; the types of entities hold them already.
         edge_properties: rows of `EDGE_PROPERTY_SCHEMA`; `edge` is a row of `heads`.
     """
 
@@ -56,6 +57,7 @@ class NumberedGraph:
     type_codes: Int
     types: list[tuple[str, str]]
     relation_table: list[Relation]
+    superclasses: dict[str, list[str]] = field(default_factory=dict)
     edge_properties: pa.Table = field(default_factory=EDGE_PROPERTY_SCHEMA.empty_table)
 
     @property
@@ -91,7 +93,9 @@ def write_nodes(graph: NumberedGraph, counts: SchemaCounts, folder: Path) -> Non
     _write_ids(graph, folder)
     _write_tables(graph, folder)
     write_table(counts.table(), folder / "schema.arrow")
-    meta = {"entities": graph.num_entities, "nodes": len(graph.ids), "datatypes": graph.datatypes}
+    meta: dict[str, Any] = {"entities": graph.num_entities, "nodes": len(graph.ids), "datatypes": graph.datatypes}
+    if graph.superclasses:
+        meta["superclasses"] = dict(sorted(graph.superclasses.items()))
     (folder / "graph.json").write_text(json.dumps(meta), "utf-8")
 
 

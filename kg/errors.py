@@ -31,6 +31,10 @@ class UserError(TriplecheckError):
     """The request is wrong and the user can correct it (exit code 2)."""
 
 
+class ReadWarning(UserWarning):
+    """A reader was not sure of what it read, such as whether a first line is a header."""
+
+
 class UnavailableError(TriplecheckError):
     """A required model, endpoint or package is not available (exit code 3)."""
 

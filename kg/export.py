@@ -58,6 +58,7 @@ def to_raw(graph: ColumnarGraph, without: Iterable[Edge] = (), without_nodes: It
         relation_rows=pa.Table.from_pylist([_relation_row(r) for r in about], RELATION_SCHEMA),
         edge_properties=properties,
         type_labels={id: label for id in graph.type_ids if (label := graph.type_label(id)) != entity_label(id)},
+        superclasses={kind: list(above) for kind, above in graph.superclasses.items()},
     )
 
 

@@ -237,6 +237,10 @@ def _rdf(raw: RawGraph, graph: ColumnarGraph) -> Iterator[ox.Triple]:
     for kind, label in raw.type_labels.items():
         if kind not in entities:
             yield _text(kind, RDFS + "label", label)
+    subclass = words.axioms[0]
+    if subclass not in raw.relations.dictionary.to_pylist():  # no edges, but types are inherited by them
+        for kind, above in raw.superclasses.items():
+            yield from (ox.Triple(_node(kind), _iri(subclass), _node(parent)) for parent in above)
 
 
 def _described(row: dict[str, Any]) -> Iterator[ox.Triple]:

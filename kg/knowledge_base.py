@@ -58,8 +58,13 @@ class KnowledgeBase:
     documents_elsewhere: Documents | None = None
 
     def __init__(
-        self, path: Path, about: manifest.Manifest, temporary: tempfile.TemporaryDirectory[str] | None = None
+        self,
+        path: Path,
+        about: manifest.Manifest | None = None,
+        temporary: tempfile.TemporaryDirectory[str] | None = None,
     ) -> None:
+        if about is None:
+            raise UserError("open it by KnowledgeBase.open(PATH), or make it by KnowledgeBase.from_triples(TRIPLES)")
         self.path = path
         self.manifest = about
         self._temporary = temporary  # removed together with this object
@@ -78,12 +83,13 @@ class KnowledgeBase:
             KnowledgeBaseError: it is missing, damaged, of another format version, or not a knowledge base.
             GraphUnavailableError: the endpoint does not answer.
         """
+        if not isinstance(path, str | Path):
+            raise UserError(f"open takes a path, not {type(path).__name__}; for triples: KnowledgeBase.from_triples")
         if path == BUNDLED:
             return open_bundled(progress=progress)
         if isinstance(path, str) and is_url(path):
             return open_remote(EndpointOptions(path))
-        folder = Path(path)
-        return cls(folder, manifest.read(folder))
+        return cls(Path(path), manifest.read(Path(path)))
 
     @classmethod
     def from_triples(cls, triples: object, out: Path | str | None = None, **options: Any) -> KnowledgeBase:
@@ -515,7 +521,7 @@ def open_bundled(cache: Path | None = None, progress: ProgressCallback = no_prog
             raise UserError(
                 f"{target.parent}: not writable ({error.strerror}); set TRIPLECHECK_CACHE to a writable directory"
             ) from error
-        raw = read_graph(sources, progress=progress)
+        raw = read_graph(sources, axioms=False, progress=progress)
         built = build(raw, draft / "kb", sources=[path.name for path in sources], progress=progress)
         bundled.add_embeddings(built.columnar, built.generation, _bundled_folder() / PART)
         return _put(draft, target)
@@ -544,13 +550,9 @@ def cache_directory(override: Path | None = None) -> Path:
     """The cache directory: `override` (TRIPLECHECK_CACHE), else the platform's default."""
     if override is not None:
         return override.expanduser()
-    if sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    elif sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "triplecheck"
+    home, known = Path.home(), os.environ
+    base = {"darwin": home / "Library/Caches", "win32": Path(known.get("LOCALAPPDATA") or home / "AppData/Local")}
+    return base.get(sys.platform, Path(known.get("XDG_CACHE_HOME") or home / ".cache")) / "triplecheck"
 
 
 def turtle_files() -> list[Path]:

@@ -330,6 +330,11 @@ def _identity(folder: Path) -> int | None:
 
 def _read(folder: Path) -> Manifest:
     path = folder / FILE
+    if folder.is_file():
+        raise KnowledgeBaseError(
+            f"{folder}: a file, not a knowledge base; build one of it: triplecheck kb build OUT --triples {folder}, or "
+            "KnowledgeBase.from_triples(PATH)"
+        )
     if not folder.is_dir():
         raise KnowledgeBaseError(f"{folder}: no such knowledge base; build one with `triplecheck kb build`")
     if not path.is_file():

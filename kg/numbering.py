@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,10 +43,15 @@ def concat(graphs: Sequence[RawGraph]) -> RawGraph:
 
     labels: dict[str, str] = {}
     left_out: Counter[str] = Counter()
+    superclasses: dict[str, list[str]] = {}
+    reading: dict[str, Any] = {}
     properties, before = [], 0
     for graph in graphs:
         labels |= graph.type_labels
         left_out.update(graph.left_out)
+        reading = graph.reading | reading
+        for kind, above in graph.superclasses.items():
+            superclasses[kind] = list(dict.fromkeys([*superclasses.get(kind, ()), *above]))
         edges = pc.add(graph.edge_properties["edge"], before)
         properties.append(graph.edge_properties.set_column(0, "edge", edges))
         before += len(graph)
@@ -59,11 +64,13 @@ def concat(graphs: Sequence[RawGraph]) -> RawGraph:
         relation_rows=pa.concat_tables([g.relation_rows for g in graphs]),
         edge_properties=pa.concat_tables(properties),
         type_labels=labels,
+        superclasses=superclasses,
         skipped=[bad for g in graphs for bad in g.skipped],
         read=sum(len(g) if g.read is None else g.read for g in graphs),
         described=sum(g.described for g in graphs),
         left_out=dict(left_out),
         notes=[note for g in graphs for note in g.notes],
+        reading=reading,
     )
 
 
@@ -127,7 +134,10 @@ def describe_nodes(raw: RawGraph, ids: pa.Array, lexical: pa.Array, places: Int,
     """
     labels, descriptions, aliases, kinds = _describe(raw.entities, ids, places)
     names = {ids[at].as_py(): labels[at].as_py() for at in np.unique(classes[:, 1]).tolist()}
-    table, offsets, codes = _number_types(kinds, classes, ids, names | raw.type_labels)
+    names |= _labels_of(
+        {*raw.superclasses, *(kind for above in raw.superclasses.values() for kind in above)}, ids, labels
+    )
+    table, offsets, codes = _number_types(kinds, classes, ids, names | raw.type_labels, raw.superclasses)
     return {
         "ids": pa.concat_arrays([ids, lexical]),
         "labels": pa.concat_arrays([labels, lexical]),
@@ -136,6 +146,7 @@ def describe_nodes(raw: RawGraph, ids: pa.Array, lexical: pa.Array, places: Int,
         "type_offsets": offsets,
         "type_codes": codes,
         "types": table,
+        "superclasses": raw.superclasses,
     }
 
 
@@ -319,7 +330,7 @@ MEMBERSHIP = frozenset({"instance of", "is instance of", "is a", "isa", "type", 
 
 
 def _number_types(
-    kinds: pa.Array, classes: Int, ids: pa.Array, labels: dict[str, str]
+    kinds: pa.Array, classes: Int, ids: pa.Array, labels: dict[str, str], superclasses: Mapping[str, Sequence[str]]
 ) -> tuple[list[tuple[str, str]], Int, Int]:
     """Types by frequency, and the types of each entity as compressed sparse rows.
 
@@ -328,6 +339,7 @@ def _number_types(
         classes: further (entity, class) pairs; these types come after those that are given.
         ids: of the entities.
         labels: labels of types.
+        superclasses: direct ones by class; those of the types of an entity are its types, too, and come last.
     """
     entities = len(ids)
     given = kinds.flatten()
@@ -335,10 +347,16 @@ def _number_types(
     lengths = pc.fill_null(pc.list_value_length(kinds), 0).to_numpy(zero_copy_only=False)
     owners = np.concatenate([np.repeat(np.arange(entities), lengths), classes[:, 0]])
     codes, names = _codes(both).astype(np.int64), both.dictionary.to_pylist()
-    _, first = np.unique(owners * max(len(names), 1) + codes, return_index=True)
-    first.sort()
-    first = first[np.argsort(owners[first], kind="stable")]
-    owners, codes = owners[first], codes[first]
+    owners, codes = _distinct_by_owner(owners, codes, len(names))
+    if superclasses:
+        above, names = _ancestors(names, superclasses)
+        sizes = np.array([len(each) for each in above], np.int64)
+        lengths = sizes[codes]
+        first_of = (np.cumsum(sizes) - sizes)[codes] - (np.cumsum(lengths) - lengths)
+        places = np.repeat(first_of, lengths) + np.arange(lengths.sum())
+        inherited = np.array([kind for each in above for kind in each], np.int64)[places]
+        owners = np.concatenate([owners, np.repeat(owners, lengths)])
+        owners, codes = _distinct_by_owner(owners, np.concatenate([codes, inherited]), len(names))
     counts = np.bincount(codes, minlength=len(names)).tolist()
     order = sorted(range(len(names)), key=lambda code: (-counts[code], names[code]))
     new_code = np.zeros(len(names), np.int32)
@@ -347,6 +365,39 @@ def _number_types(
     np.cumsum(np.bincount(owners, minlength=entities), out=offsets[1:])
     table = [(names[code], labels.get(names[code]) or entity_label(names[code])) for code in order]
     return table, offsets, new_code[codes]
+
+
+def _labels_of(kinds: Iterable[str], ids: pa.Array, labels: pa.Array) -> dict[str, str]:
+    """The labels of those classes that are entities."""
+    wanted = pa.array(sorted(kinds), ids.type)
+    if not len(wanted):
+        return {}
+    there = pc.is_in(ids, value_set=wanted)
+    return dict(zip(ids.filter(there).to_pylist(), labels.filter(there).to_pylist(), strict=True))
+
+
+def _distinct_by_owner(owners: Int, codes: Int, size: int) -> tuple[Int, Int]:
+    """Pairs sorted by owner, each once, else in their order; codes are below `size`."""
+    _, first = np.unique(owners * max(size, 1) + codes, return_index=True)
+    first.sort()
+    first = first[np.argsort(owners[first], kind="stable")]
+    return owners[first], codes[first]
+
+
+def _ancestors(kinds: Sequence[str], superclasses: Mapping[str, Sequence[str]]) -> tuple[list[list[int]], list[str]]:
+    """The superclasses of each type at any distance, nearest first, as numbers of the longer list of types."""
+    number = {kind: code for code, kind in enumerate(kinds)}
+    found = [ancestors(kind, superclasses) for kind in kinds]
+    return [[number.setdefault(kind, len(number)) for kind in above] for above in found], list(number)
+
+
+def ancestors(kind: str, superclasses: Mapping[str, Sequence[str]]) -> list[str]:
+    """The superclasses of a class at any distance, nearest first, without itself."""
+    order, fresh = {kind: None}, [kind]
+    while fresh:
+        fresh = [parent for one in fresh for parent in superclasses.get(one, ()) if parent not in order]
+        order |= dict.fromkeys(fresh)
+    return list(order)[1:]
 
 
 def relation_rows(raw: RawGraph, has_edges: Int) -> tuple[list[Relation], Int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ import pyarrow as pa
 
 from triplecheck.kg.errors import UserError
 from triplecheck.kg.progress import ProgressCallback, no_progress
-from triplecheck.kg.readers.frames import is_frame, is_network, read_memory, table_of
+from triplecheck.kg.readers.frames import is_frame, is_network, is_rdflib, read_memory, table_of
 from triplecheck.kg.readers.property_graphs import (
     JSON_SUFFIXES,
     NETWORK_SUFFIXES,
@@ -67,6 +68,7 @@ def read_graph(
         ReadError: a file that cannot be read.
     """
     graphs = []
+    edge_properties = _listed(edge_properties)
     rdf, networks = [], []
     for path in paths_of(triples, "triples"):
         kind = suffix(path)
@@ -188,6 +190,11 @@ class TripleFiles:
         store.add(part)
 
 
+def _listed(names: Sequence[str]) -> Sequence[str]:
+    """Names of columns, of which one may be given alone."""
+    return [names] if isinstance(names, str) else names
+
+
 def _is_neo4j(path: Path) -> bool:
     return suffix(path) == ".csv" and is_neo4j_csv(path)
 
@@ -202,7 +209,8 @@ def paths_of(given: object, what: str) -> list[Path]:
     Raises:
         UserError: something else, such as a data frame.
     """
-    several: list[object] = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+    whole = isinstance(given, str) or is_frame(given) or is_network(given) or not isinstance(given, Iterable)
+    several: list[object] = [given] if whole else list(given)  # type: ignore[call-overload]
     paths = [Path(one) for one in several if isinstance(one, str | Path)]
     if len(paths) < len(several):
         raise UserError(
@@ -226,7 +234,7 @@ def graphs_of(
     first_blank: int = 0,
     progress: ProgressCallback = no_progress,
 ) -> list[RawGraph]:
-    """Graphs from whatever holds triples: `RawGraph`s, paths of files, lists, data frames, networkx graphs.
+    """Graphs from whatever holds triples: `RawGraph`s, paths, lists, data frames, networkx and rdflib graphs.
 
     Args:
         triples: see `frames.read_memory`; a string is a path.
@@ -252,8 +260,14 @@ def graphs_of(
         first_blank=first_blank,
         progress=progress,
     )
+    edge_properties = _listed(edge_properties)
     if isinstance(triples, RawGraph):
         graphs = [triples]
+    elif is_rdflib(triples):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "graph.nt"
+            triples.serialize(path, format="nt", encoding="utf-8")  # type: ignore[attr-defined]
+            graphs = files_of(path)
     elif isinstance(triples, str | Path):
         graphs = files_of(triples)
     else:

@@ -190,28 +190,10 @@ def axiom_edges(statements: Iterable[Statement], words: Vocabulary) -> list[tupl
     ]
 
 
-def with_inherited(entities: pa.Table, axioms: Iterable[Statement], subclass: str) -> pa.Table:
-    """Entities with the superclasses of their types as further types."""
+def superclasses_of(axioms: Iterable[Statement], subclass: str) -> dict[str, list[str]]:
+    """The direct superclasses of each class that has a name."""
     parents: dict[str, list[str]] = {}
     for subject, predicate, target, _, _ in axioms:
-        if predicate == subclass and not target.startswith("_:"):
+        if predicate == subclass and not (subject.startswith("_:") or target.startswith("_:")):
             parents.setdefault(subject, []).append(target)
-    known: dict[str, list[str]] = {}
-
-    def closure(kind: str) -> list[str]:
-        if kind not in known:
-            order = {kind: None}
-            open_ = [kind]
-            while open_:
-                fresh = [parent for one in open_ for parent in parents.get(one, ()) if parent not in order]
-                order |= dict.fromkeys(fresh)
-                open_ = fresh
-            known[kind] = list(order)
-        return known[kind]
-
-    types = [
-        list(dict.fromkeys([*kinds, *(above for kind in kinds for above in closure(kind))]))
-        for kinds in entities["types"].to_pylist()
-    ]
-    at = entities.schema.get_field_index("types")
-    return entities.set_column(at, entities.schema.field("types"), pa.array(types, pa.list_(pa.string())))
+    return {kind: list(dict.fromkeys(above)) for kind, above in parents.items()}

@@ -22,10 +22,21 @@ _ENDS = tuple(
     "fromid:toid headentity:tailentity startnode:endnode sourcenode:targetnode fromnode:tonode "
     "source:destination origin:destination".split()
 )
+# Pairs that may be data: names of columns only together with a relation of one of the surest names.
+_UNSURE_ENDS = tuple(
+    tuple(pair.split(":"))
+    for pair in "subject:value item:value entity:value parent:child x:y u:v x1:x2 n1:n2 lhs:rhs left:right arg0:arg1 "
+    "ent1:ent2 concept1:concept2 term1:term2 word1:word2 subjectentity:objectentity sourceentity:targetentity "
+    "nodefrom:nodeto agent:patient".split()
+)
 _RELATIONS = (
-    "relation predicate pred relationship rel r p edge property relationtype relationshiptype edgetype edgelabel "
-    "relationid predicateid label type link linktype"
+    "relation predicate pred relationship rel r p edge property relationtype relationshiptype reltype edgetype "
+    "edgelabel relationid predicateid label type link linktype"
 ).split()
+_SURE_RELATIONS = (
+    "relation predicate pred relationship rel property prop attribute relationtype relationshiptype reltype edgetype"
+).split()
+_PARTS = ("id", "label", "name", "iri", "uri")  # of a node or relation, at the end of the name of a column
 _ROWS_COMPARED = 20_000
 
 
@@ -35,14 +46,33 @@ def plain(name: str) -> str:
 
 
 def usual_columns(header: Sequence[str]) -> dict[str, int]:
-    """Places of those of head, relation and tail that have a usual name; head and tail both or neither."""
+    """Places of those of head, relation and tail that have a usual name; head and tail both or neither.
+
+    `subject_id`, `predicate_label` and the like are found where all three have such names.
+    """
     names = [plain(name) for name in header]
+    for known in (names, [_without_part(name) for name in names]):
+        for pairs, words in ((_ENDS, _RELATIONS), (_UNSURE_ENDS, _SURE_RELATIONS)):
+            pair = next((pair for pair in pairs if {*pair} <= {*known}), None)
+            word = next((word for word in words if word in known), None)
+            if pair is not None and word is not None:
+                return {"head": known.index(pair[0]), "tail": known.index(pair[1]), "relation": known.index(word)}
     ends = next(((head, tail) for head, tail in _ENDS if head in names and tail in names), None)
     relation = next((name for name in _RELATIONS if name in names), None)
     found = {} if ends is None else {"head": names.index(ends[0]), "tail": names.index(ends[1])}
     if relation is None and found and (found["head"], found["tail"], len(names)) == (0, 2, 3):
         found["relation"] = 1  # whatever its name
     return found | ({} if relation is None else {"relation": names.index(relation)})
+
+
+def _without_part(name: str) -> str:
+    """The plain name of a column without "id", "label" and the like at its end, if something is left."""
+    return next((name.removesuffix(part) for part in _PARTS if name.endswith(part) and name != part), name)
+
+
+def names_a_relation(fields: Sequence[str]) -> bool:
+    """Whether the second of three fields is a word for relations, so that a first line which is odd is a header."""
+    return len(fields) >= len(TRIPLE_COLUMNS) and plain(fields[1]) in _SURE_RELATIONS
 
 
 def is_header(fields: Sequence[str]) -> bool:

@@ -18,7 +18,7 @@ from triplecheck.kg.types import XSD, Literal, Triple
 
 LINKED = "linked to"
 """The relation of an edge of a networkx graph that has no name."""
-_KINDS = "a list of triples, a data frame (pandas, polars, pyarrow), a networkx graph, or the path of a file"
+_KINDS = "a list of triples, a data frame (pandas, polars, pyarrow), a networkx or rdflib graph, or the path of a file"
 # By Python type, most specific first.
 _DATATYPES: tuple[tuple[type, str], ...] = (
     (bool, "boolean"),
@@ -41,6 +41,11 @@ def is_frame(given: object) -> bool:
 def is_network(given: object) -> bool:
     """Whether something is a networkx graph."""
     return all(hasattr(given, name) for name in ("nodes", "edges", "is_multigraph", "is_directed"))
+
+
+def is_rdflib(given: object) -> bool:
+    """Whether something is a graph of rdflib, which can write itself as N-Triples."""
+    return type(given).__module__.startswith("rdflib") and hasattr(given, "serialize")
 
 
 def read_memory(given: object, mapping: Mapping[str, str] | None = None, properties: Sequence[str] = ()) -> RawGraph:
@@ -67,7 +72,7 @@ def read_memory(given: object, mapping: Mapping[str, str] | None = None, propert
         return _read_columns(_columns(given), mapping or {}, properties)
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         raise UserError(f"{type(given).__name__} is no graph: give {_KINDS}")
-    rows = list(given)
+    rows = [row.tolist() if isinstance(row, np.ndarray) else row for row in given]
     if rows and all(isinstance(row, Mapping) for row in rows):
         names = dict.fromkeys(str(name) for row in rows for name in row)
         return _read_columns({name: [row.get(name) for row in rows] for name in names}, mapping or {}, properties)
@@ -101,7 +106,9 @@ def _columns(frame: Any) -> dict[str, Any]:
     """The columns of a frame by name: Arrow arrays, or lists where pandas mixes types in one."""
     try:
         table = pa.table(frame) if hasattr(frame, "__arrow_c_stream__") else pa.Table.from_pandas(frame)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
+    except (pa.ArrowException, AttributeError, TypeError, ValueError):
+        if not hasattr(frame, "columns"):
+            raise UserError(f"{type(frame).__name__} is no graph: give {_KINDS}") from None
         return {str(name): frame[name].tolist() for name in frame.columns}
     return {str(name): table[name] for name in table.column_names if name != "__index_level_0__"}
 
@@ -115,8 +122,8 @@ def _read_columns(columns: Mapping[str, Any], mapping: Mapping[str, str], proper
     lacking = [name for name in TRIPLE_COLUMNS if wanted.get(name) not in columns]
     if lacking:
         raise UserError(
-            f"the data frame has no column for {' and '.join(lacking)} (it has: {', '.join(names) or 'none'}); name "
-            f"it with mapping={{{lacking[0]!r}: COLUMN}}"
+            f"no column for {' and '.join(lacking)} (there are: {', '.join(names) or 'none'}); name it: --map "
+            f"{lacking[0]}=COLUMN, or mapping={{{lacking[0]!r}: COLUMN}}"
         )
     heads, relations = (_strings(*_cells(columns[wanted[name]], name)) for name in ("head", "relation"))
     tails, datatypes = _cells(columns[wanted["tail"]], "tail")

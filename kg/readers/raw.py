@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,6 +13,8 @@ from typing import IO, Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from triplecheck.kg.errors import ReadWarning
 
 ENTITY_SCHEMA = pa.schema(
     [
@@ -75,11 +78,13 @@ class RawGraph:
         relation_rows: rows of `RELATION_SCHEMA`; several rows of one id are merged.
         edge_properties: rows of `EDGE_PROPERTY_SCHEMA`: what is said about single triples, such as a start time.
         type_labels: label by type id.
+        superclasses: direct superclasses by class id; what has a type has its superclasses as types, too.
         skipped: lines skipped under `skip_bad`.
         read: number of statements in the source; None: as many as triples.
         described: number of statements that became descriptions (labels, comments, types), not edges.
         left_out: number of statements that became neither, by the reason.
         notes: what a reader was not sure of.
+        reading: options that files which are added later must be read with, too: `axioms`, `language`.
     """
 
     heads: pa.DictionaryArray
@@ -90,14 +95,22 @@ class RawGraph:
     relation_rows: pa.Table = field(default_factory=lambda: RELATION_SCHEMA.empty_table())
     edge_properties: pa.Table = field(default_factory=lambda: EDGE_PROPERTY_SCHEMA.empty_table())
     type_labels: dict[str, str] = field(default_factory=dict)
+    superclasses: dict[str, list[str]] = field(default_factory=dict)
     skipped: list[BadLine] = field(default_factory=list)
     read: int | None = None
     described: int = 0
     left_out: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    reading: dict[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.heads)
+
+
+def warn_of(raw: RawGraph) -> None:
+    """Warn of what a reader was not sure of."""
+    for note in raw.notes:
+        warnings.warn(note, ReadWarning, stacklevel=5)
 
 
 def without_triples(part: RawGraph) -> RawGraph:

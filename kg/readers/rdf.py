@@ -34,7 +34,7 @@ from triplecheck.kg.readers._rdf_schema import (
     is_schema,
     resolve,
     stated_properties,
-    with_inherited,
+    superclasses_of,
 )
 from triplecheck.kg.readers.raw import (
     EDGE_PROPERTY_SCHEMA,
@@ -70,7 +70,7 @@ def read_rdf(
 
     Where most subjects are classes and relations (an ontology, a vocabulary), the graph is about them: each is an
     entity, axioms (subClassOf, subPropertyOf, inverseOf, domain, range), types and restrictions of superclasses are
-    edges, and entities have the superclasses of their types as types.
+    edges. In every file, entities have the superclasses of their types as types.
 
     A statement about a statement (RDF 1.2, RDF-star, reification, annotated OWL axioms) is a property of its edge.
     Blank nodes become entities `_:b0`, `_:b1` ... in order of appearance. A literal keeps its
@@ -83,7 +83,8 @@ def read_rdf(
             past an error.
         fetch_contexts: read the contexts that a JSON-LD file refers to, from the network or from local files. Without
             it such a file is refused, because its author would choose what is read.
-        axioms: whether axioms are edges. None: if most subjects are classes and relations.
+        axioms: whether axioms are edges. None: if most subjects are classes and relations. False: nor do types have
+            superclasses.
         language: preferred language of labels and descriptions, such as `de`.
         progress: called after each batch with the number of statements.
         vocabulary: predicates that describe; default: RDFS, SKOS, schema.org, FOAF.
@@ -172,6 +173,7 @@ def _finished(
     structure: list[Statement],
     axioms: bool | None,
 ) -> RawGraph:
+    given = axioms
     described = Descriptions(*literals.arrays())
     of_schema = {s[0] for s in schema}
     if axioms is None:
@@ -217,12 +219,14 @@ def _finished(
         relations=relations,
         tails=tails,
         datatypes=datatypes,
-        entities=with_inherited(entities, schema, words.axioms[0]) if axioms else entities,
+        entities=entities,
         relation_rows=found.relation_rows,
         edge_properties=properties,
         type_labels=found.type_labels,
+        superclasses={} if given is False else superclasses_of(schema, words.axioms[0]),
         described=described_only,
         left_out={reason: n for reason, n in left_out.items() if n},
+        reading={"axioms": axioms or given, "language": words.language},
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 
 from triplecheck.kg.errors import UnavailableError, UserError, extra
 from triplecheck.kg.progress import ProgressCallback, no_progress
+from triplecheck.kg.readers.columns import TRIPLE_COLUMNS, usual_columns
 from triplecheck.kg.readers.frames import read_memory
 from triplecheck.kg.readers.raw import RawGraph
 from triplecheck.kg.redaction import redacted
@@ -18,6 +20,15 @@ from triplecheck.kg.redaction import redacted
 _ROWS = 100_000  # of a part
 _DUCKDB = re.compile(r"duckdb:/*(?P<path>/.*|[^/].*)?$")
 _PASSWORD = re.compile(r"(://[^:/@]*):[^@/]*@")
+_FIRST_WORD = re.compile(r"(?:\s|\(|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*(\w*)")
+_READING = ("select", "with", "values", "table")
+# What makes a connection refuse to write, by the dialect.
+_READ_ONLY = {
+    "sqlite": "PRAGMA query_only = ON",
+    "mysql": "SET SESSION TRANSACTION READ ONLY",
+    "mariadb": "SET SESSION TRANSACTION READ ONLY",
+}
+NO_TAIL = "rows without a tail"
 
 
 def read_sql(
@@ -27,10 +38,12 @@ def read_sql(
     properties: Sequence[str] = (),
     progress: ProgressCallback = no_progress,
 ) -> list[RawGraph]:
-    """Triples from the rows of SQL queries. Nothing is written to the database.
+    """Triples from the rows of SQL queries. Nothing is written to the database: only queries that begin with SELECT,
+    WITH, VALUES or TABLE are sent, on a connection that is read-only where the database knows that (SQLite, DuckDB,
+    PostgreSQL, MySQL, MariaDB), and nothing is committed.
 
     The columns are found as in a data frame (`frames.read_memory`): by their usual names, by `mapping`, or the first
-    three. Numbers, dates and booleans as tails are literals; a row without a tail is left out.
+    three. Numbers, dates and booleans as tails are literals; rows without a tail are left out, and counted.
 
     Args:
         database: URL of SQLAlchemy (`postgresql://...`, `sqlite:///shop.db`), `duckdb:///shop.duckdb`, or the path
@@ -41,7 +54,7 @@ def read_sql(
         progress: called as rows arrive.
 
     Raises:
-        UserError: the database does not exist, it rejects a query, or columns are missing.
+        UserError: the database does not exist, it rejects a query, a query would write, or columns are missing.
         UnavailableError: the package for the database is not installed.
     """
     graphs, rows = [], 0
@@ -50,9 +63,11 @@ def read_sql(
             progress("reading rows", rows := rows + table.num_rows, None)
             kept = _with_tails(table, mapping or {})
             if kept.num_rows:
-                graphs.append(read_memory(kept, mapping, properties))
+                graph = read_memory(kept, mapping, properties)
+                empty = table.num_rows - kept.num_rows
+                graphs.append(replace(graph, read=table.num_rows, left_out={NO_TAIL: empty} if empty else {}))
     if not graphs:
-        raise UserError(f"{shown(database)}: the queries return no rows")
+        raise UserError(f"{shown(database)}: the queries return no rows{' with a tail' if rows else ''}")
     return graphs
 
 
@@ -76,12 +91,9 @@ def read_tables(database: str, query: str) -> Iterator[pa.Table]:
 
 def _with_tails(table: pa.Table, mapping: Mapping[str, str]) -> pa.Table:
     """The rows whose tail is not NULL."""
-    name = mapping.get("tail") or next(
-        (n for n in table.column_names if n.lower() in ("tail", "object", "target")), None
-    )
-    if name is None and table.num_columns >= 3:
-        name = table.column_names[2]
-    return table if name not in table.column_names else table.filter(table[name].is_valid())
+    names, usual = table.column_names, usual_columns(table.column_names)
+    name = mapping.get("tail") or (names[usual.get("tail", 2)] if len(names) >= len(TRIPLE_COLUMNS) else None)
+    return table if name not in names else table.filter(table[name].is_valid())
 
 
 def _of_duckdb(path: str, query: str) -> Iterator[pa.Table]:
@@ -111,8 +123,20 @@ def _of_sqlalchemy(url: str, query: str) -> Iterator[pa.Table]:
         raise UnavailableError(f"{shown(url)}: the driver is not installed ({error}); install it with pip") from error
     if engine.dialect.name == "sqlite" and engine.url.database and not Path(engine.url.database).is_file():
         raise UserError(f"{engine.url.database}: no such SQLite file")
+    dialect = engine.dialect.name
+    if (word := (_FIRST_WORD.match(query) or [""])[1]).lower() not in _READING:
+        raise UserError(f"{shown(url)}: {word or 'nothing'!r} is no query; write SELECT ... (nothing is written here)")
+    if dialect in _READ_ONLY:
+
+        @sqlalchemy.event.listens_for(engine, "connect")
+        def read_only(connection: Any, _record: object) -> None:
+            cursor = connection.cursor()
+            cursor.execute(_READ_ONLY[dialect])
+            cursor.close()
+
+    options = {"stream_results": True} | ({"postgresql_readonly": True} if dialect == "postgresql" else {})
     try:
-        with engine.connect().execution_options(stream_results=True) as connection:
+        with engine.connect().execution_options(**options) as connection:
             result = connection.execute(sqlalchemy.text(query))
             names = list(result.keys())
             for rows in result.partitions(_ROWS):

@@ -22,7 +22,15 @@ import pyarrow.parquet as pq
 
 from triplecheck.kg.errors import ReadError, UserError
 from triplecheck.kg.progress import ProgressCallback, no_progress
-from triplecheck.kg.readers.columns import DAMAGED, TRIPLE_COLUMNS, dialect, first_fields, odd_first_line, usual_columns
+from triplecheck.kg.readers.columns import (
+    DAMAGED,
+    TRIPLE_COLUMNS,
+    dialect,
+    first_fields,
+    names_a_relation,
+    odd_first_line,
+    usual_columns,
+)
 from triplecheck.kg.readers.raw import (
     EDGE_PROPERTY_SCHEMA,
     ENTITY_SCHEMA,
@@ -70,7 +78,8 @@ def read_triples(
         mapping: column names of a file with a header, such as `{"head": "customer"}`; the optional key `datatype` gives
             the column with the datatype IRI of literal tails.
         header: whether the first line is a header. None: if it has the usual names. If it has not and its cells
-            occur nowhere else in the file, it is read as a triple, and `notes` says so.
+            occur nowhere else in the file, `notes` says how it was read: as a header if the second is a word for
+            relations ("person relation company"), else as a triple.
         edge_properties: further columns to keep as properties of the edges; `*` for all.
         skip_bad: skip malformed lines.
         progress: called once.
@@ -243,9 +252,11 @@ def _planned(path: Path, wanted: Mapping[str, str] | None, header: bool | None, 
         if first and len(first) < 3:
             raise ReadError(path, 1, f"{len(first)} field(s), but head, relation and tail are required")
         if not has_header and header is None and (odd := odd_first_line(path)):
+            has_header = names_a_relation(odd)
+            what, other, way = ("header", "a triple", "no-") if has_header else ("triple", "a header", "")
             notes.append(
-                f"{path}: the first line ({' '.join(odd[:3])}) was read as a triple, though its cells occur in no "
-                "other line; if it is a header, say so (--header, or header=True)"
+                f"{path}: the first line ({' '.join(odd[:3])}) was read as a {what}; its cells occur in no other line; "
+                f"if it is {other}, say so (--{way}header, or header={not has_header})"
             )
     if properties:
         places |= _property_places(path, first if has_header else [], places, properties)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import datetime as dt
+import warnings
 from pathlib import Path
 from typing import Any
 
 import networkx as nx
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+import rdflib
 
 from triplecheck import kg
-from triplecheck.kg import KnowledgeBase, Literal, Triple, UserError
+from triplecheck.kg import KnowledgeBase, KnowledgeBaseError, Literal, Triple, UserError
+from triplecheck.kg.errors import ReadWarning
 from triplecheck.kg.readers import read_graph
 from triplecheck.kg.types import XSD
 
@@ -74,6 +78,25 @@ class TestTriples:
         found = base(polars.DataFrame({"s": ["a"], "p": ["knows"], "o": ["b"]}))
         assert edges(found) == {("a", "knows", "b", None)}
 
+    def test_an_array_of_triples(self) -> None:
+        assert edges(base(np.array([("a", "knows", "b")]))) == {("a", "knows", "b", None)}
+
+    def test_a_graph_of_rdflib_is_read_as_its_file_is(self, tmp_path: Path) -> None:
+        text = "@prefix : <http://e.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . "
+        text += ":a a :Boat ; rdfs:label 'Otter'@en , 'Otaria'@it ; :length 7 . _:x :owns :a ."
+        (tmp_path / "a.ttl").write_text(text)
+        kb = base(rdflib.Graph().parse(tmp_path / "a.ttl"), language="it")
+        assert edges(kb) == edges(base(tmp_path / "a.ttl"))
+        node = kb.columnar.find("http://e.org/a")
+        assert node is not None
+        assert (kb.columnar.label(node), kb.columnar.entity(node).types) == ("Otaria", ("http://e.org/Boat",))
+
+    def test_one_edge_property_may_be_named_without_a_list(self, tmp_path: Path) -> None:
+        given = frame().assign(since=2019)
+        given.to_csv(tmp_path / "x.csv", index=False)
+        for triples in (given, tmp_path / "x.csv"):
+            assert base(triples, edge_properties="since").columnar.has_edge_properties
+
     def test_ids_that_are_numbers_are_entities(self) -> None:
         kb = base(pd.DataFrame({"source": [1, 2, 3], "type": ["cites"] * 3, "target": [2, 3, 1]}))
         assert edges(kb) == {("1", "cites", "2", None), ("2", "cites", "3", None), ("3", "cites", "1", None)}
@@ -107,6 +130,7 @@ class TestErrors:
             ([("a", "r")], "item 1 is no triple"),
             ([("a", "r", ["b"])], "row 1: the tail is list"),
             (3, "int is no graph"),
+            (pd.Series(["a"]), "Series is no graph"),
             ({"a": "b"}, "dict is no graph"),
         ],
     )
@@ -119,6 +143,27 @@ class TestErrors:
         assert len(read_graph([str(tmp_path / "x.tsv")])[0]) == 1
         with pytest.raises(UserError, match="from_triples"):
             read_graph([frame()])  # type: ignore[list-item]
+        with pytest.raises(UserError, match=r"not DataFrame.*from_triples"):
+            read_graph(frame())
+
+    def test_a_knowledge_base_is_opened_by_the_path_of_its_directory(self, tmp_path: Path) -> None:
+        (tmp_path / "x.tsv").write_text("a\tr\tb\n", "utf-8")
+        with pytest.raises(UserError, match=r"not DataFrame.*from_triples"):
+            KnowledgeBase.open(frame())
+        with pytest.raises(UserError, match=r"KnowledgeBase\.open"):
+            KnowledgeBase(tmp_path)
+        with pytest.raises(KnowledgeBaseError, match=r"a file, not a knowledge base.*--triples"):
+            KnowledgeBase.open(tmp_path / "x.tsv")
+
+    @pytest.mark.parametrize("memory", [None, 1.0])
+    def test_an_odd_first_line_is_a_warning(self, tmp_path: Path, memory: float | None) -> None:
+        (tmp_path / "x.tsv").write_text("who\thow\twhom\na\tknows\tb\nb\tknows\tc\n", "utf-8")
+        with pytest.warns(ReadWarning, match=r"who how whom.*--header"):
+            base(tmp_path / "x.tsv", memory=memory)
+        with pytest.warns(ReadWarning, match=r"who how whom"):
+            base([("a", "knows", "b")]).add(tmp_path / "x.tsv")
+        with warnings.catch_warnings(action="error", category=ReadWarning):
+            base(tmp_path / "x.tsv", header=True)
 
 
 class TestPlace:

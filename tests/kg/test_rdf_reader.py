@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from triplecheck.kg import build
 from triplecheck.kg.errors import ReadError
 from triplecheck.kg.readers.raw import ENTITY_SCHEMA, RELATION_SCHEMA, RawGraph
 from triplecheck.kg.readers.rdf import read_rdf
@@ -368,9 +369,28 @@ class TestSchemas:
         assert set(entities(raw)) == {"Place", "Cafe", "Drink", "serves", "servedAt", "blue"}
         assert raw.left_out == {"links to pages (isDefinedBy)": 1}
 
-    def test_instances_inherit_the_superclasses_of_their_types(self, tmp_path: Path) -> None:
-        raw = read(tmp_path, self.ONTOLOGY, axioms=None)
-        assert entities(raw)["blue"]["types"] == [EX + "Cafe", EX + "Place"]
+    @pytest.mark.parametrize("memory", [None, 1.0])
+    def test_instances_inherit_the_superclasses_of_their_types(self, tmp_path: Path, memory: float | None) -> None:
+        data = self.ONTOLOGY + "".join(f" ex:cafe{i} ex:near ex:blue ." for i in range(9))
+        for name, text in (("ontology", self.ONTOLOGY), ("data", data)):
+            path = tmp_path / f"{name}.ttl"
+            path.write_text(PREFIXES + text)
+            graph = build(path, tmp_path / f"{name}-kb", encoder=None, memory=memory).columnar
+            node = graph.find(EX + "blue")
+            assert node is not None
+            assert graph.entity(node).types == (EX + "Cafe", EX + "Place")
+            assert graph.superclasses == {EX + "Cafe": [EX + "Place"]}
+
+    def test_without_axioms_types_have_no_superclasses(self, tmp_path: Path) -> None:
+        assert read(tmp_path, self.ONTOLOGY, axioms=False).superclasses == {}
+
+    def test_classes_that_are_superclasses_of_each_other(self, tmp_path: Path) -> None:
+        path = tmp_path / "circle.ttl"
+        path.write_text(PREFIXES + "ex:A rdfs:subClassOf ex:B . ex:B rdfs:subClassOf ex:A . ex:one a ex:A ; ex:p 1 .")
+        graph = build(path, tmp_path / "kb", encoder=None).columnar
+        node = graph.find(EX + "one")
+        assert node is not None
+        assert graph.entity(node).types == (EX + "A", EX + "B")
 
     def test_axioms_of_a_data_file_are_left_out_and_counted(self, tmp_path: Path) -> None:
         data = self.ONTOLOGY + "".join(f" ex:cafe{i} ex:near ex:cafe{i + 1} ." for i in range(9))

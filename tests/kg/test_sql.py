@@ -71,6 +71,43 @@ def test_a_query_cannot_write_a_duckdb_file(tmp_path: Path) -> None:
         read_sql(str(path), ["CREATE TABLE t (a INTEGER)"])
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DROP TABLE staff",
+        "-- a note\nDROP TABLE staff",
+        "/* a */ (DROP TABLE staff",
+        "PRAGMA user_version = 7",
+        "",
+        "--",
+    ],
+)
+def test_a_statement_that_is_no_query_is_not_sent(statement: str, tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "shop.db") as connection:
+        connection.executescript(TABLES)
+    with pytest.raises(UserError, match=r"is no query"):
+        read_sql(f"sqlite:///{tmp_path / 'shop.db'}", [statement])
+    with sqlite3.connect(tmp_path / "shop.db") as connection:
+        assert connection.execute("SELECT count(*) FROM staff").fetchone() == (3,)
+
+
+def test_a_query_that_begins_harmlessly_cannot_write_a_sqlite_file(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "shop.db") as connection:
+        connection.executescript(TABLES)
+    with pytest.raises(UserError, match="refuses the query"):
+        read_sql(f"sqlite:///{tmp_path / 'shop.db'}", ["WITH old AS (SELECT 1) DELETE FROM staff"])
+    with sqlite3.connect(tmp_path / "shop.db") as connection:
+        assert connection.execute("SELECT count(*) FROM staff").fetchone() == (3,)
+
+
+def test_rows_without_a_tail_are_counted_whatever_the_names_of_the_columns(database: str, tmp_path: Path) -> None:
+    query = "SELECT name AS src, department AS dst, 'works in' AS rel, since FROM staff"
+    kb = build(read_sql(database, [query]), tmp_path / "kb", encoder=None)
+    assert kb.graph.num_triples == 2
+    assert kb.manifest.report["read"] == 3
+    assert kb.manifest.report["left_out"] == {"rows without a tail": 1}
+
+
 @pytest.mark.parametrize("database", ["nothing.duckdb", "sqlite:///nothing.db", "shop", "duckdb:///nothing.duckdb"])
 def test_a_database_that_is_not_there_is_refused(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

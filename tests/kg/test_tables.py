@@ -65,6 +65,14 @@ class TestTriples:
             "start\ttype\tend\n",
             "node1\tlabel\tnode2\n",
             ":START_ID\t:TYPE\t:END_ID\n",
+            "s_id\tp_id\to_id\n",
+            "subjectLabel\tpredicateLabel\tobjectLabel\n",
+            "source_name\trelationship\ttarget_name\n",
+            "item\tproperty\tvalue\n",
+            "itemLabel\tpropLabel\tvalueLabel\n",
+            "entity\tattribute\tvalue\n",
+            "parent\trelation\tchild\n",
+            "x\trel\ty\n",
         ],
     )
     def test_a_first_line_that_names_the_columns_is_a_header(self, tmp_path: Path, header: str) -> None:
@@ -90,6 +98,18 @@ class TestTriples:
         assert len(raw) == 4
         assert "person verb thing" in raw.notes[0]
         assert "--header" in raw.notes[0]
+
+    @pytest.mark.parametrize(
+        "line", ["left\topposite\tright", "parent\tantonym\tchild", "a\tr\tb", "x\tis\ty", "u\tp\tv"]
+    )
+    def test_words_that_are_names_of_columns_elsewhere_are_data(self, tmp_path: Path, line: str) -> None:
+        assert len(read_triples(write(tmp_path / "a.tsv", f"{line}\n{TWO}"))) == 3
+
+    def test_an_odd_first_line_with_a_word_for_relations_is_a_header(self, tmp_path: Path) -> None:
+        text = "person\trelation\tcompany\tfrom\na\tlikes\tb\t1\nb\tlikes\tc\t2\nc\tlikes\td\t3\n"
+        raw = read_triples(write(tmp_path / "a.tsv", text), edge_properties=["from"])
+        assert len(raw) == len(raw.edge_properties) == 3
+        assert "--no-header" in raw.notes[0]
 
     def test_a_first_line_with_a_known_cell_needs_no_note(self, tmp_path: Path) -> None:
         path = write(tmp_path / "a.tsv", "a\tknows\tx\na\tlikes\tb\nb\tlikes\tc\nc\tlikes\td\n")
