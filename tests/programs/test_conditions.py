@@ -70,6 +70,13 @@ def test_only_edges_of_that_time_answer(team: KnowledgeBase, program: type[KERAG
     assert not any(year in doubt for doubt in found.doubts)
 
 
+@pytest.mark.parametrize("when", ["after 2020", "before 2018", "in 2021"])
+def test_a_time_that_an_edge_has_is_no_doubt(team: KnowledgeBase, when: str) -> None:
+    found = KERAG(team, verdict="any")(question=f"Who works in Search {when}?")
+    assert found.answers
+    assert found.doubts == []
+
+
 def test_a_proof_shows_the_properties(team: KnowledgeBase) -> None:
     found = KERAG(team)(question="Who leads Billing?")
     assert found.evidence[0]["properties"] == [{"from": "2020"}]
