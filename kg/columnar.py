@@ -132,6 +132,11 @@ class ColumnarGraph:
             self._property_edges = mapped(folder / f"{PROPERTIES}.npy", sums)
             self._statements = table(folder / f"{PROPERTIES}.arrow", unchecked)[0]["statements"].chunk(0)
 
+    @cached_property
+    def has_blank_nodes(self) -> bool:
+        """Whether any node is a blank node, such as one that joins the parts of a statement."""
+        return next(iter(self._id_trie.iterkeys("_:")), None) is not None
+
     # --- sizes ---------------------------------------------------------------------------------
     @property
     def num_nodes(self) -> int:

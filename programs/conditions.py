@@ -1,7 +1,8 @@
 """Conditions of time in a question ("in 1993", "after 2005"), checked against the properties of edges.
 
 An edge whose statement has a start, an end or a point in time (a term of office, a date of membership) holds at that
-time only. Edges without such properties hold always.
+time only. Edges without such properties hold always. The values of a blank node that joins the parts of a statement
+(`ex:ana ex:job [ ex:employer ex:boats ; ex:since 2011 ]`) are properties of its edges.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from triplecheck.kg import Graph, Literal, normalize
+from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.graph import EdgeProperties
-from triplecheck.kg.types import Edge
+from triplecheck.kg.types import Direction, Edge
 
 Day = tuple[int, int, int]
 """Year, month, day."""
@@ -55,17 +57,18 @@ class TimeCondition:
     def holds(self, graph: Graph, edge: Edge) -> bool:
         """Whether one of the statements of an edge holds; an edge without properties does."""
         statements = graph.edge_properties(*edge)
-        return not statements or any(map(self.admits, statements))
+        own = not statements or any(map(self.admits, statements))
+        return own and all(map(self.admits, _joined(graph, edge)))
 
     def is_proved_by(self, graph: Graph, edges: Iterable[Edge]) -> bool:
         """Whether an edge has a time that is within the condition."""
-        statements = [statement for edge in edges for statement in graph.edge_properties(*edge)]
+        statements = [s for edge in edges for s in (*graph.edge_properties(*edge), *_joined(graph, edge))]
         return any(time_of(statement) is not None and self.admits(statement) for statement in statements)
 
 
 def time_condition(graph: Graph, question: str) -> TimeCondition | None:
-    """The condition of time of a question; None if it has none, or no edge of the graph has properties."""
-    match = _ASKED.search(question) if graph.has_edge_properties else None
+    """The condition of time of a question; None if it has none, or nothing is said about any edge of the graph."""
+    match = _ASKED.search(question) if graph.has_edge_properties or _has_blank_nodes(graph) else None
     if match is None:
         return None
     years = [int(year) for year in match.groups()[5:] if year]
@@ -81,6 +84,25 @@ def time_condition(graph: Graph, question: str) -> TimeCondition | None:
     else:
         span = (first, last)
     return TimeCondition(match[0], *span)
+
+
+def _has_blank_nodes(graph: Graph) -> bool:
+    return isinstance(graph, ColumnarGraph) and graph.has_blank_nodes
+
+
+def _joined(graph: Graph, edge: Edge) -> list[EdgeProperties]:
+    """The values of the blank nodes at the ends of an edge, in files only: of a server, each would be a query."""
+    if not _has_blank_nodes(graph):
+        return []
+    found: list[EdgeProperties] = []
+    for node in (edge[0], edge[2]):
+        if graph.literal(node) is None and graph.node_id(node).startswith("_:"):
+            out = graph.expand([node], direction=Direction.OUT)
+            pairs = zip(out.relations.tolist(), map(graph.literal, out.tails.tolist()), strict=True)
+            found.append(
+                tuple((graph.relation(relation).label, value) for relation, value in pairs if value is not None)
+            )
+    return found
 
 
 def _next(year: int) -> Day:

@@ -233,8 +233,11 @@ class Proof:
             return {}
         best = relevance.similarity(list(dict.fromkeys(said))).max(axis=0)
         dated = set(normalize(self._proved_time).split())
+        implied = {COMPARATIVES[word][1] for word in dated & COMPARATIVES.keys()}  # "after" asks for a date
         return {
-            segment.text: 1.0 if dated and set(normalize(segment.text).split()) <= dated else float(value)
+            segment.text: 1.0
+            if dated and (segment.text in implied or set(normalize(segment.text).split()) <= dated)
+            else float(value)
             for segment, value in zip(relevance.segments, best, strict=True)
         }
 

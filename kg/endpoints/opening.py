@@ -12,12 +12,12 @@ from typing import Any
 
 from triplecheck.kg.endpoints.index import EndpointIndex, RemoteGraph, is_index
 from triplecheck.kg.endpoints.options import EndpointOptions
-from triplecheck.kg.errors import GraphUnavailableError, KnowledgeBaseError
+from triplecheck.kg.errors import GraphUnavailableError, KnowledgeBaseError, UserError
 from triplecheck.kg.linking import Linker
 from triplecheck.kg.readable import relation_label
 from triplecheck.kg.sparql import HttpClient, Manners, QueryLimits, SparqlGraph, SparqlLinker
 from triplecheck.kg.sparql._cache import ReplyCache
-from triplecheck.kg.sparql.profiles import detect, profile_named
+from triplecheck.kg.sparql.profiles import STATEMENTS, detect, profile_named
 from triplecheck.kg.types import Relation
 from triplecheck.kg.vocabulary import Vocabulary
 
@@ -133,6 +133,10 @@ def _sparql(options: EndpointOptions, cache: Path, index: EndpointIndex | None) 
         replies,
     )
     profile = profile_named(options.profile) if options.profile else detect(options.name, client.server())
+    if options.statements is not None:
+        if options.statements not in STATEMENTS:
+            raise UserError(f"{options.name}: statements is {options.statements!r}; there are: {', '.join(STATEMENTS)}")
+        profile = replace(profile, statements=options.statements)
     words = _vocabulary(options, profile.vocabulary or Vocabulary())
     graph = SparqlGraph(
         client,

@@ -14,7 +14,7 @@ from triplecheck.kg.cypher.dialects import BOLT_SCHEMES, LADYBUG
 from triplecheck.kg.errors import UserError
 
 _URL = re.compile(rf"[A-Za-z][A-Za-z0-9+.-]*://|{LADYBUG}:")
-_ONLY_SPARQL = ("headers", "default_graph", "language", "requests_per_second")
+_ONLY_SPARQL = ("headers", "default_graph", "statements", "language", "requests_per_second")
 _ONLY_CYPHER = ("database", "key", "relations")
 
 
@@ -34,6 +34,7 @@ class EndpointOptions:
         user_env, key_env: environment variables with the user and the password.
         headers: sent with each query; `$NAME` in a value is replaced from the environment.
         default_graph: IRI of the named graph that is queried.
+        statements: how statements about edges are written, `kg.sparql.profiles.STATEMENTS`; None: as in the profile.
         database: database of a Bolt server; None: the user's.
         key: property with the ids of nodes in a property graph; None: found.
         relations: table that describes the relations of a property graph, as `kb build --relations` reads it.
@@ -56,6 +57,7 @@ class EndpointOptions:
     key_env: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     default_graph: str | None = None
+    statements: str | None = None
     database: str | None = None
     key: str | None = None
     relations: Path | None = None

@@ -87,6 +87,9 @@ def _add_network(network: Any, path: Path, form: str) -> None:
         if _is_value(about)
     }
     read = nx.relabel_nodes(read, values)
+    for _, about in read.nodes(data=True):
+        if isinstance(labels := about.get("labels"), str) and labels.startswith(":"):  # as APOC writes them
+            about["types"] = [label for label in about.pop("labels").split(":") if label]
     network.add_nodes_from(read.nodes(data=True))
     for head, tail, *_, about in read.edges(keys=True, data=True) if read.is_multigraph() else read.edges(data=True):
         network.add_edge(head, tail, **about)

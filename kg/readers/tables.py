@@ -273,6 +273,9 @@ def _usual_columns(path: Path, first: Sequence[str]) -> dict[str, int]:
         ReadError: head and tail have usual names, and no column is a relation.
     """
     usual = usual_columns(first)
+    begins = [name.strip().lower() for name in first[:2]]
+    if "head" not in usual and begins in (["id", "label"], ["id", "name"]):
+        raise ReadError(path, 1, f"a header of entities ({', '.join(first)}), not of triples: give it as --entities")
     if usual.keys() == {"head", "tail"}:
         names = ", ".join(first)
         raise ReadError(path, 1, f"a header without a column of relations ({names}); name one: --map relation=COLUMN")

@@ -324,31 +324,47 @@ class Describer:
             found.append(Entity(id, label or entity_label(id), aliases))
         return found
 
-    def qualifiers(self, head: int, relation: int, tail: int) -> tuple[EdgeProperties, ...]:
-        """The qualifiers of an edge, by statement, in Wikidata's model."""
+    def statements(self, head: int, relation: int, tail: int) -> tuple[EdgeProperties, ...]:
+        """What is said about an edge, by statement, in the way of the profile; entities by their labels."""
         look, moved = self._look, self._look.profile.described_as
-        terms = [look.nodes.key(node) for node in (head, tail)]
-        id = look.relations.key(relation)
-        if moved is None or terms[0].kind is not TermKind.IRI or not id.startswith(moved[0]):
+        subject, id = look.nodes.key(head), look.relations.key(relation)
+        if subject.kind is not TermKind.IRI or look.is_blank(tail) or not is_iri(id):
             return ()
-        property = id.removeprefix(moved[0])
-        claim, statement = (f"{WIKIDATA}prop/{place}{property}" for place in ("", "statement/"))
-        query = look.queries.qualifiers(terms[0].value, claim, statement, " ".join(look.written(tail)))
+        written = " ".join(look.written(tail))
+        if look.profile.statements != "wikidata":
+            as_terms = look.profile.statements == "rdf-1.2"
+            query = look.queries.reified(subject.value, id, written, as_terms=as_terms)
+        elif moved is not None and id.startswith(moved[0]):
+            property = id.removeprefix(moved[0])
+            claim, statement = (f"{WIKIDATA}prop/{place}{property}" for place in ("", "statement/"))
+            query = look.queries.qualifiers(subject.value, claim, statement, written)
+        else:
+            return ()
         by_statement: dict[str, list[tuple[str, Term]]] = defaultdict(list)
         for row in look.client.select(query):
-            by_statement[row["s"].value].append((row["q"].value.rpartition("/")[2], row["v"]))
-        names = {name: f"{WIKIDATA}entity/{name}" for pairs in by_statement.values() for name, _ in pairs}
-        labels = self._properties_of(tuple(names.values()), self._words.labels)
-        return tuple(
-            tuple(
-                (
-                    self._names(labels[names[name]])[0] or name,
-                    Literal(term.value, term.datatype) if term.kind is TermKind.LITERAL else term.value,
-                )
-                for name, term in sorted(pairs, key=lambda pair: (pair[0], pair[1].value))
+            by_statement[row["s"].value].append((self._property(row["q"].value), row["v"]))
+        said = [pair for pairs in by_statement.values() for pair in pairs]
+        entities = dict.fromkeys(term.value for _, term in said if term.kind is TermKind.IRI)
+        labels = self._properties_of([*dict.fromkeys(name for name, _ in said), *entities], self._words.labels)
+
+        def value(term: Term) -> Literal | str:
+            if term.kind is TermKind.LITERAL:
+                return Literal(term.value, term.datatype)
+            return self._names(labels.get(term.value, {}))[0] or entity_label(term.value)
+
+        found = [
+            sorted(
+                ((self._names(labels[name])[0] or relation_label(name), value(term)) for name, term in pairs), key=str
             )
-            for _, pairs in sorted(by_statement.items())
-        )
+            for pairs in by_statement.values()
+        ]
+        return tuple(sorted(map(tuple, found), key=str))
+
+    def _property(self, predicate: str) -> str:
+        """The IRI that has the label of a property of a statement: of a qualifier, the entity of the property."""
+        if self._look.profile.statements == "wikidata":
+            return f"{WIKIDATA}entity/{predicate.rpartition('/')[2]}"
+        return predicate
 
     def _described_as(self, relation: str) -> str:
         """The IRI that has the label of a relation."""

@@ -229,14 +229,14 @@ class SparqlGraph(QueriedGraph):
 
     @property
     def has_edge_properties(self) -> bool:
-        """Whether edges may have properties: Wikidata's qualifiers."""
-        return self._profile.qualifiers
+        """Whether edges may have properties: the profile says how statements about edges are written."""
+        return bool(self._profile.statements)
 
     def edge_properties(self, head: int, relation: int, tail: int) -> tuple[EdgeProperties, ...]:
-        """The qualifiers of an edge, (label of the qualifier, value) of each statement; empty without qualifiers."""
+        """What is said about an edge, (label of the property, value) of each statement; empty where nothing is."""
         if not self.has_edge_properties:
             return ()
-        return self._describe.qualifiers(head, relation, tail)
+        return self._describe.statements(head, relation, tail)
 
     @property
     def learned(self) -> dict[str, Any]:

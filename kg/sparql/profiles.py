@@ -17,6 +17,9 @@ DBPEDIA = "http://dbpedia.org/"
 _DIRECT = WIKIDATA + "prop/direct/"
 _WORDS = re.compile(r"\w+")
 
+STATEMENTS = ("wikidata", "reification", "rdf-1.2")
+"""Wikidata's qualifiers; statements with rdf:subject, rdf:predicate and rdf:object; and those with rdf:reifies."""
+
 TextSearch = Callable[[str, Vocabulary, int], str]
 """(text, vocabulary, limit) -> a query with rows (?x, ?p, ?v): nodes with a name like the text, ?p its predicate."""
 
@@ -32,7 +35,7 @@ class Profile:
         relations: a query with rows (?p) of all relations, where the general one takes too long.
         described_as: (prefix of a relation, prefix of the IRI with its label), where they differ.
         label_service: whether `SERVICE wikibase:label` gives labels in the best language in one request.
-        qualifiers: whether statements have Wikidata's qualifiers.
+        statements: how statements about edges are written, one of `STATEMENTS`; empty: there are none.
         text_search: finds names in the server's text index; None: it has none that works without a configuration.
         literal_kinds: (datatype, language) of the values; None: asked of the server, over the whole store.
         counted: whether the server can count the whole graph within a query's limits.
@@ -45,7 +48,7 @@ class Profile:
     relations: str | None = None
     described_as: tuple[str, str] | None = None
     label_service: bool = False
-    qualifiers: bool = False
+    statements: str = ""
     text_search: TextSearch | None = None
     literal_kinds: tuple[tuple[str, str], ...] | None = None
     counted: bool = True
@@ -132,7 +135,7 @@ _WIKIDATA = Profile(
         "FILTER(?type != <http://wikiba.se/ontology#ExternalId>) }"
     ),
     described_as=(_DIRECT, WIKIDATA + "entity/"),
-    qualifiers=True,
+    statements="wikidata",
     literal_kinds=_COMMON,
     counted=False,
 )

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from triplecheck.kg.sparql.terms import STRING, iri, literal
 from triplecheck.kg.types import Direction
-from triplecheck.kg.vocabulary import RDFS, Vocabulary
+from triplecheck.kg.vocabulary import RDF, RDFS, Vocabulary
 
 QUALIFIER = "http://www.wikidata.org/prop/qualifier/P"
 """How the predicates of Wikidata's qualifiers begin."""
@@ -159,6 +159,23 @@ class Queries:
         """Rows (?s, ?q, ?v): the qualifiers of each statement of an edge in Wikidata's model."""
         where = f"VALUES ?tail {{ {tail} }} {iri(head)} {iri(claim)} ?s . ?s {iri(statement)} ?tail . ?s ?q ?v"
         return f"SELECT ?s ?q ?v WHERE {{ {where} FILTER(STRSTARTS(STR(?q), {literal(QUALIFIER)})) }}"
+
+    def reified(self, head: str, relation: str, tail: str, *, as_terms: bool) -> str:
+        """Rows (?s, ?q, ?v): what is said of each statement about an edge.
+
+        Args:
+            head, relation: of the edge.
+            tail: all ways to write its tail.
+            as_terms: whether statements name the edge as a term (RDF 1.2) or by its three parts (reification).
+        """
+        parts = [iri(RDF + name) for name in ("subject", "predicate", "object", "reifies", "type")]
+        edge = f"?s {parts[0]} {iri(head)} ; {parts[1]} {iri(relation)} ; {parts[2]} ?tail"
+        if as_terms:
+            edge = f"?s {parts[3]} <<( {iri(head)} {iri(relation)} ?tail )>>"
+        return (
+            f"SELECT DISTINCT ?s ?q ?v WHERE {{ VALUES ?tail {{ {tail} }} {edge} . ?s ?q ?v "
+            f"FILTER(?q NOT IN ({', '.join(parts)})) }}"
+        )
 
     def described_bound(self, predicates: Iterable[str]) -> str:
         """Rows (?x, ?p, ?v) for a blank node bound to ?x."""

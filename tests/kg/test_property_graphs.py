@@ -52,6 +52,23 @@ def lines(rows: list[dict[str, Any]]) -> str:
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
+APOC_GRAPHML = """<?xml version="1.0" encoding="UTF-8"?>
+<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+<key id="name" for="node" attr.name="name" attr.type="string"/>
+<key id="labels" for="node" attr.name="labels" attr.type="string"/>
+<key id="age" for="node" attr.name="age" attr.type="long"/>
+<key id="label" for="edge" attr.name="label" attr.type="string"/>
+<key id="since" for="edge" attr.name="since" attr.type="long"/>
+<graph id="G" edgedefault="directed">
+<node id="1" labels=":Person"><data key="labels">:Person</data><data key="name">Ada Novak</data>
+<data key="age">36</data></node>
+<node id="2" labels=":Team"><data key="labels">:Team</data><data key="name">Billing</data></node>
+<edge id="0" source="1" target="2" label="works in"><data key="label">works in</data>
+<data key="since">2017</data></edge>
+</graph></graphml>
+"""
+
+
 def graphml(folder: Path) -> list[Path]:
     nx.write_graphml(network(), folder / "a.graphml")
     return [folder / "a.graphml"]
@@ -67,13 +84,23 @@ def files(folder: Path, form: str) -> list[Path]:
         "neo4j-admin": {"p.csv": NEO4J_NODES, "t.csv": NEO4J_TEAMS, "e.csv": NEO4J_EDGES},
         "apoc csv": {"a.csv": APOC_CSV},
         "apoc json": {"a.jsonl": lines(APOC_JSON)},
+        "apoc graphml": {"a.graphml": APOC_GRAPHML},
     }[form]
     return [write(folder / name, text) for name, text in texts.items()]
 
 
 @pytest.mark.parametrize(
     "form",
-    ["graphml", "json lines", "json lines in two files", "node-link", "neo4j-admin", "apoc csv", "apoc json"],
+    [
+        "graphml",
+        "json lines",
+        "json lines in two files",
+        "node-link",
+        "neo4j-admin",
+        "apoc csv",
+        "apoc json",
+        "apoc graphml",
+    ],
 )
 def test_every_format_gives_the_same_graph(tmp_path: Path, form: str) -> None:
     graph = KnowledgeBase.from_triples(read_graph(files(tmp_path, form)), encoder=None).graph

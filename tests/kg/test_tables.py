@@ -86,6 +86,11 @@ class TestTriples:
         error = refusal(write(tmp_path / "a.csv", "source,target,weight\na,b,1\n"))
         assert "--map relation=COLUMN" in error.reason
 
+    def test_a_table_of_entities_is_not_read_as_triples(self, tmp_path: Path) -> None:
+        error = refusal(write(tmp_path / "a.csv", "id,label,type\nn1,Ada,Person\n"))
+        assert "--entities" in error.reason
+        assert len(read_triples(write(tmp_path / "b.tsv", "id\tlabel\ttype\na\tb\tc\n"), header=False)) == 2
+
     def test_any_other_first_line_is_a_triple(self, tmp_path: Path) -> None:
         content = "thing\thow\tother\n"
         raw = read_triples(write(tmp_path / "a.tsv", content))

@@ -70,6 +70,29 @@ def test_only_edges_of_that_time_answer(team: KnowledgeBase, program: type[KERAG
     assert not any(year in doubt for doubt in found.doubts)
 
 
+@pytest.mark.parametrize("when", ["after 2020", "before 2018", "in 2021"])
+def test_a_time_that_an_edge_has_is_no_doubt(team: KnowledgeBase, when: str) -> None:
+    found = KERAG(team, verdict="any")(question=f"Who works in Search {when}?")
+    assert found.answers
+    assert found.doubts == []
+
+
+@pytest.mark.parametrize(
+    ("when", "answer"), [("in 2005", "Cars Inc"), ("in 2014", "Boats Ltd"), ("after 2010", "Boats Ltd")]
+)
+def test_the_values_of_a_blank_node_are_properties_of_its_edges(tmp_path: Path, when: str, answer: str) -> None:
+    (tmp_path / "jobs.ttl").write_text(
+        """@prefix : <http://e.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+        :ana rdfs:label "Ana Ruiz" ; :hasJob [ :employer :boats ; :since 2011 ; :role "captain" ] ,
+          [ :employer :cars ; :since 2001 ; :until 2009 ; :role "clerk" ] .
+        :boats rdfs:label "Boats Ltd" . :cars rdfs:label "Cars Inc" ."""
+    )
+    kb = KnowledgeBase.from_triples(tmp_path / "jobs.ttl", tmp_path / "kb")
+    found = KERAG(kb, verdict="any")(question=f"Who was the employer of Ana Ruiz {when}?")
+    assert found.answer == answer
+    assert not any(when[-4:] in doubt for doubt in found.doubts)
+
+
 def test_a_proof_shows_the_properties(team: KnowledgeBase) -> None:
     found = KERAG(team)(question="Who leads Billing?")
     assert found.evidence[0]["properties"] == [{"from": "2020"}]
