@@ -155,6 +155,8 @@ def name_of(model: Model) -> str:
 
 
 _DEMOS = "demos"
+REPLIES_IN_MEMORY = 10_000
+"""Replies that DSPy's cache keeps in memory, about 85 MB; by default it keeps a million, 8 GB."""
 
 BASELINE = Roles()
 """The roles where no model is configured at all."""
@@ -220,16 +222,12 @@ def warn_of_baseline() -> None:
     )
 
 
-def restrict_cache(memory_entries: int = 1_000_000) -> None:
-    """Restrict DSPy's disk cache to plain data, unless a cache is already configured.
-
-    Args:
-        memory_entries: replies that are kept in memory.
-    """
+def restrict_cache() -> None:
+    """Restrict DSPy's disk cache to plain data and its cache in memory to 10,000 replies, unless one is configured."""
     if "cache" in vars(dspy):
         return
     try:
-        dspy.configure_cache(restrict_pickle=True, memory_max_entries=memory_entries)
+        dspy.configure_cache(restrict_pickle=True, memory_max_entries=REPLIES_IN_MEMORY)
     except (OSError, sqlite3.Error):
         # The directory is not writable: the cache is in memory only.
-        dspy.configure_cache(enable_disk_cache=False, restrict_pickle=True, memory_max_entries=memory_entries)
+        dspy.configure_cache(enable_disk_cache=False, restrict_pickle=True, memory_max_entries=REPLIES_IN_MEMORY)

@@ -14,6 +14,7 @@ import tqdm
 
 from triplecheck.kg._atomic import stored
 from triplecheck.kg.redaction import RedactingFormatter
+from triplecheck.lms.roles import REPLIES_IN_MEMORY
 
 _NEVER = 10**9
 _LOGGERS = ("dspy", "gepa")
@@ -27,7 +28,7 @@ def calls_kept_in(directory: Path) -> Iterator[None]:
     """
     before = vars(dspy).get("cache")
     with stored(directory):
-        dspy.configure_cache(disk_cache_dir=str(directory), restrict_pickle=True)
+        dspy.configure_cache(disk_cache_dir=str(directory), restrict_pickle=True, memory_max_entries=REPLIES_IN_MEMORY)
     try:
         yield
     finally:

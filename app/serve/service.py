@@ -56,7 +56,6 @@ if TYPE_CHECKING:
 
 _MOST_GROUPS = 60  # relations of a node
 _MOST_DOCUMENTS = 5
-_CACHED_REPLIES = 10_000  # replies of models that are kept in memory
 
 OnStep = Callable[[Step], None]
 
@@ -78,7 +77,7 @@ class Service:
     """
 
     def __init__(self, settings: Settings, tracing: Tracing | None = None) -> None:
-        restrict_cache(memory_entries=_CACHED_REPLIES)
+        restrict_cache()
         self.settings = settings
         self.tracing = tracing
         self.bases = _open_bases(settings)

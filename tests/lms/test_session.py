@@ -33,7 +33,7 @@ def test_the_first_session_has_the_disk_cache_read_plain_data_only(
     monkeypatch.delattr(dspy, "cache")
     monkeypatch.setattr(dspy, "configure_cache", lambda **options: asked.append(options))
     restrict_cache()
-    assert asked == [{"restrict_pickle": True, "memory_max_entries": 1_000_000}]
+    assert asked == [{"restrict_pickle": True, "memory_max_entries": 10_000}]
 
 
 def test_a_place_that_cannot_be_written_to_leaves_a_cache_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,7 +47,7 @@ def test_a_place_that_cannot_be_written_to_leaves_a_cache_in_memory(monkeypatch:
     monkeypatch.delattr(dspy, "cache")
     monkeypatch.setattr(dspy, "configure_cache", configure)
     restrict_cache()
-    assert asked[-1] == {"enable_disk_cache": False, "restrict_pickle": True, "memory_max_entries": 1_000_000}
+    assert asked[-1] == {"enable_disk_cache": False, "restrict_pickle": True, "memory_max_entries": 10_000}
 
 
 def test_a_cache_that_somebody_configured_stays() -> None:
