@@ -48,6 +48,8 @@ def add(kb: KbArgument, source: SourceOptions, json: JsonOption = False) -> None
         triplecheck kb add kbs/films --triples new.tsv
 
         triplecheck kb add kbs/films --documents reviews.jsonl --entities people.tsv
+
+        triplecheck kb add kbs/shop --database shop.duckdb --sql "select customer, 'bought', product from new_orders"
     """
     _put("add", kb, source, json)
 
@@ -71,10 +73,7 @@ def update(kb: KbArgument, source: SourceOptions, json: JsonOption = False) -> N
 
 def _put(what: str, kb: str, source: SourceOptions, as_json: bool) -> None:
     """Add or update."""
-    from triplecheck.kg.errors import UserError
-
-    if not source.names:
-        raise UserError(f"nothing to {what}: name files with --triples, --entities, --relations or --documents")
+    source.check(what)
     opened = open_base(kb)
     header = source.asked_header()
     with reporting(stderr(), "reading") as tell:
@@ -118,10 +117,7 @@ def remove(
 
         triplecheck kb remove kbs/films --entities "Ridley Scott" --documents old.txt
     """
-    from triplecheck.kg.errors import UserError
-
-    if not (source.triples or entities or documents):
-        raise UserError("nothing to remove: name it with --triples, --entities or --documents")
+    source.check("remove", entities, documents)
     opened = open_base(kb)
     header = source.asked_header()
     with reporting(stderr(), "reading") as tell:

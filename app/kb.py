@@ -49,14 +49,6 @@ commands.command("train", cls=TrainCommand)(training.train)
 def build(
     out: KbDirectory,
     source: SourceOptions,
-    sql: Annotated[
-        list[str] | None,
-        flag("--sql SELECT", "Query whose rows are triples, to the --database. Repeatable."),
-    ] = None,
-    database: Annotated[
-        str | None,
-        flag("--database URL", "Database of --sql: URL of SQLAlchemy, such as sqlite:///shop.db, or a DuckDB file."),
-    ] = None,
     name_vectors: Annotated[
         bool, flag("--name-vectors", "Also encode entity names (250 per second and core).")
     ] = False,
@@ -90,33 +82,30 @@ def build(
     """
     from triplecheck.kg.errors import UserError
 
-    if not source.triples and not sql:
-        raise UserError("nothing to read: name files with --triples, or a query with --sql and its --database")
-    if bool(sql) != (database is not None):
-        raise UserError("--sql is a query to a --database; give both")
+    source.check("build")
+    if not source.triples and not source.sql:
+        raise UserError("a knowledge base needs triples: name files with --triples, or a query with --sql")
     if name_vectors and no_vectors:
         raise UserError("--name-vectors and --no-vectors exclude each other; keep one")
     with waiting(stderr(), "loading"):
         from triplecheck.kg import build as build_knowledge_base
         from triplecheck.kg.encode import DEFAULT_ENCODER
         from triplecheck.kg.readers import SUFFIXES
-        from triplecheck.kg.readers.sql import read_sql, shown
         from triplecheck.kg.readers.tables import suffix
 
     if suffix(out) in SUFFIXES:
         raise UserError(f"{out}: looks like a file of triples; name the directory to write, OUT, before --triples")
-    if memory is not None and (sql or source.edge_properties):
+    rows = source.sql or source.edge_properties
+    if memory is not None and rows:
         raise UserError("--memory is for files without edge properties; leave it out")
     if memory is not None and not memory >= 0.5:
         raise UserError(f"--memory {memory:g}: give at least 0.5 (GB)")
     header = source.asked_header()
     files: TripleFiles | None = source.files(header)
-    if files and memory is None and (sql or source.edge_properties or files.size < _LARGE or not find_spec("duckdb")):
+    if files and memory is None and (rows or files.size < _LARGE or not find_spec("duckdb")):
         files = None
     with reporting(stderr(), "reading") as tell:
-        properties = source.edge_properties or ()
-        rows = read_sql(database, sql, source.columns, properties, tell) if database and sql else []
-        raw = source.graphs(header, tell, rows) if files is None else []
+        raw = source.graphs(header, tell) if files is None else []
         texts = source.texts()
         kb = build_knowledge_base(
             raw if files is None else files,
@@ -125,7 +114,7 @@ def build(
             documents=texts,
             encoder=None if no_vectors else DEFAULT_ENCODER,
             name_vectors=name_vectors,
-            sources=[*([shown(database)] if database else ()), *source.names],
+            sources=source.names,
             progress=tell,
         )
     list_skipped(raw if files is None else [files], texts)

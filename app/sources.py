@@ -34,6 +34,13 @@ class SourceOptions:
             "Several files after one flag, or the flag repeated.",
         ),
     ] = None
+    sql: Annotated[
+        list[str] | None, flag("--sql SELECT", "Query whose rows are triples, to the --database. Repeatable.")
+    ] = None
+    database: Annotated[
+        str | None,
+        flag("--database URL", "Database of --sql: URL of SQLAlchemy, such as sqlite:///shop.db, or a DuckDB file."),
+    ] = None
     entities: Annotated[
         Path | None,
         flag(
@@ -93,9 +100,31 @@ class SourceOptions:
 
     @property
     def names(self) -> list[str]:
-        """The files, for the manifest."""
-        several = (*(self.triples or ()), self.entities, self.relations, self.documents)
-        return [str(path) for path in several if path is not None]
+        """The database and the files, for the manifest."""
+        from triplecheck.kg.readers.sql import shown
+
+        files = (*(self.triples or ()), self.entities, self.relations, self.documents)
+        return [
+            *([] if self.database is None else [shown(self.database)]),
+            *(str(path) for path in files if path is not None),
+        ]
+
+    def check(self, what: str, *others: object) -> None:
+        """Check that there is something to read.
+
+        Args:
+            what: the command, for the message.
+            others: what else the command reads.
+
+        Raises:
+            UserError: there is nothing, or a query without its database.
+        """
+        from triplecheck.kg.errors import UserError
+
+        if bool(self.sql) != (self.database is not None):
+            raise UserError("--sql is a query to a --database; give both")
+        if not (self.names or any(others)):
+            raise UserError(f"nothing to {what}: name files, or a query with --sql and its --database")
 
     @property
     def _rdf(self) -> dict[str, Any]:
@@ -120,25 +149,27 @@ class SourceOptions:
         self,
         header: bool | None,
         progress: ProgressCallback,
-        more: Sequence[RawGraph] = (),
         *,
         first_blank: int = 0,
         reading: Mapping[str, Any] | None = None,
     ) -> list[RawGraph]:
-        """Read triples, entities and relations.
+        """Read triples, the rows of queries, entities and relations.
 
         Args:
             header: what `asked_header` returned.
             progress: called at each step.
-            more: graphs from elsewhere.
             first_blank: see `kg.readers.read_graph`.
             reading: `axioms` and `language` in place of the flags; see `kg.changes.reading`.
         """
         from triplecheck.kg.readers import graphs_of, read_graph
+        from triplecheck.kg.readers.sql import read_sql
 
+        rows: list[RawGraph] = []
+        if self.database is not None and self.sql:
+            rows = read_sql(self.database, self.sql, self.columns, self.edge_properties or (), progress)
         if not self.triples:
             described = {"entities": self.entities, "relations": self.relations}
-            return graphs_of(list(more), **described, mapping=self.columns)  # type: ignore[arg-type]
+            return graphs_of(rows, **described, mapping=self.columns)  # type: ignore[arg-type]
         read = read_graph(
             self.triples,
             self.entities,
@@ -152,7 +183,7 @@ class SourceOptions:
             first_blank=first_blank,
             progress=progress,
         )
-        return [*more, *read]
+        return [*rows, *read]
 
     def files(self, header: bool | None) -> TripleFiles:
         """The files, to be read part by part; `header` is what `asked_header` returned."""

@@ -60,7 +60,7 @@ def test_entities_are_named_by_a_file(run: Run, base: str, elsewhere: Path) -> N
     [
         (["add", "base"], "nothing to add: name files"),
         (["update", "base"], "nothing to update"),
-        (["remove", "base"], "nothing to remove: name it"),
+        (["remove", "base"], "nothing to remove: name files"),
         (["remove", "base", "--entities", "nobody"], "nothing to remove was found"),
         (["add", "base", "--triples", "missing.tsv"], "missing.tsv: no such file"),
         (["add", "nowhere", "--triples", "missing.tsv"], "nowhere: no such knowledge base"),

@@ -133,3 +133,31 @@ def test_a_base_is_built_by_the_command(database: str, tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert KnowledgeBase.open(tmp_path / "kb").graph.num_triples == 2
     assert CliRunner().invoke(app, ["kb", "build", str(tmp_path / "b"), "--sql", WORKS]).exit_code != 0
+
+
+def test_rows_are_added_to_a_base_replace_its_tails_and_are_removed(database: str, tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    from triplecheck.app.main import app
+
+    base, file = str(tmp_path / "kb"), tmp_path / "first.tsv"
+    file.write_text("Ada\tworks in\tSales\nEve\tworks in\tSales\n", encoding="utf-8")
+    query = ("--database", database, "--sql", WORKS, *(w for n, c in COLUMNS.items() for w in ("--map", f"{n}={c}")))
+
+    def departments(*words: str) -> dict[str, list[str]]:
+        result = CliRunner().invoke(app, ["kb", *words])
+        assert result.exit_code == 0, result.output
+        graph = KnowledgeBase.open(base).graph
+        works = graph.find_relation("works in")
+        found: dict[str, list[str]] = {}
+        for person in ("Ada", "Ben", "Eve"):
+            for department in ("Billing", "Sales"):
+                head, tail = graph.find(person), graph.find(department)
+                if head is not None and tail is not None and graph.contains(head, works, tail):  # type: ignore[arg-type]
+                    found.setdefault(person, []).append(department)
+        return found
+
+    departments("build", base, "--triples", str(file), "--no-vectors")
+    assert departments("add", base, *query) == {"Ada": ["Billing", "Sales"], "Ben": ["Billing"], "Eve": ["Sales"]}
+    assert departments("update", base, *query) == {"Ada": ["Billing"], "Ben": ["Billing"], "Eve": ["Sales"]}
+    assert departments("remove", base, *query) == {"Eve": ["Sales"]}
