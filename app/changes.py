@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -143,6 +142,7 @@ def _lines(path: Path) -> list[str]:
     """The ids in a file: a line each, or the `id` of a JSON object."""
     from triplecheck.kg.errors import ReadError
     from triplecheck.kg.readers.raw import open_packed
+    from triplecheck.kg.values import parse_json
 
     found = []
     try:
@@ -150,7 +150,7 @@ def _lines(path: Path) -> list[str]:
             for number, line in enumerate(source.read().decode("utf-8-sig").splitlines(), 1):
                 text = line.strip()
                 try:
-                    row = json.loads(text) if text.startswith("{") else text
+                    row = parse_json(text) if text.startswith("{") else text
                 except ValueError:
                     row = text
                 id = row.get("id") if isinstance(row, dict) else row

@@ -30,7 +30,7 @@ class SourceOptions:
         flag(
             "--triples FILE...",
             "Files of triples: .tsv .txt .csv .parquet .nt .ttl .nq .trig .rdf .xml .owl .jsonld, and of property "
-            "graphs: .graphml .gexf .jsonl .json (also Wikidata's dump), Neo4j's CSV; also with .gz. "
+            "graphs: .graphml .gexf .jsonl .cyjs .json (also Wikidata's dump), Neo4j's CSV; also with .gz. "
             "Several files after one flag, or the flag repeated.",
         ),
     ] = None

@@ -24,7 +24,7 @@ from triplecheck.kg._arrays import RowArray
 from triplecheck.kg._atomic import link_tree, replaced_directory, write_text
 from triplecheck.kg.errors import KnowledgeBaseError, UserError
 from triplecheck.kg.progress import ProgressCallback, no_progress
-from triplecheck.kg.values import parse_json, valid
+from triplecheck.kg.values import HALF_A_CHARACTER, parse_json, valid
 
 if TYPE_CHECKING:
     from triplecheck.kg.encode import Encoder
@@ -453,7 +453,7 @@ def write_store(
                     ids.add(document.id)
                     words = f"{document.title}\n{document.text}"
                     if words != valid(words):
-                        raise UserError(f"document {document.id!r} contains half a character (a lone surrogate)")
+                        raise UserError(f"document {document.id!r} contains {HALF_A_CHARACTER}")
                     writer.add_document(tantivy.Document(words=words, row=row))
                 columns = [[getattr(document, name) for document in batch] for name in schema.names]
                 texts.write_batch(pa.record_batch(columns, schema=schema))

@@ -25,11 +25,11 @@ from dspy.utils.exceptions import AdapterParseError
 
 from triplecheck.kg.errors import UserError
 from triplecheck.kg.values import valid
-from triplecheck.lms.metering import reply_was_cut
+from triplecheck.lms.metering import is_general, reply_was_cut
 from triplecheck.lms.prompt import COMPLETED, HEADER, bare_reply, is_completed, split_fields
 from triplecheck.lms.values import SCORES, hint, is_list, read, render, render_numbered
 from triplecheck.signatures.notation import beginning, items_named
-from triplecheck.signatures.step import Numbers, hint_of
+from triplecheck.signatures.step import Numbers, hint_of, step_of
 
 LONGEST_REPLY = 1_000_000
 """Characters of a reply, thoughts included. A longer one is refused."""
@@ -179,8 +179,7 @@ class TolerantAdapter(dspy.ChatAdapter):
             raise UnreadableReplyError(signature, completion[:_LONGEST_REPEATED_REPLY], problem, {})
         found = split_fields(completion, signature.output_fields)
         required = [name for name, field in signature.output_fields.items() if field.is_required()]
-        # Text would take any sentence, such as an apology, for the value.
-        if not found and len(required) == 1 and signature.output_fields[required[0]].annotation not in (str, list[str]):
+        if not found and len(required) == 1 and self.is_bare(signature, required[0]):
             found = {required[0]: bare_reply(completion)}
         for name, text in found.items():
             try:
@@ -193,6 +192,10 @@ class TolerantAdapter(dspy.ChatAdapter):
         if missing:
             raise UnreadableReplyError(signature, completion, f"{', '.join(missing)} is missing", parsed)
         return parsed
+
+    def is_bare(self, signature: type[dspy.Signature], name: str) -> bool:
+        """Whether the only field of a reply may be without its mark: text would take an apology for the value."""
+        return signature.output_fields[name].annotation not in (str, list[str])
 
     def read_field(self, signature: type[dspy.Signature], name: str, text: str) -> Any:
         """The value of an output field.
@@ -299,6 +302,11 @@ class LabelAdapter(TolerantAdapter):
         """One training conversation; see `TolerantAdapter`."""
         return super(LabelAdapter, self._about(inputs)).format_finetune_data(signature, demos, inputs, outputs)
 
+    def is_bare(self, signature: type[dspy.Signature], name: str) -> bool:
+        """As the tolerant adapter; also one text for a signature that is no step, such as an optimizer's request."""
+        is_text = signature.output_fields[name].annotation is str and step_of(signature) is None
+        return is_text or super().is_bare(signature, name)
+
     def read_field(self, signature: type[dspy.Signature], name: str, text: str) -> Any:
         """The value of a field; the beginnings of items are read as their numbers."""
         numbers = _copied(signature, name)
@@ -396,5 +404,22 @@ def _render_input(field: Any, value: Any) -> str:
     return _OPENING.sub("[ [", text)
 
 
-DEFAULT_ADAPTER = TolerantAdapter()
-"""The adapter of sessions where the user has set none: each step replaces it by the one that its model reads best."""
+class AdapterOfModel(TolerantAdapter):
+    """The adapter whose form the model of a call reads best."""
+
+    def __call__(self, lm: Any, *args: Any, **kwargs: Any) -> Any:
+        """Format, call, and read the reply."""
+        return adapter_of(lm)(lm, *args, **kwargs)
+
+    async def acall(self, lm: Any, *args: Any, **kwargs: Any) -> Any:
+        """Like calling it, without blocking."""
+        return await adapter_of(lm).acall(lm, *args, **kwargs)
+
+
+def adapter_of(lm: Any) -> TolerantAdapter:
+    """The adapter whose form a model reads best."""
+    return LabelAdapter() if is_general(lm) else TolerantAdapter()
+
+
+DEFAULT_ADAPTER = AdapterOfModel()
+"""The adapter of sessions where the user has set none."""

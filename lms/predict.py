@@ -30,7 +30,14 @@ from dspy.utils.exceptions import (
 from triplecheck.kg.errors import TriplecheckError, UserError
 from triplecheck.kg.redaction import redacted
 from triplecheck.kg.values import valid
-from triplecheck.lms.adapter import DEFAULT_ADAPTER, LabelAdapter, TolerantAdapter, UnreadableReplyError, label_of
+from triplecheck.lms.adapter import (
+    DEFAULT_ADAPTER,
+    LabelAdapter,
+    TolerantAdapter,
+    UnreadableReplyError,
+    adapter_of,
+    label_of,
+)
 from triplecheck.lms.errors import ModelReplyError, ModelUnavailableError, PromptTooLongError
 from triplecheck.lms.metering import MeteredLM, is_free, is_general, metered, model_name, watching
 from triplecheck.lms.resolve import language_model
@@ -373,7 +380,7 @@ def _adapter_for(lm: Any) -> Any:
     configured = dspy.settings.adapter
     if configured is not None and configured is not DEFAULT_ADAPTER:
         return configured
-    return LabelAdapter() if is_general(lm) else DEFAULT_ADAPTER
+    return adapter_of(lm)
 
 
 def _valid(value: Any) -> Any:

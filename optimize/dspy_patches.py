@@ -11,6 +11,7 @@ from typing import Any
 
 import dspy
 import tqdm
+from dspy.utils.exceptions import AdapterParseError
 
 from triplecheck.kg._atomic import stored
 from triplecheck.kg.redaction import RedactingFormatter
@@ -18,6 +19,7 @@ from triplecheck.lms.roles import REPLIES_IN_MEMORY
 
 _NEVER = 10**9
 _LOGGERS = ("dspy", "gepa")
+_LOG = logging.getLogger("dspy.teleprompt")
 
 
 @contextmanager
@@ -52,6 +54,24 @@ def patient() -> Iterator[None]:
         stack.enter_context(dspy.context(max_errors=_NEVER))
         stack.enter_context(_always(evaluating, "ParallelExecutor", timeout=0))
         stack.enter_context(_always(parallel, "ParallelExecutor", timeout=0))
+        yield
+
+
+@contextmanager
+def keeping_instructions() -> Iterator[None]:
+    """MIPROv2 keeps the instruction of a step where a proposal cannot be read; DSPy's own stops there."""
+    from dspy.propose.grounded_proposer import GroundedProposer
+
+    before = GroundedProposer.propose_instruction_for_predictor
+
+    def propose(self: Any, **kwargs: Any) -> Any:
+        try:
+            return before(self, **kwargs)
+        except AdapterParseError as error:
+            _LOG.warning("a proposed instruction cannot be read, so the old one stays: %s", error)
+            return kwargs["predictor"].signature.instructions
+
+    with _replaced(GroundedProposer, "propose_instruction_for_predictor", propose):
         yield
 
 
@@ -98,6 +118,13 @@ def _always(module: Any, name: str, **arguments: Any) -> Iterator[None]:
     def made(*args: Any, **kwargs: Any) -> Any:
         return before(*args, **kwargs | arguments)
 
+    with _replaced(module, name, made):
+        yield
+
+
+@contextmanager
+def _replaced(module: Any, name: str, made: Any) -> Iterator[None]:
+    before = getattr(module, name)
     setattr(module, name, made)
     try:
         yield

@@ -27,6 +27,7 @@ from triplecheck.kg.linking import Candidate, GraphLinker
 from triplecheck.kg.names import LONGEST_VALUE, NamedNode, NameIndex, TrigramIndex, build_trigrams, write_names
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.types import Entity, Literal, Relation
+from triplecheck.kg.values import parse_json
 
 FORMAT, VERSION, FILE = "triplecheck-endpoint-index", 1, "index.json"
 _NODES = "nodes.arrow"
@@ -221,7 +222,7 @@ def _rows(part: Path) -> Iterator[Any]:
         end = 0
         for line in file:
             try:
-                row = json.loads(line)
+                row = parse_json(line)
             except ValueError:
                 break
             if not line.endswith(b"\n"):
@@ -252,7 +253,7 @@ class EndpointIndex:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         try:
-            data = json.loads((folder / FILE).read_text("utf-8"))
+            data = parse_json((folder / FILE).read_text("utf-8"))
             if data.get("format") != FORMAT or data.get("version") != VERSION:
                 raise ValueError("another format or version")
             relations = [Relation(**{**r, "aliases": tuple(r["aliases"])}) for r in data.pop("relations")]

@@ -31,7 +31,7 @@ _UNSURE_ENDS = tuple(
 )
 _RELATIONS = (
     "relation predicate pred relationship rel r p edge property relationtype relationshiptype reltype edgetype "
-    "edgelabel relationid predicateid label type link linktype"
+    "edgelabel relationid predicateid label type link linktype interaction"
 ).split()
 _SURE_RELATIONS = (
     "relation predicate pred relationship rel property prop attribute relationtype relationshiptype reltype edgetype"

@@ -10,6 +10,7 @@ from pathlib import Path
 from triplecheck.kg.documents import Document
 from triplecheck.kg.errors import ReadError
 from triplecheck.kg.readers.raw import BadLine, open_packed
+from triplecheck.kg.values import parse_record
 
 
 class DocumentFile:
@@ -49,7 +50,7 @@ class DocumentFile:
     def _parse(self, line: bytes, number: int) -> Document:
         """The document of a line, or a ValueError with the reason."""
         try:
-            record = json.loads(line.decode("utf-8"))
+            record = parse_record(line.decode("utf-8"))
         except json.JSONDecodeError as error:
             raise ValueError(f"not JSON: {error.msg} at column {error.colno}") from error
         if not isinstance(record, dict):
@@ -61,12 +62,6 @@ class DocumentFile:
                 value = str(value)
             if value is not None and not isinstance(value, str):
                 raise ValueError(f"the field {field!r} contains {type(value).__name__}, a string is expected")
-            if (
-                value is not None
-                and not value.isascii()
-                and any("\ud800" <= character <= "\udfff" for character in value)
-            ):
-                raise ValueError(f"the field {field!r} contains half a character (a lone surrogate)")
             found[name] = value
         if found["text"] is None:
             raise ValueError(f"no field {self._fields['text']!r}; map one with text=COLUMN")

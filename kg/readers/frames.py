@@ -15,6 +15,7 @@ from triplecheck.kg.errors import UserError
 from triplecheck.kg.readers.columns import TRIPLE_COLUMNS, usual_columns
 from triplecheck.kg.readers.raw import EDGE_PROPERTY_SCHEMA, ENTITY_SCHEMA, UNKNOWN, RawGraph
 from triplecheck.kg.types import XSD, Literal, Triple
+from triplecheck.kg.values import HALF_A_CHARACTER
 
 LINKED = "linked to"
 """The relation of an edge of a networkx graph that has no name."""
@@ -66,16 +67,23 @@ def read_memory(given: object, mapping: Mapping[str, str] | None = None, propert
     Raises:
         UserError: something else, missing columns, or an empty cell.
     """
+    try:
+        return _read(given, mapping or {}, properties)
+    except UnicodeEncodeError as error:
+        raise UserError(f"{error.object!a} contains {HALF_A_CHARACTER}") from None
+
+
+def _read(given: object, mapping: Mapping[str, str], properties: Sequence[str]) -> RawGraph:
     if is_network(given):
         return read_network(given)
     if is_frame(given):
-        return _read_columns(_columns(given), mapping or {}, properties)
+        return _read_columns(_columns(given), mapping, properties)
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         raise UserError(f"{type(given).__name__} is no graph: give {_KINDS}")
     rows = [row.tolist() if isinstance(row, np.ndarray) else row for row in given]
     if rows and all(isinstance(row, Mapping) for row in rows):
         names = dict.fromkeys(str(name) for row in rows for name in row)
-        return _read_columns({name: [row.get(name) for row in rows] for name in names}, mapping or {}, properties)
+        return _read_columns({name: [row.get(name) for row in rows] for name in names}, mapping, properties)
     return _read_rows(rows)
 
 

@@ -1,4 +1,4 @@
-"""Property graphs: GraphML, GEXF, JSON lines, node-link JSON, and the CSV exports of Neo4j.
+"""Property graphs: GraphML, GEXF, JSON lines, node-link JSON, Cytoscape's JSON, and the CSV exports of Neo4j.
 
 A node has an id, labels and attributes, an edge a type and attributes. They become triples as networkx graphs do
 (`frames.read_network`): names, types and descriptions describe a node, its other attributes are literals, the
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,11 +18,16 @@ from triplecheck.kg.readers.columns import DAMAGED, first_fields, plain
 from triplecheck.kg.readers.frames import read_network, relation_of
 from triplecheck.kg.readers.raw import BadLine, RawGraph, open_packed
 from triplecheck.kg.types import Literal
+from triplecheck.kg.values import parse_record
 
 NETWORK_SUFFIXES = (".graphml", ".gexf")
-JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
+JSON_SUFFIXES = (".jsonl", ".ndjson", ".json", ".cyjs")
 _HEADS, _TAILS = ("source", "start", "from", "head", "src", "subject"), ("target", "end", "to", "tail", "dst", "object")
+_OF_XML = (ValueError, LookupError, TypeError, AttributeError, RuntimeError, SyntaxError)
+"""What the readers of networkx raise at odd files."""
 _IDS = ("id", "key", "name")
+_OF_CYTOSCAPE = ("SUID", "selected", "shared_name", "shared_interaction")
+"""What Cytoscape keeps for itself; networkx, writing its format, repeats the id of a node as `value`."""
 _TYPES: dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(("int", "long", "short", "byte"), int),
     **dict.fromkeys(("float", "double"), float),
@@ -79,7 +83,7 @@ def _add_network(network: Any, path: Path, form: str) -> None:
     try:
         with open_packed(path) as source:
             read = nx.read_graphml(source) if form == ".graphml" else nx.read_gexf(source)
-    except (nx.NetworkXException, ValueError, KeyError, SyntaxError, *DAMAGED) as error:
+    except (nx.NetworkXException, *_OF_XML, *DAMAGED) as error:
         raise ReadError(path, None, f"not a readable {form[1:]} file: {error}") from error
     values = {
         node: Literal(str(about["value"]), about["datatype"])
@@ -92,7 +96,7 @@ def _add_network(network: Any, path: Path, form: str) -> None:
             about["types"] = [label for label in about.pop("labels").split(":") if label]
     network.add_nodes_from(read.nodes(data=True))
     for head, tail, *_, about in read.edges(keys=True, data=True) if read.is_multigraph() else read.edges(data=True):
-        network.add_edge(head, tail, **about)
+        _add_edge(network, head, tail, about)
 
 
 def _is_value(about: Mapping[str, Any]) -> bool:
@@ -105,16 +109,16 @@ def _add(network: Any, row: Mapping[str, Any]) -> str | None:
     inside = row.get("properties")
     about = {**row, **inside} if isinstance(inside, dict) else dict(row)
     about.pop("properties", None)
-    ends = [_end(about, names) for names in (_HEADS, _TAILS)]
+    head, tail = _end(about, _HEADS), _end(about, _TAILS)
     if row.get("type") == "relationship":
         about.pop("type", None)  # of the line, not of the edge
         about.pop("id", None)
-    if all(end is not None for end in ends):
+    if head is not None and tail is not None:
         about.pop("id", None)
-        relation = relation_of(about, about.get("key"))
-        network.add_edge(*ends, relation=relation, **{k: v for k, v in about.items() if k != "relation"})
+        about["relation"] = relation_of(about, about.pop("key", None))
+        _add_edge(network, head, tail, about)
         return None
-    if any(end is not None for end in ends):
+    if head is not None or tail is not None:
         return "an edge needs both ends, such as source and target"
     id = next((about[name] for name in _IDS if about.get(name) not in (None, "")), None)
     if id is None:
@@ -123,9 +127,15 @@ def _add(network: Any, row: Mapping[str, Any]) -> str | None:
         about.pop("type", None)
     labels = about.pop("labels", None)
     if labels:
-        about["types"] = [labels] if isinstance(labels, str) else list(labels)
-    network.add_node(str(id), **{str(name): value for name, value in about.items() if name != "id"})
+        about["types"] = labels if isinstance(labels, list) else [str(labels)]
+    network.add_node(str(id))
+    network.nodes[str(id)].update({str(name): value for name, value in about.items() if name != "id"})
     return None
+
+
+def _add_edge(network: Any, head: object, tail: object, about: Mapping[str, Any]) -> None:
+    """Add an edge beside those that are there; its attributes may have any names."""
+    network.edges[head, tail, network.add_edge(head, tail)].update(about)
 
 
 def _end(about: dict[str, Any], names: Iterable[str]) -> str | None:
@@ -142,14 +152,14 @@ def _end(about: dict[str, Any], names: Iterable[str]) -> str | None:
 def _json_rows(path: Path, skipped: list[BadLine] | None) -> Iterator[tuple[int | None, Mapping[str, Any]]]:
     try:
         with open_packed(path) as source:
-            if ".json" in path.suffixes:
+            if {".json", ".cyjs"} & {*path.suffixes}:
                 yield from ((None, row) for row in _document(path, source.read()))
                 return
             for number, line in enumerate(source, 1):
                 if not line.strip():
                     continue
                 try:
-                    row = json.loads(line)
+                    row = parse_record(line)
                 except ValueError as error:
                     if skipped is None:
                         raise ReadError(path, number, f"not JSON: {error}") from error
@@ -161,16 +171,36 @@ def _json_rows(path: Path, skipped: list[BadLine] | None) -> Iterator[tuple[int 
 
 
 def _document(path: Path, text: bytes) -> list[Mapping[str, Any]]:
-    """The nodes and edges of one JSON document: a list of objects, or `nodes` and `links` (or `edges`)."""
+    """The nodes and edges of one JSON document: a list of objects, `nodes` and `links` (or `edges`), or `elements`."""
     try:
-        found = json.loads(text)
+        found = parse_record(text)
     except ValueError as error:
         raise ReadError(path, None, f"not JSON: {error}") from error
-    if isinstance(found, dict) and isinstance(found.get("nodes"), list):
-        found = [*found["nodes"], *(found.get("links") or found.get("edges") or ())]
+    if isinstance(found, dict) and "elements" in found:
+        return _elements(path, found["elements"])
+    if isinstance(found, dict):
+        found = _joined(found.get("nodes"), found.get("links") or found.get("edges") or [])
     if not isinstance(found, list) or not all(isinstance(row, dict) for row in found):
         raise ReadError(path, None, "neither a list of nodes and edges nor an object with `nodes` and `links`")
     return found
+
+
+def _elements(path: Path, found: object) -> list[Mapping[str, Any]]:
+    """The nodes and edges of a document of Cytoscape: a list of elements, or lists of `nodes` and of `edges`."""
+    listed = _joined(found.get("nodes"), found.get("edges") or []) if isinstance(found, dict) else found
+    rows = [e.get("data") if isinstance(e, dict) else None for e in listed] if isinstance(listed, list) else []
+    if not rows or not all(isinstance(row, dict) for row in rows):
+        raise ReadError(path, None, "an element without `data`: not a document of Cytoscape")
+    return [
+        {k: v for k, v in row.items() if k not in _OF_CYTOSCAPE and (k != "value" or v != row.get("id"))}
+        for row in rows
+        if row is not None
+    ]
+
+
+def _joined(nodes: object, edges: object) -> list[Any] | None:
+    """Nodes and edges in one list; None if one of them is no list."""
+    return [*nodes, *edges] if isinstance(nodes, list) and isinstance(edges, list) else None
 
 
 def _csv_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:

@@ -10,7 +10,6 @@ does.
 
 from __future__ import annotations
 
-import json
 import math
 import pickle
 import struct
@@ -25,6 +24,7 @@ import pyarrow as pa
 from triplecheck.kg.documents import Document
 from triplecheck.kg.errors import ReadError, UserError, extra
 from triplecheck.kg.readers.raw import ENTITY_SCHEMA, RELATION_SCHEMA, RawGraph
+from triplecheck.kg.values import parse_json
 
 _NAMES = ("name", "title", "DisplayName", "brand_name", "category_name", "color_name")
 _NOT_TEXT = {"id", "type", "mag_id", "new_id", *_NAMES}
@@ -167,7 +167,7 @@ def _type_names(place: Path, name: str, is_mag: bool) -> dict[int, str]:
 def _dictionary(place: Path, name: str) -> dict[Any, Any]:
     path = _part(place, name, (".json", ".pkl"))
     try:
-        found = json.loads(path.read_text("utf-8")) if path.suffix == ".json" else read_plain_pickle(path)
+        found = parse_json(path.read_text("utf-8")) if path.suffix == ".json" else read_plain_pickle(path)
     except ValueError as error:
         raise ReadError(path, None, f"is not JSON ({error})") from error
     if not isinstance(found, dict):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +23,14 @@ from triplecheck.kg.readers.raw import (
     open_packed,
 )
 from triplecheck.kg.types import XSD
+from triplecheck.kg.values import parse_record
 
 _INSTANCE_OF = "P31"
 _BATCH = 10_000  # entities
 _YEAR, _MONTH = 9, 10  # precisions of a time
 Value = tuple[str, str | None]
 """Lexical form and datatype; None for an entity."""
+_MALFORMED = (AttributeError, KeyError, TypeError, ValueError)
 
 
 def is_wikidata(path: Path) -> bool:
@@ -52,7 +54,7 @@ def read_wikidata(
     value, are left out and counted.
 
     Raises:
-        ReadError: the file is damaged, or a line is not JSON and `skip_bad` is off.
+        ReadError: the file is damaged, or a line is no entity in JSON and `skip_bad` is off.
     """
     edges, properties = StringColumns(4), StringColumns(4)
     entities: list[pa.Table] = []
@@ -75,34 +77,25 @@ def read_wikidata(
 
     for number, line in _lines(path):
         try:
-            about = json.loads(line)
-        except ValueError as error:
+            entity = _entity(parse_record(line), language)
+        except _MALFORMED as error:
+            reason = f"not an entity as Wikidata writes it ({f'no {error}' if isinstance(error, KeyError) else error})"
             if not skip_bad:
-                raise ReadError(path, number, f"not JSON: {error}") from error
-            skipped.append(BadLine(str(path), number, f"not JSON: {error}"))
+                raise ReadError(path, number, reason) from error
+            skipped.append(BadLine(str(path), number, reason))
             continue
-        row = _description(about, language)
+        row = entity.row
         described += len(row["aliases"]) + bool(row["label"]) + bool(row["description"])
-        if about.get("type") == "property":
+        if entity.is_property:
             relations.append(row)
         else:
             if row["label"]:
                 labels[row["id"]] = row["label"]
             rows.append(row)
-        for statement in _statements(about):
-            value = None if statement.get("rank") == "deprecated" else _value(statement["mainsnak"])
-            if value is None:
-                left_out["statements that are deprecated or have no value"] += 1
-                continue
-            relation = statement["mainsnak"]["property"]
-            if relation == _INSTANCE_OF and value[1] is None:
-                row["types"].append(value[0])
-            edge_rows.append((row["id"], relation, *value))
-            for qualifier in (one for group in statement.get("qualifiers", {}).values() for one in group):
-                told = _value(qualifier)
-                if told is not None:
-                    property_rows.append((str(count), qualifier["property"], *told))
-            count += 1
+        left_out["statements that are deprecated or have no value"] += entity.left_out
+        edge_rows += entity.edges
+        property_rows += ((str(count + at), *told) for at, *told in entity.properties)
+        count += len(entity.edges)
         if len(rows) >= _BATCH:
             flush()
     flush()
@@ -137,25 +130,69 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
         raise ReadError(path, None, f"cannot be read to the end: {error}") from error
 
 
+@dataclass(frozen=True)
+class _Entity:
+    """What a line says.
+
+    Attributes:
+        row: of the table of entities, or of relations.
+        is_property: whether it is a relation.
+        edges: head, relation, and the value.
+        properties: place of the edge in `edges`, name, and the value.
+        left_out: number of statements that are deprecated or have no value.
+    """
+
+    row: dict[str, Any]
+    is_property: bool
+    edges: list[tuple[str | None, ...]]
+    properties: list[tuple[Any, ...]]
+    left_out: int
+
+
+def _entity(about: Any, language: str) -> _Entity:
+    """What a line says; one of `_MALFORMED` if it is not an entity."""
+    row = _description(about, language)
+    edges: list[tuple[str | None, ...]] = []
+    properties: list[tuple[Any, ...]] = []
+    left_out = 0
+    claims = about.get("claims") or {}
+    for statement in (one for group in (claims.values() if isinstance(claims, dict) else ()) for one in group):
+        snak = statement["mainsnak"]
+        value = None if statement.get("rank") == "deprecated" else _value(snak)
+        if value is None:
+            left_out += 1
+            continue
+        relation = _text(snak["property"])
+        if relation == _INSTANCE_OF and value[1] is None:
+            row["types"].append(value[0])
+        for qualifier in (one for group in (statement.get("qualifiers") or {}).values() for one in group):
+            told = _value(qualifier)
+            if told is not None:
+                properties.append((len(edges), _text(qualifier["property"]), *told))
+        edges.append((row["id"], relation, *value))
+    return _Entity(row, about.get("type") == "property", edges, properties, left_out)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value
+
+
 def _description(about: dict[str, Any], language: str) -> dict[str, Any]:
     def text(field: str) -> str | None:
         given = about.get(field) or {}
-        return next((given[tag]["value"] for tag in (language, "mul", "en") if tag in given), None)
+        return next((_text(given[tag]["value"]) for tag in (language, "mul", "en") if tag in given), None)
 
     given = about.get("aliases") or {}
-    aliases = [alias["value"] for tag in dict.fromkeys((language, "mul")) for alias in given.get(tag, ())]
+    tags = dict.fromkeys((language, "mul"))
     return {
-        "id": about["id"],
+        "id": _text(about["id"]),
         "label": text("labels"),
         "description": text("descriptions"),
-        "aliases": aliases,
+        "aliases": [_text(alias["value"]) for tag in tags if tag in given for alias in given[tag]],
         "types": [],
     }
-
-
-def _statements(about: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    claims = about.get("claims") or {}
-    return (statement for group in (claims.values() if isinstance(claims, dict) else ()) for statement in group)
 
 
 def _value(snak: dict[str, Any]) -> Value | None:
@@ -165,11 +202,11 @@ def _value(snak: dict[str, Any]) -> Value | None:
         return None
     kind, value = given["type"], given["value"]
     if kind == "wikibase-entityid":
-        return value.get("id") or f"Q{value['numeric-id']}", None
+        return _text(value.get("id") or f"Q{value['numeric-id']}"), None
     if kind == "string":
-        return value, XSD + "string"
+        return _text(value), XSD + "string"
     if kind == "monolingualtext":
-        return value["text"], XSD + "string"
+        return _text(value["text"]), XSD + "string"
     if kind == "quantity":
         return value["amount"].removeprefix("+"), XSD + "decimal"
     if kind == "globecoordinate":

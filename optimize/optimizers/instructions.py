@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import dspy
 
+from triplecheck.optimize.dspy_patches import keeping_instructions
 from triplecheck.optimize.spec import OptimizerJob, OptimizerSpec, Runs, Size, Value
 
 
@@ -48,15 +49,16 @@ def _mipro(job: OptimizerJob) -> dspy.Module:
         seed=job.seed + 1,  # 0 would count as no seed
         init_temperature=float(job.settings["temperature"]),
     )
-    return optimizer.compile(
-        job.student,
-        trainset=list(job.train),
-        valset=list(job.validation),
-        num_trials=int(job.settings["trials"]),
-        minibatch=False,
-        # It would put the program's source code into the prompts.
-        program_aware_proposer=False,
-    )
+    with keeping_instructions():
+        return optimizer.compile(
+            job.student,
+            trainset=list(job.train),
+            valset=list(job.validation),
+            num_trials=int(job.settings["trials"]),
+            minibatch=False,
+            # It would put the program's source code into the prompts.
+            program_aware_proposer=False,
+        )
 
 
 def _mipro_runs(size: Size, settings: Mapping[str, Value]) -> Runs:

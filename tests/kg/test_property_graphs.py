@@ -10,7 +10,7 @@ import networkx as nx
 import pytest
 from kg_parts import write
 
-from triplecheck.kg import KnowledgeBase, Literal, ReadError
+from triplecheck.kg import KnowledgeBase, Literal, ReadError, UserError
 from triplecheck.kg.readers import read_graph
 from triplecheck.kg.types import XSD
 
@@ -81,6 +81,8 @@ def files(folder: Path, form: str) -> list[Path]:
         "json lines": {"a.jsonl": lines([*NODES, EDGE])},
         "json lines in two files": {"n.jsonl": lines(NODES), "e.jsonl.gz": lines([EDGE])},
         "node-link": {"a.json": json.dumps({"nodes": NODES, "links": [EDGE]})},
+        "cytoscape.js": {"a.json": json.dumps({"elements": [{"data": row} for row in [*NODES, EDGE | {"id": "e"}]]})},
+        "cytoscape": {"a.cyjs": json.dumps(nx.cytoscape_data(network()))},
         "neo4j-admin": {"p.csv": NEO4J_NODES, "t.csv": NEO4J_TEAMS, "e.csv": NEO4J_EDGES},
         "apoc csv": {"a.csv": APOC_CSV},
         "apoc json": {"a.jsonl": lines(APOC_JSON)},
@@ -96,6 +98,8 @@ def files(folder: Path, form: str) -> list[Path]:
         "json lines",
         "json lines in two files",
         "node-link",
+        "cytoscape.js",
+        "cytoscape",
         "neo4j-admin",
         "apoc csv",
         "apoc json",
@@ -129,7 +133,12 @@ def test_gexf(tmp_path: Path) -> None:
         ("a.jsonl", '{"id": 1}\nnot json\n', r"a\.jsonl:2: not JSON"),
         ("a.jsonl", '{"source": 1}\n', "both ends"),
         ("a.jsonl", '{"x": 1}\n', "neither a node"),
+        ("a.json", "[" * 100_000, "nested too deeply"),
+        ("a.jsonl", "[" * 100_000, r"a\.jsonl:1: not JSON: nested too deeply"),
         ("a.json", "{}", "nodes"),
+        ("a.json", '{"nodes": [], "links": 1}', "nodes"),
+        ("a.json", '{"elements": [1]}', "Cytoscape"),
+        ("a.json", '{"elements": {"nodes": 1}}', "Cytoscape"),
         ("a.graphml", "<graphml", "graphml"),
         ("a.gexf", "nothing", "gexf"),
         ("a.csv", ":START_ID,:END_ID,:TYPE\n1,2\n", r"a\.csv:2: 2 fields"),
@@ -138,6 +147,22 @@ def test_gexf(tmp_path: Path) -> None:
 def test_what_is_wrong_is_said(tmp_path: Path, name: str, text: str, said: str) -> None:
     with pytest.raises(ReadError, match=said):
         read_graph([write(tmp_path / name, text)])
+
+
+def test_edges_of_one_key_stay_apart(tmp_path: Path) -> None:
+    rows = [
+        {"source": "1", "target": "2", "relation": name, "key": "k", "u_for_edge": 1} for name in ("likes", "knows")
+    ]
+    graph = KnowledgeBase.from_triples(read_graph([write(tmp_path / "a.jsonl", lines(rows))]), encoder=None).graph
+    assert graph.num_triples == 2
+
+
+def test_half_a_character_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", '{"id": "1", "name": "\\ud83d\\ude00"}\n{"id": "2", "name": "\\ud83d"}\n')
+    with pytest.raises(ReadError, match=r"a\.jsonl:2: .*half a character"):
+        read_graph([path])
+    with pytest.raises(UserError, match="half a character"):
+        KnowledgeBase.from_triples([("a", "b", "\ud83d")], encoder=None)
 
 
 def snak(number: str, kind: str, value: Any) -> dict[str, Any]:
@@ -202,6 +227,28 @@ def test_wikidatas_dump_with_qualifiers(tmp_path: Path, name: str) -> None:
     assert graph.find(Literal("180", XSD + "decimal")) is not None
     assert raw.left_out == {"statements that are deprecated or have no value": 2}
     assert graph.find("Q3") is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "1",
+        '{"type": "item"}',
+        '{"type": "item", "id": 5}',
+        '{"type": "item", "id": "Q2", "labels": {"en": 3}}',
+        '{"type": "item", "id": "Q2", "claims": {"P1": [{"mainsnak": 4}]}}',
+        '{"type": "item", "id": "Q2", "aliases": {"en": [{"value": "\\ud800"}]}}',
+        "[" * 100_000,
+    ],
+)
+def test_a_line_that_is_no_entity_is_named_or_skipped(tmp_path: Path, line: str) -> None:
+    whole = '{"type":"item","id":"Q1","labels":{"en":{"value":"Ada"}}}'
+    path = write(tmp_path / "dump.json", f"[\n{whole},\n{line}\n]\n")
+    with pytest.raises(ReadError, match=r"dump\.json:3: not an entity as Wikidata writes it"):
+        read_graph([path])
+    (graph,) = read_graph([path], skip_bad=True)
+    assert [bad.line for bad in graph.skipped] == [3]
+    assert graph.entities["label"].to_pylist() == ["Ada"]
 
 
 def test_names_of_wikidata_in_another_language(tmp_path: Path) -> None:

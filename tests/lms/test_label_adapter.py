@@ -138,3 +138,22 @@ def test_the_baseline_reads_headers_without_examples() -> None:
         prediction = RolePredict(SelectPaths)(**INPUTS)
     assert prediction.keep
     assert isinstance(TolerantAdapter(), dspy.ChatAdapter)
+
+
+class Propose(dspy.Signature):  # type: ignore[misc]
+    """Write a better instruction."""
+
+    tip: str = dspy.InputField()
+    proposed_instruction: str = dspy.OutputField()
+
+
+def test_modules_that_are_no_steps_are_asked_in_the_form_of_their_model() -> None:
+    with stand_in_server("Name the topics,\none per line.") as server, server.environment(), session(STAND_IN):
+        found = dspy.Predict(Propose)(tip="Be creative.")
+    assert "Proposed instruction: <text>" in server.asked[0].system
+    assert found.proposed_instruction == "Name the topics,\none per line."
+
+
+def test_a_text_alone_is_not_taken_for_the_reply_to_a_step() -> None:
+    with pytest.raises(AdapterParseError, match="missing"):
+        LabelAdapter().parse(AnswerFromFacts, "I am sorry, I cannot help with that.")

@@ -15,11 +15,12 @@ from optimize_parts import PUPIL, Pupil, engines, kerag, plan, small_split
 
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.lms import RolePredict, session
+from triplecheck.lms.adapter import UnreadableReplyError
 from triplecheck.lms.extractive.engine import ExtractiveEngine
 from triplecheck.lms.resolve import language_model
 from triplecheck.lms.testing import scripted_model
 from triplecheck.optimize import compile_program, load_bundle
-from triplecheck.optimize.dspy_patches import calls_kept_in, patient, quiet
+from triplecheck.optimize.dspy_patches import calls_kept_in, keeping_instructions, patient, quiet
 from triplecheck.programs import Sources
 
 YES = "[[ ## answer ## ]]\nyes\n\n[[ ## completed ## ]]"
@@ -113,3 +114,20 @@ def test_a_run_leaves_settings_and_cache_as_they_were(bundled: KnowledgeBase, tm
     assert dspy.cache is cache
     assert list(dspy.settings.callbacks) == callbacks
     assert dspy.settings.max_errors == 10
+
+
+def test_an_unreadable_proposal_leaves_the_instruction_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dspy.propose.grounded_proposer import GroundedProposer
+
+    asked = dspy.Predict(dspy.Signature("question -> answer", "Answer in a word."))
+    refused = UnreadableReplyError(asked.signature, "", "the reply is empty", {})
+
+    def refuse(self: object, **kwargs: object) -> None:
+        raise refused
+
+    monkeypatch.setattr(GroundedProposer, "propose_instruction_for_predictor", refuse)
+    with keeping_instructions():
+        kept = GroundedProposer.propose_instruction_for_predictor(None, predictor=asked)
+    assert kept == "Answer in a word."
+    with pytest.raises(UnreadableReplyError):
+        GroundedProposer.propose_instruction_for_predictor(None, predictor=asked)

@@ -453,6 +453,7 @@ def _targets() -> list[tuple[Target, Callable[[Path], None]]]:
 
     return [
         (Target("readers", _read_triples, weight=24), _write_readers),
+        (Target("property graphs", _read_triples, weight=8), more.write_property_graphs),
         (Target("tables", _read_tables, weight=8), _write_tables),
         (Target("questions", _read_questions, weight=8), _write_questions),
         (Target("official", _read_official, weight=12), _write_official),

@@ -1,4 +1,4 @@
-"""More of what `inputs` damages: weights of rankers and embeddings, training files, requests to the server, chats."""
+"""More of what `inputs` damages: property graphs, weights, training files, requests to the server, chats."""
 
 from __future__ import annotations
 
@@ -19,6 +19,53 @@ import numpy as np
 
 from torture.attack import Failure
 from torture.inputs import _app, _small_base
+
+
+def write_property_graphs(folder: Path) -> None:
+    """One graph in each format of property graphs, and two lines of Wikidata's dump."""
+    import networkx as nx
+
+    ada, team = {"id": "1", "name": "Ada", "type": "Person", "age": 36}, {"id": "2", "name": "Billing", "type": "Team"}
+    edge = {"source": "1", "target": "2", "relation": "works in", "since": 2017}
+    network = nx.DiGraph()
+    for node in (ada, team):
+        network.add_node(node["id"], **{name: value for name, value in node.items() if name != "id"})
+    network.add_edge("1", "2", relation="works in", since=2017)
+    nx.write_graphml(network, folder / "a.graphml")
+    nx.write_gexf(network, folder / "b.gexf")
+    apoc = [
+        {"type": "node", "id": "1", "labels": ["Person"], "properties": {"name": "Ada", "age": 36}},
+        {"type": "node", "id": "2", "labels": ["Team"], "properties": {"name": "Billing"}},
+        {"type": "relationship", "id": "9", "label": "works in", "start": {"id": "1"}, "end": {"id": "2"}},
+    ]
+    for name, rows in (("c.jsonl", [ada, team, edge]), ("d.jsonl", apoc)):
+        (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "e.json").write_text(json.dumps({"nodes": [ada, team], "links": [edge]}))
+    (folder / "f.json").write_text(json.dumps({"elements": [{"data": row} for row in (ada, team, edge)]}))
+    (folder / "g.cyjs").write_text(json.dumps(nx.cytoscape_data(network)))
+    (folder / "h.csv").write_text(
+        '"_id","_labels","name","_start","_end","_type"\n"1",":Person","Ada",,,\n,,,"1","1","likes"\n'
+    )
+    (folder / "i.csv").write_text("id:ID,name,age:int,:LABEL\n1,Ada,36,Person\n")
+    time = {"time": "+2001-02-00T00:00:00Z", "precision": 10}
+    claims = [
+        ("wikibase-entityid", {"id": "Q5"}),
+        ("time", time),
+        ("quantity", {"amount": "+3"}),
+        ("globecoordinate", {"latitude": 1.5, "longitude": 2}),
+        ("monolingualtext", {"text": "x"}),
+    ]
+    snaks = [
+        {"snaktype": "value", "property": "P31", "datavalue": {"type": kind, "value": value}} for kind, value in claims
+    ]
+    named = {"labels": {"en": {"value": "Ada"}}, "aliases": {"en": [{"value": "A"}]}}
+    said = [{"mainsnak": snak, "rank": "normal", "qualifiers": {"P580": [snaks[1]]}} for snak in snaks]
+    items = [
+        {"type": "item", "id": "Q1", **named, "claims": {"P31": said}},
+        {"type": "property", "id": "P31", "labels": {"en": {"value": "instance of"}}},
+    ]
+    lines = ",\n".join(json.dumps(item, separators=(",", ":")) for item in items)
+    (folder / "j.json").write_text(f"[\n{lines}\n]\n")
 
 
 def write_weights(folder: Path) -> None:
