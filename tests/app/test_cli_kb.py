@@ -68,7 +68,7 @@ def test_a_missing_out_after_triples_is_explained(run: Run, files: tuple[Path, P
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["out"], "--triples"),
+        (["out"], "nothing to build: name files"),
         (["out", "--triples"], "--triples"),
         (["out", "--triples", "missing.tsv"], "missing.tsv"),
         (["out", "--triples", "bad.tsv"], "bad.tsv:2"),

@@ -49,7 +49,7 @@ def with_endpoint(_: KnowledgeBase) -> Iterator[Reader]:
         store.bulk_load(path=str(path), format=pyoxigraph.RdfFormat.TURTLE)
     with sqlite3.connect("shop.db") as connection:
         connection.execute("CREATE TABLE orders (customer VARCHAR, product VARCHAR)")
-        connection.execute("INSERT INTO orders VALUES ('Ada', 'Tea'), ('Ben', 'Coffee')")
+        connection.execute("INSERT INTO orders VALUES ('Ada', 'Tea'), ('Ben', 'Coffee'), ('Cleo', 'Tea')")
     with serve(store) as endpoint:
         yield Reader({"http://localhost:7878/query": endpoint.address + "/sparql"})
 

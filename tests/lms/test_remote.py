@@ -167,10 +167,10 @@ def test_an_unreachable_server_is_reported() -> None:
 
 
 def test_an_unreadable_reply_is_answered_once_over_the_wire(server: OpenAIServer, route: dict[str, Any]) -> None:
-    server.behaviours = [says("It is Paris."), says(PARIS)]
+    server.behaviours = [says("It is Paris."), says(PARIS.replace("answer", "answers"))]
     with session(MODEL) as ledger:
-        step = RolePredict("question -> answer")
-        assert step(question="Q?", lm=language_model(MODEL, **route)).answer == "Paris"
+        step = RolePredict("question -> answers: list[str]")
+        assert step(question="Q?", lm=language_model(MODEL, **route)).answers == ["Paris"]
     assert [message["role"] for message in server.requests[1]["messages"]][-2:] == ["assistant", "user"]
     assert "rollout_id" not in server.requests[1]
     assert ledger.usage().prompt_tokens == 200
@@ -255,8 +255,9 @@ def test_a_key_that_a_server_repeats_is_in_no_message(
 def test_a_key_in_an_unreadable_reply_is_in_no_message(server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     server.behaviours = [says(f"Authorization: Bearer {KEY}")]
-    with pytest.raises(ModelReplyError) as raised:
-        _ask(server.base, cache=False)
+    lm = language_model(MODEL, api_base=server.base, cache=False)
+    with pytest.raises(ModelReplyError) as raised, dspy.context(lm_roles=None):
+        RolePredict("question -> answers: list[str]")(question="Q?", lm=lm)
     assert KEY not in f"{raised.value} {raised.value.reply}"
 
 
