@@ -31,38 +31,41 @@ class AnswerWithReferences(Step):
 
     In the reasoning, state in full sentences the facts that lead to the answer. References may be irrelevant or wrong:
     where they do not help, rely on your own knowledge. Answer yes or no only if the question asks whether something is
-    so; otherwise give a name or value alone. If you do not know the answer, write none.
+    so; otherwise give a name or value alone. Give the most likely answer if you are not sure; write none only if
+    nothing is likely.
     """
 
     question: str = dspy.InputField()
     references: list[str] = dspy.InputField()
     reasoning: str = dspy.OutputField(desc="one to three sentences")
-    answer: str = dspy.OutputField(desc="a few words, yes, no, or none")
+    answer: str = dspy.OutputField(desc="a few words, yes or no")
 
 
 class AnswerFromReferences(Step):
     """Answer the question with the help of the references, without an explanation.
 
-    Answer yes or no only if the question asks whether something is so; otherwise give a name or value alone. If you do
-    not know the answer, write none.
+    References may be irrelevant or wrong: where they do not help, rely on your own knowledge. Answer yes or no only if
+    the question asks whether something is so; otherwise give a name or value alone. Give the most likely answer if you
+    are not sure; write none only if nothing is likely.
     """
 
     question: str = dspy.InputField()
     references: list[str] = dspy.InputField()
-    answer: str = dspy.OutputField(desc="a few words, yes, no, or none")
+    answer: str = dspy.OutputField(desc="a few words, yes or no")
 
 
 class AnswerWithTriples(Step):
     """Write the facts that answer the question as triples, explain the answer with them, then give the answer.
 
     A triple is one line: head | relation | tail. Rely on your own knowledge. Answer yes or no only if the question asks
-    whether something is so; otherwise give a name or value alone. If you do not know the answer, write none.
+    whether something is so; otherwise give a name or value alone. Give the most likely answer if you are not sure;
+    write none only if nothing is likely.
     """
 
     question: str = dspy.InputField()
     evidence: list[str] = dspy.OutputField(desc="triples: head | relation | tail")
     explanation: str = dspy.OutputField(desc="one or two sentences")
-    answer: str = dspy.OutputField(desc="a few words, yes, no, or none")
+    answer: str = dspy.OutputField(desc="a few words, yes or no")
 
 
 class WritePassage(Step):
