@@ -26,7 +26,7 @@ from dspy.utils.exceptions import AdapterParseError
 from triplecheck.kg.errors import UserError
 from triplecheck.kg.values import valid
 from triplecheck.lms.metering import is_general, reply_was_cut
-from triplecheck.lms.prompt import COMPLETED, HEADER, bare_reply, is_completed, split_fields
+from triplecheck.lms.prompt import COMPLETED, HEADER, bare_reply, is_completed, split_fields, without_repetitions
 from triplecheck.lms.values import SCORES, hint, is_list, read, render, render_numbered
 from triplecheck.signatures.notation import beginning, items_named
 from triplecheck.signatures.step import Numbers, hint_of, step_of
@@ -215,18 +215,30 @@ class TolerantAdapter(dspy.ChatAdapter):
     ) -> list[dict[str, Any]]:
         if not outputs:
             raise UnreadableReplyError(original_signature, "", "the reply is empty", {})
-        # A reply that was cut at its length limit is cached by DSPy like any other; its last field may
-        # be incomplete, so it is rejected unless it has the completion marker.
         if reply_was_cut():
-            texts = [(output.get("text") if isinstance(output, dict) else output) or "" for output in outputs]
-            for text in texts:
-                if not is_completed(text):
-                    problem = "it was cut off because it is too long; write less"
-                    raise UnreadableReplyError(original_signature, text, problem, {})
+            outputs = [_whole(original_signature, output) for output in outputs]
         values: list[dict[str, Any]] = super()._call_postprocess(
             processed_signature, original_signature, outputs, lm, lm_kwargs
         )
         return values
+
+
+def _whole(signature: type[dspy.Signature], output: dict[str, Any] | str) -> dict[str, Any] | str:
+    """A reply that was cut at its length limit, which DSPy caches like any other.
+
+    Its last field may be incomplete, so it is read only if it has the completion marker, or if all that was cut off is
+    repetitions.
+
+    Raises:
+        UnreadableReplyError: it has neither.
+    """
+    text = (output.get("text") if isinstance(output, dict) else output) or ""
+    if is_completed(text):
+        return output
+    whole = without_repetitions(text)
+    if whole is None:
+        raise UnreadableReplyError(signature, text, "it was cut off because it is too long; write less", {})
+    return {**output, "text": whole} if isinstance(output, dict) else whole
 
 
 class LabelAdapter(TolerantAdapter):

@@ -20,7 +20,12 @@ COMPLETED = HEADER.format(name="completed")
 # Each pattern takes time linear in the text, also where it fails: replies of models that repeat themselves are long.
 _THINK = re.compile(r"<(?P<end>/?)think(?:ing)?>", re.IGNORECASE)
 _ANY_HEADER = re.compile(r"\[\[\s*+##\s*+(?P<name>\w++)\s*+##\s*+\]\][*_`]*+:?")
+_NUMBER = re.compile(r"\d++")
 _COMPLETED = re.compile(r"\[\[\s*+##\s*+completed\s*+##\s*+\]\]", re.IGNORECASE)
+
+_LONGEST_LOOP = 4
+"""Lines that come again."""
+_TIMES = 4
 
 
 def split_fields(text: str, names: Iterable[str]) -> dict[str, str]:
@@ -47,6 +52,26 @@ def bare_reply(text: str) -> str:
 def is_completed(text: str) -> bool:
     """Whether a reply has the completion marker."""
     return _COMPLETED.search(text) is not None
+
+
+def without_repetitions(text: str) -> str | None:
+    """A reply whose last lines come again and again, each of them once; None if it is no such reply.
+
+    Small models get into such loops and leave them only at the length limit. Numbers may differ, as in a list that
+    counts on. The last line is ignored, since it may be incomplete.
+    """
+    lines = text.splitlines()[:-1]
+    alike = [_NUMBER.sub("0", line.strip()) for line in lines]
+    for period in range(1, _LONGEST_LOOP + 1):
+        once = alike[-period:]
+        if not any(once):
+            continue
+        times = 1
+        while alike[-period * (times + 1) : -period * times] == once:
+            times += 1
+        if times >= _TIMES:
+            return "\n".join(lines[: len(lines) - period * (times - 1)])
+    return None
 
 
 def without_thoughts(text: str) -> str:

@@ -12,8 +12,8 @@ __all__ = ["AnswerDirectly", "AnswerFromMemory"]
 class AnswerDirectly(Step):
     """Answer the question from your own knowledge.
 
-    Give names or values alone, without a sentence around them. Give the most likely answer if you are not sure; leave it
-    empty only if nothing is likely.
+    Give names or values alone, without a sentence around them. Give the most likely answer if you are not sure; leave
+    it empty only if nothing is likely.
     """
 
     question: str = dspy.InputField()
@@ -23,8 +23,8 @@ class AnswerDirectly(Step):
 class AnswerFromMemory(Step):
     """Answer the question from your own knowledge. Think step by step.
 
-    Give names or values alone, without a sentence around them. Give the most likely answer if you are not sure; leave it
-    empty only if nothing is likely.
+    Give names or values alone, without a sentence around them. Give the most likely answer if you are not sure; leave
+    it empty only if nothing is likely.
     """
 
     question: str = dspy.InputField()

@@ -38,7 +38,7 @@ class AnswerWithReferences(Step):
     question: str = dspy.InputField()
     references: list[str] = dspy.InputField()
     reasoning: str = dspy.OutputField(desc="one to three sentences")
-    answer: str = dspy.OutputField(desc="a few words, yes or no")
+    answer: str = dspy.OutputField(desc="a name, a value, or a few words")
 
 
 class AnswerFromReferences(Step):
@@ -51,7 +51,7 @@ class AnswerFromReferences(Step):
 
     question: str = dspy.InputField()
     references: list[str] = dspy.InputField()
-    answer: str = dspy.OutputField(desc="a few words, yes or no")
+    answer: str = dspy.OutputField(desc="a name, a value, or a few words")
 
 
 class AnswerWithTriples(Step):
@@ -65,7 +65,7 @@ class AnswerWithTriples(Step):
     question: str = dspy.InputField()
     evidence: list[str] = dspy.OutputField(desc="triples: head | relation | tail")
     explanation: str = dspy.OutputField(desc="one or two sentences")
-    answer: str = dspy.OutputField(desc="a few words, yes or no")
+    answer: str = dspy.OutputField(desc="a name, a value, or a few words")
 
 
 class WritePassage(Step):

@@ -25,6 +25,7 @@ from triplecheck.lms.local.gguf_file import Value, read_metadata
 from triplecheck.lms.local.gguf_lora import write_gguf_lora
 from triplecheck.lms.local.guide import Guide, LlamaVocabulary, likeliest
 from triplecheck.lms.local.weights import Weights
+from triplecheck.lms.prompt import without_repetitions
 
 _SEEDS = 2**32
 _SHORTEST_CONTEXT = 2048
@@ -171,7 +172,10 @@ class LlamaCppBackend:
         if not written:
             return False
         tail = self._text(written[-TAIL:])
-        return len(written) >= limit or written[-1] in self._vocabulary.ends or any(mark in tail for mark in stop)
+        if len(written) >= limit or written[-1] in self._vocabulary.ends or any(mark in tail for mark in stop):
+            return True
+        # The model would go on to its limit; the adapter reads each repeated line once.
+        return "\n" in self._text(written[-1:]) and without_repetitions(self._text(written)) is not None
 
     def _text(self, tokens: Sequence[int]) -> str:
         return str(self._model.detokenize(list(tokens)).decode(errors="replace"))

@@ -18,6 +18,7 @@ from triplecheck.programs.know3rag.filter import ReferenceFilter
 from triplecheck.programs.know3rag.generation import (
     Corpus,
     CorpusSearch,
+    Know3RAGLimits,
     KnowledgeModels,
     Reference,
     ReferenceQuery,
@@ -255,7 +256,8 @@ class BlendFilter(WithCorpus):
 
 
 def _relevance(sources: Sources) -> ReferenceFilter:
-    return ReferenceFilter(Supervisor(sources, "relative", "sum"), relevance=True, triples=False, one_call=True)
+    supervisor = Supervisor(sources, "relative", "sum")
+    return ReferenceFilter(supervisor, relevance=True, triples=False, at_once=Know3RAGLimits.checked)
 
 
 def _helpful(

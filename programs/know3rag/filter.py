@@ -54,15 +54,15 @@ class ReferenceFilter(dspy.Module):
         supervisor: scores their triples.
         relevance: ask whether they help.
         triples: score what they say.
-        one_call: one call for all references and both checks; else one for each check of each, as in the paper.
+        at_once: references that one call checks, in both ways; None: a call for each check of each, as in the paper.
     """
 
-    def __init__(self, supervisor: Supervisor, *, relevance: bool, triples: bool, one_call: bool) -> None:
+    def __init__(self, supervisor: Supervisor, *, relevance: bool, triples: bool, at_once: int | None) -> None:
         super().__init__()
         self.supervisor = supervisor
         self.relevance = relevance
         self.triples = triples
-        self.one_call = one_call
+        self.at_once = at_once
         self.check_passages = RolePredict(CheckPassages, role="judge")
         self.select_passages = RolePredict(SelectPassages, role="judge")
         self.judge_passage = RolePredict(JudgePassage, role="judge")
@@ -105,37 +105,44 @@ class ReferenceFilter(dspy.Module):
     def _tasks(self, question: str, entities: list[str], texts: list[str], wrote: Note) -> list[_Task]:
         if not texts:
             return []
-        if self.one_call and self.relevance and self.triples:
-            return [partial(self._check_all, question, entities, texts, wrote)]
-        places = list(range(len(texts)))
+        places = range(len(texts))
+        groups = [list(places[at : at + (self.at_once or 1)]) for at in places[:: self.at_once or 1]]
+        if self.at_once and self.relevance and self.triples:
+            return [partial(self._check_all, question, entities, texts, group, wrote) for group in groups]
         tasks: list[_Task] = []
-        if self.relevance and self.one_call:
-            tasks.append(partial(self._select, question, entities, texts, wrote))
-        elif self.relevance:
-            tasks += [partial(self._judge, question, entities, texts, at, wrote) for at in places]
+        if self.relevance:
+            check = self._select if self.at_once else self._judge
+            tasks += [partial(check, question, entities, texts, group, wrote) for group in groups]
         if self.triples:
-            groups = [places] if self.one_call else [[at] for at in places]
             tasks += [partial(self._extract, entities, texts, group, wrote) for group in groups]
         return tasks
 
-    def _check_all(self, question: str, entities: list[str], texts: list[str], wrote: Note, trace: Trace) -> _Found:
+    def _check_all(
+        self, question: str, entities: list[str], texts: list[str], places: list[int], wrote: Note, trace: Trace
+    ) -> _Found:
+        some = [texts[at] for at in places]
         reply = self.check_passages(
-            question=question, entities=entities, relations=self._relations(texts), passages=texts
+            question=question, entities=entities, relations=self._relations(some), passages=some
         )
         wrote(trace, self.check_passages, reply)
-        useful = set(valid_numbers("passage", reply.useful, len(texts), trace))
-        triples = triples_of(reply.triples, texts, trace)
-        return _Found({at: at + 1 in useful for at in range(len(texts))}, dict(enumerate(triples)))
+        triples = triples_of(reply.triples, some, trace)
+        return _Found(self._helps(reply.useful, places, trace), dict(zip(places, triples, strict=True)))
 
-    def _select(self, question: str, entities: list[str], texts: list[str], wrote: Note, trace: Trace) -> _Found:
-        reply = self.select_passages(question=question, entities=entities, passages=texts)
+    def _select(
+        self, question: str, entities: list[str], texts: list[str], places: list[int], wrote: Note, trace: Trace
+    ) -> _Found:
+        reply = self.select_passages(question=question, entities=entities, passages=[texts[at] for at in places])
         wrote(trace, self.select_passages, reply)
-        useful = set(valid_numbers("passage", reply.useful, len(texts), trace))
-        return _Found({at: at + 1 in useful for at in range(len(texts))})
+        return _Found(self._helps(reply.useful, places, trace))
+
+    def _helps(self, useful: Sequence[int], places: list[int], trace: Trace) -> dict[int, bool]:
+        numbers = set(valid_numbers("passage", useful, len(places), trace))
+        return {at: number in numbers for number, at in enumerate(places, 1)}
 
     def _judge(
-        self, question: str, entities: list[str], texts: list[str], at: int, wrote: Note, trace: Trace
+        self, question: str, entities: list[str], texts: list[str], places: list[int], wrote: Note, trace: Trace
     ) -> _Found:
+        (at,) = places
         reply = self.judge_passage(question=question, entities=entities, passage=texts[at])
         wrote(trace, self.judge_passage, reply)
         return _Found({at: reply.helps})

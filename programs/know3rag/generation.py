@@ -33,7 +33,7 @@ _LONGEST_DESCRIPTION = 120  # characters
 
 @dataclass(frozen=True)
 class Know3RAGLimits:
-    """Limits of related entities per query (Algorithm 1). The trace records what a limit cuts off.
+    """Limits of related entities per query (Algorithm 1), and of a prompt. The trace records what a limit cuts off.
 
     Attributes:
         linked: entities that the query names.
@@ -41,6 +41,7 @@ class Know3RAGLimits:
         predicted: tails of each that the embeddings score best.
         relations: k, the relations most similar to the query, for which tails are predicted.
         compared: relations of one entity compared with the query, those with the fewest edges.
+        checked: references that one call checks; the others are checked by further calls.
     """
 
     linked: int = 3
@@ -48,6 +49,7 @@ class Know3RAGLimits:
     predicted: int = 1
     relations: int = 3
     compared: int = 64
+    checked: int = 20
 
 
 @dataclass(frozen=True)

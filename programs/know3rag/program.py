@@ -156,6 +156,8 @@ class Know3RAG(Program):
             raise UserError(
                 f"turns and knowledge_models must be at least 0, not {how.turns} and {how.knowledge_models}"
             )
+        if how.limits.checked < 1:
+            raise UserError(f"limits.checked must be at least 1, not {how.limits.checked}")
         if not how.kg_query and not how.raw_query:
             raise UserError("without the raw query and without the KG query there is nothing to ask; keep one")
         if how.theta_0 is not None:
@@ -168,7 +170,7 @@ class Know3RAG(Program):
             self.supervisor,
             relevance=how.filtering and how.relevance_check,
             triples=how.filtering and how.triple_check,
-            one_call=not how.paper_calls,
+            at_once=None if how.paper_calls else how.limits.checked,
         )
         self.answer_from_memory = RolePredict(AnswerFromMemory, role="answer")
         self.answer_with_references = RolePredict(AnswerWithReferences, role="answer")

@@ -161,6 +161,15 @@ def test_a_reply_that_says_that_it_is_complete_is_whole_wherever_it_was_cut() ->
         assert RolePredict("question -> answer")(question="Q?").answer == "Paris"
 
 
+def test_a_reply_that_was_cut_while_it_repeated_itself_is_read_without_the_repetitions() -> None:
+    lines = ["1 | Ada | born in | London", *(f"{n} | Ada | wrote | notes" for n in range(2, 9)), "9 | Ada | wr"]
+    looping = _cut("\n".join(["[[ ## triples ## ]]", *lines]))
+    with scripted_model([looping], "a") as engine, session("a"):
+        reply = RolePredict("text -> triples: list[str]")(text="Ada Lovelace ...")
+        assert reply.triples == ["1 | Ada | born in | London", "2 | Ada | wrote | notes"]
+        assert engine.left == 0
+
+
 def test_a_cut_reply_leaves_no_trace() -> None:
     with scripted_model([_cut("[[ ## answer ## ]]\nPar"), PARIS], "a"), session("a"), dspy.context(trace=[]):
         RolePredict("question -> answer")(question="Q?")

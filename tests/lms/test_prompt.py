@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from triplecheck.lms import TolerantAdapter
 from triplecheck.lms.extractive.facts import follow, is_quantity
-from triplecheck.lms.prompt import ForeignPromptError, Prompt, read_prompt, read_request
+from triplecheck.lms.prompt import ForeignPromptError, Prompt, read_prompt, read_request, without_repetitions
 from triplecheck.signatures import STEPS, AnswerFromFacts, NameTopics, SelectPaths, Step
 from triplecheck.signatures.notation import WrittenFact, WrittenHop, read_facts, read_path
 
@@ -190,3 +190,20 @@ class TestPaths:
         path = read_path(line)
         topic, hops, ends = path.topic, path.hops, path.types_at_end
         assert (topic, [(hop.label, hop.arrow) for hop in hops], ends) == expected
+
+
+class TestRepetitions:
+    @pytest.mark.parametrize(
+        ("reply", "whole"),
+        [
+            ("a\nb\nb\nb\nb\nb", "a\nb"),
+            ("a\n1. b c\n2. b d\n3. b c\n4. b d\n5. b c\n6. b d\n7. b c\n8. b d\n9", "a\n1. b c\n2. b d"),
+            ("x:\n\ny\n\ny\n\ny\n\ny\n\ny\n\n", "x:\n\ny"),
+        ],
+    )
+    def test_lines_that_come_again_and_again_are_left_out(self, reply: str, whole: str) -> None:
+        assert without_repetitions(reply) == whole
+
+    @pytest.mark.parametrize("reply", ["", "a", "a\nb\nb\nb\nc", "b\nb\nb\nb", "\n\n\n\n\n\n\n\n", "a\nb\nc\nd\ne\nf"])
+    def test_other_replies_are_no_loops(self, reply: str) -> None:
+        assert without_repetitions(reply) is None

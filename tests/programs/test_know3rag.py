@@ -248,6 +248,16 @@ class TestFilter:
         references = section(asked(engine, "reasoning answer")[0], "references").splitlines()
         assert [line.split("] ", 1)[1] for line in references] == [step.text for step in order]
 
+    def test_a_call_checks_no_more_references_than_the_limit(self, plain: Sources) -> None:
+        _, whole = talk(Know3RAG(plain, turns=1))
+        _, parts = talk(Know3RAG(plain, turns=1, limits={"checked": 2}))
+        (every,) = [section(request, "passages").splitlines() for request in asked(whole, "useful triples")]
+        some = [section(request, "passages").splitlines() for request in asked(parts, "useful triples")]
+        assert len(every) > 2 and {len(lines) for lines in some[:-1]} == {2}
+        assert [line.split("] ", 1)[1] for lines in some for line in lines] == [line.split("] ", 1)[1] for line in every]
+        with pytest.raises(UserError, match="limits.checked"):
+            Know3RAG(plain, limits={"checked": 0})
+
     def test_a_cap_keeps_the_first_references(self, plain: Sources) -> None:
         _, engine = talk(Know3RAG(plain, cap=2))
         assert {len(section(r, "references").splitlines()) for r in asked(engine, "reasoning answer")} == {2}
