@@ -254,7 +254,9 @@ class TestFilter:
         (every,) = [section(request, "passages").splitlines() for request in asked(whole, "useful triples")]
         some = [section(request, "passages").splitlines() for request in asked(parts, "useful triples")]
         assert len(every) > 2 and {len(lines) for lines in some[:-1]} == {2}
-        assert [line.split("] ", 1)[1] for lines in some for line in lines] == [line.split("] ", 1)[1] for line in every]
+        assert [line.split("] ", 1)[1] for lines in some for line in lines] == [
+            line.split("] ", 1)[1] for line in every
+        ]
         with pytest.raises(UserError, match="limits.checked"):
             Know3RAG(plain, limits={"checked": 0})
 
