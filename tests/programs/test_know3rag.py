@@ -257,7 +257,7 @@ class TestFilter:
         assert [line.split("] ", 1)[1] for lines in some for line in lines] == [
             line.split("] ", 1)[1] for line in every
         ]
-        with pytest.raises(UserError, match="limits.checked"):
+        with pytest.raises(UserError, match=r"limits\.checked"):
             Know3RAG(plain, limits={"checked": 0})
 
     def test_a_cap_keeps_the_first_references(self, plain: Sources) -> None:
