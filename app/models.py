@@ -14,7 +14,7 @@ import typer
 from triplecheck.app.command import Commands
 from triplecheck.app.console import print_json, printable, reporting, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
-from triplecheck.app.options import DATA, MODEL, JsonOption, LimitOption, SeedOption, flag
+from triplecheck.app.options import DATA, LIMITS, MODEL, JsonOption, LimitOption, SeedOption, flag
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -100,6 +100,7 @@ def check(
     demos: Annotated[
         bool | None, flag("--demos/--no-demos", "Show the model worked examples of each step.", MODEL)
     ] = None,
+    workers: Annotated[int, flag("--workers N", "Calls in parallel.", LIMITS, min=1)] = 1,
     json: JsonOption = False,
 ) -> None:
     """Check a model: is it reachable, how fast and how expensive is it, and which steps can it do?
@@ -141,7 +142,7 @@ def check(
     from triplecheck.app.config import parse_options
 
     asked = _questions(questions, limit, seed)
-    given = {"program": program, "options": parse_options(option or ()), "demos": demos}
+    given = {"program": program, "options": parse_options(option or ()), "demos": demos, "workers": workers}
     steps = [] if quick and not is_baseline else _check_steps(model, kb, asked, **given)
     if json:
         print_json(report.to_json() | {"steps": [{**asdict(step), "fails": step.fails} for step in steps]})

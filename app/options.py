@@ -62,8 +62,8 @@ LmOption = Annotated[
         "--lm MODEL",
         "Model of every role: `extractive` (default), `local/smollm2`, `local/DIRECTORY`, `llama.cpp/FILE.gguf`, "
         "or any DSPy/LiteLLM string such as `openai/gpt-4o-mini`. Settings follow `?`, as in "
-        "`openai/gpt-4o-mini?temperature=0.7&max_tokens=500` (also timeout, api_base, key_env). See "
-        "`triplecheck lm list`.",
+        "`openai/gpt-4o-mini?temperature=0.7&max_tokens=500` (also timeout, api_base, key_env); the temperature is 0 "
+        "unless set. See `triplecheck lm list`.",
         MODEL,
     ),
 ]

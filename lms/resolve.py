@@ -33,6 +33,8 @@ Checked = TypeVar("Checked")
 
 TIMEOUT = 120.0
 """Seconds to wait for a remote model."""
+TEMPERATURE = 0.0
+"""Sampling temperature of a model string that sets none: a repeated run gives the same replies."""
 RETRIES = 3
 """Retries of a remote call after a rate limit, a timeout or a server error."""
 
@@ -41,7 +43,7 @@ class CallSettings(BaseModel, extra="forbid", frozen=True, use_attribute_docstri
     """What a model string may set of each call, after `?`."""
 
     temperature: float | None = Field(default=None, ge=0, le=2)
-    """Sampling temperature."""
+    """Sampling temperature; None: 0, or the server's own for OpenAI's reasoning models, which refuse 0."""
     max_tokens: int | None = Field(default=None, ge=1)
     """Maximum tokens of a reply."""
     timeout: float | None = Field(default=None, gt=0)
@@ -149,9 +151,14 @@ class Resolver:
 
     def _remote(self, model: str, options: dict[str, Any]) -> MeteredLM:
         try:
-            return MeteredLM(model, **{"timeout": TIMEOUT, "num_retries": RETRIES, **options})
+            lm = MeteredLM(model, **{"timeout": TIMEOUT, "num_retries": RETRIES, **options})
         except ValueError as error:
             raise UserError(f"{model!r} is not a model string: {error}; write provider/model") from error
+        # A server that is told no temperature samples. DSPy gives `max_completion_tokens` to OpenAI's reasoning models
+        # alone, which refuse a temperature of 0.
+        if "temperature" not in options and "max_completion_tokens" not in lm.kwargs:
+            lm.kwargs["temperature"] = TEMPERATURE
+        return lm
 
     def _kept(self, key: tuple[Any, ...], options: dict[str, Any], make: Callable[[], MeteredLM]) -> MeteredLM:
         full = (*key, *sorted((name, repr(value)) for name, value in options.items()))

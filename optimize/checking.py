@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Any
 import dspy
 
 from triplecheck.evals import bundled_questions, read_questions
+from triplecheck.evals.executors.threads import spread
 from triplecheck.evals.questions import Question
 from triplecheck.kg import KnowledgeBase
 from triplecheck.kg.progress import ProgressCallback, no_progress
@@ -67,6 +69,7 @@ def check_steps(
     program: str = "kerag",
     options: Mapping[str, Any] | None = None,
     demos: bool | None = None,
+    workers: int = 1,
     progress: ProgressCallback = no_progress,
     **settings: Any,
 ) -> list[StepCheck]:
@@ -82,6 +85,7 @@ def check_steps(
         program: name of the program.
         options: of the program.
         demos: whether the steps show their worked examples; None: the default.
+        workers: calls of a step in parallel.
         progress: called as ("asking", calls done, calls in all).
         **settings: of `dspy.LM`.
 
@@ -98,7 +102,7 @@ def check_steps(
         total, done = sum(map(len, by_step.values())), 0
         found = []
         for calls in by_step.values():
-            found.append(_check(calls, partial(_tell, progress, done, total)))
+            found.append(_check(calls, workers, partial(_tell, progress, done, total)))
             done += len(calls)
         return found
 
@@ -120,38 +124,55 @@ def _tell(progress: ProgressCallback, before: int, total: int, done: int) -> Non
     progress("asking", before + done, total)
 
 
-def _check(calls: list[tuple[TracedCall, Case]], tell: Callable[[int], None]) -> StepCheck:
-    scores: list[float] = []
-    read, sample, started = 0, "", time.perf_counter()
-    step = calls[0][0][0]
+@dataclass(frozen=True)
+class _Reply:
+    """The reply to one call."""
+
+    at: int
+    """The number of the call."""
+    read: bool
+    score: float | None
+    """None: the call cannot be scored."""
+    problem: str
+    """Why it could not be read, or what is wrong with it."""
+    seconds: float
+
+
+def _reply(at: int, call: TracedCall, case: Case) -> _Reply:
+    step, inputs, _ = call
+    started = time.perf_counter()
+    try:
+        reply = step(**inputs, config={"cache": False})
+    except (ModelReplyError, PromptTooLongError) as error:
+        problem = f"{getattr(error, 'problem', error)}; reply: {getattr(error, 'reply', '')!r}"
+        return _Reply(at, False, 0.0, problem, time.perf_counter() - started)
+    seconds = time.perf_counter() - started
+    found = score_call((step, inputs, reply), case)
+    if found is None:
+        return _Reply(at, True, None, "", seconds)
+    outputs = ", ".join(f"{name}={value!r}" for name, value in reply.items())
+    problem = f"{found.feedback.strip()} reply: {outputs}" if found.score < _RIGHT else ""
+    return _Reply(at, True, found.score, problem, seconds)
+
+
+def _check(calls: list[tuple[TracedCall, Case]], workers: int, tell: Callable[[int], None]) -> StepCheck:
+    replies: list[_Reply] = []
     with session() as ledger:
-        for done, ((_, inputs, _), case) in enumerate(calls):
-            tell(done)
-            try:
-                reply = step(**inputs, config={"cache": False})
-            except (ModelReplyError, PromptTooLongError) as error:
-                scores.append(0.0)
-                sample = (
-                    sample or f"{getattr(error, 'problem', error)}; reply: {getattr(error, 'reply', '')!r}"[:_SHOWN]
-                )
-                continue
-            read += 1
-            found = score_call((step, inputs, reply), case)
-            if found is not None:
-                scores.append(found.score)
-                if found.score < _RIGHT:
-                    outputs = ", ".join(f"{name}={value!r}" for name, value in reply.items())
-                    sample = sample or f"{found.feedback.strip()} reply: {outputs}"[:_SHOWN]
+        for reply in spread(lambda one: _reply(one[0], *one[1]), list(enumerate(calls)), workers, threading.Event()):
+            replies.append(reply)
+            tell(len(replies))
+    replies.sort(key=lambda reply: reply.at)
+    scores = [reply.score for reply in replies if reply.score is not None]
     usage, count = ledger.usage(), len(calls)
     return StepCheck(
-        step.signature.__name__,
+        calls[0][0][0].signature.__name__,
         count,
-        read,
+        sum(reply.read for reply in replies),
         len(scores),
         sum(score >= _RIGHT for score in scores),
         mean(scores) if scores else None,
         usage.prompt_tokens // count,
         usage.completion_tokens // count,
-        (time.perf_counter() - started) / count,
-        sample,
+        mean(reply.seconds for reply in replies),
+        next((reply.problem for reply in replies if reply.problem), "")[:_SHOWN],
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import mean
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -218,3 +219,15 @@ class Case:
 
 StepMetric: TypeAlias = Callable[[StepCall, Case], StepScore | None]
 """None: this call cannot be scored for this question."""
+
+
+def mean_of(*metrics: StepMetric) -> StepMetric:
+    """The mean of the metrics of a step's fields that can score the call."""
+
+    def score(call: StepCall, case: Case) -> StepScore | None:
+        found = [scored for metric in metrics if (scored := metric(call, case)) is not None]
+        if not found:
+            return None
+        return StepScore(mean(scored.score for scored in found), "".join(scored.feedback for scored in found))
+
+    return score

@@ -11,7 +11,7 @@ from triplecheck import signatures as steps
 from triplecheck.evals.questions import Question, as_question
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.optimize.metrics.answering import answers_from_facts, answers_in, judges_proof, proved, whole
-from triplecheck.optimize.metrics.case import Case, StepCall, StepMetric, StepScore, TracedCall
+from triplecheck.optimize.metrics.case import Case, StepCall, StepMetric, StepScore, TracedCall, mean_of
 from triplecheck.optimize.metrics.retrieval import (
     asks_further,
     judges_passage,
@@ -34,7 +34,7 @@ _METRICS: dict[type[Step], StepMetric] = {
     steps.SelectPaths: keeps_paths("keep"),
     steps.ScoreRelations: keeps_paths("relations"),
     steps.Reflect: keeps_paths("revisit"),
-    steps.JudgeAndGoOn: keeps_paths("follow"),
+    steps.JudgeAndGoOn: mean_of(keeps_facts("relevant"), judges_sufficiency, keeps_paths("follow")),
     steps.FilterTriples: keeps_facts("relevant"),
     steps.JudgeSufficiency: judges_sufficiency,
     steps.SelectPassages: selects_passages("useful"),

@@ -61,6 +61,9 @@ def test_every_step_is_checked_and_scored(run: Run, fresh_dspy: None) -> None:
         assert step["read"] == step["calls"] >= 3
         assert step["right"] >= 1 and 0.5 <= step["score"] <= 1 and not step["fails"]
         assert step["prompt_tokens"] > 100
+    parallel = json.loads(run("lm", "check", "extractive", "--workers", "3", "--json").stdout)["steps"]
+    kept = ("step", "calls", "read", "right", "score", "prompt_tokens")
+    assert [[step[name] for name in kept] for step in parallel] == [[s[name] for name in kept] for s in steps.values()]
 
 
 def test_the_step_that_a_model_cannot_do_is_named_with_its_reply(run: Run, fresh_dspy: None) -> None:

@@ -58,6 +58,7 @@ def test_a_good_reply_is_read_and_paid_for_once(server: OpenAIServer, route: dic
     assert len(server.requests) == 1
     assert server.authorizations == ["Bearer secret"]
     assert server.requests[0]["model"] == "gpt-4o-mini"
+    assert server.requests[0]["temperature"] == 0, "without it a server samples"
     usage = ledger.usage()
     assert (usage.calls, usage.cached_calls) == (2, 1)
     assert (usage.prompt_tokens, usage.completion_tokens) == (100, 10)

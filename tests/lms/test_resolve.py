@@ -49,7 +49,21 @@ def test_a_model_string_may_set_how_its_calls_are_made(monkeypatch: pytest.Monke
         "api_base": "http://gpu:8000/v1",
         "api_key": "secret",
     }
-    assert language_model("openai/x").kwargs.get("temperature") != 0.7
+
+
+@pytest.mark.parametrize(
+    ("model", "temperature"),
+    [
+        ("openai/x", 0.0),
+        ("anthropic/x", 0.0),
+        ("openai/x?temperature=1", 1.0),
+        # These refuse a temperature of 0.
+        ("openai/gpt-5", None),
+        ("openai/o3-mini", None),
+    ],
+)
+def test_replies_are_not_sampled_unless_the_model_string_says_so(model: str, temperature: float | None) -> None:
+    assert language_model(model).kwargs.get("temperature") == temperature
 
 
 def test_each_role_may_have_its_own_settings() -> None:

@@ -128,6 +128,29 @@ def test_facts_prove_answers(case: Case) -> None:
     assert answered({"facts": facts[1:]}, cited=[1], answers=["tögrög"]) == 0
 
 
+def test_a_step_of_several_judgements_is_scored_by_each_that_can_be(case: Case) -> None:
+    facts = ["Ulaanbaatar ← capital ← Mongolia", "Ulaanbaatar → population → 1500000"]
+    paths = [
+        "Ulaanbaatar ← capital → official language (1 × language)",
+        "Ulaanbaatar ← capital → currency (1 × currency)",
+    ]
+
+    def judged(**given: Any) -> StepScore:
+        outputs = {"relevant": [1], "sufficient": False, "follow": [1]} | given
+        found = score(signatures.JudgeAndGoOn, case, {"facts": facts, "paths": paths}, **outputs)
+        assert found is not None
+        return found
+
+    assert judged().score == 1
+    assert judged(sufficient=True).score == pytest.approx(2 / 3)
+    assert judged(follow=[2]).score == pytest.approx(2 / 3)
+    assert judged(relevant=[], sufficient=True, follow=[]).score == 0
+    assert "The facts do not contain the answer" in judged().feedback
+    enough = {"facts": ["Mongolia → official language → Mongolian"], "paths": paths[1:]}
+    found = score(signatures.JudgeAndGoOn, case, enough, relevant=[1], sufficient=False, follow=[])
+    assert found is not None and found.score == 0.5, "no path on offer leads on"
+
+
 def test_a_count_is_counted(bundled: KnowledgeBase) -> None:
     counted = Case(Question("c", "How many?", ("2",), computed=True), Sources.of(bundled))
     facts = {"facts": ["A → has → b | c", "A → is → d"]}
