@@ -72,7 +72,7 @@ def _known_models() -> Iterator[tuple[str, str, str]]:
     for provider, key in _PROVIDERS:
         local = provider == "openai" and (os.environ.get("OPENAI_API_BASE") or os.environ.get("OPENAI_BASE_URL"))
         about = f"any model of the server at {local}" if local else f"any model of {provider}"
-        yield f"{provider}/MODEL", about, "" if os.environ.get(key) else key
+        yield f"{provider}/MODEL", about, "" if local or os.environ.get(key) else key
     yield "PROVIDER/MODEL", "any other DSPy/LiteLLM model string", "the provider's own key"
 
 
@@ -119,7 +119,7 @@ def check(
 
         triplecheck lm check openai/gpt-4o-mini --limit 50 --no-demos
 
-        OPENAI_API_BASE=http://127.0.0.1:8080/v1 OPENAI_API_KEY=none triplecheck lm check openai/my-model
+        OPENAI_API_BASE=http://127.0.0.1:8080/v1 triplecheck lm check openai/my-model
     """
     with waiting(stderr(), f"asking {printable(model)}"):
         from triplecheck.kg.errors import TriplecheckError, UnavailableError

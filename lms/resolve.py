@@ -101,6 +101,7 @@ class Resolver:
                 return self._local_model(model, options)
             plain, settings = _separated(model)
             options = _address(model) | _checked(CallSettings, settings, model).options(model) | options
+            options = _key_of_own_server(model, options) | options
             return self._kept((model,), options, lambda: self._remote(plain, options))
 
     def with_ranker(self, model: Any, ranker: Path) -> Any:
@@ -230,6 +231,12 @@ def _address(model: str) -> dict[str, str]:
         return {}
     address = os.environ.get("OPENAI_API_BASE") or os.environ.get("OPENAI_BASE_URL")
     return {"api_base": address, "engine": _OWN_CLIENT} if address else {}
+
+
+def _key_of_own_server(model: str, options: Mapping[str, Any]) -> dict[str, str]:
+    """A key for an OpenAI-compatible server without keys: DSPy's client asks for one."""
+    own = model.startswith("openai/") and "api_base" in options
+    return {"api_key": "none"} if own and not os.environ.get("OPENAI_API_KEY") else {}
 
 
 _resolver = Resolver()

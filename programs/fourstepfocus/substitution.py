@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,8 +28,8 @@ class Matching:
             which rely on a strong model's types and reranking.
         enforce_direction: only edges that run from head to tail; off: either way.
         exact: join patterns that form a cycle, under `budget`.
-        relax: if nothing satisfies all patterns, accept edges in either direction; then edges of any relation
-            (with several patterns, or for a target with a type); then drop the fewest patterns.
+        relax: if nothing satisfies all patterns, accept things of other types; then edges in either direction; then
+            edges of any relation (with several patterns, or for a target with a type); then drop the fewest patterns.
         cutoff: least similarity of a misspelt constant (1 - edit distance / length).
         by_vector: if no name is similar, take the nearest by name vectors.
         budget: rows that an exact join may hold.
@@ -139,15 +139,19 @@ def substitute(
 
 
 def _relaxed(query: Query, target: str, solve: Callable[[Query], Match], trace: Trace) -> Match | None:
-    """A match of the patterns with looser edges, otherwise of all but the fewest patterns."""
-    ways = [(query.only([p.loosened(any_direction=True) for p in query.patterns]), "taken either way")]
+    """A match of the patterns without types or with looser edges, otherwise of all but the fewest patterns."""
+    ways = [(query.only([p.loosened(any_direction=True) for p in query.patterns]), "with edges taken either way")]
     if len(query.patterns) > 1 or target in query.types:
         # A single pattern with any relation would match every neighbour of its constant.
         loosest = [p.loosened(any_direction=True, any_relation=True) for p in query.patterns]
-        ways.append((query.only(loosest), "of any relation"))
-    for looser, what in ways:
-        if looser.patterns != query.patterns and (found := solve(looser)).emptied_by is None:
-            trace.add(Checked("triplets", False, f"they are satisfied only with edges {what}"))
+        ways.append((query.only(loosest), "with edges of any relation"))
+    ways = [(looser, how) for looser, how in ways if looser.patterns != query.patterns]
+    if query.types:
+        # A model guesses types more often wrongly than relations, which it copies.
+        ways.insert(0, (replace(query, types={}), "by things of other types"))
+    for looser, how in ways:
+        if (found := solve(looser)).emptied_by is None:
+            trace.add(Checked("triplets", False, f"they are satisfied only {how}"))
             return found
     relaxed = relax(query, target, solve)
     if relaxed is None:
@@ -170,6 +174,8 @@ def _unproved(query: Query, found: Match) -> list[str]:
         for p in found.query.patterns
         if p.link.relations is not None and len(p.link.directions) > 1
     ]
+    if query.types and not found.query.types:
+        reasons.append("an unknown is of another type than the patterns say")
     if not found.exact:
         reasons.append("each pattern holds, but maybe not all of them for the same nodes")
     return reasons

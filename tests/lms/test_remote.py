@@ -133,6 +133,14 @@ def test_a_missing_key_is_reported_with_the_variable_to_set() -> None:
         RolePredict("question -> answer")(question="Q?")
 
 
+def test_a_server_of_ones_own_needs_no_key(server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    model = f"{MODEL}?api_base={server.base}"
+    with session(model):
+        assert RolePredict("question -> answer")(question="Who needs a key?").answer == "Paris"
+    assert server.authorizations == ["Bearer none"]
+
+
 def test_an_unknown_model_is_reported(server: OpenAIServer) -> None:
     server.behaviours = [fails(404, "The model `gpt-4o-mini` does not exist")]
     with pytest.raises(ModelUnavailableError, match="gpt-4o-mini"):
