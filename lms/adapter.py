@@ -28,7 +28,7 @@ from triplecheck.kg.values import valid
 from triplecheck.lms.metering import is_general, reply_was_cut
 from triplecheck.lms.prompt import COMPLETED, HEADER, bare_reply, is_completed, split_fields, without_repetitions
 from triplecheck.lms.values import SCORES, hint, is_list, read, render, render_numbered
-from triplecheck.signatures.notation import beginning, items_named
+from triplecheck.signatures.notation import BACKWARD, FORWARD, beginning, items_named
 from triplecheck.signatures.step import Numbers, hint_of, step_of
 
 LONGEST_REPLY = 1_000_000
@@ -328,7 +328,7 @@ class LabelAdapter(TolerantAdapter):
         lines, listed = read(list[str], text), list(map(str, items))
         if signature.output_fields[name].annotation != SCORES:
             found = [number for line in lines for number in items_named(line, listed, numbers.items)]
-            return list(dict.fromkeys(_some(found, lines, numbers.of)))
+            return list(dict.fromkeys(self._some(found, lines, numbers.of)))
         scored = [
             (line[: match.start()].rstrip(), match[1]) if (match := _SCORE.search(line)) else (line, "")
             for line in lines
@@ -339,7 +339,18 @@ class LabelAdapter(TolerantAdapter):
         for line, score in scored:
             for number in items_named(line, listed, numbers.items):
                 scores.setdefault(number, float(score or 1))
-        return _some(scores, lines, numbers.of)
+        return self._some(scores, lines, numbers.of)
+
+    def _some(self, found: _Found, lines: Sequence[str], what: str) -> _Found:
+        """What was found of the items that a reply names.
+
+        Raises:
+            ValueError: nothing was. A second reply that names items which are not on offer names none.
+        """
+        invented = all(FORWARD in line or BACKWARD in line for line in lines)
+        if lines and not found and not (invented and self._repair is not None):
+            raise ValueError(f"{lines[0][:80]!r} is none of the {what}; copy the beginning of one")
+        return found
 
     def _labelled(self, name: str, text: str) -> str:
         listed = "\n" in text or text.startswith(("[1] ", "- "))
@@ -363,12 +374,6 @@ class LabelAdapter(TolerantAdapter):
 _NUMBER = re.compile(r"^\[\d+\] ", re.MULTILINE)
 _SCORE = re.compile(r"[:=(]\s*(\d+(?:\.\d+)?|\.\d+)\)?\.?$")
 _Found = TypeVar("_Found", bound=Collection[int])
-
-
-def _some(found: _Found, lines: Sequence[str], what: str) -> _Found:
-    if lines and not found:
-        raise ValueError(f"{lines[0][:80]!r} is none of the {what}; copy the beginning of one")
-    return found
 
 
 def _copied(signature: type[dspy.Signature], name: str) -> Numbers | None:

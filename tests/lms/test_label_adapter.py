@@ -128,6 +128,13 @@ class TestAModelOfTheUsers:
         prediction = self.ask(reply, AnswerFromFacts, **facts)[0]
         assert (prediction.cited, prediction.answers) == ([1], ["Ann", "Bo"])
 
+    def test_a_second_reply_that_names_no_path_on_offer_names_none(self) -> None:
+        assert self.ask("Keep:\n- Ash → age\n- Oak → seeds → age")[0].keep == []
+
+    def test_a_path_on_offer_beside_others_counts_at_once(self) -> None:
+        found, asked = self.ask("Keep:\n- Ash → age\n- Elm → height")
+        assert (found.keep, len(asked)) == ([3], 1)
+
     def test_two_unreadable_replies_are_an_error(self) -> None:
         with pytest.raises(ModelReplyError, match="none of the paths"):
             self.ask("Keep: the river Thames")
