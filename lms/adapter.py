@@ -347,7 +347,8 @@ class LabelAdapter(TolerantAdapter):
         Raises:
             ValueError: nothing was. A second reply that names items which are not on offer names none.
         """
-        invented = all(FORWARD in line or BACKWARD in line for line in lines)
+        others = {str(item) for value in self._inputs.values() if isinstance(value, list) for item in value}
+        invented = all(FORWARD in line or BACKWARD in line or line in others for line in lines)
         if lines and not found and not (invented and self._repair is not None):
             raise ValueError(f"{lines[0][:80]!r} is none of the {what}; copy the beginning of one")
         return found

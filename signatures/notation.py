@@ -260,7 +260,7 @@ def items_named(text: str, items: Sequence[str], kind: str) -> list[int]:
 
     All items with this beginning; if there are none, the one item that follows the same relations from a topic that it
     calls by another name; if there is none either, the one that shares most words with it, as a model may have turned
-    an arrow or left out an alias. Empty if too few words are shared.
+    an arrow or left out an alias; if too few are shared, the only one that holds the text, such as the value of a fact.
     """
     words = _words(beginning(text, kind))
     named = [_words(beginning(item, kind)) for item in items]
@@ -273,7 +273,14 @@ def items_named(text: str, items: Sequence[str], kind: str) -> list[int]:
         return following
     shares = [len(set(words) & set(one)) / len({*words, *one}) for one in named]
     best = max(shares, default=0.0)
-    return [shares.index(best) + 1] if best >= _LEAST_SHARED else []
+    if best >= _LEAST_SHARED:
+        return [shares.index(best) + 1]
+    holding = [number for number, item in enumerate(items, 1) if _holds(_words(item), words)]
+    return holding if len(holding) == 1 else []
+
+
+def _holds(words: Sequence[str], phrase: Sequence[str]) -> bool:
+    return any(words[at : at + len(phrase)] == phrase for at in range(len(words) - len(phrase) + 1))
 
 
 def _first_wordings(item: str, kind: str) -> list[tuple[str, str]]:

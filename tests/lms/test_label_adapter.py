@@ -30,6 +30,7 @@ def keeps(reply: str) -> list[int]:
         ("\n- Oak ← planted / set by (2 × person)\n- Elm → height", [2, 3]),
         ("\n- Oak → planted by", [2]),
         ("\n1. Elm → height", [3]),
+        ("\n- planted", [2]),  # held by one path alone
         (" [2]", [2]),
         (" 1, 3", [1, 3]),
         (" none", []),
@@ -130,6 +131,9 @@ class TestAModelOfTheUsers:
 
     def test_a_second_reply_that_names_no_path_on_offer_names_none(self) -> None:
         assert self.ask("Keep:\n- Ash → age\n- Oak → seeds → age")[0].keep == []
+
+    def test_a_second_reply_that_names_topics_in_place_of_paths_names_none(self) -> None:
+        assert self.ask("Keep: Oak")[0].keep == []
 
     def test_a_path_on_offer_beside_others_counts_at_once(self) -> None:
         found, asked = self.ask("Keep:\n- Ash → age\n- Elm → height")
