@@ -25,7 +25,7 @@ from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Checked, Ranked, Stopped, Trace, Truncated
 from triplecheck.programs.subgraph import RelationNames, node_names
 from triplecheck.programs.topics import TopicLinker
-from triplecheck.programs.triplets import Triplets, read_triplets, write_triplet
+from triplecheck.programs.triplets import Triplets, read_triplets, without_unknown, write_triplet
 from triplecheck.signatures import ReviseTriplets, TripletsFromQuery
 from triplecheck.signatures.notation import (
     FORWARD,
@@ -150,8 +150,8 @@ class FourStepFocus(Program):
 
     def __init__(self, sources: AnySources, **options: Any) -> None:
         super().__init__(sources, **options)
-        self.write_triplets = RolePredict(TripletsFromQuery, role="query")
-        self.revise_triplets = RolePredict(ReviseTriplets, role="query")
+        self.write_triplets = RolePredict(TripletsFromQuery, role="query", check=without_unknown("triplets"))
+        self.revise_triplets = RolePredict(ReviseTriplets, role="query", check=without_unknown("revised"))
         self.reranker = Reranker(self.options.rerank)
 
     def run(self, question: str, trace: Trace) -> Outcome:

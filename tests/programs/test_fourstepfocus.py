@@ -132,6 +132,16 @@ class TestWhole:
 
 
 class TestTriplets:
+    def test_a_model_that_writes_the_answer_in_place_of_an_unknown_is_asked_once_more(
+        self, documented: KnowledgeBase
+    ) -> None:
+        remembered = triplets("Lukas Foss | student of | Paul Hindemith", answer="Lukas Foss")
+        result, engine = play(program(documented, rerank="none"), QUESTION, remembered, triplets(PUPILS, PIANO))
+        assert answers(result) == ["lukas"]
+        assert "write ?x in place of what the question asks for" in str(messages_of(engine.requests[1])[-1])
+        result, _ = play(program(documented, rerank="none"), QUESTION, remembered, remembered)
+        assert any("no unknown is named" in check for check in checks(result)), "the second reply stands"
+
     def test_the_only_variable_is_the_target_if_none_is_named(self, documented: KnowledgeBase) -> None:
         result = self.prefiltered(documented, triplets(PUPILS, answer="unknown"))
         assert set(ids(documented, result)[:2]) == {"heiden", "lukas"}
@@ -196,6 +206,14 @@ class TestSubstitution:
         assert any("either way" in check for check in checks(result))
         assert not result.grounded  # a relation with a direction, turned around, is no proof
         assert any("either direction" in check for check in checks(result))
+
+    def test_types_are_ignored_before_edges(self, documented: KnowledgeBase) -> None:
+        mistyped = triplets(PUPILS.replace("Composer", "City"), PIANO)
+        result, _ = play(program(documented, rerank="none"), QUESTION, mistyped)
+        assert answers(result) == ["lukas"]
+        assert any("things of other types" in check for check in checks(result))
+        assert not result.grounded
+        assert any("of another type" in check for check in checks(result))
 
     def test_relations_are_ignored_before_a_pattern_is_dropped(self, documented: KnowledgeBase) -> None:
         mistaken = triplets("?pupil | born in | Paul Hindemith", PIANO)
