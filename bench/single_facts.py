@@ -43,7 +43,7 @@ OPEN = {
 
 
 class Item(NamedTuple):
-    """A question about one thing, and the only fact."""
+    """A question about one thing, and the one fact in the prompt."""
 
     question: str
     thing: str
@@ -53,7 +53,7 @@ class Item(NamedTuple):
 
 
 def items(graph: Graph) -> Iterator[Item]:
-    """Facts of relations with one value, the same ones in each run."""
+    """The questions with their facts, the same in each run; each thing has one value of the relation."""
     numbers = {graph.relation(number).label: number for number in range(graph.num_relations)}
     draw = random.Random(3)
     asked = [(relation, question, 5, True) for relation, question in ANSWERED.items()]
@@ -68,7 +68,7 @@ def items(graph: Graph) -> Iterator[Item]:
 
 
 def main(model: str, workers: int = 4) -> None:
-    """Ask all questions, and print what is not as it should be."""
+    """Ask all questions; print the wrong replies, and how many are right."""
     step, found = answering_step(), Counter[tuple[str, str]]()
 
     def ask(item: Item) -> tuple[Item, str]:
@@ -78,13 +78,13 @@ def main(model: str, workers: int = 4) -> None:
         except ModelReplyError:
             return item, "unreadable"
         given = ", ".join(reply.answers) or ("open" if reply.operation == "none" else reply.operation)
-        return item, "as it should be" if given == (item.answer or "open") else given
+        return item, "right" if given == (item.answer or "open") else given
 
     with ThreadPoolExecutor(workers) as pool:
         for item, outcome in pool.map(ask, items(KnowledgeBase.open("bundled").graph)):
             kind = "answered by its fact" if item.answer else "not answered by its fact"
-            found[kind, outcome if outcome in ("as it should be", "unreadable") else "wrong"] += 1
-            if outcome != "as it should be":
+            found[kind, outcome if outcome in ("right", "unreadable") else "wrong"] += 1
+            if outcome != "right":
                 print(f"{item.question} {item.fact}: {outcome}")
     for (kind, outcome), count in sorted(found.items()):
         print(f"{kind}: {count} {outcome}")

@@ -342,16 +342,19 @@ class LabelAdapter(TolerantAdapter):
         return self._some(scores, lines, numbers.of)
 
     def _some(self, found: _Found, lines: Sequence[str], what: str) -> _Found:
-        """What was found of the items that a reply names.
+        """The items that were found among those that a reply names.
+
+        A second reply may name only items that are not in the list; it then names none.
 
         Raises:
-            ValueError: nothing was. A second reply that names items which are not on offer names none.
+            ValueError: none was found.
         """
+        if found or not lines:
+            return found
         others = {str(item) for value in self._inputs.values() if isinstance(value, list) for item in value}
-        invented = all(FORWARD in line or BACKWARD in line or line in others for line in lines)
-        if lines and not found and not (invented and self._repair is not None):
-            raise ValueError(f"{lines[0][:80]!r} is none of the {what}; copy the beginning of one")
-        return found
+        if self._repair is not None and all(FORWARD in line or BACKWARD in line or line in others for line in lines):
+            return found
+        raise ValueError(f"{lines[0][:80]!r} is none of the {what}; copy the beginning of one")
 
     def _labelled(self, name: str, text: str) -> str:
         listed = "\n" in text or text.startswith(("[1] ", "- "))

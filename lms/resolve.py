@@ -34,7 +34,7 @@ Checked = TypeVar("Checked")
 TIMEOUT = 120.0
 """Seconds to wait for a remote model."""
 TEMPERATURE = 0.0
-"""Sampling temperature of a model string that sets none: a repeated run gives the same replies."""
+"""Sampling temperature if the model string sets none, so that a repeated run gives the same replies."""
 RETRIES = 3
 """Retries of a remote call after a rate limit, a timeout or a server error."""
 
@@ -43,7 +43,7 @@ class CallSettings(BaseModel, extra="forbid", frozen=True, use_attribute_docstri
     """What a model string may set of each call, after `?`."""
 
     temperature: float | None = Field(default=None, ge=0, le=2)
-    """Sampling temperature; None: 0, or the server's own for OpenAI's reasoning models, which refuse 0."""
+    """Sampling temperature. Default: 0; for OpenAI's reasoning models, which refuse 0, that of the server."""
     max_tokens: int | None = Field(default=None, ge=1)
     """Maximum tokens of a reply."""
     timeout: float | None = Field(default=None, gt=0)
@@ -155,8 +155,8 @@ class Resolver:
             lm = MeteredLM(model, **{"timeout": TIMEOUT, "num_retries": RETRIES, **options})
         except ValueError as error:
             raise UserError(f"{model!r} is not a model string: {error}; write provider/model") from error
-        # A server that is told no temperature samples. DSPy gives `max_completion_tokens` to OpenAI's reasoning models
-        # alone, which refuse a temperature of 0.
+        # Without a temperature in the request, a server samples. OpenAI's reasoning models refuse a temperature of 0;
+        # DSPy gives `max_completion_tokens` to them alone.
         if "temperature" not in options and "max_completion_tokens" not in lm.kwargs:
             lm.kwargs["temperature"] = TEMPERATURE
         return lm

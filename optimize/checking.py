@@ -134,7 +134,7 @@ class _Reply:
     score: float | None
     """None: the call cannot be scored."""
     problem: str
-    """Why it could not be read, or what is wrong with it."""
+    """Why the reply could not be read, or what is wrong with it."""
     seconds: float
 
 

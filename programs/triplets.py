@@ -59,8 +59,8 @@ def read_triplets(
     return Triplets(tuple(typed), _target(typed, answer, schema, candidate_types), tuple(dropped))
 
 
-def without_unknown(output: str) -> Callable[[Mapping[str, Any], dspy.Prediction], str | None]:
-    """A check of replies: whether the patterns in a field have an unknown, not the answer that a model remembers."""
+def unknown_missing(output: str) -> Callable[[Mapping[str, Any], dspy.Prediction], str | None]:
+    """A check of a reply: no pattern in this field has an unknown, because the model wrote an answer from memory."""
 
     def problem(_: Mapping[str, Any], reply: dspy.Prediction) -> str | None:
         patterns = [pattern for line in reply[output] if (pattern := read_pattern(line)) is not None]

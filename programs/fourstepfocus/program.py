@@ -25,7 +25,7 @@ from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Checked, Ranked, Stopped, Trace, Truncated
 from triplecheck.programs.subgraph import RelationNames, node_names
 from triplecheck.programs.topics import TopicLinker
-from triplecheck.programs.triplets import Triplets, read_triplets, without_unknown, write_triplet
+from triplecheck.programs.triplets import Triplets, read_triplets, unknown_missing, write_triplet
 from triplecheck.signatures import ReviseTriplets, TripletsFromQuery
 from triplecheck.signatures.notation import (
     FORWARD,
@@ -131,9 +131,10 @@ class FourStepFocus(Program):
     The prediction's `ranking` holds at most `k_max` nodes. Its `answers` are those at the head of the
     ranking that satisfy the patterns and whose rerank score is at least `share` of the best one's
     (without scores: all that satisfy the patterns); `evidence` is their supporting triples. They are
-    grounded if these prove every pattern that the model wrote: not if a pattern was relaxed to edges
-    in either direction or of any relation, dropped or could not be used. If no node satisfies the patterns,
-    the answer is the first node that they do not name, without evidence, if its rerank score is at least `least`.
+    grounded if these prove every pattern that the model wrote: not if a pattern was relaxed to
+    things of other types or to edges in either direction or of any relation, dropped or could not be used. If no node
+    satisfies the patterns, the answer is the first node that they do not name, without evidence, if its rerank score is
+    at least `least`.
 
     Args:
         sources: a knowledge base, its directory, `bundled`, or `Sources`.
@@ -150,8 +151,8 @@ class FourStepFocus(Program):
 
     def __init__(self, sources: AnySources, **options: Any) -> None:
         super().__init__(sources, **options)
-        self.write_triplets = RolePredict(TripletsFromQuery, role="query", check=without_unknown("triplets"))
-        self.revise_triplets = RolePredict(ReviseTriplets, role="query", check=without_unknown("revised"))
+        self.write_triplets = RolePredict(TripletsFromQuery, role="query", check=unknown_missing("triplets"))
+        self.revise_triplets = RolePredict(ReviseTriplets, role="query", check=unknown_missing("revised"))
         self.reranker = Reranker(self.options.rerank)
 
     def run(self, question: str, trace: Trace) -> Outcome:

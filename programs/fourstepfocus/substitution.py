@@ -147,7 +147,7 @@ def _relaxed(query: Query, target: str, solve: Callable[[Query], Match], trace: 
         ways.append((query.only(loosest), "with edges of any relation"))
     ways = [(looser, how) for looser, how in ways if looser.patterns != query.patterns]
     if query.types:
-        # A model guesses types more often wrongly than relations, which it copies.
+        # A model may ask for a country where the graph has a nationality.
         ways.insert(0, (replace(query, types={}), "by things of other types"))
     for looser, how in ways:
         if (found := solve(looser)).emptied_by is None:

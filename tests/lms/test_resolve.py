@@ -49,6 +49,7 @@ def test_a_model_string_may_set_how_its_calls_are_made(monkeypatch: pytest.Monke
         "api_base": "http://gpu:8000/v1",
         "api_key": "secret",
     }
+    assert language_model("openai/x").kwargs.get("temperature") != 0.7
 
 
 @pytest.mark.parametrize(
