@@ -180,7 +180,7 @@ class _Conclusion:
         self._reading = reading
         self._cited = cited
         self._trace = trace
-        self._matcher = AnswerMatcher(program.graph, cited, reading.subgraph.facts, reading.names)
+        self._matcher = AnswerMatcher(program.graph, cited, reading.subgraph.facts, reading.names, reading.question)
 
     def conclude(self, operation: str, answers: Sequence[str]) -> Outcome:
         """The outcome of an operation over the cited facts (`none` for nothing) and of the answers as written."""

@@ -31,13 +31,17 @@ class AnswerMatcher:
         cited: the facts that the model cited.
         facts: all facts that were retrieved.
         names: the text of each node in the prompt.
+        question: that is answered.
     """
 
-    def __init__(self, graph: Graph, cited: Sequence[Fact], facts: Sequence[Fact], names: dict[int, str]) -> None:
+    def __init__(
+        self, graph: Graph, cited: Sequence[Fact], facts: Sequence[Fact], names: dict[int, str], question: str = ""
+    ) -> None:
         self._graph = graph
         self._cited = cited
         self._facts = facts
         self._names = names
+        self._asked = frozenset(normalize(question).split())
 
     def find(self, text: str) -> list[Found]:
         """The nodes that an answer names: one, or several if it is a sentence; none if no fact has them."""
@@ -47,6 +51,7 @@ class AnswerMatcher:
             or self._agreeing(text)
             or self._in_all.get(text)
             or self._alike(text, self._facts)
+            or self._by_other_name(text)
         )
         return self._in_sentence(text) if one is None else [one]
 
@@ -85,6 +90,27 @@ class AnswerMatcher:
         """The date or number of a cited fact that an answer gives in other words: "16 November 1895", "5,000 km"."""
         values = [(value, fact) for fact in self._cited for value in fact.values]
         return next((one for one in values if agrees(text, value_of(self._graph, one[0]))), None)
+
+    def _by_other_name(self, text: str) -> Found | None:
+        """The one value of cited facts that an answer names by an alias, or without words that the question holds.
+
+        "Drama" answers "What genre of film is it?" where the fact says "Drama film".
+        """
+        said = normalize(text).split()
+        values = {value: fact for fact in reversed(self._cited) for value in fact.values}
+        found = [one for one in values.items() if said and self._is_other_name(said, one[0])]
+        return found[0] if len(found) == 1 else None
+
+    def _is_other_name(self, said: list[str], node: int) -> bool:
+        if quantity(value_of(self._graph, node)) is not None:
+            return False
+        words = normalize(self._graph.label(node)).split()
+        cut = len(words) - len(said)
+        shortened = cut > 0 and (
+            (words[:-cut] == said and self._asked.issuperset(words[-cut:]))
+            or (words[cut:] == said and self._asked.issuperset(words[:cut]))
+        )
+        return shortened or any(normalize(alias).split() == said for alias in self._graph.entity(node).aliases)
 
     def _in_sentence(self, text: str) -> list[Found]:
         """The values of cited facts that a sentence states, in the order of the facts; none if it denies something."""

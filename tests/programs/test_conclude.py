@@ -146,6 +146,22 @@ class TestOtherWords:
         result = concluded(sources, said, name="Paul Hindemith", cite=cite)
         assert (set(ids(result)), result.grounded) == ({"piano", "viola"}, True)
 
+    def test_an_alias_of_a_cited_value(self, build: Build) -> None:
+        base = build(":t rdfs:label 'T' ; :p :a , :b . :a rdfs:label 'New York City' ; skos:altLabel 'NYC' .")
+        assert ids(concluded(base, "nyc", name="T", cite=["T →"])) == ["a"]
+        assert not concluded(base, "NYC", name="T").grounded  # the fact is not cited
+
+    def test_an_alias_of_two_cited_values_is_no_match(self, build: Build) -> None:
+        both = " ".join(f":{id} rdfs:label '{id} city' ; skos:altLabel 'Springfield' ." for id in "ab")
+        assert not concluded(
+            build(f":t rdfs:label 'T' ; :p :a , :b . {both}"), "Springfield", name="T", cite=["T →"]
+        ).grounded
+
+    def test_a_word_of_the_question_is_not_repeated(self, build: Build) -> None:
+        base = build(":t rdfs:label 'T' ; :p :a . :a rdfs:label 'Drama film' .")
+        for question, grounded in (("What genre of film is T?", True), ("What genre is T?", False)):
+            assert concluded(base, "drama", name="T", cite=["T →"], question=question).grounded == grounded
+
     @pytest.mark.parametrize("said", ["He was not German.", "He was German-born, they say it", "He was German Swiss"])
     def test_a_denial_or_a_longer_name_is_no_match(self, sources: Sources, said: str) -> None:
         assert not concluded(sources, said, name="Paul Hindemith", cite=["→ nationality"]).grounded
