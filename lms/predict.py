@@ -38,6 +38,7 @@ from triplecheck.lms.adapter import (
     adapter_of,
     label_of,
 )
+from triplecheck.lms.copying import copies_example, names_of_examples
 from triplecheck.lms.errors import ModelReplyError, ModelUnavailableError, PromptTooLongError
 from triplecheck.lms.metering import MeteredLM, is_free, is_general, metered, model_name, watching
 from triplecheck.lms.resolve import language_model
@@ -232,6 +233,11 @@ class RolePredict(dspy.Predict):
     def _checked(self, attempt: _Attempt, reply: dspy.Prediction, *, last: bool = False) -> dspy.Prediction:
         """The reply; an `AdapterParseError` if the step's own check finds a problem."""
         problem = None if self._check is None else self._check(attempt.inputs, reply)
+        written = "; ".join(str(value) for _, value in reply.items())
+        if problem is None and attempt.inputs["demos"] and (names := names_of_examples(written, attempt.inputs)):
+            problem = Doubt(
+                f"it names {', '.join(sorted(names))}, which only an example does; answer what is asked here"
+            )
         if problem is None or (last and isinstance(problem, Doubt)):
             return reply
         if dspy.settings.trace:
@@ -423,22 +429,6 @@ def _numbered(fields: Mapping[str, Any], demo: Any) -> Any:
     return demo.copy(**lists) if isinstance(demo, dspy.Example) else {**demo, **lists}
 
 
-def _copies_example(reply: str, inputs: Mapping[str, Any]) -> bool:
-    """Whether a reply has several words in a row from a demonstration that are not in its own inputs."""
-    shown = " ".join(str(dict(demo)) for demo in inputs["demos"])
-    own = " ".join(str(value) for name, value in inputs.items() if name != "demos")
-    return bool(_runs(reply) & _runs(shown) - _runs(own))
-
-
-def _runs(text: str) -> set[tuple[str, ...]]:
-    words = _WORD.findall(text.casefold())
-    return set(zip(*(words[start:] for start in range(_COPIED)), strict=False))
-
-
-_WORD = re.compile(r"\w+")
-_COPIED = 5
-
-
 @dataclass
 class _Attempt:
     """One attempt."""
@@ -467,7 +457,7 @@ class _Attempt:
             config["rollout_id"] = rollout + _SECOND_TRY
             if "seed" in config:
                 config["seed"] += _SECOND_TRY
-        copied = _copies_example(str(error.lm_response), self.inputs)
+        copied = copies_example(str(error.lm_response), self.inputs)
         return _Attempt(self.lm, config, self.inputs | {"demos": []} if copied else self.inputs, adapter)
 
 

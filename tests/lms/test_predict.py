@@ -119,6 +119,21 @@ def test_a_model_that_answers_a_demonstration_is_asked_again_without_any(reply: 
     assert ["Who drew it?" in text for text in asked] == [True, shown == 2]
 
 
+def test_a_readable_reply_about_a_demonstration_is_doubted_once() -> None:
+    step = RolePredict("question, facts: list[str] -> answer")
+    step.demos = [dspy.Example(question="Who drew it?", facts=["Tower → architect → Ida Brandt"], answer="Ida Brandt")]
+    about_example = PARIS.replace("Paris", "The tower is by Ida Brandt")
+    about_question = PARIS.replace("Paris", "The house is by Paul Brandt")
+    for replies, expected in (
+        ([about_example, PARIS], "Paris"),
+        ([about_example, about_example], "The tower is by Ida Brandt"),
+        ([about_question], "The house is by Paul Brandt"),
+    ):
+        with scripted_model(replies, "a") as engine, session("a"):
+            assert step(question="Who built the house?", facts=["House → architect → Paul Brandt"]).answer == expected
+            assert engine.left == 0
+
+
 def test_a_repeated_run_finds_both_tries_in_the_cache() -> None:
     with scripted_model(["It is Paris.", PARIS], "a"), session("a") as ledger:
         for _ in range(2):

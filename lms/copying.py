@@ -1,0 +1,52 @@
+"""Replies that are about a worked example in place of the question: a small model copies what it has just read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+_WORD = re.compile(r"\w+")
+_IN_SENTENCE = re.compile(r"(?<=[^.?!:\s]) (\w+)")
+_COPIED = 5  # words in a row
+
+
+def copies_example(reply: str, inputs: Mapping[str, Any]) -> bool:
+    """Whether a reply has several words in a row from a demonstration that are not in its own inputs, or a name.
+
+    Args:
+        reply: as the model wrote it.
+        inputs: of the step, by field, with its demonstrations as `demos`.
+    """
+    own = _own(inputs)
+    copied = _runs(reply) & _runs(_shown(inputs)) - _runs(own)
+    return bool(copied or names_of_examples(reply, inputs))
+
+
+def names_of_examples(reply: str, inputs: Mapping[str, Any]) -> set[str]:
+    """The names in a reply that demonstrations have and its own inputs do not.
+
+    A name is a word within a sentence that begins with a capital letter, and that the demonstrations never write with a
+    small one.
+
+    Args:
+        reply: as the model wrote it.
+        inputs: of the step, by field, with its demonstrations as `demos`.
+    """
+    shown = set(_WORD.findall(_shown(inputs)))
+    own = set(_WORD.findall(_own(inputs).casefold()))
+    written = {word for word in _IN_SENTENCE.findall(reply) if word[0].isupper()}
+    return {word for word in written & shown if word.lower() not in shown and word.casefold() not in own}
+
+
+def _shown(inputs: Mapping[str, Any]) -> str:
+    return " ".join(str(dict(demo)) for demo in inputs["demos"])
+
+
+def _own(inputs: Mapping[str, Any]) -> str:
+    return " ".join(str(value) for name, value in inputs.items() if name != "demos")
+
+
+def _runs(text: str) -> set[tuple[str, ...]]:
+    words = _WORD.findall(text.casefold())
+    return set(zip(*(words[start:] for start in range(_COPIED)), strict=False))
