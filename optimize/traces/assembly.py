@@ -65,7 +65,8 @@ class TraceManifest:
             reasoning if it has one), `over_cap`, `not_read_back` (parsing the reply gives other values),
             `beyond_prompt` (a gold reply that does not follow from the prompt), `template` (a reply of the rule-based
             baseline beside those of a language model), `fact_not_named`, `answer_not_named`, `question_not_named`
-            (the reasoning leaves out what the answer rests on), `other_step` (not one of the steps asked for).
+            (the reasoning leaves out what the answer rests on), `corrected` (the program corrected the answer, or what
+            was to be computed), `other_step` (not one of the steps asked for).
         cap: maximum rows per question.
         dev_share: share of the questions held out.
         sha256: of `traces.jsonl`.

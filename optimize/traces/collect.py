@@ -49,7 +49,7 @@ from triplecheck.optimize.traces.records import (
     recording,
     trace_row,
 )
-from triplecheck.optimize.traces.verification import rejection, unproved
+from triplecheck.optimize.traces.verification import corrected, rejection, unproved
 from triplecheck.programs import Program
 from triplecheck.signatures import AnswerFromFacts, step_of, without_reasoning
 
@@ -336,7 +336,9 @@ class _Collector:
         if rejected is not None and self.kind == GOLD and not self.engine.has_paths(question):
             rejected = "no_path"
         left_out: Counter[str] = Counter()
-        rows = list(self._rows(calls, question, left_out)) if self.kind == VERIFIED or rejected is None else []
+        rows: list[TraceRow] = []
+        if self.kind == VERIFIED or rejected is None:
+            rows += self._rows(calls, question, corrected(recorder.prediction), left_out)
         nodes = sorted(str(answer["id"]) for answer in row.get("answers") or ())
         text = normalize(str(row.get("answer") or ""))
         return Record(
@@ -352,7 +354,9 @@ class _Collector:
             left_out,
         )
 
-    def _rows(self, calls: Sequence[StepRecord], question: Question, left_out: Counter[str]) -> Iterator[TraceRow]:
+    def _rows(
+        self, calls: Sequence[StepRecord], question: Question, has_corrections: bool, left_out: Counter[str]
+    ) -> Iterator[TraceRow]:
         for call in calls:
             source, model = self.kind, None
             if source == GOLD:
@@ -361,6 +365,9 @@ class _Collector:
                     left_out["beyond_prompt"] += 1
                     continue
                 call, model = replace(call, outputs=dict(right.outputs)), GOLD
+            elif has_corrections and {"cited", "answers"} <= call.outputs.keys():
+                left_out["corrected"] += 1
+                continue
             elif is_extractive(call.model):
                 if self.taught:
                     left_out["template"] += 1

@@ -14,7 +14,7 @@ from triplecheck.evals.questions import Question
 from triplecheck.kg import Graph, normalize
 from triplecheck.optimize.traces.records import StepRecord
 from triplecheck.programs.outcome import evidence_edges
-from triplecheck.programs.steps import Consulted, TraceEvent
+from triplecheck.programs.steps import Checked, Consulted, TraceEvent
 
 Rejection = Literal[
     "no_gold",
@@ -96,6 +96,17 @@ def unproved(
     if row["status"] == "abstained":
         return "abstained"
     return _citations(graph, prediction) if prediction.grounded else "ungrounded"
+
+
+def corrected(prediction: dspy.Prediction | None) -> bool:
+    """Whether a program corrected the reply that answers: its steps say what a student should not learn to write.
+
+    It computed another answer than was written, could not compute the operation, or found a part of the answer in no
+    fact.
+    """
+    steps = () if prediction is None else prediction.steps
+    checks = [step for step in steps if isinstance(step, Checked) and not step.passed]
+    return any(check.what == "answer" or check.what.startswith("operation ") for check in checks)
 
 
 def _broken(row: Mapping[str, Any], prediction: dspy.Prediction | None) -> Rejection | None:

@@ -181,6 +181,16 @@ def test_a_right_answer_with_vacuous_reasoning_falls_back_to_the_one_without(
     assert manifest.left_out == {"fact_not_named": 1}
 
 
+def test_a_reply_that_the_program_corrected_is_not_taught(world: KnowledgeBase, tmp_path: Path) -> None:
+    said = conclude_with("Paul Hindemith", "Nobody At All", cite=["student of"], reasoning=WHY)
+    counted = conclude_with("Paul Hindemith", cite=["student of"], operation="sum", reasoning=WHY)
+    for name, reply in (("a", said), ("b", counted)):
+        manifest = gather(world, tmp_path / name, TAUGHT, replies=[*GOOD[:3], reply])
+        assert rejected(manifest) == {}
+        assert manifest.by_source == {"base": 1, "verified": 3}
+        assert manifest.left_out == {"corrected": 1}
+
+
 def test_with_a_language_model_no_template_is_written(world: KnowledgeBase, tmp_path: Path) -> None:
     with scripted_model(GOOD) as engine:
         manifest = collect(kerag(world), [TAUGHT], tmp_path / "out", roles=engine.name)
