@@ -26,6 +26,7 @@ from triplecheck.optimize.traces import (
     export,
     read_traces,
 )
+from triplecheck.optimize.traces.reasoning import reasoning_gap
 from triplecheck.optimize.traces.records import recording, split_of
 from triplecheck.programs import Sources
 from triplecheck.programs.baselines import IO
@@ -315,6 +316,13 @@ def test_an_explanation_that_proves_nothing_is_rejected(
         manifest = collect(kerag(world), [TAUGHT], tmp_path / "out", roles=engine.name, rationalize=True)
     assert rejected(manifest, "rationalized") == {reason: 1}
     assert manifest.by_source == {"base": 1}
+
+
+def test_the_shipped_rows_are_a_models_own_and_their_reasoning_names_the_answer() -> None:
+    rows = read_traces(Path(__file__).parents[2] / "examples" / "traces" / "qwen2.5-coder-1.5b")
+    assert {row.source for row in rows} == {"verified", "rationalized", "base"}
+    assert {row.model for row in rows} == {"openai/qwen2.5-coder-1.5b-instruct", "gold"}
+    assert [row.id for row in rows if row.source != "base" and reasoning_gap(row.inputs, row.outputs)] == []
 
 
 # --- runs ----------------------------------------------------------------------------------------
