@@ -39,6 +39,12 @@ def names_of_examples(reply: str, inputs: Mapping[str, Any]) -> set[str]:
     return {word for word in written & shown if word.lower() not in shown and word.casefold() not in own}
 
 
+def texts_of(outputs: Mapping[str, Any]) -> str:
+    """The texts of a reply: its fields of text, and of lists of texts."""
+    values = (value if isinstance(value, list) else [value] for value in outputs.values())
+    return ". ".join(text for some in values for text in some if isinstance(text, str))
+
+
 def _shown(inputs: Mapping[str, Any]) -> str:
     return " ".join(str(dict(demo)) for demo in inputs["demos"])
 

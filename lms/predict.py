@@ -38,7 +38,7 @@ from triplecheck.lms.adapter import (
     adapter_of,
     label_of,
 )
-from triplecheck.lms.copying import copies_example, names_of_examples
+from triplecheck.lms.copying import copies_example, names_of_examples, texts_of
 from triplecheck.lms.errors import ModelReplyError, ModelUnavailableError, PromptTooLongError
 from triplecheck.lms.metering import MeteredLM, is_free, is_general, metered, model_name, watching
 from triplecheck.lms.resolve import language_model
@@ -233,7 +233,7 @@ class RolePredict(dspy.Predict):
     def _checked(self, attempt: _Attempt, reply: dspy.Prediction, *, last: bool = False) -> dspy.Prediction:
         """The reply; an `AdapterParseError` if the step's own check finds a problem."""
         problem = None if self._check is None else self._check(attempt.inputs, reply)
-        written = "; ".join(str(value) for _, value in reply.items())
+        written = texts_of(dict(reply.items()))
         if problem is None and attempt.inputs["demos"] and (names := names_of_examples(written, attempt.inputs)):
             problem = Doubt(
                 f"it names {', '.join(sorted(names))}, which only an example does; answer what is asked here"
