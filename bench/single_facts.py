@@ -53,7 +53,7 @@ class Item(NamedTuple):
 
 
 def items(graph: Graph) -> Iterator[Item]:
-    """The questions with their facts, the same in each run; each thing has one value of the relation."""
+    """The questions with their facts, the same in each run. Things with several values of the relation are left out."""
     numbers = {graph.relation(number).label: number for number in range(graph.num_relations)}
     draw = random.Random(3)
     asked = [(relation, question, 5, True) for relation, question in ANSWERED.items()]
@@ -68,7 +68,7 @@ def items(graph: Graph) -> Iterator[Item]:
 
 
 def main(model: str, workers: int = 4) -> None:
-    """Ask all questions; print the wrong replies, and how many are right."""
+    """Ask all questions. Print the wrong replies and the number of right ones."""
     step, found = answering_step(), Counter[tuple[str, str]]()
 
     def ask(item: Item) -> tuple[Item, str]:

@@ -342,7 +342,7 @@ class LabelAdapter(TolerantAdapter):
         return self._some(scores, lines, numbers.of)
 
     def _some(self, found: _Found, lines: Sequence[str], what: str) -> _Found:
-        """The items that were found among those that a reply names.
+        """The items of the list that a reply names.
 
         A second reply may name only items that are not in the list; it then names none.
 

@@ -1,4 +1,4 @@
-"""Replies that are about a worked example in place of the question: a small model copies what it has just read."""
+"""Detects replies that copy a worked example. A small model sometimes answers the example and not the question."""
 
 from __future__ import annotations
 
@@ -12,19 +12,18 @@ _COPIED = 5  # words in a row
 
 
 def copies_example(reply: str, inputs: Mapping[str, Any]) -> bool:
-    """Whether a reply has several words in a row from a demonstration that are not in its own inputs, or a name.
+    """Whether a reply has five words in a row, or a name, that a demonstration has and its own inputs do not.
 
     Args:
         reply: as the model wrote it.
         inputs: of the step, by field, with its demonstrations as `demos`.
     """
-    own = _own(inputs)
-    copied = _runs(reply) & _runs(_shown(inputs)) - _runs(own)
+    copied = _runs(reply) & _runs(_shown(inputs)) - _runs(_own(inputs))
     return bool(copied or names_of_examples(reply, inputs))
 
 
 def names_of_examples(reply: str, inputs: Mapping[str, Any]) -> set[str]:
-    """The names in a reply that demonstrations have and its own inputs do not.
+    """The names in a reply that occur in a demonstration and not in the inputs of the call.
 
     A name is a word within a sentence that begins with a capital letter, and that the demonstrations never write with a
     small one.

@@ -233,11 +233,11 @@ class RolePredict(dspy.Predict):
     def _checked(self, attempt: _Attempt, reply: dspy.Prediction, *, last: bool = False) -> dspy.Prediction:
         """The reply; an `AdapterParseError` if the step's own check finds a problem."""
         problem = None if self._check is None else self._check(attempt.inputs, reply)
-        written = texts_of(dict(reply.items()))
-        if problem is None and attempt.inputs["demos"] and (names := names_of_examples(written, attempt.inputs)):
-            problem = Doubt(
-                f"it names {', '.join(sorted(names))}, which only an example does; answer what is asked here"
-            )
+        if problem is None and attempt.inputs["demos"]:
+            names = names_of_examples(texts_of(dict(reply.items())), attempt.inputs)
+            if names:
+                listed = ", ".join(sorted(names))
+                problem = Doubt(f"it names {listed}, which only an example does; answer what is asked here")
         if problem is None or (last and isinstance(problem, Doubt)):
             return reply
         if dspy.settings.trace:

@@ -155,8 +155,8 @@ class Resolver:
             lm = MeteredLM(model, **{"timeout": TIMEOUT, "num_retries": RETRIES, **options})
         except ValueError as error:
             raise UserError(f"{model!r} is not a model string: {error}; write provider/model") from error
-        # Without a temperature in the request, a server samples. OpenAI's reasoning models refuse a temperature of 0;
-        # DSPy gives `max_completion_tokens` to them alone.
+        # Without a temperature in the request, a server uses its own. OpenAI's reasoning models refuse 0. DSPy sets
+        # `max_completion_tokens` only for these models, which tells them apart here.
         if "temperature" not in options and "max_completion_tokens" not in lm.kwargs:
             lm.kwargs["temperature"] = TEMPERATURE
         return lm

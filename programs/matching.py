@@ -31,11 +31,11 @@ class AnswerMatcher:
         cited: the facts that the model cited.
         facts: all facts that were retrieved.
         names: the text of each node in the prompt.
-        question: that is answered.
+        question: the question that is answered.
     """
 
     def __init__(
-        self, graph: Graph, cited: Sequence[Fact], facts: Sequence[Fact], names: dict[int, str], question: str = ""
+        self, graph: Graph, cited: Sequence[Fact], facts: Sequence[Fact], names: dict[int, str], question: str
     ) -> None:
         self._graph = graph
         self._cited = cited
@@ -92,9 +92,9 @@ class AnswerMatcher:
         return next((one for one in values if agrees(text, value_of(self._graph, one[0]))), None)
 
     def _by_other_name(self, text: str) -> Found | None:
-        """The one value of cited facts that an answer names by an alias, or without words that the question holds.
+        """The value of a cited fact that an answer names by an alias, or without words of the question.
 
-        "Drama" answers "What genre of film is it?" where the fact says "Drama film".
+        "Drama" answers "What genre of film is it?" where the fact says "Drama film". None if several values fit.
         """
         said = normalize(text).split()
         values = {value: fact for fact in reversed(self._cited) for value in fact.values}

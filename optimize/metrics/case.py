@@ -222,7 +222,7 @@ StepMetric: TypeAlias = Callable[[StepCall, Case], StepScore | None]
 
 
 def mean_of(*metrics: StepMetric) -> StepMetric:
-    """A metric of a step with several fields: the mean of these metrics, without those that cannot score the call."""
+    """The mean of several metrics, as one metric of a step. Metrics that cannot score the call are left out."""
 
     def score(call: StepCall, case: Case) -> StepScore | None:
         found = [scored for metric in metrics if (scored := metric(call, case)) is not None]

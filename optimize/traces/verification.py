@@ -99,7 +99,7 @@ def unproved(
 
 
 def corrected(prediction: dspy.Prediction | None) -> bool:
-    """Whether a program corrected the reply that answers: its steps say what a student should not learn to write.
+    """Whether a program corrected the reply with the answer, so that a student should not learn it.
 
     It computed another answer than was written, could not compute the operation, or found a part of the answer in no
     fact.
