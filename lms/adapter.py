@@ -54,7 +54,7 @@ class TolerantAdapter(dspy.ChatAdapter):
         self._repair: tuple[str, str] | None = None
 
     def repairing(self, reply: str, problem: str) -> TolerantAdapter:
-        """An adapter whose prompts include an unreadable reply and the reason."""
+        """An adapter for the second try: its prompts say what is wrong with the first reply."""
         other = copy.copy(self)
         if len(reply) > _LONGEST_REPEATED_REPLY:
             reply = reply[:_LONGEST_REPEATED_REPLY] + " ..."
@@ -67,13 +67,22 @@ class TolerantAdapter(dspy.ChatAdapter):
         """The chat messages for one call."""
         messages: list[dict[str, Any]] = super().format(signature, demos, inputs)
         if self._repair is not None:
-            reply, problem = self._repair
-            request = f"This reply cannot be read: {problem}\n\n{self.user_message_output_requirements(signature)}"
-            messages += [{"role": "assistant", "content": reply or "..."}, {"role": "user", "content": request}]
+            messages = self.asking_again(signature, messages, *self._repair)
         # A graph or an earlier reply may hold half a surrogate pair, which no request can carry.
         return [
             {**message, "content": valid(content)} if isinstance(content := message["content"], str) else message
             for message in messages
+        ]
+
+    def asking_again(
+        self, signature: type[dspy.Signature], messages: list[dict[str, Any]], reply: str, problem: str
+    ) -> list[dict[str, Any]]:
+        """The messages of the second try: those of the first, the reply, and what is wrong with it."""
+        request = f"This reply cannot be read: {problem}\n\n{self.user_message_output_requirements(signature)}"
+        return [
+            *messages,
+            {"role": "assistant", "content": reply or "..."},
+            {"role": "user", "content": request},
         ]
 
     def format_field_description(self, signature: type[dspy.Signature]) -> str:
@@ -292,6 +301,18 @@ class LabelAdapter(TolerantAdapter):
                 text = _render_input(field, inputs[name])
                 parts.append(self._labelled(name, _NUMBER.sub("- ", text) if name in copied else text))
         return "\n".join([*parts, suffix] if suffix else parts).strip()
+
+    def asking_again(
+        self, signature: type[dspy.Signature], messages: list[dict[str, Any]], reply: str, problem: str
+    ) -> list[dict[str, Any]]:
+        """The messages of the first try; the request also says what is wrong with the reply.
+
+        The reply is not shown. A small model takes it, and the message about it, for the next of the worked examples,
+        and goes on with those in place of the question.
+        """
+        *before, request = messages
+        said = f"An earlier reply could not be used: {problem}.\n\n{self.user_message_output_requirements(signature)}"
+        return [*before, {**request, "content": f"{request['content']}\n\n{said}"}]
 
     def user_message_output_requirements(self, signature: type[dspy.Signature]) -> str:
         """The form of the reply, for a second try."""

@@ -158,7 +158,7 @@ def _plain(number: Decimal) -> str:
 
 
 def _common(graph: Graph, facts: Sequence[Fact]) -> Result:
-    """Values that the paths share: united within a path, intersected between paths."""
+    """Values that the paths share, other than their topics: united within a path, intersected between paths."""
     sets: dict[object, list[Fact]] = {}
     for fact in facts:
         sets.setdefault(fact.path, []).append(fact)
@@ -171,6 +171,7 @@ def _common(graph: Graph, facts: Sequence[Fact]) -> Result:
         raise NotComputableError("not all values were fetched, so that more may be shared")
     # A shared value is in each complete set; the graph says whether it is in the others too.
     shared = set.intersection(*({value for fact in group for value in fact.values} for group in whole))
+    shared -= {fact.path[0] for fact in facts}
     proofs = [{node: _edges_to(graph, group, node) for node in sorted(shared)} for group in sets.values()]
     nodes = tuple(node for node in sorted(shared) if all(edges[node] for edges in proofs))
     if not nodes:

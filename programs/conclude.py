@@ -84,7 +84,8 @@ def reply_problem(inputs: Mapping[str, Any], reply: dspy.Prediction) -> str | No
             "facts are cited, but there is no answer and no operation; copy the answer from the cited facts, name the "
             "operation that computes it, or cite none"
         )
-    if reply.operation == "count" and not read_question(inputs["question"], inputs["topics"]).counts:
+    # Without the topics: a model may have taken the word "number" for one.
+    if reply.operation == "count" and not read_question(inputs["question"], ()).counts:
         return Doubt("the operation is count, but the question does not ask how many there are")
     topics = {normalize(read_topic(topic).name) for topic in inputs["topics"]}
     if len(topics) > 1 and reply.operation == "none" and topics == set(said):

@@ -168,3 +168,18 @@ def test_modules_that_are_no_steps_are_asked_in_the_form_of_their_model() -> Non
 def test_a_text_alone_is_not_taken_for_the_reply_to_a_step() -> None:
     with pytest.raises(AdapterParseError, match="missing"):
         LabelAdapter().parse(AnswerFromFacts, "I am sorry, I cannot help with that.")
+
+
+def test_a_second_try_is_the_first_request_with_what_was_wrong() -> None:
+    # A small model takes its own reply, and a message about it, for the next of the examples.
+    replies = iter(["Reasoning: a question.", "Reasoning: so.\nTopics: Oak\nDomain: tree"])
+    with stand_in_server(lambda _: next(replies)) as server, server.environment(), session(STAND_IN):
+        assert RolePredict(NameTopics)(question="Who set the oak?", types=[], known_names=[]).topics == ["Oak"]
+    first, second = (one.messages for one in server.asked)
+    assert second[:-1] == first[:-1]
+    assert second[-1]["role"] == "user"
+    request = second[-1]["content"]
+    assert request.startswith(first[-1]["content"])
+    assert "could not be used: Topics:" in request
+    assert "in exactly this form:\nTopics: <" in request
+    assert "a question." not in request

@@ -202,6 +202,12 @@ class TestCommon:
         both = [fact(graph, "q", "home", topic="x"), fact(graph, "s", "home", topic="x")]
         assert labels(graph, aggregate(graph, "common", both)) == ["b"]
 
+    def test_the_topic_is_not_what_paths_from_it_have_in_common(self, graph: Graph) -> None:
+        # q directs x and y, so the director that both have is q again.
+        films = [fact(graph, "x", "director", topic="q"), fact(graph, "y", "director", topic="q")]
+        with pytest.raises(NotComputableError, match="share no value"):
+            aggregate(graph, "common", films)
+
     @pytest.mark.parametrize(
         ("cited", "reason"),
         [([("w", "member")], "only one set"), ([("u", "member"), ("v", "member")], "share no value")],

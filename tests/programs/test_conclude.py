@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import dspy
 import pytest
 from program_parts import Build, conclude_with, fields, keep, kerag, node, play, steps, topics
 
 from triplecheck.kg import Graph, KnowledgeBase
+from triplecheck.lms import Doubt
 from triplecheck.programs import Sources, replay
+from triplecheck.programs.conclude import reply_problem
 from triplecheck.programs.steps import Answered, Checked, Computed, Stopped, Wrote
 
 TEACHER = "What was the nationality of Bernhard Heiden's teacher?"
@@ -264,6 +267,16 @@ class TestYesAndNo:
         assert "not one of yes or no" in engine.prompts[-1]
         again, _ = play(program, f"In which {TEACHER}", *replies, fields(**self.SAID, answers="no"))
         assert (again.answer, again.abstained, again.reason) == ("", True, "unreadable_reply")
+
+    @pytest.mark.parametrize(
+        ("question", "doubted"),
+        [("Number of instruments he played?", False), ("Which is his instrument?", True)],
+    )
+    def test_a_count_is_doubted_where_no_number_is_asked_for(self, question: str, doubted: bool) -> None:
+        reply = dspy.Prediction(reasoning="", cited=[1], operation="count", answers=[])
+        # A model may take the word "Number" for a topic.
+        problem = reply_problem({"question": question, "topics": ["Ann", "Number = Nuremberg"], "facts": []}, reply)
+        assert isinstance(problem, Doubt) == doubted
 
     def test_a_value_called_yes_or_no_is_that_value(self, build: Build) -> None:
         base = build(":t rdfs:label 'Rick Wakeman' ; :memberOf :yes . :yes rdfs:label 'Yes' .")
