@@ -79,15 +79,20 @@ def answering_step() -> RolePredict:
 def reply_problem(inputs: Mapping[str, Any], reply: dspy.Prediction) -> str | None:
     """What is wrong with a reply of `AnswerFromFacts` that has the right format; None if nothing is."""
     said = [normalize(answer) for answer in reply.answers if answer.strip()]
-    if not said and reply.operation == "none" and reply.cited:
+    topics = {normalize(read_topic(topic).name) for topic in inputs["topics"]}
+    # What one topic's facts have in common is seldom asked for: a model calls their values so.
+    is_computed = reply.operation != "none" and not (reply.operation == "common" and len(topics) < 2)
+    if not said and not is_computed and reply.cited:
         return Doubt(
             "facts are cited, but there is no answer and no operation; copy the answer from the cited facts, name the "
             "operation that computes it, or cite none"
         )
     # Without the topics: a model may have taken the word "number" for one.
-    if reply.operation == "count" and not read_question(inputs["question"], ()).counts:
+    asked = read_question(inputs["question"], ())
+    if reply.operation == "count" and not asked.counts:
         return Doubt("the operation is count, but the question does not ask how many there are")
-    topics = {normalize(read_topic(topic).name) for topic in inputs["topics"]}
+    if asked.counts and reply.operation in ("none", "common") and said and not any(map(_has_digit, said)):
+        return Doubt("the question asks for a number, and names are answered; the operation count counts cited values")
     if len(topics) > 1 and reply.operation == "none" and topics == set(said):
         return Doubt(
             "the answer repeats the topics; copy what the question asks for from the facts, or leave the answers empty"
@@ -100,6 +105,10 @@ def reply_problem(inputs: Mapping[str, Any], reply: dspy.Prediction) -> str | No
         f"the answer is {said[0]!r}, but the question is not one of yes or no; copy what it asks for from the facts, "
         "or leave the answers empty"
     )
+
+
+def _has_digit(text: str) -> bool:
+    return any(map(str.isdigit, text))
 
 
 def asks_for_thing(question: str) -> bool:
@@ -209,6 +218,9 @@ class _Conclusion:
             names = ", ".join(self._graph.labels(list(fact.values)))
             return Outcome(names, fact.values, self._with_chains(operands, fact.triples()), grounded=True)
         try:
+            if operation == "common" and written and len({fact.path[0] for fact in operands}) == 1:
+                # A model often calls the values of several facts "common".
+                raise NotComputableError("the facts are about one topic, and the answers are written")
             if any(subgraph.incomplete(fact) for fact in operands):
                 raise NotComputableError("a bound cut off entities that it would have to run over")
             result = aggregate(self._graph, operation, operands)

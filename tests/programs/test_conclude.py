@@ -18,12 +18,12 @@ TEACHER = "What was the nationality of Bernhard Heiden's teacher?"
 
 
 def concluded(sources: Sources | KnowledgeBase, *answers: str, name: str = "Bernhard Heiden", **options: Any) -> Any:
-    """KERAG over two hops without filtering, with a model that concludes this."""
+    """KERAG over two hops without filtering, with a model that concludes this, or insists on it when it is doubted."""
     cite, operation = options.pop("cite", ()), options.pop("operation", "none")
     question = options.pop("question", "How many are there?" if operation == "count" else TEACHER)
-    settled = options.pop("settled", None)
+    settled, tries = options.pop("settled", None), 2 if options.pop("insists", False) else 1
     program = kerag(sources, filtering="none", **options)
-    replies = [topics(name), conclude_with(*answers, cite=cite, operation=operation)]
+    replies = [topics(name), *[conclude_with(*answers, cite=cite, operation=operation)] * tries]
     if settled is not None:
         replies.append(fields(reasoning="so it is", right=settled))
     return play(program, question, *replies)[0]
@@ -269,14 +269,23 @@ class TestYesAndNo:
         assert (again.answer, again.abstained, again.reason) == ("", True, "unreadable_reply")
 
     @pytest.mark.parametrize(
-        ("question", "doubted"),
-        [("Number of instruments he played?", False), ("Which is his instrument?", True)],
+        ("question", "topics", "operation", "answers", "doubt"),
+        [
+            ("Which is his instrument?", ["Ann"], "count", [], "does not ask how many"),
+            ("How many did he play?", ["Ann"], "common", ["viola", "piano"], "asks for a number"),
+            ("How many did he play?", ["Ann"], "none", ["2 instruments"], None),
+            ("What did Ann play?", ["Ann"], "common", [], "no answer and no operation"),
+            ("What did both play?", ["Ann", "Ben"], "common", [], None),
+            # A model may take the word "Number" for a topic.
+            ("Number of instruments?", ["Ann", "Number = Nuremberg"], "count", [], None),
+        ],
     )
-    def test_a_count_is_doubted_where_no_number_is_asked_for(self, question: str, doubted: bool) -> None:
-        reply = dspy.Prediction(reasoning="", cited=[1], operation="count", answers=[])
-        # A model may take the word "Number" for a topic.
-        problem = reply_problem({"question": question, "topics": ["Ann", "Number = Nuremberg"], "facts": []}, reply)
-        assert isinstance(problem, Doubt) == doubted
+    def test_an_operation_that_the_question_does_not_ask_for_is_doubted(
+        self, question: str, topics: list[str], operation: str, answers: list[str], doubt: str | None
+    ) -> None:
+        reply = dspy.Prediction(reasoning="", cited=[1], operation=operation, answers=answers)
+        problem = reply_problem({"question": question, "topics": topics, "facts": []}, reply)
+        assert isinstance(problem, Doubt) and doubt in problem if doubt else problem is None
 
     def test_a_value_called_yes_or_no_is_that_value(self, build: Build) -> None:
         base = build(":t rdfs:label 'Rick Wakeman' ; :memberOf :yes . :yes rdfs:label 'Yes' .")
@@ -336,7 +345,8 @@ class TestComputing:
         assert ids(concluded(base, **highest)) == ["b"]
 
     def test_common_over_one_fact_is_its_values(self, sources: Sources) -> None:
-        played = concluded(sources, **{**self.HOW_MANY, "operation": "common", "question": "What did he play?"})
+        said = {**self.HOW_MANY, "operation": "common", "question": "What did he play?"}
+        played = concluded(sources, **said, insists=True)
         assert set(ids(played)) == {"viola", "piano"} or len(ids(played)) == 2
         assert played.grounded
 
@@ -390,6 +400,12 @@ class TestBridgeFacts:
         cite = ["P → teacher", "Q → teacher", "→ town"]
         result, _ = play(program, "Which town?", topics("P", "Q"), conclude_with(cite=cite, operation="common"))
         assert ids(result) == ["x", "y"]
+
+    def test_answers_about_one_topic_stand_where_it_calls_them_common(self, build: Build) -> None:
+        base = build(":p rdfs:label 'P' ; :likes :a , :b ; :owns :b . :a rdfs:label 'Ann' . :b rdfs:label 'Ben' .")
+        said = {"name": "P", "cite": ["P → likes", "P → owns"], "operation": "common"}
+        assert ids(concluded(base, "Ann", "Ben", question="What does P like?", **said)) == ["a", "b"]
+        assert ids(concluded(base, question="What does P both like and own?", insists=True, **said)) == ["b"]
 
     def test_a_bridge_from_another_topic_is_no_operand(self, build: Build) -> None:
         program = kerag(build(self.WORLD), filtering="none", hops=1)

@@ -33,8 +33,9 @@ def test_an_answer_without_a_majority_is_not_proved(sources: Sources) -> None:
 
 def test_what_a_sample_that_lost_computed_is_not_in_the_trace(sources: Sources) -> None:
     how_many = "How many nationalities did Bernhard Heiden's teacher have?"
+    insisting = [GERMAN] * 4  # a name is doubted, since a number is asked for
     found, _ = play(
-        kerag(sources, filtering="none", samples=3), how_many, topics("Bernhard Heiden"), COUNTED, GERMAN, GERMAN
+        kerag(sources, filtering="none", samples=3), how_many, topics("Bernhard Heiden"), COUNTED, *insisting
     )
     assert found.answer == "German" and steps(found, Computed) == []
 
