@@ -180,7 +180,10 @@ def test_an_unreadable_reply_is_answered_once_over_the_wire(server: OpenAIServer
     with session(MODEL) as ledger:
         step = RolePredict("question -> answers: list[str]")
         assert step(question="Q?", lm=language_model(MODEL, **route)).answers == ["Paris"]
-    assert [message["role"] for message in server.requests[1]["messages"]][-2:] == ["assistant", "user"]
+    first, second = (request["messages"] for request in server.requests)
+    assert second[:-1] == first[:-1]
+    assert second[-1]["content"].startswith(first[-1]["content"])
+    assert "could not be used: Answers: is missing" in second[-1]["content"]
     assert "rollout_id" not in server.requests[1]
     assert ledger.usage().prompt_tokens == 200
 
