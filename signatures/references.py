@@ -71,25 +71,27 @@ class AnswerWithTriples(Step):
 class WritePassage(Step):
     """Write a passage of background knowledge that helps someone else to answer the question.
 
-    State the facts that matter, in a few sentences. The passage need not answer the question. The related entities may
-    help or be wrong. If you know nothing about the subject, write none.
+    State only facts that you are sure of, in a few sentences. The passage need not answer the question. Leave out
+    related entities that have nothing to do with the question. If you are sure of nothing, write none.
     """
 
     question: str = dspy.InputField()
     entities: list[str] = dspy.InputField(desc="related entities, some with a description")
+    reasoning: str = dspy.OutputField(desc="what you know about the subject, in one short sentence", default="")
     passage: str = dspy.OutputField(desc="one paragraph")
 
 
 class WritePassages(Step):
     """Write two passages of background knowledge that help someone else to answer the question.
 
-    Write the first from what you know about the question alone. Write the second about the related entities, too; they
-    may help or be wrong. State the facts that matter, in a few sentences each. The passages need not answer the
-    question. If you know nothing about the subject, write none.
+    Write the first from what you know about the question alone, the second with the related entities, too. Leave out
+    entities that have nothing to do with the question. State only facts that you are sure of, in a few sentences each.
+    The passages need not answer the question. If you are sure of nothing, write none.
     """
 
     question: str = dspy.InputField()
     entities: list[str] = dspy.InputField(desc="related entities, some with a description")
+    reasoning: str = dspy.OutputField(desc="what you know about the subject, in one short sentence", default="")
     passage: str = dspy.OutputField(desc="one paragraph, from the question alone")
     passage_with_entities: str = dspy.OutputField(desc="one paragraph, with the related entities")
 
@@ -112,13 +114,13 @@ class ExtractTriples(Step):
     """Extract the facts that the texts state, as triples.
 
     Write one fact per line: number of the text | head | relation | tail. Use the words of the text, and the full name
-    where the text has a pronoun. If one of the given relations says the same, write that relation instead. Leave out
-    what the text does not state.
+    where the text has a pronoun. If one of the given relations says the same, write that relation instead; most of them
+    are in no text. Write each fact once. Leave out what the text does not state.
     """
 
-    texts: list[str] = dspy.InputField()
     entities: list[str] = dspy.InputField(desc="names that may occur in the texts")
     relations: list[str] = dspy.InputField(desc="of a knowledge graph; may be empty")
+    texts: list[str] = dspy.InputField()
     triples: list[str] = dspy.OutputField(desc="number | head | relation | tail")
 
 

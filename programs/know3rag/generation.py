@@ -82,28 +82,32 @@ def linked_entities(graph: Graph, linker: Linker, query: str, top_k: int, trace:
 
 
 def names_in(graph: Graph, linker: Linker, text: str, top_k: int = 20) -> list[str]:
-    """Names of the graph that a text mentions, in the graph's spelling, for a prompt."""
+    """Names of the graph that a text has word for word, for a prompt: a model copies a similar one in place of it."""
     unseen = Trace()  # these links are only a hint in a prompt
-    return graph.labels(linked_entities(graph, linker, text, top_k, unseen))
+    written = f" {normalize(text)} "
+    labels = graph.labels(linked_entities(graph, linker, text, top_k, unseen))
+    return [label for label in labels if f" {normalize(label)} " in written]
 
 
-def relations_near(sources: Sources, texts: Sequence[str], top_k: int = 30) -> list[str]:
-    """Labels of the relations that texts may state, for a prompt; all if there are few.
+def relations_near(sources: Sources, texts: Sequence[str], top_k: int = 2, most: int = 30) -> list[str]:
+    """Labels of relations that texts may state, for a prompt: few, as a small model writes a triple for each of them.
 
-    Of more, first those whose name occurs in a text, then those most similar to one of the texts, if there are vectors.
+    First those whose name occurs in a text, then the `top_k` most similar to each text. Without vectors, all in place
+    of the similar ones if there are few.
     """
     graph, vectors = sources.graph, sources.relations
-    numbers: Sequence[int] = range(graph.num_relations)
-    if len(numbers) > top_k:
-        written = " ".join(f" {normalize(text)} " for text in texts)
-        names = [[f" {normalize(name)} " for name in relation_texts(graph.relation(number))] for number in numbers]
-        named = [number for number in numbers if any(name in written for name in names[number] if name.strip())]
-        similar: list[int] = []
-        if vectors is not None and texts:
-            cosines = np.max([vectors.against(text) for text in texts], axis=0)
-            similar = np.argsort(-cosines, kind="stable")[:top_k].tolist()
-        numbers = list(dict.fromkeys(named + similar))[:top_k]
-    return list(dict.fromkeys(graph.relation(number).label for number in numbers))
+    written = " ".join(f" {normalize(text)} " for text in texts)
+    numbers = range(graph.num_relations)
+    names = [[f" {normalize(name)} " for name in relation_texts(graph.relation(number))] for number in numbers]
+    named = [number for number in numbers if any(name in written for name in names[number] if name.strip())]
+    similar: list[int] = []
+    if vectors is not None and texts:
+        best = np.argsort(-np.stack([vectors.against(text) for text in texts]), axis=1, kind="stable")[:, :top_k]
+        similar = best.T.ravel().tolist()  # the best of each text, then the second best
+    elif vectors is None and len(numbers) <= most:
+        similar = list(numbers)
+    chosen = list(dict.fromkeys(named + similar))[:most]
+    return list(dict.fromkeys(graph.relation(number).label for number in chosen))
 
 
 def related_entities(sources: Sources, query: str, limits: Know3RAGLimits, trace: Trace) -> Related:

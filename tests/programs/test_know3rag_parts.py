@@ -19,6 +19,7 @@ from triplecheck.programs.know3rag.generation import (
     Know3RAGLimits,
     clean_answer,
     linked_entities,
+    names_in,
     related_entities,
     relations_near,
 )
@@ -191,17 +192,23 @@ def test_connected_follows_edges_in_both_directions() -> None:
 
 
 class TestRelationsForAPrompt:
-    def test_a_small_graph_offers_all_of_them(self, embedded: Sources) -> None:
-        graph = embedded.graph
-        labels = {graph.relation(number).label for number in range(graph.num_relations)}
-        assert set(relations_near(embedded, [])) == labels
-
-    def test_of_more_the_named_come_first_then_the_most_similar(self, bundled: KnowledgeBase) -> None:
+    def test_the_named_come_first_then_the_most_similar_to_each_text(self, bundled: KnowledgeBase) -> None:
         texts = ["The seat of government of Mongolia is Ulaanbaatar.", "Heiden was a student of Paul Hindemith."]
-        found = relations_near(Sources.of(bundled), texts, top_k=10)
-        assert len(found) <= 10 and found[0] == "student of" and "capital" in found
+        found = relations_near(Sources.of(bundled), texts)
+        assert len(found) <= 5 and found[0] == "student of" and "capital" in found
+        assert len(relations_near(Sources.of(bundled), texts * 20, top_k=10, most=8)) <= 8
 
-    def test_without_vectors_only_the_named(self, bundled: KnowledgeBase) -> None:
+    def test_without_vectors_the_named_then_all_of_a_few(self, bundled: KnowledgeBase) -> None:
         sources = Sources(bundled.graph, bundled.linker)
-        assert relations_near(sources, ["Heiden was a student of Paul Hindemith."], top_k=10) == ["student of"]
-        assert relations_near(sources, [], top_k=10) == []
+        text = "Heiden was a student of Paul Hindemith."
+        assert relations_near(sources, [text], most=10) == ["student of"]
+        assert relations_near(sources, [], most=10) == []
+        few = relations_near(sources, [text], most=sources.graph.num_relations)
+        labels = {sources.graph.relation(number).label for number in range(sources.graph.num_relations)}
+        assert few[0] == "student of" and set(few) == labels
+
+
+class TestNamesForAPrompt:
+    def test_only_names_that_the_text_has_word_for_word(self, bundled: KnowledgeBase) -> None:
+        text = "Bernhard Heiden was taught by Paul Hindemit."
+        assert names_in(bundled.graph, bundled.linker, text) == ["Bernhard Heiden"]
