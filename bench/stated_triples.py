@@ -1,16 +1,15 @@
-"""How many triples a language model extracts from a text, and how many of them the graph has, by the relations offered.
+"""Triples that a language model extracts from texts, and how many of them the graph has.
 
     python -m bench.stated_triples openai/MODEL [WORKERS]
 
 The texts are 24 of the explanations in `examples/traces/qwen2.5-coder-1.5b`: one to three sentences that state facts of
-the bundled graph. The step is `ExtractTriples` with its worked examples.
+the bundled graph. The step is `ExtractTriples` with its worked examples. The number of relations that a prompt offers
+is varied.
 """
 
 from __future__ import annotations
 
-import json
 import random
-import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -19,6 +18,7 @@ from pathlib import Path
 from triplecheck import KnowledgeBase
 from triplecheck.lms import ModelReplyError, RolePredict, session
 from triplecheck.lms.extractive.sentences import split_sentences
+from triplecheck.optimize.traces import read_traces
 from triplecheck.programs import Sources
 from triplecheck.programs.know3rag.generation import names_in, relations_near
 from triplecheck.programs.know3rag.reliability import Supervisor
@@ -26,30 +26,28 @@ from triplecheck.programs.steps import Trace
 from triplecheck.programs.triple_lines import triples_of
 from triplecheck.signatures import ExtractTriples
 
-TRACES = Path(__file__).parents[1] / "examples/traces/qwen2.5-coder-1.5b/traces.jsonl"
+TRACES = Path(__file__).parents[1] / "examples/traces/qwen2.5-coder-1.5b"
 TEXTS = 24
-RELATIONS = (0, 1, 2, 3, 6)  # per sentence
-_REASONING = re.compile(r"\[\[ ## reasoning ## \]\]\n(.+?)\n\n\[\[", re.DOTALL)
+RELATIONS = (0, 1, 2, 3)  # per sentence
 
 
 def explanations() -> list[str]:
     """The texts, the same in each run."""
     found: dict[str, str] = {}
-    for row in map(json.loads, TRACES.read_text(encoding="utf-8").splitlines()):
-        stated = _REASONING.search(row["messages"][-1]["content"])
-        if row["signature"] == "AnswerFromFacts" and row["source"] == "verified" and stated:
-            found.setdefault(row["id"], stated[1].strip())
+    for row in read_traces(TRACES):
+        if row.signature == "AnswerFromFacts" and row.source == "verified" and row.outputs.get("reasoning"):
+            found.setdefault(row.id, row.outputs["reasoning"])
     return random.Random(3).sample(sorted(found.values()), TEXTS)
 
 
 def main(model: str, workers: int = 4) -> None:
-    """Print a line for each number of relations that are offered for a sentence."""
+    """Print one line for each number of relations per sentence."""
     sources = Sources.of(KnowledgeBase.open("bundled"))
     supervisor = Supervisor(sources, "relative", "sum")
     step = RolePredict(ExtractTriples, role="extract")
 
     def there(top_k: int, text: str) -> list[bool] | None:
-        """Whether the graph has each triple; None: the reply cannot be read."""
+        """For each triple, whether the graph has it; None if the reply cannot be read."""
         names = names_in(sources.graph, sources.linker, text)
         try:
             with session(model):
@@ -58,7 +56,7 @@ def main(model: str, workers: int = 4) -> None:
         except ModelReplyError:
             return None
         (triples,) = triples_of(reply.triples, [text], Trace())
-        return [bool(rated.to_json()["in_graph"]) for rated in supervisor.rate(triples, text).triples]
+        return [rated.in_graph for rated in supervisor.rate(triples, text).triples]
 
     for top_k in RELATIONS:
         with ThreadPoolExecutor(workers) as pool:

@@ -82,7 +82,7 @@ def linked_entities(graph: Graph, linker: Linker, query: str, top_k: int, trace:
 
 
 def names_in(graph: Graph, linker: Linker, text: str, top_k: int = 20) -> list[str]:
-    """Names of the graph that a text has word for word, for a prompt: a model copies a similar one in place of it."""
+    """Names of the graph that a text has word for word, for a prompt. A small model also copies names that differ."""
     unseen = Trace()  # these links are only a hint in a prompt
     written = f" {normalize(text)} "
     labels = graph.labels(linked_entities(graph, linker, text, top_k, unseen))
@@ -90,10 +90,16 @@ def names_in(graph: Graph, linker: Linker, text: str, top_k: int = 20) -> list[s
 
 
 def relations_near(sources: Sources, texts: Sequence[str], top_k: int = 2, most: int = 30) -> list[str]:
-    """Labels of relations that texts may state, for a prompt: few, as a small model writes a triple for each of them.
+    """Labels of a few relations that the texts may state, for a prompt. A small model writes a triple for each of them.
 
-    First those whose name occurs in a text, then the `top_k` most similar to each text. Without vectors, all in place
-    of the similar ones if there are few.
+    First come the relations whose name occurs in a text, then the `top_k` most similar ones of each text. Without
+    vectors all others follow, if the graph has at most `most` relations.
+
+    Args:
+        sources: the graph, and the vectors of its relations if there are any.
+        texts: sentences or passages.
+        top_k: similar relations of each text.
+        most: labels in all.
     """
     graph, vectors = sources.graph, sources.relations
     written = " ".join(f" {normalize(text)} " for text in texts)
