@@ -19,6 +19,7 @@ from triplecheck.programs.aggregation import NotComputableError, Result, aggrega
 from triplecheck.programs.base import Program
 from triplecheck.programs.expansion import valid_numbers
 from triplecheck.programs.matching import AnswerMatcher
+from triplecheck.programs.operands import EXTREMES, Operands
 from triplecheck.programs.options import AnsweringOptions
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Checked, Computed, Stopped, Trace, Wrote
@@ -28,7 +29,6 @@ from triplecheck.signatures.notation import read_facts, read_topic, split_edge
 
 _TEMPERATURE = 0.7  # of samples
 _YES_NO = ("yes", "no")
-_EXTREMES = ("max", "min")
 _ASKS_FOR_THING = frozenset("where who whom whose when which what how why".split())
 _PREPOSITIONS = frozenset("in on at by from for with to of since until under".split())
 # To tell whether a relation has one value per entity: entities that are looked at, the fewest of them that tell it,
@@ -190,27 +190,25 @@ class _Conclusion:
         self._reading = reading
         self._cited = cited
         self._trace = trace
+        self._operands = Operands(program.graph, reading.subgraph)
         self._matcher = AnswerMatcher(program.graph, cited, reading.subgraph.facts, reading.names, reading.question)
 
     def conclude(self, operation: str, answers: Sequence[str]) -> Outcome:
         """The outcome of an operation over the cited facts (`none` for nothing) and of the answers as written."""
         written = [name for a in answers if (name := split_edge(a.strip())[0])]
-        computed = None if operation == "none" else self._compute(operation, written=bool(written))
-        if computed is not None:
-            if not written or self._agree(computed, written):
-                return computed
-            return self._settle(operation, computed, written)
+        if operation != "none":
+            operands = self._operands.of(operation, self._cited, is_written=bool(written))
+            computed = self._compute(operation, operands, written)
+            if computed is not None:
+                return self._chosen(operation, operands, computed, written)
         if not written:
             self._trace.add(Stopped("not_in_facts", "the model found no answer in the retrieved facts"))
             return Outcome(abstained="not_in_facts")
         return self._look_up(written)
 
     # --- computed ------------------------------------------------------------------------------
-    def _compute(self, operation: str, *, written: bool) -> Outcome | None:
-        subgraph = self._reading.subgraph
-        operands: Sequence[Fact] = terminal(self._cited)
-        if operation in _EXTREMES and operands:
-            operands = self._compared(operands, written=written)
+    def _compute(self, operation: str, operands: Sequence[Fact], written: Sequence[str] = ()) -> Outcome | None:
+        """The result of an operation; None if it cannot be computed."""
         if operation == "common" and len(operands) == 1 and not written:
             # What several facts share, said of one fact: its values.
             (fact,) = operands
@@ -221,7 +219,7 @@ class _Conclusion:
             if operation == "common" and written and len({fact.path[0] for fact in operands}) == 1:
                 # A model often calls the values of several facts "common".
                 raise NotComputableError("the facts are about one topic, and the answers are written")
-            if any(subgraph.incomplete(fact) for fact in operands):
+            if any(map(self._reading.subgraph.incomplete, operands)):
                 raise NotComputableError("a bound cut off entities that it would have to run over")
             result = aggregate(self._graph, operation, operands)
         except NotComputableError as error:
@@ -230,24 +228,22 @@ class _Conclusion:
         self._trace.add(Computed(operation, sum(len(f.values) for f in operands), result.text))
         return Outcome(result.text, result.nodes, self._proof(operands, result), grounded=True)
 
-    def _compared(self, operands: Sequence[Fact], *, written: bool) -> Sequence[Fact]:
-        """The facts that an extreme runs over.
-
-        One value is not compared with anything: the model cited the winner, or the first of a list. Those of the same
-        relations are meant, from every topic. If it cited the things and not their values, and wrote no answer, these
-        are meant, where they have numbers or dates of one relation.
-        """
-        facts = self._reading.subgraph.facts
-        if len(operands) == 1 == len(operands[0].values) and self._is_measured(operands[0]):
-            return [fact for fact in facts if fact.path[1] == operands[0].path[1]]
-        if written or any(map(self._is_measured, operands)):
-            return operands
-        things = {value for fact in operands for value in fact.values} | {fact.anchor for fact in operands}
-        measured = [fact for fact in facts if fact.anchor in things and self._is_measured(fact)]
-        return measured if len({fact.hop for fact in measured}) == 1 else operands
-
-    def _is_measured(self, fact: Fact) -> bool:
-        return all(quantity(value_of(self._graph, value)) is not None for value in fact.values)
+    def _chosen(self, operation: str, operands: Sequence[Fact], computed: Outcome, written: Sequence[str]) -> Outcome:
+        """A computed answer, if nothing speaks against it; otherwise the model decides."""
+        if operation in EXTREMES and not self._step.is_baseline and (whole := self._operands.whole_path(operands)):
+            over_all = self._compute(operation, whole)
+            if over_all is not None and over_all.answers != computed.answers:
+                if written and self._agree(over_all, written):
+                    return over_all
+                return self._settle(operation, whole, over_all, written, computed)
+        if not written or self._agree(computed, written):
+            return computed
+        if operation == "count":
+            for facts in self._operands.on_the_way(operands):
+                counted = self._compute(operation, facts)
+                if counted is not None and self._agree(counted, written):
+                    return counted
+        return self._settle(operation, operands, computed, written)
 
     def _proof(self, operands: Sequence[Fact], result: Result) -> tuple[Edge, ...]:
         anchors = {fact.anchor for fact in operands}
@@ -264,21 +260,34 @@ class _Conclusion:
             normalize(written[0]) == normalize(computed.answer) or bool(agrees(written[0], value))
         )
 
-    def _settle(self, operation: str, computed: Outcome, written: Sequence[str]) -> Outcome:
-        """One of two different answers: the model sees both and decides. The rule-based baseline is not asked again."""
-        said = ", ".join(written)
+    def _settle(
+        self,
+        operation: str,
+        operands: Sequence[Fact],
+        computed: Outcome,
+        written: Sequence[str],
+        over_cited: Outcome | None = None,
+    ) -> Outcome:
+        """One of two different answers: the model sees both and decides. The rule-based baseline is not asked again.
+
+        Args:
+            operation: what was computed.
+            operands: what it was computed from.
+            computed: the result.
+            written: the answers that the model wrote.
+            over_cited: the result over the cited facts alone, where the operands are more than these.
+        """
+        said = ", ".join(written) or (over_cited or computed).answer
         self._trace.add(Checked("answer", False, f"{said} is written, but {operation} is {computed.answer}"))
-        doubt = f"the model wrote {said}, and {operation} over the cited facts is {computed.answer}"
+        over = "the cited facts" if over_cited is None else "all facts on their path"
+        doubt = f"the model wrote {said}, and {operation} over {over} is {computed.answer}"
         if self._step.is_baseline:
             return replace(computed, doubts=(doubt,))
         settle = RolePredict(SettleAnswer, role=self._step.role)
+        shown = {*self._cited, *operands}
         reply = settle(
             question=self._reading.question,
-            facts=[
-                line
-                for fact, line in zip(self._reading.facts, self._reading.lines, strict=False)
-                if fact in self._cited
-            ],
+            facts=[line for fact, line in zip(self._reading.facts, self._reading.lines, strict=False) if fact in shown],
             written=said,
             operation=operation,
             computed=computed.answer,
@@ -288,7 +297,7 @@ class _Conclusion:
         if reply.right == "computed":
             return computed
         if reply.right == "written":
-            found = self._look_up(written)
+            found = self._look_up(written) if written else (over_cited or computed)
             # A result that has triples is worth more than a preferred answer without any.
             return replace(found if found.grounded else computed, doubts=(*found.doubts, doubt))
         self._trace.add(Stopped("contradictory", doubt))
@@ -350,7 +359,7 @@ class _Conclusion:
         """Whether the cited facts end at numbers or dates of two entities, by one relation."""
         ends = terminal(self._cited)
         return (
-            all(map(self._is_measured, ends))
+            all(map(self._operands.is_measured, ends))
             and len({fact.hop for fact in ends}) == 1
             and len({fact.path[0] for fact in ends}) > 1
         )

@@ -158,7 +158,8 @@ class TestRefused:
         with pytest.raises(UserError, match="path of a file"):
             build(raw_graph([("a", "r", "b")]), tmp_path / "kb", encoder=None, memory=1)
 
-    def test_too_little_memory_is_explained(self, tmp_path: Path) -> None:
+    def test_too_little_memory_is_explained(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.undo()  # parts of the usual size: there are many lines
         lines = "".join(f"node number {i} of many\tis before\tnode number {i + 1} of many\n" for i in range(60_000))
         with pytest.raises(StorageError, match="--memory"):
             build(write(tmp_path / "a.tsv", lines), tmp_path / "kb", encoder=None, memory=0.001)

@@ -89,7 +89,7 @@ def test_5000_relations_can_be_learned() -> None:
     wordings = [[f"{WORDINGS[number % 3][0]} {number}"] for number in range(5_000)]
     questions = [PathQuestion(f"who made [X] {n}", "many", (((n, False),),)) for n in range(50)]
     weights = train(questions, {"many": wordings}, load_encoder(), Training(epochs=1))
-    relations = PathRanker(weights, "", "", {}).relations(load_encoder().encode([one[0] for one in wordings]))
+    relations = PathRanker(weights, "", "", {}).relations(np.ones((5_000, 384), np.float32))
     assert relations.shape == (2, 5_000, 384)
 
 

@@ -344,6 +344,38 @@ class TestComputing:
         highest = {"name": "Range", "question": "Which peak?", "cite": ["Range ← part of"], "operation": "max"}
         assert ids(concluded(base, **highest)) == ["b"]
 
+    PEAKS = (
+        ":r rdfs:label 'Range' . :a :partOf :r ; rdfs:label 'Ada Peak' ; :height 3 . :b :partOf :r ; "
+        "rdfs:label 'Ben Peak' ; :height 5 . :c :partOf :r ; rdfs:label 'Cay Peak' ; :height 9 ; :in :x . "
+        ":x rdfs:label 'Xland' . :a :in :x ."
+    )
+
+    @pytest.mark.parametrize("said", [(), ("Ben Peak",), ("Ada Peak",)])
+    def test_an_extreme_of_some_values_of_a_path_is_compared_with_that_of_all(
+        self, build: Build, said: tuple[str, ...]
+    ) -> None:
+        two = {"name": "Range", "question": "Which peak is the highest?", "operation": "max"}
+        two["cite"] = ["Ada Peak → height", "Ben Peak → height"]
+        base = build(self.PEAKS)
+        assert ids(concluded(base, *said, settled="computed", **two)) == ["c"]
+        preferred = concluded(base, *said, settled="written", **two)
+        assert ids(preferred) == [{"Ada Peak": "a"}.get("".join(said), "b")]
+        assert "max over all facts on their path is Cay Peak" in preferred.doubts[0]
+        assert ids(concluded(base, "Cay Peak", **two)) == ["c"], "what is written is the extreme of all"
+
+    def test_what_has_no_value_is_not_compared(self, build: Build) -> None:
+        highest = {"name": "Range", "question": "Which peak?", "cite": ["Range ← part of", "Ada Peak → height"]}
+        assert ids(concluded(build(self.PEAKS), operation="max", **highest)) == ["c"]
+
+    @pytest.mark.parametrize(("said", "settled", "answer"), [("3", None, "3"), ("2", "computed", "1")])
+    def test_a_count_may_be_that_of_the_things_on_the_way(
+        self, build: Build, said: str, settled: str | None, answer: str
+    ) -> None:
+        how_many = {"name": "Range", "operation": "count", "cite": ["→ in → Xland"], "settled": settled}
+        result = concluded(build(self.PEAKS), said, **how_many)
+        assert (result.answer, result.grounded) == (answer, True)
+        assert len([line for line in written(result) if "part of" in line]) == {"3": 3, "1": 2}[answer]
+
     def test_common_over_one_fact_is_its_values(self, sources: Sources) -> None:
         said = {**self.HOW_MANY, "operation": "common", "question": "What did he play?"}
         played = concluded(sources, **said, insists=True)

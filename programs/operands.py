@@ -1,0 +1,72 @@
+"""Which facts an operation runs over: the cited ones, or those that a model meant when it cited some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from triplecheck.kg import Graph
+from triplecheck.kg.values import quantity, value_of
+from triplecheck.programs.aggregation import terminal
+from triplecheck.programs.subgraph import Fact, Subgraph
+
+EXTREMES = ("max", "min")
+
+
+class Operands:
+    """The facts that operations run over.
+
+    Args:
+        graph: the graph.
+        subgraph: everything that was retrieved.
+    """
+
+    def __init__(self, graph: Graph, subgraph: Subgraph) -> None:
+        self._graph = graph
+        self._subgraph = subgraph
+
+    def of(self, operation: str, cited: Sequence[Fact], *, is_written: bool) -> list[Fact]:
+        """The facts of an operation.
+
+        An extreme needs values to compare. One value is not compared with anything: the model cited the winner, or the
+        first of a list. Those of the same relations are meant, from every topic. If it cited the things and not their
+        values, and wrote no answer, these are meant, where they have numbers or dates of one relation.
+
+        Args:
+            operation: what is computed.
+            cited: the facts that the model cited.
+            is_written: whether the model wrote an answer too.
+        """
+        ends = terminal(cited)
+        if operation not in EXTREMES or not ends:
+            return ends
+        measured = [fact for fact in ends if self.is_measured(fact)]
+        if len(measured) == 1 == len(measured[0].values):
+            return [fact for fact in self._subgraph.facts if fact.path[1] == measured[0].path[1]]
+        if is_written or measured:
+            return measured or ends
+        things = {value for fact in ends for value in fact.values} | {fact.anchor for fact in ends}
+        values = [fact for fact in self._subgraph.facts if fact.anchor in things and self.is_measured(fact)]
+        return values if len({fact.hop for fact in values}) == 1 else ends
+
+    def whole_path(self, facts: Sequence[Fact]) -> list[Fact]:
+        """All facts on the path of some facts; none if they are all, are on several paths, or there are several topics.
+
+        The model may have cited the first of a list, or those that the question limits it to.
+        """
+        paths = {fact.path for fact in facts}
+        several = len(paths) > 1 or len({fact.path[0] for fact in self._subgraph.facts}) > 1
+        whole = [fact for fact in self._subgraph.facts if fact.path in paths]
+        return [] if several or len(whole) == len(facts) else whole
+
+    def on_the_way(self, facts: Sequence[Fact]) -> Iterator[list[Fact]]:
+        """The facts at the end of each shorter path that leads to some facts.
+
+        To count the films of an actor, a model may cite who directed these films.
+        """
+        for topic, hops in dict.fromkeys(fact.path for fact in facts):
+            for length in range(1, len(hops)):
+                yield [fact for fact in self._subgraph.facts if fact.path == (topic, hops[:length])]
+
+    def is_measured(self, fact: Fact) -> bool:
+        """Whether all values of a fact are numbers or dates."""
+        return all(quantity(value_of(self._graph, value)) is not None for value in fact.values)
