@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from triplecheck.kg import Graph
+from triplecheck.kg import Direction, Graph
+from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.kg.values import quantity, value_of
 from triplecheck.programs.aggregation import terminal
-from triplecheck.programs.subgraph import Fact, Subgraph
+from triplecheck.programs.subgraph import Fact, Hop, Subgraph
 
 EXTREMES = ("max", "min")
+_TRIED = 20  # relations that are looked at for numbers or dates
 
 
 class Operands:
@@ -18,18 +20,23 @@ class Operands:
     Args:
         graph: the graph.
         subgraph: everything that was retrieved.
+        question: the question.
+        relations: the vectors of the graph's relations; None to look nothing up.
     """
 
-    def __init__(self, graph: Graph, subgraph: Subgraph) -> None:
+    def __init__(self, graph: Graph, subgraph: Subgraph, question: str, relations: RelationVectors | None) -> None:
         self._graph = graph
         self._subgraph = subgraph
+        self._question = question
+        self._relations = relations
 
     def of(self, operation: str, cited: Sequence[Fact], *, is_written: bool) -> list[Fact]:
         """The facts of an operation.
 
         An extreme needs values to compare. One value is not compared with anything: the model cited the winner, or the
         first of a list. Those of the same relations are meant, from every topic. If it cited the things and not their
-        values, and wrote no answer, these are meant, where they have numbers or dates of one relation.
+        values, and wrote no answer, these are meant: the retrieved ones, where they have numbers or dates of one
+        relation, or those in the graph.
 
         Args:
             operation: what is computed.
@@ -46,7 +53,31 @@ class Operands:
             return measured or ends
         things = {value for fact in ends for value in fact.values} | {fact.anchor for fact in ends}
         values = [fact for fact in self._subgraph.facts if fact.anchor in things and self.is_measured(fact)]
-        return values if len({fact.hop for fact in values}) == 1 else ends
+        return values if len({fact.hop for fact in values}) == 1 else (self._looked_up(ends) or ends)
+
+    def _looked_up(self, facts: Sequence[Fact]) -> list[Fact]:
+        """The numbers or dates of the values of facts, in the graph, by the relation most similar to the question."""
+        things = {value: fact for fact in facts for value in fact.values}
+        if self._relations is None or len(things) < 2:
+            return []
+        similar = self._relations.against(self._question)
+        counts = [count for count in self._graph.relation_counts(list(things)) if count.direction is Direction.OUT]
+        for count in sorted(counts, key=lambda count: -float(similar[count.relation]))[:_TRIED]:
+            if count.nodes < 2:
+                continue
+            hop = Hop(count.relation, Direction.OUT)
+            edges = self._graph.expand(list(things), count.relation, Direction.OUT)
+            values: dict[int, list[int]] = {}
+            for head, tail in zip(edges.heads.tolist(), edges.tails.tolist(), strict=True):
+                values.setdefault(head, []).append(tail)
+            found = [
+                Fact(thing, hop, tuple(ends), len(ends), (topic, (*hops, hop)))
+                for thing, ends in values.items()
+                for topic, hops in [things[thing].path]
+            ]
+            if all(map(self.is_measured, found)):
+                return found
+        return []
 
     def whole_path(self, facts: Sequence[Fact]) -> list[Fact]:
         """All facts on the path of some facts; none if they are all, are on several paths, or there are several topics.

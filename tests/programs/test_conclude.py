@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, ClassVar
 
 import dspy
 import pytest
-from program_parts import Build, conclude_with, fields, keep, kerag, node, play, steps, topics
+from program_parts import Build, build_turtle, conclude_with, fields, keep, kerag, node, play, steps, topics
 
 from triplecheck.kg import Graph, KnowledgeBase
 from triplecheck.lms import Doubt
@@ -362,6 +363,27 @@ class TestComputing:
         assert ids(preferred) == [{"Ada Peak": "a"}.get("".join(said), "b")]
         assert "max over all facts on their path is Cay Peak" in preferred.doubts[0]
         assert ids(concluded(base, "Cay Peak", **two)) == ["c"], "what is written is the extreme of all"
+
+    def test_values_of_cited_things_are_looked_up_in_the_graph(self, tmp_path: Path, build: Build) -> None:
+        peaks = (
+            ":r rdfs:label 'Range' . :a :partOf :r ; rdfs:label 'Ada Peak' ; :height 3 ; :climbed 1900 ; :near :b . "
+            ":b :partOf :r ; rdfs:label 'Ben Peak' ; :height 2 ; :climbed 1950 . :c :partOf :r ; rdfs:label 'Cay' . "
+            ":climbed rdfs:label 'year of the first ascent' ."
+        )
+        base = build_turtle(peaks, tmp_path, encoder="all-MiniLM-L6-v2")
+        said = {"name": "Range", "cite": ["Range ← part of"], "operation": "max", "hops": 1}
+        assert ids(concluded(base, question="Which peak has the greatest height?", **said)) == ["a"]
+        latest = concluded(base, question="Which peak was the last to be climbed for the first time?", **said)
+        assert (ids(latest), latest.grounded) == (["b"], True)
+        assert {"Ben Peak part of Range", "Ben Peak year of the first ascent 1950"} <= set(written(latest))
+        assert replay(base.graph, latest.evidence) == []
+        without_vectors = concluded(build(peaks), question="Which peak has the greatest height?", **said)
+        assert without_vectors.reason == "not_in_facts", "nothing tells which relation is meant"
+
+    def test_nothing_is_looked_up_for_things_that_have_no_values(self, build: Build) -> None:
+        base = build(":r rdfs:label 'Range' . :a :partOf :r ; rdfs:label 'Ada' ; :near :b . :b :partOf :r ; :near :a .")
+        said = {"name": "Range", "cite": ["Range ← part of"], "operation": "max", "hops": 1}
+        assert concluded(base, question="Which peak is the highest?", **said).reason == "not_in_facts"
 
     def test_what_has_no_value_is_not_compared(self, build: Build) -> None:
         highest = {"name": "Range", "question": "Which peak?", "cite": ["Range ← part of", "Ada Peak → height"]}
