@@ -344,6 +344,8 @@ class LabelAdapter(TolerantAdapter):
         """The value of a field; the beginnings of items are read as their numbers."""
         numbers = _copied(signature, name)
         items = self._inputs.get(numbers.of) if numbers else None
+        if numbers is not None and items == [] and re.search(r"[^\W\d]", text):
+            return {} if signature.output_fields[name].annotation == SCORES else []  # nothing is on offer
         if numbers is None or not isinstance(items, list) or not items or not re.search(r"[^\W\d]", text):
             return super().read_field(signature, name, text)
         lines, listed = read(list[str], text), list(map(str, items))
@@ -365,15 +367,19 @@ class LabelAdapter(TolerantAdapter):
     def _some(self, found: _Found, lines: Sequence[str], what: str) -> _Found:
         """The items of the list that a reply names.
 
-        A second reply may name only items that are not in the list; it then names none.
+        A second reply may name only items that are not in the list; it then names none. So does a sentence that says
+        so: "The facts do not give the height."
 
         Raises:
             ValueError: none was found.
         """
-        if found or not lines:
+        are_paths = [FORWARD in line or BACKWARD in line for line in lines]
+        if found or not lines or (not any(are_paths) and all(map(_DENIES.search, lines))):
             return found
         others = {str(item) for value in self._inputs.values() if isinstance(value, list) for item in value}
-        if self._repair is not None and all(FORWARD in line or BACKWARD in line or line in others for line in lines):
+        if self._repair is not None and all(
+            path or line in others for path, line in zip(are_paths, lines, strict=True)
+        ):
             return found
         raise ValueError(f"{lines[0][:80]!r} is none of the {what}; copy the beginning of one")
 
@@ -397,6 +403,7 @@ class LabelAdapter(TolerantAdapter):
 
 
 _NUMBER = re.compile(r"^\[\d+\] ", re.MULTILINE)
+_DENIES = re.compile(r"\b(no|none|not|nothing|neither)\b", re.IGNORECASE)
 _SCORE = re.compile(r"[:=(]\s*(\d+(?:\.\d+)?|\.\d+)\)?\.?$")
 _Found = TypeVar("_Found", bound=Collection[int])
 

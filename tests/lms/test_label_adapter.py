@@ -34,6 +34,7 @@ def keeps(reply: str) -> list[int]:
         (" [2]", [2]),
         (" 1, 3", [1, 3]),
         (" none", []),
+        (" The paths do not give the height of the ash.", []),
     ],
 )
 def test_paths_are_named_by_their_beginnings_or_numbers(reply: str, numbers: list[int]) -> None:
@@ -64,6 +65,12 @@ def test_a_path_without_a_score_among_others_is_refused() -> None:
 def test_a_text_that_names_no_item_is_unreadable() -> None:
     with pytest.raises(AdapterParseError, match="none of the paths"):
         keeps(" the river Thames")
+
+
+@pytest.mark.parametrize(("step", "field", "value"), [(SelectPaths, "keep", []), (ScoreRelations, "relations", {})])
+def test_of_an_empty_list_nothing_can_be_named(step: type[Step], field: str, value: object) -> None:
+    adapter = LabelAdapter()._about({**INPUTS, "paths": []})
+    assert adapter.parse(step, f"Reasoning: so.\n{field.capitalize()}: the ash")[field] == value
 
 
 def test_a_json_reply_is_read() -> None:
