@@ -110,7 +110,7 @@ def _bound(step: Row, row: Row, base: KnowledgeBase, schema: SchemaNames) -> Que
     return bind(
         base.graph,
         [pattern for text in step["patterns"] for pattern in parse_patterns(text)],
-        Constants(base.graph, base.linker, recognised=known),
+        Constants(base.graph, base.linker, recognised=lambda text: known.get(normalize(text), ())),
         schema,
         enforce_relation=not step.get("any_relation"),
         enforce_direction=not step.get("any_direction"),

@@ -11,7 +11,7 @@ from triplecheck.kg import Candidate, Direction, Graph, Linker, normalize
 from triplecheck.lms.extractive.question import read_question
 from triplecheck.programs.steps import Linked, Trace, Truncated
 from triplecheck.programs.subgraph import node_names
-from triplecheck.signatures.notation import names_in, with_note, write_topic
+from triplecheck.signatures.notation import names_in, split_note, with_note, write_topic
 
 _NAMES_SHOWN = 8
 _TYPES_SHOWN = 40
@@ -147,6 +147,20 @@ class TopicLinker:
 
     def candidates(self, name: str) -> tuple[str, Sequence[Candidate]]:
         """The question's spelling of a name, and what it may mean: a recognised name, or a new look-up."""
+        return self.recognised(name) or self._looked_up(name)
+
+    def _looked_up(self, name: str) -> tuple[str, Sequence[Candidate]]:
+        """A name that the question does not have; the types that a model wrote behind it are no part of it."""
+        plain = split_note(name)[0]
+        found = self._candidates(name)
+        return (name, found) if found or plain == name else (plain, self._candidates(plain))
+
+    def recognised(self, name: str) -> tuple[str, Sequence[Candidate]] | None:
+        """What a name means that the prompt shows, in any form in which a model may copy it; None if it has no such.
+
+        Returns:
+            Its spelling in the question, and the candidates.
+        """
         wanted = {normalize(part) for part in names_in(name)}
         for known in self.known:
             noted = [(c, self._kinds(c.node)) for c in known.candidates]
@@ -158,16 +172,24 @@ class TopicLinker:
                 return known.written, [c for c, _ in of_kind]
             if wanted & {normalize(known.written), *(normalize(c.label) for c in known.candidates)}:
                 return known.written, known.candidates
-        return name, self._candidates(name)
+        for plain, note in map(split_note, names_in(name)):
+            kinds = {normalize(kind) for kind in note.split(", ")}
+            for known in self.known:
+                if normalize(plain) in {normalize(known.written), *(normalize(c.label) for c in known.candidates)}:
+                    typed = [c for c in known.candidates if kinds & self._type_names(c.node)]
+                    if typed:
+                        return known.written, typed
+        return None
+
+    def _type_names(self, node: int) -> set[str]:
+        return {normalize(self._graph.type_label(kind)) for kind in self._graph.types(node)}
 
     def _choose(self, candidates: Sequence[Candidate], domain: str) -> list[Candidate]:
         if not candidates:
             return []
         equal = _equally_written(candidates)
         wanted = normalize(domain)
-        of_domain = [
-            c for c in equal if wanted in {normalize(self._graph.type_label(t)) for t in self._graph.types(c.node)}
-        ]
+        of_domain = [c for c in equal if wanted in self._type_names(c.node)]
         return of_domain or equal
 
 

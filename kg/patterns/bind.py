@@ -6,7 +6,7 @@ all nodes of that name in the graph.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -106,7 +106,7 @@ class Constants:
         linker: finds names in it; None if all constants are ids.
         cutoff: minimum similarity of misspelt names, used if no name matches exactly.
         by_vector: if no similar name is found either, take the nearest by name vectors.
-        recognised: candidates known beforehand, by normalised name; the best of them are used.
+        recognised: candidates of a name that are known beforehand, empty for others; the best of them are used.
     """
 
     def __init__(
@@ -116,11 +116,11 @@ class Constants:
         *,
         cutoff: float = CUTOFF,
         by_vector: bool = False,
-        recognised: Mapping[str, Sequence[Candidate]] | None = None,
+        recognised: Callable[[str], Sequence[Candidate]] = lambda _: (),
     ) -> None:
         self._graph, self._linker = graph, linker
         self._cutoff, self._by_vector = cutoff, by_vector
-        self._recognised = recognised or {}
+        self._recognised = recognised
         self._known: dict[Name, Constant] = {}
 
     def look_up(self, name: Name, type_id: str | None) -> Constant:
@@ -140,7 +140,7 @@ class Constants:
         return self._known
 
     def _look_up(self, text: str, type_id: str | None) -> Constant:
-        recognised = self._of_type(self._recognised.get(normalize(text), ()), type_id)
+        recognised = self._of_type(self._recognised(text), type_id)
         if recognised:
             best = max(c.lexical for c in recognised)
             return _constant([c for c in recognised if c.lexical >= best - _EQUAL])

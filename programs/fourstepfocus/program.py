@@ -13,13 +13,13 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from triplecheck.kg import IntArray, normalize
+from triplecheck.kg import Candidate, IntArray, normalize
 from triplecheck.kg.skb import NodeSearch, NodeSearches, described
 from triplecheck.kg.types import Edge
 from triplecheck.lms import RolePredict
 from triplecheck.programs.base import AnySources, Program
 from triplecheck.programs.fourstepfocus.rerank import CandidateScore, Reranker, Reranking
-from triplecheck.programs.fourstepfocus.substitution import Matching, Substituted, recognised, substitute, supporting
+from triplecheck.programs.fourstepfocus.substitution import Matching, Substituted, substitute, supporting
 from triplecheck.programs.options import ProgramOptions
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Checked, Ranked, Stopped, Trace, Truncated
@@ -224,8 +224,12 @@ class FourStepFocus(Program):
     # --- 2 substitution (Algorithm 1, line 2) ----------------------------------------------------
     def substitute(self, triplets: Triplets, linker: TopicLinker, trace: Trace) -> Substituted:
         """SUBSTITUTE: C_filtered, the nodes that satisfy the patterns (Algorithms 2 and 3)."""
-        known, how = recognised(linker), self.options.matching
-        return substitute(self.sources, triplets, known, self._candidates, how, trace)
+
+        def known(name: str) -> Sequence[Candidate]:
+            found = linker.recognised(name)
+            return found[1] if found else ()
+
+        return substitute(self.sources, triplets, known, self._candidates, self.options.matching, trace)
 
     @cached_property
     def _type_ids(self) -> tuple[str, ...]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from triplecheck.kg import Candidate, IntArray, normalize
+from triplecheck.kg import Candidate, IntArray
 from triplecheck.kg.patterns import Constants, Match, Query, bind, match, relax, support
 from triplecheck.kg.types import Edge
 from triplecheck.programs.base import Sources
 from triplecheck.programs.steps import Checked, Linked, Matched, Trace, Truncated
-from triplecheck.programs.topics import TopicLinker
 from triplecheck.programs.triplets import Triplets
 
 _CANDIDATES_NOTED = 10
@@ -68,20 +67,10 @@ class Substituted:
         return self.nodes is not None and len(self.nodes) > 0
 
 
-def recognised(linker: TopicLinker) -> dict[str, Sequence[Candidate]]:
-    """The names recognised in a question, by each form in which a model may copy them from the prompt."""
-    forms: dict[str, Sequence[Candidate]] = {}
-    for known, shown in zip(linker.known, linker.known_names(), strict=True):
-        name = shown.split(" = ", 1)[-1]
-        for form in (known.written, known.label, shown, name):
-            forms.setdefault(normalize(form), known.candidates)
-    return forms
-
-
 def substitute(
     sources: Sources,
     triplets: Triplets,
-    known: Mapping[str, Sequence[Candidate]],
+    known: Callable[[str], Sequence[Candidate]],
     candidates: IntArray | None,
     how: Matching,
     trace: Trace,
@@ -91,7 +80,7 @@ def substitute(
     Args:
         sources: the graph and its linker.
         triplets: the patterns, and which variable is asked for.
-        known: names that the question was found to mention, by normalised form.
+        known: what a name means that the question was found to have; nothing for others.
         candidates: C of the paper, which restricts the target alone; None: any node.
         how: the switches.
         trace: records what was linked, dropped and matched.

@@ -98,6 +98,12 @@ class TestWhole:
         assert kinds(result)[:1] == ["wrote"]
         assert any("Facts: Lukas Foss → student of → Paul Hindemith" in prompt for prompt in engine.prompts[1:])
 
+    def test_a_name_may_be_copied_with_its_types(self, documented: KnowledgeBase) -> None:
+        typed = PUPILS.replace("Paul Hindemith", "Paul Hindemith (Composer)")
+        scores = score({"Lukas Foss": "0.9"})
+        result, _ = play(program(documented), QUESTION, triplets(typed), scores, scores)
+        assert answers(result) == ["lukas"] and checks(result) == []
+
     def test_the_trace_explains_every_place_of_the_ranking(self, documented: KnowledgeBase) -> None:
         scores = score({"Lukas Foss": "0.9"})
         result, _ = play(program(documented, search="bm25"), QUESTION, triplets(PUPILS), scores, scores)

@@ -71,6 +71,8 @@ class TestLinking:
             "Luke Fuchs = Lukas Foss",
             "Luke Fuchs = Lukas Foss (Composer)",
             "Lukas Foss (Composer)",
+            "Luke Fuchs (Composer)",
+            "Lukas Foss (Person, Composer)",
         ],
     )
     def test_every_way_to_copy_a_known_name_links_to_it(self, world: KnowledgeBase, name: str) -> None:
@@ -79,6 +81,7 @@ class TestLinking:
     def test_a_name_that_is_not_in_the_question_is_looked_up(self, world: KnowledgeBase) -> None:
         assert linked(world, "Who taught him?", "Paul Hindemith") == ["hindemith"]
         assert linked(world, "Who taught him?", "Paul Hindemit") == ["hindemith"]
+        assert linked(world, "Who taught him?", "Paul Hindemith (Composer)") == ["hindemith"]
 
     @pytest.mark.parametrize("name", ["Zaphod Beeblebrox", "?", "…", "x" * 20_000, "= = =", "\x00"])
     def test_an_invented_name_links_to_nothing(self, world: KnowledgeBase, name: str) -> None:
