@@ -174,6 +174,10 @@ class Scores:
     """Over answerable questions: share whose first answer is correct and grounded (AnchorRAG, Figure 3)."""
     right_from_model: float | None
     """Over answerable questions: share whose first answer is correct and not grounded. With the former: `hits_at_1`."""
+    proved: float | None
+    """Share answered with the verdict *proved*."""
+    right_of_proved: float | None
+    """Over answers with the verdict *proved*: share accurate."""
     retrieval_recall: float | None
     """Mean share of gold answers in the retrieved triples, over questions where it is known."""
     link_recall: float | None
@@ -241,6 +245,8 @@ def score(rows: Sequence[Row]) -> Scores:
         truthfulness=truthfulness(outcomes),
         grounded=_mean(float(row["grounded"]) for row in answered),
         **_by_origin(scored, answered),
+        proved=_mean(float(row.get("verdict") == "proved") for row in scored),
+        right_of_proved=_mean(float(row["crag"] == "accurate") for row in scored if row.get("verdict") == "proved"),
         retrieval_recall=_mean(row["retrieval_recall"] for row in scored),
         link_recall=_mean(row["link_recall"] for row in scored),
         anchor_accuracy=_mean(row.get("anchor_accuracy") for row in scored),

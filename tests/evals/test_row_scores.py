@@ -102,6 +102,19 @@ class TestOrigin:
         assert scores.right_from_graph == scores.right_from_model == pytest.approx(1 / 6)
         assert scores.hits_at_1 == pytest.approx(2 / 6)
 
+    def test_what_was_proved_is_counted_and_how_much_of_it_is_right(
+        self, knowledge_base: KnowledgeBase, tmp_path: Path
+    ) -> None:
+        right, wrong = Question("right", "capital of Q142", ("Q90",)), Question("wrong", "capital of Q183", ("Q90",))
+        rows, scores = run_and_read(
+            knowledge_base, tmp_path, right, wrong, Question("memory", "memory capital of Q183", ("Q64",))
+        )
+        assert {id: row["verdict"] for id, row in rows.items() if row["verdict"] == "proved"}.keys() == {
+            "right",
+            "wrong",
+        }
+        assert (scores.proved, scores.right_of_proved) == (pytest.approx(2 / 3), 1 / 2)
+
 
 class TestCitations:
     def test_a_triple_outside_the_proof_lowers_the_precision(
