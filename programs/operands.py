@@ -8,7 +8,7 @@ from triplecheck.kg import Direction, Graph
 from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.kg.values import quantity, value_of
 from triplecheck.programs.aggregation import terminal
-from triplecheck.programs.subgraph import Fact, Hop, Subgraph
+from triplecheck.programs.subgraph import Fact, Hop, PathKey, Subgraph
 
 EXTREMES = ("max", "min")
 _TRIED = 20  # relations that are looked at for numbers or dates
@@ -71,9 +71,8 @@ class Operands:
             for head, tail in zip(edges.heads.tolist(), edges.tails.tolist(), strict=True):
                 values.setdefault(head, []).append(tail)
             found = [
-                Fact(thing, hop, tuple(ends), len(ends), (topic, (*hops, hop)))
+                Fact(thing, hop, tuple(ends), len(ends), _further(things[thing].path, hop))
                 for thing, ends in values.items()
-                for topic, hops in [things[thing].path]
             ]
             if all(map(self.is_measured, found)):
                 return found
@@ -101,3 +100,8 @@ class Operands:
     def is_measured(self, fact: Fact) -> bool:
         """Whether all values of a fact are numbers or dates."""
         return all(quantity(value_of(self._graph, value)) is not None for value in fact.values)
+
+
+def _further(path: PathKey, hop: Hop) -> PathKey:
+    topic, hops = path
+    return topic, (*hops, hop)
