@@ -130,6 +130,10 @@ class TestMisspelt:
     def test_words_of_relations_are_no_misspelt_names(self, people: KnowledgeBase, question: str) -> None:
         assert texts(people, question) == []
 
+    def test_the_first_word_of_a_sentence_is_a_relation_rather_than_a_misspelt_name(self, tmp_path: Path) -> None:
+        kb = built(tmp_path, "Wirth\tdate of birth\t1934\nWirth\tborn in\tWinterthur\n")
+        assert texts(kb, "Birth date of the man from Winterthur?") == ["Winterthur"]
+
     @pytest.mark.parametrize(
         ("question", "span"),
         [
