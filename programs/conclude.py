@@ -297,9 +297,9 @@ class _Conclusion:
         if reply.right == "computed":
             return computed
         if reply.right == "written":
-            found = self._look_up(written) if written else (over_cited or computed)
+            found = self._look_up(written) if written else Outcome()
             # A result that has triples is worth more than a preferred answer without any.
-            return replace(found if found.grounded else computed, doubts=(*found.doubts, doubt))
+            return replace(found if found.grounded else over_cited or computed, doubts=(*found.doubts, doubt))
         self._trace.add(Stopped("contradictory", doubt))
         return Outcome(abstained="contradictory")
 

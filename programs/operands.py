@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from triplecheck.kg import Direction, Graph
 from triplecheck.kg.relation_vectors import RelationVectors
@@ -33,6 +34,9 @@ class Operands:
     def of(self, operation: str, cited: Sequence[Fact], *, is_written: bool) -> list[Fact]:
         """The facts of an operation.
 
+        A count is that of the things that the question asks for, also where the cited facts go on from them: who
+        directed the films of an actor tells how many films there are.
+
         An extreme needs values to compare. One value is not compared with anything: the model cited the winner, or the
         first of a list. Those of the same relations are meant, from every topic. If it cited the things and not their
         values, and wrote no answer, these are meant: the retrieved ones, where they have numbers or dates of one
@@ -44,6 +48,8 @@ class Operands:
             is_written: whether the model wrote an answer too.
         """
         ends = terminal(cited)
+        if operation == "count":
+            return self._of_kind(ends) or ends
         if operation not in EXTREMES or not ends:
             return ends
         measured = [fact for fact in ends if self.is_measured(fact)]
@@ -54,6 +60,20 @@ class Operands:
         things = {value for fact in ends for value in fact.values} | {fact.anchor for fact in ends}
         values = [fact for fact in self._subgraph.facts if fact.anchor in things and self.is_measured(fact)]
         return values if len({fact.hop for fact in values}) == 1 else (self._looked_up(ends) or ends)
+
+    def _of_kind(self, facts: Sequence[Fact]) -> list[Fact]:
+        """The facts that end at things of the class that the question asks for, or go on from such; these end there."""
+        found = [fact for fact in facts if fact.hop.kind is not None]
+        for path in dict.fromkeys(fact.path for fact in facts):
+            topic, hops = path
+            if len(hops) < 2 or hops[-1].kind is not None or hops[-2].kind is None:
+                continue
+            things = {fact.anchor for fact in facts if fact.path == path}
+            for fact in self._subgraph.facts:
+                values = tuple(value for value in fact.values if value in things)
+                if fact.path == (topic, hops[:-1]) and values:
+                    found.append(replace(fact, values=values, total=len(values)))
+        return list(dict.fromkeys(found))
 
     def _looked_up(self, facts: Sequence[Fact]) -> list[Fact]:
         """The numbers or dates of the values of facts, in the graph, by the relation most similar to the question."""

@@ -359,6 +359,8 @@ class TestComputing:
         two["cite"] = ["Ada Peak → height", "Ben Peak → height"]
         base = build(self.PEAKS)
         assert ids(concluded(base, *said, settled="computed", **two)) == ["c"]
+        unknown = concluded(base, "the second one", settled="written", **two)
+        assert ids(unknown) == ["b"], "no fact has this name; the cited facts have this extreme"
         preferred = concluded(base, *said, settled="written", **two)
         assert ids(preferred) == [{"Ada Peak": "a"}.get("".join(said), "b")]
         assert "max over all facts on their path is Cay Peak" in preferred.doubts[0]
@@ -397,6 +399,21 @@ class TestComputing:
         result = concluded(build(self.PEAKS), said, **how_many)
         assert (result.answer, result.grounded) == (answer, True)
         assert len([line for line in written(result) if "part of" in line]) == {"3": 3, "1": 2}[answer]
+
+    @pytest.mark.parametrize("said", [(), ("2",), ("7",)])
+    def test_a_count_is_that_of_the_class_that_is_asked_for(self, build: Build, said: tuple[str, ...]) -> None:
+        base = build(
+            ":ann rdfs:label 'Ann' ; :knows :c . :a a :Film ; rdfs:label 'A' ; :cast :ann ; :director :x . "
+            ":b a :Film ; rdfs:label 'B' ; :cast :ann ; :director :x . :c a :Person ; rdfs:label 'C' ; :cast :ann . "
+            ":x rdfs:label 'X' . :Film rdfs:label 'film' ."
+        )
+        cited = conclude_with(*said, cite=["→ director →"], operation="count")
+        replies = [topics("Ann"), keep("[film]"), keep("director"), cited]
+        if said == ("7",):
+            replies.append(fields(reasoning="so it is", right="computed"))
+        result, _ = play(kerag(base, hops=2), "How many films has Ann?", *replies)
+        assert (result.answer, result.grounded) == ("2", True)
+        assert written(result) == ["A cast Ann", "B cast Ann"]
 
     def test_common_over_one_fact_is_its_values(self, sources: Sources) -> None:
         said = {**self.HOW_MANY, "operation": "common", "question": "What did he play?"}
