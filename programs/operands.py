@@ -40,7 +40,7 @@ class Operands:
         An extreme needs values to compare. One value is not compared with anything: the model cited the winner, or the
         first of a list. Those of the same relations are meant, from every topic. If it cited the things and not their
         values, and wrote no answer, these are meant: the retrieved ones, where they have numbers or dates of one
-        relation, or those in the graph.
+        relation, or those in the graph. Of several relations the one that is most similar to the question is meant.
 
         Args:
             operation: what is computed.
@@ -52,7 +52,7 @@ class Operands:
             return self._of_kind(ends) or ends
         if operation not in EXTREMES or not ends:
             return ends
-        measured = [fact for fact in ends if self.is_measured(fact)]
+        measured = self._of_one_relation([fact for fact in ends if self.is_measured(fact)])
         if len(measured) == 1 == len(measured[0].values):
             return [fact for fact in self._subgraph.facts if fact.path[1] == measured[0].path[1]]
         if is_written or measured:
@@ -60,6 +60,15 @@ class Operands:
         things = {value for fact in ends for value in fact.values} | {fact.anchor for fact in ends}
         values = [fact for fact in self._subgraph.facts if fact.anchor in things and self.is_measured(fact)]
         return values if len({fact.hop for fact in values}) == 1 else (self._looked_up(ends) or ends)
+
+    def _of_one_relation(self, facts: Sequence[Fact]) -> list[Fact]:
+        """The facts with the relation that is most similar to the question: a year and a height are not compared."""
+        relations = {fact.hop.relation for fact in facts}
+        if self._relations is None or len(relations) < 2:
+            return list(facts)
+        similar = self._relations.against(self._question)
+        best = max(relations, key=lambda relation: float(similar[relation]))
+        return [fact for fact in facts if fact.hop.relation == best]
 
     def _of_kind(self, facts: Sequence[Fact]) -> list[Fact]:
         """The facts that end at things of the class that the question asks for, or go on from such; these end there."""

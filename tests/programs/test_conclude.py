@@ -379,6 +379,11 @@ class TestComputing:
         assert (ids(latest), latest.grounded) == (["b"], True)
         assert {"Ben Peak part of Range", "Ben Peak year of the first ascent 1950"} <= set(written(latest))
         assert replay(base.graph, latest.evidence) == []
+        said["cite"] = ["Ada Peak → height", "Ben Peak → year of the first ascent"]
+        said["hops"] = 2
+        assert ids(concluded(base, question="Which peak has the greatest height?", **said)) == ["a"]
+        assert ids(concluded(base, question="Which peak was climbed last?", **said)) == ["b"]
+        said["cite"] = ["Range ← part of"]
         without_vectors = concluded(build(peaks), question="Which peak has the greatest height?", **said)
         assert without_vectors.reason == "not_in_facts", "nothing tells which relation is meant"
 
@@ -386,6 +391,10 @@ class TestComputing:
         base = build(":r rdfs:label 'Range' . :a :partOf :r ; rdfs:label 'Ada' ; :near :b . :b :partOf :r ; :near :a .")
         said = {"name": "Range", "cite": ["Range ← part of"], "operation": "max", "hops": 1}
         assert concluded(base, question="Which peak is the highest?", **said).reason == "not_in_facts"
+
+    def test_facts_that_lead_back_to_the_topic_are_not_counted(self, build: Build) -> None:
+        back = {"name": "Range", "cite": ["← part of ←", "→ part of → Range"], "operation": "count"}
+        assert concluded(build(self.PEAKS), **back).answer == "3"
 
     def test_what_has_no_value_is_not_compared(self, build: Build) -> None:
         highest = {"name": "Range", "question": "Which peak?", "cite": ["Range ← part of", "Ada Peak → height"]}
