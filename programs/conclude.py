@@ -9,12 +9,12 @@ from typing import Any
 
 import dspy
 
-from triplecheck.kg import Direction, Graph, Literal, normalize
+from triplecheck.kg import Direction, Graph, Literal, Relation, normalize
 from triplecheck.kg.types import Edge
 from triplecheck.kg.values import agrees, mentions, quantity, value_of
 from triplecheck.lms import Doubt, ModelReplyError, RolePredict
 from triplecheck.lms.extractive.kinds import asks_for_kind
-from triplecheck.lms.extractive.question import read_question
+from triplecheck.lms.extractive.question import read_question, spelling
 from triplecheck.programs.aggregation import NotComputableError, Result, aggregate, terminal
 from triplecheck.programs.base import Program
 from triplecheck.programs.expansion import valid_numbers
@@ -89,6 +89,12 @@ def reply_problem(inputs: Mapping[str, Any], reply: dspy.Prediction) -> str | No
         )
     # Without the topics: a model may have taken the word "number" for one.
     asked = read_question(inputs["question"], ())
+    wanted = asked.compares[0] if asked.compares and reply.operation in EXTREMES else reply.operation
+    if wanted != reply.operation:
+        return Doubt(
+            f"the operation is {reply.operation}, and the question seems to ask for {wanted}; what is earliest, oldest "
+            "or smallest has the min, what is latest, youngest or largest the max"
+        )
     if reply.operation == "count" and not asked.counts:
         return Doubt("the operation is count, but the question does not ask how many there are")
     if asked.counts and reply.operation in ("none", "common") and said and not any(map(_has_digit, said)):
@@ -116,6 +122,14 @@ def asks_for_thing(question: str) -> bool:
     words = normalize(question).split()
     start = words[1:2] if words and words[0] in _PREPOSITIONS else words[:1]
     return bool(start) and start[0] in _ASKS_FOR_THING
+
+
+def asks_which(question: str, relation: Relation) -> bool:
+    """Whether a question asks which thing has a value of a relation, and not for the value. English only."""
+    words = normalize(question).split()
+    start = words[1:3] if words and words[0] in _PREPOSITIONS else words[:2]
+    named = {word for text in (relation.label, *relation.aliases) for word in normalize(text).split()}
+    return start[:1] in (["who"], ["whom"]) or (start[:1] == ["which"] and named.isdisjoint(start[1:]))
 
 
 def answer_from_facts(program: Program, step: RolePredict, reading: Reading, trace: Trace) -> Outcome:
@@ -221,12 +235,33 @@ class _Conclusion:
                 raise NotComputableError("the facts are about one topic, and the answers are written")
             if any(map(self._reading.subgraph.incomplete, operands)):
                 raise NotComputableError("a bound cut off entities that it would have to run over")
-            result = aggregate(self._graph, operation, operands)
+            if operation in EXTREMES and self._is_alone(operands):
+                raise NotComputableError("there is one value, and nothing to compare it with")
+            result = self._whether(operation, operands, aggregate(self._graph, operation, operands))
         except NotComputableError as error:
             self._trace.add(Checked(f"operation {operation}", False, str(error)))
             return None
         self._trace.add(Computed(operation, sum(len(f.values) for f in operands), result.text))
         return Outcome(result.text, result.nodes, self._proof(operands, result), grounded=True)
+
+    def _is_alone(self, operands: Sequence[Fact]) -> bool:
+        """Whether one value is all that there is, where the question asks which thing has the extreme one."""
+        return (
+            sum(len(fact.values) for fact in operands) == 1
+            and not self._step.is_baseline
+            and asks_which(self._reading.question, self._graph.relation(operands[0].hop.relation))
+        )
+
+    def _whether(self, operation: str, operands: Sequence[Fact], result: Result) -> Result:
+        """Of a comparison that asks for yes or no: whether the topic that it names first has the extreme."""
+        compared = {fact.anchor for fact in operands}
+        asked = read_question(self._reading.question, self._reading.shown)
+        topics = dict(zip(self._reading.topics, asked.topics, strict=False))
+        if operation not in EXTREMES or not asked.asks_whether or len(compared) < 2 or not compared <= topics.keys():
+            return result
+        question = normalize(self._reading.question)
+        first = min(compared, key=lambda node: question.find(normalize(spelling(topics[node]))))
+        return replace(result, text="yes" if result.nodes == (first,) else "no", nodes=())
 
     def _chosen(self, operation: str, operands: Sequence[Fact], computed: Outcome, written: Sequence[str]) -> Outcome:
         """A computed answer, if nothing speaks against it; otherwise the model decides."""

@@ -277,6 +277,9 @@ class TestYesAndNo:
             ("How many did he play?", ["Ann"], "none", ["2 instruments"], None),
             ("What did Ann play?", ["Ann"], "common", [], "no answer and no operation"),
             ("What did both play?", ["Ann", "Ben"], "common", [], None),
+            ("Which is older, Ann or Ben?", ["Ann", "Ben"], "max", [], "seems to ask for min"),
+            ("Which is older, Ann or Ben?", ["Ann", "Ben"], "min", [], None),
+            ("Which of them won?", ["Ann", "Ben"], "max", [], None),
             # A model may take the word "Number" for a topic.
             ("Number of instruments?", ["Ann", "Number = Nuremberg"], "count", [], None),
         ],
@@ -423,6 +426,32 @@ class TestComputing:
         result, _ = play(kerag(base, hops=2), "How many films has Ann?", *replies)
         assert (result.answer, result.grounded) == ("2", True)
         assert written(result) == ["A cast Ann", "B cast Ann"]
+
+    @pytest.mark.parametrize(
+        ("question", "operation", "answer"),
+        [
+            ("Is Ada Peak higher than Ben Peak?", "max", "no"),
+            ("Is Ben Peak higher than Ada Peak?", "max", "yes"),
+            ("Is Ada Peak lower than Ben Peak?", "min", "yes"),
+            ("Is Ada Peak or Ben Peak higher?", "max", "Ben Peak"),
+        ],
+    )
+    def test_a_comparison_may_ask_for_yes_or_no(self, build: Build, question: str, operation: str, answer: str) -> None:
+        cited = conclude_with(cite=["→ height"], operation=operation)
+        program = kerag(build(self.PEAKS), filtering="none", hops=1)
+        result, _ = play(program, question, topics("Ada Peak", "Ben Peak"), cited)
+        assert (result.answer, result.grounded) == (answer, True)
+        assert {"Ada Peak height 3", "Ben Peak height 5"} == set(written(result))
+
+    @pytest.mark.parametrize(
+        ("question", "reason"),
+        [("Which peak of Xland is the highest?", "not_in_facts"), ("What is the height of Xland?", "")],
+    )
+    def test_one_value_alone_says_not_which_thing_is_extreme(self, build: Build, question: str, reason: str) -> None:
+        said = {"name": "Xland", "cite": ["→ height"], "operation": "max", "hops": 1}
+        result = concluded(build(self.PEAKS + " :x :height 1 ."), question=question, **said)
+        assert result.reason == reason
+        assert result.answer == ("" if reason else "1")
 
     def test_common_over_one_fact_is_its_values(self, sources: Sources) -> None:
         said = {**self.HOW_MANY, "operation": "common", "question": "What did he play?"}

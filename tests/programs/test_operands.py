@@ -1,0 +1,51 @@
+"""Which values an extreme compares, on the superlatives of the bundled questions."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from triplecheck import kg
+from triplecheck.kg import Direction, KnowledgeBase
+from triplecheck.programs.operands import Operands
+from triplecheck.programs.subgraph import Fact, Hop, Subgraph
+
+
+def superlatives() -> list[dict[str, Any]]:
+    parts = Path(kg.__file__).parent.joinpath("bundled").glob("questions_*.jsonl")
+    rows = [json.loads(line) for part in sorted(parts) for line in part.read_text(encoding="utf-8").splitlines()]
+    return [row for row in rows if row["kind"] == "superlative"]
+
+
+def test_the_relation_that_a_superlative_asks_for_is_the_most_similar_to_it(bundled: KnowledgeBase) -> None:
+    numbers = {bundled.graph.relation(n).id.rsplit("/", 1)[-1]: n for n in range(bundled.graph.num_relations)}
+    rows, right, several = superlatives(), 0, 0
+    for row in rows:
+        # ":Alps ... ?answer r:locatedIn :Alps . ?answer r:elevationInMetres ?v"
+        head, relation = re.search(r"(\?answer|:\S+) r:(\w+) (?:\?answer|:\S+)", row["sparql"]).groups()  # type: ignore[union-attr]
+        asked = numbers[re.search(r"\?answer r:(\w+) \?v", row["sparql"])[1]]  # type: ignore[index]
+        hop = Hop(numbers[relation], Direction.IN if head == "?answer" else Direction.OUT)
+        topic = bundled.graph.find(row["topic"][0])
+        assert topic is not None
+        things = bundled.graph.neighbors(topic, hop.relation, hop.direction).tolist()
+        listed = Fact(topic, hop, tuple(things), len(things), (topic, (hop,)))
+        operands = Operands(bundled.graph, Subgraph([listed]), row["question"], bundled.relation_vectors)
+        found = operands.of("max", [listed], is_written=False)
+        right += {fact.hop.relation for fact in found} == {asked}
+        of_things = [
+            count.relation
+            for count in bundled.graph.relation_counts(things)
+            if count.direction is Direction.OUT and count.nodes > 1
+        ]
+        measured = [
+            relation
+            for relation in of_things
+            if operands.is_measured(
+                Fact(topic, hop, tuple(bundled.graph.expand(things, relation).tails.tolist()), 0, listed.path)
+            )
+        ]
+        several += len(measured) > 1
+    assert right == len(rows) == 28
+    assert several == 16
