@@ -14,7 +14,7 @@ from triplecheck.kg.types import Edge
 from triplecheck.kg.values import agrees, mentions, quantity, value_of
 from triplecheck.lms import Doubt, ModelReplyError, RolePredict
 from triplecheck.lms.extractive.kinds import asks_for_kind
-from triplecheck.lms.extractive.question import read_question, spelling
+from triplecheck.lms.extractive.question import STOP_WORDS, read_question, spelling
 from triplecheck.programs.aggregation import NotComputableError, Result, aggregate, terminal
 from triplecheck.programs.base import Program
 from triplecheck.programs.expansion import valid_numbers
@@ -128,7 +128,7 @@ def asks_which(question: str, relation: Relation) -> bool:
     """Whether a question asks which thing has a value of a relation, and not for the value. English only."""
     words = normalize(question).split()
     start = words[1:3] if words and words[0] in _PREPOSITIONS else words[:2]
-    named = {word for text in (relation.label, *relation.aliases) for word in normalize(text).split()}
+    named = {word for text in (relation.label, *relation.aliases) for word in normalize(text).split()} - STOP_WORDS
     return start[:1] in (["who"], ["whom"]) or (start[:1] == ["which"] and named.isdisjoint(start[1:]))
 
 

@@ -445,11 +445,18 @@ class TestComputing:
 
     @pytest.mark.parametrize(
         ("question", "reason"),
-        [("Which peak of Xland is the highest?", "not_in_facts"), ("What is the height of Xland?", "")],
+        [
+            ("Which peak of Xland is the highest?", "not_in_facts"),
+            ("Which of the peaks of Xland is the highest?", "not_in_facts"),
+            ("What is the height of Xland?", ""),
+            ("Which height has Xland?", ""),
+        ],
     )
     def test_one_value_alone_says_not_which_thing_is_extreme(self, build: Build, question: str, reason: str) -> None:
         said = {"name": "Xland", "cite": ["→ height"], "operation": "max", "hops": 1}
-        result = concluded(build(self.PEAKS + " :x :height 1 ."), question=question, **said)
+        result = concluded(
+            build(self.PEAKS + " :x :height 1 . :height rdfs:label 'height of it' ."), question=question, **said
+        )
         assert result.reason == reason
         assert result.answer == ("" if reason else "1")
 
