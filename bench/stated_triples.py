@@ -1,4 +1,4 @@
-"""Triples that a language model extracts from texts, and how many of them the graph has.
+"""How many triples a language model extracts from texts, and how many of these are in the graph.
 
     python -m bench.stated_triples openai/MODEL [WORKERS]
 

@@ -175,9 +175,9 @@ class Scores:
     right_from_model: float | None
     """Over answerable questions: share whose first answer is correct and not grounded. With the former: `hits_at_1`."""
     proved: float | None
-    """Share answered with the verdict *proved*."""
-    right_of_proved: float | None
-    """Over answers with the verdict *proved*: share accurate."""
+    """Share of scored questions whose answer has the verdict *proved*."""
+    proved_right: float | None
+    """Share of the proved answers that are accurate."""
     retrieval_recall: float | None
     """Mean share of gold answers in the retrieved triples, over questions where it is known."""
     link_recall: float | None
@@ -246,7 +246,7 @@ def score(rows: Sequence[Row]) -> Scores:
         grounded=_mean(float(row["grounded"]) for row in answered),
         **_by_origin(scored, answered),
         proved=_mean(float(row.get("verdict") == "proved") for row in scored),
-        right_of_proved=_mean(float(row["crag"] == "accurate") for row in scored if row.get("verdict") == "proved"),
+        proved_right=_mean(float(row["crag"] == "accurate") for row in scored if row.get("verdict") == "proved"),
         retrieval_recall=_mean(row["retrieval_recall"] for row in scored),
         link_recall=_mean(row["link_recall"] for row in scored),
         anchor_accuracy=_mean(row.get("anchor_accuracy") for row in scored),

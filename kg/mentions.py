@@ -224,12 +224,12 @@ class _Words:
         return [i for i, t in enumerate(self._starts) if start <= t < end]
 
     def _is_name_like(self, i: int) -> bool:
-        """A capital letter, other than that of an ordinary word at the start of the sentence, or a digit."""
+        """Whether a token starts with a digit, or with a capital that is not only that of the question's first word."""
         text = self._doc[i].text
         return text[:1].isdigit() or (self.cased and text[:1].isupper() and not self._only_starts_sentence(i))
 
     def _only_starts_sentence(self, i: int) -> bool:
-        """The first word, if it is a stop word, or a word of a relation before a word in lower case ("Birth date")."""
+        """Whether a token is the question's first word and no name: a stop word, or "Birth" in "Birth date of"."""
         if i > 0 or self._doc[i].is_stop:
             return i == 0
         return self._doc[i].lower in self._relation_words and len(self) > 1 and not self._doc[1].text[:1].isupper()

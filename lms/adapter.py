@@ -344,10 +344,10 @@ class LabelAdapter(TolerantAdapter):
         """The value of a field; the beginnings of items are read as their numbers."""
         numbers = _copied(signature, name)
         items = self._inputs.get(numbers.of) if numbers else None
-        if numbers is not None and items == [] and re.search(r"[^\W\d]", text):
-            return {} if signature.output_fields[name].annotation == SCORES else []  # nothing is on offer
-        if numbers is None or not isinstance(items, list) or not items or not re.search(r"[^\W\d]", text):
+        if numbers is None or not isinstance(items, list) or not re.search(r"[^\W\d]", text):
             return super().read_field(signature, name, text)
+        if not items:  # nothing is on offer
+            return {} if signature.output_fields[name].annotation == SCORES else []
         lines, listed = read(list[str], text), list(map(str, items))
         if signature.output_fields[name].annotation != SCORES:
             found = [number for line in lines for number in items_named(line, listed, numbers.items)]
@@ -367,8 +367,8 @@ class LabelAdapter(TolerantAdapter):
     def _some(self, found: _Found, lines: Sequence[str], what: str) -> _Found:
         """The items of the list that a reply names.
 
-        A second reply may name only items that are not in the list; it then names none. So does a sentence that says
-        so: "The facts do not give the height."
+        A sentence that says that nothing fits, such as "The facts do not give the height.", names none. Nor does a
+        second reply that names only items that are not in the list.
 
         Raises:
             ValueError: none was found.

@@ -64,7 +64,7 @@ def terminal(facts: Sequence[Fact]) -> list[Fact]:
     """The facts at the ends of the cited paths, without the bridge facts that only lead to their anchors.
 
     A bridge fact is on the path of another fact, or has no value but the anchor of another fact. Of two facts that
-    lead to each other, neither is a bridge fact. Facts that lead back to their topic say nothing new beside others.
+    lead to each other, neither is a bridge fact. Facts that lead back to their topic are left out if there are others.
     """
     ahead = [fact for fact in facts if fact.values != (fact.path[0],)] or facts
     return [fact for fact in ahead if not any(_leads_to(fact, other) for other in ahead if other != fact)]

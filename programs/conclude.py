@@ -119,17 +119,20 @@ def _has_digit(text: str) -> bool:
 
 def asks_for_thing(question: str) -> bool:
     """Whether a question asks for a thing, person, time or place, so that yes or no is no answer. English only."""
+    return not _ASKS_FOR_THING.isdisjoint(_opening(question)[:1])
+
+
+def _opening(question: str) -> list[str]:
+    """The words of a question, without a preposition at its start."""
     words = normalize(question).split()
-    start = words[1:2] if words and words[0] in _PREPOSITIONS else words[:1]
-    return bool(start) and start[0] in _ASKS_FOR_THING
+    return words[1:] if words and words[0] in _PREPOSITIONS else words
 
 
 def asks_which(question: str, relation: Relation) -> bool:
-    """Whether a question asks which thing has a value of a relation, and not for the value. English only."""
-    words = normalize(question).split()
-    start = words[1:3] if words and words[0] in _PREPOSITIONS else words[:2]
+    """Whether a question asks for the thing that has a value of a relation, not for the value itself. English only."""
+    first, *rest = _opening(question) or [""]
     named = {word for text in (relation.label, *relation.aliases) for word in normalize(text).split()} - STOP_WORDS
-    return start[:1] in (["who"], ["whom"]) or (start[:1] == ["which"] and named.isdisjoint(start[1:]))
+    return first in ("who", "whom") or (first == "which" and named.isdisjoint(rest[:1]))
 
 
 def answer_from_facts(program: Program, step: RolePredict, reading: Reading, trace: Trace) -> Outcome:
@@ -222,7 +225,7 @@ class _Conclusion:
 
     # --- computed ------------------------------------------------------------------------------
     def _compute(self, operation: str, operands: Sequence[Fact], written: Sequence[str] = ()) -> Outcome | None:
-        """The result of an operation; None if it cannot be computed."""
+        """Run an operation over facts; None if it cannot be computed, and the trace says why."""
         if operation == "common" and len(operands) == 1 and not written:
             # What several facts share, said of one fact: its values.
             (fact,) = operands
@@ -237,7 +240,9 @@ class _Conclusion:
                 raise NotComputableError("a bound cut off entities that it would have to run over")
             if operation in EXTREMES and self._is_alone(operands):
                 raise NotComputableError("there is one value, and nothing to compare it with")
-            result = self._whether(operation, operands, aggregate(self._graph, operation, operands))
+            result = aggregate(self._graph, operation, operands)
+            if operation in EXTREMES:
+                result = self._whether(operands, result)
         except NotComputableError as error:
             self._trace.add(Checked(f"operation {operation}", False, str(error)))
             return None
@@ -245,26 +250,26 @@ class _Conclusion:
         return Outcome(result.text, result.nodes, self._proof(operands, result), grounded=True)
 
     def _is_alone(self, operands: Sequence[Fact]) -> bool:
-        """Whether one value is all that there is, where the question asks which thing has the extreme one."""
+        """Whether there is only one value, and the question asks which thing has the extreme value."""
         return (
             sum(len(fact.values) for fact in operands) == 1
             and not self._step.is_baseline
             and asks_which(self._reading.question, self._graph.relation(operands[0].hop.relation))
         )
 
-    def _whether(self, operation: str, operands: Sequence[Fact], result: Result) -> Result:
-        """Of a comparison that asks for yes or no: whether the topic that it names first has the extreme."""
+    def _whether(self, operands: Sequence[Fact], result: Result) -> Result:
+        """Yes or no, if the question expects that: whether the topic that it names first has the extreme value."""
         compared = {fact.anchor for fact in operands}
         asked = read_question(self._reading.question, self._reading.shown)
         topics = dict(zip(self._reading.topics, asked.topics, strict=False))
-        if operation not in EXTREMES or not asked.asks_whether or len(compared) < 2 or not compared <= topics.keys():
+        if not asked.asks_whether or len(compared) < 2 or not compared <= topics.keys():
             return result
         question = normalize(self._reading.question)
         first = min(compared, key=lambda node: question.find(normalize(spelling(topics[node]))))
         return replace(result, text="yes" if result.nodes == (first,) else "no", nodes=())
 
     def _chosen(self, operation: str, operands: Sequence[Fact], computed: Outcome, written: Sequence[str]) -> Outcome:
-        """A computed answer, if nothing speaks against it; otherwise the model decides."""
+        """The computed answer, unless the model wrote another or cited only some of a list; then the model decides."""
         if operation in EXTREMES and not self._step.is_baseline and (whole := self._operands.whole_path(operands)):
             over_all = self._compute(operation, whole)
             if over_all is not None and over_all.answers != computed.answers:

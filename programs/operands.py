@@ -1,4 +1,4 @@
-"""Which facts an operation runs over: the cited ones, or those that a model meant when it cited some of them."""
+"""The facts that an operation runs over: the cited ones, or those that the model meant when it cited too few."""
 
 from __future__ import annotations
 
@@ -34,13 +34,16 @@ class Operands:
     def of(self, operation: str, cited: Sequence[Fact], *, is_written: bool) -> list[Fact]:
         """The facts of an operation.
 
-        A count is that of the things that the question asks for, also where the cited facts go on from them: who
-        directed the films of an actor tells how many films there are.
+        A count runs over the things of the class that the question asks for. If the cited facts go on from such things,
+        these are counted: the directors of an actor's films tell how many films there are.
 
-        An extreme needs values to compare. One value is not compared with anything: the model cited the winner, or the
-        first of a list. Those of the same relations are meant, from every topic. If it cited the things and not their
-        values, and wrote no answer, these are meant: the retrieved ones, where they have numbers or dates of one
-        relation, or those in the graph. Of several relations the one that is most similar to the question is meant.
+        An extreme needs values to compare:
+
+        - If the values belong to several relations, those of the relation most similar to the question are taken.
+        - If there is one value, the model cited only the winner, or the first of a list. All facts with the same
+          relations are taken, from every topic.
+        - If the model cited things without their values, and wrote no answer, the values are taken from the retrieved
+          facts. If these have none, or those of several relations, the values are looked up in the graph.
 
         Args:
             operation: what is computed.
@@ -62,7 +65,7 @@ class Operands:
         return values if len({fact.hop for fact in values}) == 1 else (self._looked_up(ends) or ends)
 
     def _of_one_relation(self, facts: Sequence[Fact]) -> list[Fact]:
-        """The facts with the relation that is most similar to the question: a year and a height are not compared."""
+        """The facts with the relation most similar to the question: a year cannot be compared with a height."""
         relations = {fact.hop.relation for fact in facts}
         if self._relations is None or len(relations) < 2:
             return list(facts)
@@ -71,21 +74,24 @@ class Operands:
         return [fact for fact in facts if fact.hop.relation == best]
 
     def _of_kind(self, facts: Sequence[Fact]) -> list[Fact]:
-        """The facts that end at things of the class that the question asks for, or go on from such; these end there."""
+        """The facts whose values are of the class that the question asks for.
+
+        If a fact goes on from such a thing, the fact that leads to the thing is taken in its place.
+        """
         found = [fact for fact in facts if fact.hop.kind is not None]
         for path in dict.fromkeys(fact.path for fact in facts):
             topic, hops = path
             if len(hops) < 2 or hops[-1].kind is not None or hops[-2].kind is None:
                 continue
             things = {fact.anchor for fact in facts if fact.path == path}
-            for fact in self._subgraph.facts:
+            for fact in self._on((topic, hops[:-1])):
                 values = tuple(value for value in fact.values if value in things)
-                if fact.path == (topic, hops[:-1]) and values:
+                if values:
                     found.append(replace(fact, values=values, total=len(values)))
         return list(dict.fromkeys(found))
 
     def _looked_up(self, facts: Sequence[Fact]) -> list[Fact]:
-        """The numbers or dates of the values of facts, in the graph, by the relation most similar to the question."""
+        """Look up numbers or dates of the things that facts lead to, by the relation most similar to the question."""
         things = {value: fact for fact in facts for value in fact.values}
         if self._relations is None or len(things) < 2:
             return []
@@ -108,23 +114,25 @@ class Operands:
         return []
 
     def whole_path(self, facts: Sequence[Fact]) -> list[Fact]:
-        """All facts on the path of some facts; none if they are all, are on several paths, or there are several topics.
+        """All facts on the path of the given facts: these may be the first of a list, or those that the question means.
 
-        The model may have cited the first of a list, or those that the question limits it to.
+        Empty if the given facts are all of them or lie on several paths, or if facts of several topics were retrieved.
         """
         paths = {fact.path for fact in facts}
-        several = len(paths) > 1 or len({fact.path[0] for fact in self._subgraph.facts}) > 1
-        whole = [fact for fact in self._subgraph.facts if fact.path in paths]
-        return [] if several or len(whole) == len(facts) else whole
+        if len(paths) != 1 or len({fact.path[0] for fact in self._subgraph.facts}) > 1:
+            return []
+        whole = self._on(paths.pop())
+        return [] if len(whole) == len(facts) else whole
 
     def on_the_way(self, facts: Sequence[Fact]) -> Iterator[list[Fact]]:
-        """The facts at the end of each shorter path that leads to some facts.
-
-        To count the films of an actor, a model may cite who directed these films.
-        """
+        """For each shorter path that leads to the given facts, the facts at its end."""
         for topic, hops in dict.fromkeys(fact.path for fact in facts):
             for length in range(1, len(hops)):
-                yield [fact for fact in self._subgraph.facts if fact.path == (topic, hops[:length])]
+                yield self._on((topic, hops[:length]))
+
+    def _on(self, path: PathKey) -> list[Fact]:
+        """The retrieved facts at the end of a path."""
+        return [fact for fact in self._subgraph.facts if fact.path == path]
 
     def is_measured(self, fact: Fact) -> bool:
         """Whether all values of a fact are numbers or dates."""

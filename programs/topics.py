@@ -38,6 +38,11 @@ class Known:
         """Label of the likeliest candidate."""
         return self.candidates[0].label
 
+    @property
+    def names(self) -> set[str]:
+        """The question's spelling, and the labels of what it may mean, normalised."""
+        return {normalize(self.written), *(normalize(candidate.label) for candidate in self.candidates)}
+
 
 @dataclass(frozen=True)
 class Topic:
@@ -150,16 +155,16 @@ class TopicLinker:
         return self.recognised(name) or self._looked_up(name)
 
     def _looked_up(self, name: str) -> tuple[str, Sequence[Candidate]]:
-        """A name that the question does not have; the types that a model wrote behind it are no part of it."""
+        """Look up a name that is not in the question; if nothing has it, without the types behind it."""
         plain = split_note(name)[0]
         found = self._candidates(name)
         return (name, found) if found or plain == name else (plain, self._candidates(plain))
 
     def recognised(self, name: str) -> tuple[str, Sequence[Candidate]] | None:
-        """What a name means that the prompt shows, in any form in which a model may copy it; None if it has no such.
+        """Find a name among those that the prompt shows, in any form in which a model may copy it.
 
         Returns:
-            Its spelling in the question, and the candidates.
+            Its spelling in the question, and the candidates; None if the prompt does not show it.
         """
         wanted = {normalize(part) for part in names_in(name)}
         for known in self.known:
@@ -170,15 +175,14 @@ class TopicLinker:
                 of_kind = [(c, kind) for c, kind in noted if normalize(c.label) in wanted]
             if of_kind:
                 return known.written, [c for c, _ in of_kind]
-            if wanted & {normalize(known.written), *(normalize(c.label) for c in known.candidates)}:
+            if wanted & known.names:
                 return known.written, known.candidates
         for plain, note in map(split_note, names_in(name)):
             kinds = {normalize(kind) for kind in note.split(", ")}
             for known in self.known:
-                if normalize(plain) in {normalize(known.written), *(normalize(c.label) for c in known.candidates)}:
-                    typed = [c for c in known.candidates if kinds & self._type_names(c.node)]
-                    if typed:
-                        return known.written, typed
+                typed = [c for c in known.candidates if kinds & self._type_names(c.node)]
+                if typed and normalize(plain) in known.names:
+                    return known.written, typed
         return None
 
     def _type_names(self, node: int) -> set[str]:

@@ -184,7 +184,7 @@ TITLES = {
     "mrr": "MRR",
     "ece": "ECE",
     "aurc": "AURC",
-    "right_of_proved": "of these right",
+    "proved_right": "of these right",
     "seconds": "s",
     "seconds_outside_lm": "s outside LM",
 }

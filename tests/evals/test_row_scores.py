@@ -113,7 +113,7 @@ class TestOrigin:
             "right",
             "wrong",
         }
-        assert (scores.proved, scores.right_of_proved) == (pytest.approx(2 / 3), 1 / 2)
+        assert (scores.proved, scores.proved_right) == (pytest.approx(2 / 3), 1 / 2)
 
 
 class TestCitations:

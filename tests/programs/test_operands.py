@@ -1,4 +1,4 @@
-"""Which values an extreme compares, on the superlatives of the bundled questions."""
+"""The relation whose values are compared for a superlative, on the bundled questions."""
 
 from __future__ import annotations
 
