@@ -264,7 +264,7 @@ def _helpful(
     program: KnowledgeCard | BlendFilter, question: str, references: Sequence[Reference], trace: Trace
 ) -> list[Reference]:
     """The references that a model finds relevant; the trace records each."""
-    nodes = linked_entities(program.graph, program.sources.linker, question, _LINKED, trace)
+    nodes = linked_entities(program.sources, question, _LINKED, trace)
     entities = described(program.graph, nodes)
     verdicts = program.filter(question, entities, references, trace, program.wrote)
     for reference, verdict in zip(references, verdicts, strict=True):

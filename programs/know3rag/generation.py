@@ -6,9 +6,10 @@ at most one corpus is searched, for the query and for the query with its related
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Literal
 
 import dspy
@@ -17,6 +18,8 @@ import numpy as np
 from triplecheck.kg import Direction, Linker, TriplecheckError, UserError, normalize
 from triplecheck.kg.documents import Documents
 from triplecheck.kg.graph import Graph, RelationCount
+from triplecheck.kg.linking import Candidate
+from triplecheck.kg.mentions import Mention
 from triplecheck.kg.relation_vectors import relation_texts
 from triplecheck.lms import ModelReplyError, ModelUnavailableError, PromptTooLongError, RolePredict
 from triplecheck.lms.values import NOTHING
@@ -66,27 +69,45 @@ class Related:
         return self.linked + self.local + self.predicted
 
 
-def linked_entities(graph: Graph, linker: Linker, query: str, top_k: int, trace: Trace) -> tuple[int, ...]:
-    """The entities that a query names, the most salient first."""
-    names = NameLinker(linker)
+def linked_entities(sources: Sources, query: str, top_k: int, trace: Trace) -> tuple[int, ...]:
+    """The entities that a query names, the most salient first.
+
+    A name that the documents have is not taken for a misspelt name of the graph: the graph may not have its entity.
+    """
     found: dict[int, None] = {}
-    for mention in names.mentions(query):
-        if mention.salience < _LEAST_SALIENCE or len(found) == top_k:
+    for mention, candidates in _named(sources.graph, sources.linker, query):
+        if len(found) == top_k:
+            break
+        if candidates[0].source == "typo" and _written_in(sources.documents, mention.text):
             continue
-        candidates = [c for c in names.candidates(mention, query) if graph.literal(c.node) is None]
-        if candidates:
-            found[candidates[0].node] = None
-            rows = [{"id": c.id, "label": c.label, "source": c.source, "score": round(c.score, 4)} for c in candidates]
-            trace.add(Linked(mention.text, rows, [candidates[0].id]))
+        found[candidates[0].node] = None
+        rows = [{"id": c.id, "label": c.label, "source": c.source, "score": round(c.score, 4)} for c in candidates]
+        trace.add(Linked(mention.text, rows, [candidates[0].id]))
     return tuple(found)
 
 
 def names_in(graph: Graph, linker: Linker, text: str, top_k: int = 20) -> list[str]:
     """Names of the graph that a text has word for word, for a prompt. A small model also copies names that differ."""
-    unseen = Trace()  # these links are only a hint in a prompt
     written = f" {normalize(text)} "
-    labels = graph.labels(linked_entities(graph, linker, text, top_k, unseen))
+    named = islice(_named(graph, linker, text), top_k)
+    labels = dict.fromkeys(graph.label(candidates[0].node) for _, candidates in named)
     return [label for label in labels if f" {normalize(label)} " in written]
+
+
+def _named(graph: Graph, linker: Linker, query: str) -> Iterator[tuple[Mention, list[Candidate]]]:
+    """The mentions of a query that entities have as a name, the most salient first, and these entities."""
+    names = NameLinker(linker)
+    for mention in names.mentions(query):
+        if mention.salience >= _LEAST_SALIENCE:
+            candidates = [c for c in names.candidates(mention, query) if graph.literal(c.node) is None]
+            if candidates:
+                yield mention, candidates
+
+
+def _written_in(documents: Documents | None, name: str) -> bool:
+    """Whether the document that fits a name best has it word for word."""
+    hits = [] if documents is None else documents.search(name, 1)
+    return any(f" {normalize(name)} " in f" {normalize(f'{hit.title} {hit.text}')} " for hit in hits)
 
 
 def relations_near(sources: Sources, texts: Sequence[str], top_k: int = 2, most: int = 30) -> list[str]:
@@ -122,7 +143,7 @@ def related_entities(sources: Sources, query: str, limits: Know3RAGLimits, trace
     An entity without a vector has local neighbours only.
     """
     graph = sources.graph
-    linked = linked_entities(graph, sources.linker, query, limits.linked, trace)
+    linked = linked_entities(sources, query, limits.linked, trace)
     listed = dict.fromkeys(linked)
     local: list[int] = []
     predicted: list[int] = []

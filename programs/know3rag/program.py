@@ -186,7 +186,7 @@ class Know3RAG(Program):
             where = "from the scores of held-out and corrupted triples" if measured else "there are no held-out triples"
             trace.add(Checked("theta_0", measured, f"{self.theta_0:.3g}, {where}"))
         limit = self.options.limits.linked
-        entities = linked_entities(self.graph, self.sources.linker, question, limit, trace)  # E_Q
+        entities = linked_entities(self.sources, question, limit, trace)  # E_Q
         references: list[Reference] = []  # D_c
         turn = self.answer(question, references, trace)
         answered = turn  # the latest turn that has an answer

@@ -51,7 +51,7 @@ def read_turns(program: Know3RAG, question: str, steps: Sequence[Mapping[str, An
         question: the question of the trace.
         steps: the trace as plain data.
     """
-    entities = linked_entities(program.graph, program.sources.linker, question, program.options.limits.linked, Trace())
+    entities = linked_entities(program.sources, question, program.options.limits.linked, Trace())
     turns, calls, so_far = [], [], 0
     for step in steps:
         if step["kind"] == Wrote.kind:

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from program_parts import WORLD, build_turtle
+from program_parts import PREFIXES, WORLD, build_turtle
 from text_parts import build_text_world
 
-from triplecheck.kg import Direction, KnowledgeBase, UserError
+from triplecheck.kg import Direction, KnowledgeBase, UserError, build
+from triplecheck.kg.documents import Document
+from triplecheck.kg.readers import read_graph
 from triplecheck.programs import Sources
 from triplecheck.programs.know3rag.filter import ReferenceVerdict, choose
 from triplecheck.programs.know3rag.generation import (
@@ -168,9 +170,21 @@ class TestRelatedEntities:
 
     def test_links_are_recorded_and_common_words_are_not_linked(self, sources: Sources) -> None:
         trace = Trace()
-        found = linked_entities(sources.graph, sources.linker, "Did Lukas Foss play the piano?", 3, trace)
+        found = linked_entities(sources, "Did Lukas Foss play the piano?", 3, trace)
         assert sources.graph.labels(found)[0] == "Lukas Foss"
         assert next(step.mention for step in trace.steps if isinstance(step, Linked)) == "Lukas Foss"
+
+    def test_a_name_that_the_documents_have_is_no_misspelt_name(self, tmp_path: Path) -> None:
+        def linked(folder: Path, passage: str) -> list[str]:
+            folder.mkdir()
+            (folder / "graph.ttl").write_text(PREFIXES + WORLD)
+            about = [Document("d", None, "", passage)]
+            base = build(read_graph([folder / "graph.ttl"]), folder / "kb", documents=about, encoder=None)
+            sources = Sources.of(base)
+            return sources.graph.labels(linked_entities(sources, "Who taught Lukas Fos?", 3, Trace()))
+
+        assert linked(tmp_path / "a", "A dancer.") == ["Lukas Foss"]
+        assert linked(tmp_path / "b", "Lukas Fos was a painter.") == []
 
 
 def test_part_of_a_name_is_not_the_name(tmp_path: Path) -> None:
