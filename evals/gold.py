@@ -25,6 +25,7 @@ import dspy
 from triplecheck.evals.metrics import GoldAnswer, Predicted
 from triplecheck.evals.questions import Question
 from triplecheck.kg import Graph, Linker, normalize
+from triplecheck.kg.values import written_date
 
 Names = Callable[[str], Iterable[int]]
 """The nodes whose normalised name equals the normalised text."""
@@ -36,14 +37,19 @@ _EXACT = ("label", "alias", "value")
 
 
 def comparable(text: str) -> str:
-    """Return the form of a text for comparison: a number by its value, other text after `kg.normalize`.
+    """Return the form of a text for comparison: a number or a date by its value, other text after `kg.normalize`.
+
+    A date has a month at least. A year is a number, and equals no date in this year.
 
     >>> comparable("1,000") == comparable("1000.0")
+    True
+    >>> comparable("July 25, 1920") == comparable("1920-07-25")
     True
     """
     if is_number(text):
         return f"={(Decimal(text.strip().replace(',', '')) + 0).normalize()}"
-    return normalize(text)
+    date = written_date(text) if any(map(str.isdigit, text)) else None
+    return normalize(text) if date is None or len(date) < 2 else "=" + "-".join(map(str, date))
 
 
 def is_number(text: str) -> bool:

@@ -140,7 +140,7 @@ def agrees(written: str, value: Literal) -> bool | None:
     if there is None:
         return None
     if there.kind == "time":
-        said, known = _date(text), _date_of(value)
+        said, known = written_date(text), _date_of(value)
         return None if said is None or known is None else _same_date(said, known)
     number = _number(text)
     return None if number is None else abs(number[0] - there.size) <= number[1]
@@ -174,8 +174,9 @@ def _date_of(value: Literal) -> Date | None:
     return None if match is None else tuple(int(part) for part in match.groups() if part)
 
 
-def _date(text: str) -> Date | None:
-    return next((_read_date(match) for pattern in _DATES if (match := pattern.fullmatch(text))), None)
+def written_date(text: str) -> Date | None:
+    """The date that a text is, in English words, in digits or in ISO 8601; None if it is none, or not only one."""
+    return next((_read_date(match) for pattern in _DATES if (match := pattern.fullmatch(text.strip()))), None)
 
 
 def _read_date(match: re.Match[str]) -> Date | None:

@@ -1,9 +1,9 @@
 """Grounding of text triples: from words to the graph's numbers, with a reason for each that cannot be grounded.
 
 The linker turns a mention into an entity. Of homonyms, the graph decides: those between which it has the edge, else the
-linker's first. A predicate becomes a relation by exact label or alias, else by the
-similarity of its vector if that is above a threshold. A text may state a fact in the other direction ("Nolan directed
-Inception" for (Inception, director, Nolan)): both directions are tried, and a swap is noted.
+linker's first. A predicate becomes a relation by exact label or alias, else by the similarity of its vector if that is
+above a threshold. A text may state a fact in the other direction ("Nolan directed Inception" for (Inception, director,
+Nolan)): both directions are tried, and a swap is noted. It may write a date or number differently than the graph.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from triplecheck.kg.linking import Linker
 from triplecheck.kg.names import normalize
 from triplecheck.kg.relation_vectors import RelationVectors, relation_texts
 from triplecheck.kg.types import Direction, Edge
+from triplecheck.kg.values import agrees
 
 
 class Skip(StrEnum):
@@ -115,10 +116,25 @@ class Grounder:
             denied = _DENIAL.search(text[1])
             reason = Skip.DENIAL if denied else Skip.UNKNOWN_RELATION
             return Grounded(text, (heads[0], None, next(iter(tails), None)), reason=reason)
-        if not tails:
+        straight, triple = self._best_reading(heads, relations, tails) if tails else (True, None)
+        if triple is None or not self._graph.contains(*triple):
+            value = self._value(heads, relations, text[2])
+            if value is not None:
+                return Grounded(text, value, similarity=cosine)
+        if triple is None:
             return Grounded(text, (heads[0], likeliest, None), similarity=cosine, reason=Skip.UNKNOWN_TAIL)
-        straight, triple = self._best_reading(heads, relations, tails)
         return Grounded(text, triple, not straight, cosine)
+
+    def _value(self, heads: Sequence[int], relations: Sequence[int], text: str) -> Edge | None:
+        """The edge whose date or number the text writes differently, as "July 25, 1920" does 1920-07-25, if any."""
+        if not any(map(str.isdigit, text)):
+            return None
+        for head, relation in product(heads, relations):
+            for tail in self._graph.neighbors(head, relation).tolist():
+                value = self._graph.literal(tail)
+                if value is not None and agrees(text, value):
+                    return head, relation, tail
+        return None
 
     def _best_reading(self, heads: Sequence[int], relations: Sequence[int], tails: Sequence[int]) -> tuple[bool, Edge]:
         """Whether the triple is straight, and the triple: the reading with the most support.

@@ -83,15 +83,14 @@ class GraphJudge:
         if head is None or relation is None:
             return JudgedTriple(grounded, TripleVerdict.UNKNOWN, str(grounded.reason))
         there = self._edges(head, relation)
-        if tail is None or not self._graph.contains(head, relation, tail):
-            by_value = self._by_value(grounded, relation, there)
-            if by_value is not None:
-                return by_value
+        if tail is not None and self._graph.contains(head, relation, tail):
+            return JudgedTriple(grounded, TripleVerdict.IN_GRAPH, "the graph says so", ((head, relation, tail),))
+        by_value = self._by_value(grounded, relation, there)
+        if by_value is not None:
+            return by_value
         if tail is None:
             # The graph may have the same entity under a name that the linker does not find.
             return JudgedTriple(grounded, TripleVerdict.UNKNOWN, str(grounded.reason), there[:_SHOWN])
-        if self._graph.contains(head, relation, tail):
-            return JudgedTriple(grounded, TripleVerdict.IN_GRAPH, "the graph says so", ((head, relation, tail),))
         if there and self._graph.literal(tail) is not None and all(self._graph.literal(t) is None for _, _, t in there):
             return JudgedTriple(grounded, TripleVerdict.UNKNOWN, "the graph has no value there", there[:_SHOWN])
         if there and self.is_functional(relation):
@@ -104,13 +103,11 @@ class GraphJudge:
         return self._by_rank(grounded, there[:_SHOWN])
 
     def _by_value(self, grounded: Grounded, relation: int, there: tuple[Edge, ...]) -> JudgedTriple | None:
-        """The verdict on a value, which may be written differently in the text; None if no values can be compared."""
+        """The verdict on a value that the graph does not have there; None if no values can be compared."""
         values = {edge: self._graph.literal(edge[2]) for edge in there}
-        compared = {edge: agrees(grounded.text[2], value) for edge, value in values.items() if value is not None}
-        same = tuple(edge for edge, agreed in compared.items() if agreed)
-        if same:
-            return JudgedTriple(grounded, TripleVerdict.IN_GRAPH, "the graph has this value", same[:_SHOWN])
-        others = tuple(edge for edge, agreed in compared.items() if agreed is False)
+        others = tuple(
+            edge for edge, value in values.items() if value is not None and agrees(grounded.text[2], value) is False
+        )
         if not others:
             return None
         if self.is_functional(relation):

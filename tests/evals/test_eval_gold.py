@@ -126,6 +126,14 @@ def test_topics_are_looked_up_like_answers(knowledge_base: KnowledgeBase) -> Non
         ("-0", "0", True),
         ("Müller", "muller", True),
         ("12345678901234567890123456789", "12345678901234567890123456788", False),
+        ("July 25, 1920", "1920-07-25", True),
+        (" 25 July 1920", "1920-07-25", True),
+        ("July 1920", "1920-07", True),
+        ("1920", "1920-07-25", False),
+        ("July 1920", "1920-07-25", False),
+        ("July 26, 1920", "1920-07-25", False),
+        ("born on July 25, 1920", "1920-07-25", False),
+        ("3/4/1900", "1900-04-03", False),
     ],
 )
 def test_comparable_forms(a: str, b: str, same: bool) -> None:

@@ -45,6 +45,18 @@ def test_triples_are_placed_whichever_way_round_they_are_said(
     assert found.reason is None and found.text == text
 
 
+@pytest.mark.parametrize(
+    ("text", "there"),
+    [("July 25, 1920", True), ("25 July 1920", True), ("1920", True), ("July 26, 1920", False), ("in July", False)],
+)
+def test_a_value_may_be_written_differently(text: str, there: bool, bundled: KnowledgeBase) -> None:
+    triple = ("Rosalind Franklin", "date of birth", text)
+    (found,) = Grounder(bundled.graph, bundled.linker).ground([triple])
+    edge = found.edge
+    assert (edge is not None and bundled.graph.contains(*edge)) is there
+    assert not there or (bundled.graph.label(found.triple[2] or 0) == "1920-07-25" and not found.swapped)
+
+
 def test_an_untrue_triple_is_grounded_in_its_own_direction(
     people_with_vectors: KnowledgeBase, grounder: Grounder
 ) -> None:
