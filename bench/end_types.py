@@ -89,9 +89,9 @@ def main() -> None:
     print("set, ranker, questions:", *WEIGHTS)
     for case in [bundled_case("test"), *find_cases(asked.data)]:
         bundled = case.folder.name == "bundled"
-        if not (case.triples or bundled) or (asked.only and asked.only not in case.name):
+        if not case.triples or (asked.only and asked.only not in case.name):
             continue
-        kb = KnowledgeBase.open("bundled") if bundled else case.knowledge_base(asked.kbs / case.folder.name)
+        kb = case.knowledge_base(asked.kbs / case.folder.name)
         some = sampled([one for one in case.sample(None) if bundled or part_of(one.id) == "dev"], asked.limit, 0)
         own = [file for name, file in rankers if name in case.name]
         for file in (GENERAL, *own):

@@ -144,9 +144,8 @@ def main() -> None:
     graphs = read(asked.out) if asked.out.is_file() else {}
     cases = [] if graphs else [*(bundled_case(split) for split in SPLITS), *find_cases(asked.data)]
     for case in cases:
-        if case.triples or case.folder.name == "bundled":
-            kb = KnowledgeBase.open("bundled") if case.folder.name == "bundled" else None
-            kb = kb or case.knowledge_base(asked.kbs / case.folder.name)
+        if case.triples:
+            kb = case.knowledge_base(asked.kbs / case.folder.name)
             names = ambiguous(topic_mentions(case.sample(None), kb.graph, kb.linker), kb.graph, kb.linker)
             some = random.Random(0).sample(names, min(len(names), asked.limit))
             graphs.setdefault(case.folder.name, []).extend(choices(kb, some))

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 from cli_support import Run
 
-from triplecheck.kg import KnowledgeBase
-
 
 @pytest.fixture
-def kbs(tmp_path: Path, bundled: KnowledgeBase) -> Path:
-    shutil.copytree(bundled.path, tmp_path / "kbs" / "bundled")
+def kbs(tmp_path: Path) -> Path:
     return tmp_path / "kbs"
 
 
@@ -54,23 +50,19 @@ def test_the_linking_report_is_written_and_printed(run: Run, kbs: Path, tmp_path
     assert run("report", "linking", "--lm", "extractive", *place).exit_code == 2
 
 
-def test_questions_are_made_harder(run: Run, kbs: Path, tmp_path: Path) -> None:
+def test_questions_are_made_harder(run: Run, tmp_path: Path) -> None:
     questions = tmp_path / "questions.jsonl"
     row = {"id": "1", "question": "Who directed Vertigo?", "answers": ["Alfred Hitchcock"], "topic": ["Vertigo"]}
     questions.write_text(json.dumps(row) + "\n", "utf-8")
-    result = run(
-        "data", "vary", str(kbs / "bundled"), str(questions), str(tmp_path / "out.jsonl"), "--variant", "typo1"
-    )
+    result = run("data", "vary", "bundled", str(questions), str(tmp_path / "out.jsonl"), "--variant", "typo1")
     assert result.exit_code == 0 and "1 of 1 questions" in result.stdout
     changed = json.loads((tmp_path / "out.jsonl").read_text("utf-8"))
     assert changed["id"] == "1" and changed["question"] != row["question"]
     assert changed["variant"]["from"] == row["question"]
 
 
-def test_an_unknown_variant_is_an_error(run: Run, kbs: Path, tmp_path: Path) -> None:
+def test_an_unknown_variant_is_an_error(run: Run, tmp_path: Path) -> None:
     questions = tmp_path / "questions.jsonl"
     questions.write_text('{"id": "1", "question": "Who?", "answers": ["x"]}\n', "utf-8")
-    result = run(
-        "data", "vary", str(kbs / "bundled"), str(questions), str(tmp_path / "o.jsonl"), "--variant", "upside-down"
-    )
+    result = run("data", "vary", "bundled", str(questions), str(tmp_path / "o.jsonl"), "--variant", "upside-down")
     assert result.exit_code == 2 and "typo1" in result.stderr

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from triplecheck.evals.datasets import bundled_case, find_cases, read_folder
-from triplecheck.kg import ReadError, UserError
+from triplecheck.kg import KnowledgeBase, ReadError, UserError
 
 
 def _questions(path: Path, *rows: dict[str, object]) -> None:
@@ -92,3 +92,9 @@ def test_the_bundled_questions_are_a_case() -> None:
     assert case.questions.name == "questions_dev.jsonl"
     assert {path.suffix for path in case.triples} == {".ttl"}
     assert case.sample(3)
+
+
+def test_the_bundled_graph_of_a_case_is_the_one_that_users_have(tmp_path: Path) -> None:
+    base = bundled_case().knowledge_base(tmp_path / "kb")
+    assert base.path == KnowledgeBase.open("bundled").path and base.embeddings is not None
+    assert not (tmp_path / "kb").exists()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import re
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -102,8 +101,7 @@ def small(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def opener(tmp_path: Path, bundled: KnowledgeBase) -> SetOpener:
-    shutil.copytree(bundled.path, tmp_path / "kbs" / "bundled")
+def opener(tmp_path: Path) -> SetOpener:
     return SetOpener(None, tmp_path / "kbs", missing=lambda text: None)
 
 
@@ -279,10 +277,7 @@ def test_a_ranker_is_trained_on_the_other_half_of_the_questions(small: Path, ope
     assert found == []  # it has no other half
 
 
-def test_unavailable_models_and_bundles_are_left_out_and_reported(
-    small: Path, tmp_path: Path, bundled: KnowledgeBase
-) -> None:
-    shutil.copytree(bundled.path, tmp_path / "kbs" / "bundled")
+def test_unavailable_models_and_bundles_are_left_out_and_reported(small: Path, tmp_path: Path) -> None:
     models = f'models = [{{ lm = "extractive" }}, {{ lm = "local/{tmp_path / "nowhere"}" }}]'
     table = SMALL.index('name = "sets"')
     text = SMALL[:table] + SMALL[table:].replace('data = ["films", "misspelt"]', f'data = ["films"]\n{models}', 1)
