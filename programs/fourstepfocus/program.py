@@ -125,6 +125,9 @@ class RankedNode:
     score: CandidateScore = field(default_factory=CandidateScore)
 
 
+_AS_COMMON = 0.9  # a type is as common at an end as the commonest one
+
+
 class FourStepFocus(Program):
     """Retrieval over a semi-structured knowledge base, with triplets as a prefilter.
 
@@ -213,13 +216,25 @@ class FourStepFocus(Program):
         lines = []
         for number in numbers[: self.options.limits.offered]:
             schema = graph.schema(number) if graph.has_types else None
-            ends = [graph.type_label(side[0][0]) for side in (schema.domain, schema.range) if side] if schema else []
+            sides = (schema.domain, schema.range) if schema else ()
+            ends = [graph.type_label(self._telling_type(side)) for side in sides if side]
             head, tail = ends if len(ends) == 2 else ("", "")
             # An alias that the question uses is the most telling.
             own = [clean(a) for a in graph.relation(number).aliases if f" {normalize(a)} " in asked]
             label = write_wordings(dict.fromkeys([*wordings(names[number]), *own]))
             lines.append(write_relation(WrittenRelation(label, clean(head), clean(tail))))
         return lines
+
+    def _telling_type(self, side: Sequence[tuple[str, int]]) -> str:
+        """The type of most things at an end of a relation; of several that are as common, such as a class and its
+        superclasses, the one that the fewest things of the graph have.
+
+        Args:
+            side: types with their edges, most edges first.
+        """
+        most = side[0][1]
+        common = [name for name, edges in side if edges >= _AS_COMMON * most]
+        return min(common, key=lambda name: len(self.graph.nodes_of_type(name))) if len(common) > 1 else common[0]
 
     # --- 2 substitution (Algorithm 1, line 2) ----------------------------------------------------
     def substitute(self, triplets: Triplets, linker: TopicLinker, trace: Trace) -> Substituted:

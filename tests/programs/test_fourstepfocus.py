@@ -21,7 +21,7 @@ from triplecheck.lms.engines import messages_of
 from triplecheck.programs import FourStepFocus, Sources, replay, resolve_program
 from triplecheck.programs.fourstepfocus import FourStepFocusLimits
 from triplecheck.programs.fourstepfocus.substitution import Matching
-from triplecheck.programs.steps import Checked, Matched, Ranked, Truncated, Wrote
+from triplecheck.programs.steps import Checked, Matched, Ranked, Trace, Truncated, Wrote
 
 QUESTION = "Which pupils of Paul Hindemith played the piano?"
 PUPILS = "?pupil:Composer | student of | Paul Hindemith"
@@ -424,3 +424,12 @@ class TestElsewhere:
         scores = score({})
         result, _ = play(program(documented), QUESTION, triplets(PUPILS), scores, scores)
         assert [step.signature for step in steps(result, Wrote)] == ["TripletsFromQuery"] + ["ScoreCandidates"] * 2
+
+
+def test_the_types_at_the_ends_of_a_relation_are_telling_ones(bundled: KnowledgeBase) -> None:
+    """Every thing of the bundled graph also has the superclasses of its type, such as agent and thing."""
+    four_step = program(bundled)
+    (asked,) = [line for line in four_step._relations("Who directed Vertigo?", Trace()) if "directed by" in line]
+    assert asked.endswith(": film to film director")
+    lines = four_step._relations("Whose parents are known?", Trace())
+    assert {"parent: person to person", "place of birth / birthplace: person to city"} <= set(lines)
