@@ -204,7 +204,7 @@ def supported(
 
     Its evidence is the triples of the surrounding text that the graph has. It is grounded if they lead from an
     entity of the question to the answer; a yes or no never is. If the answer is exactly the name of an entity, or
-    another name of the end of such a triple, the entity is in `answers`.
+    another name of the end of such a triple, the entity is in `answers`, and so is a value at this end.
 
     Args:
         sources: the graph and its linker.
@@ -230,8 +230,9 @@ def supported(
     proved = [node for node in ends if node in reached and node not in entities]
     trace.add(Checked("answer", bool(proved), f"{len(edges)} of {len(reliability.triples)} triples are in the graph"))
     answers = proved[:1] or ([] if named is None else [named])
-    nodes = tuple(node for node in answers if graph.literal(node) is None)
-    return Outcome(answer, nodes, edges, grounded=bool(proved))
+    # A value is given as the graph writes it: it may be more precise than the text.
+    said = graph.label(answers[0]) if answers and graph.literal(answers[0]) is not None else answer
+    return Outcome(said, tuple(answers), edges, grounded=bool(proved))
 
 
 def connected(edges: Iterable[Edge], starts: Iterable[int]) -> set[int]:

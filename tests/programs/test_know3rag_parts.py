@@ -25,7 +25,7 @@ from triplecheck.programs.know3rag.generation import (
     related_entities,
     relations_near,
 )
-from triplecheck.programs.know3rag.reliability import NameLinker, connected, threshold
+from triplecheck.programs.know3rag.reliability import NameLinker, Supervisor, connected, supported, threshold
 from triplecheck.programs.steps import Linked, Trace, Truncated
 from triplecheck.programs.triple_lines import read_triples
 from triplecheck.signatures.notation import write_triple
@@ -197,6 +197,16 @@ def test_part_of_a_name_is_not_the_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", None, "none", "None.", "N/A", " unknown ", "[]"])
 def test_empty_phrases_are_no_answer(text: str | None) -> None:
     assert clean_answer(text) == ""
+
+
+@pytest.mark.parametrize("written", ["July 25, 1920", "1920"])
+def test_a_value_that_the_graph_supports_is_given_as_the_graph_writes_it(written: str, bundled: KnowledgeBase) -> None:
+    sources = Sources.of(bundled)
+    rated = Supervisor(sources, "relative", "sum").rate([("Rosalind Franklin", "date of birth", written)], "")
+    (franklin,) = linked_entities(sources, "When was Rosalind Franklin born?", 1, Trace())
+    found = supported(sources, written, rated, [franklin], Trace())
+    assert (found.answer, found.grounded) == ("1920-07-25", True)
+    assert sources.graph.labels(found.answers) == ["1920-07-25"]
 
 
 def test_connected_follows_edges_in_both_directions() -> None:
