@@ -48,7 +48,7 @@ def comparable(text: str) -> str:
     """
     if is_number(text):
         return f"={(Decimal(text.strip().replace(',', '')) + 0).normalize()}"
-    date = written_date(text) if any(map(str.isdigit, text)) else None
+    date = written_date(text)
     return normalize(text) if date is None or len(date) < 2 else "=" + "-".join(map(str, date))
 
 

@@ -40,7 +40,7 @@ class Known:
 
     @property
     def names(self) -> set[str]:
-        """The question's spelling, and the labels of what it may mean, normalised."""
+        """Its spelling in the question and the labels of its candidates, normalised."""
         return {normalize(self.written), *(normalize(candidate.label) for candidate in self.candidates)}
 
 
@@ -155,7 +155,7 @@ class TopicLinker:
         return self.recognised(name) or self._looked_up(name)
 
     def _looked_up(self, name: str) -> tuple[str, Sequence[Candidate]]:
-        """Look up a name that is not in the question; if nothing has it, without the types behind it."""
+        """Look up a name that is not in the question; if nothing has it, look it up without the types after it."""
         plain = split_note(name)[0]
         found = self._candidates(name)
         return (name, found) if found or plain == name else (plain, self._candidates(plain))

@@ -42,6 +42,8 @@ from triplecheck.signatures.notation import (
 
 Searching = Literal["auto", "dense", "multi", "bm25", "none"]
 
+_AS_COMMON = 0.9  # of the edges of the commonest type: then a type is about as common
+
 
 @dataclass(frozen=True)
 class FourStepFocusLimits:
@@ -123,9 +125,6 @@ class RankedNode:
     triples: tuple[Edge, ...] = ()
     satisfies: bool = False
     score: CandidateScore = field(default_factory=CandidateScore)
-
-
-_AS_COMMON = 0.9  # a type is as common at an end as the commonest one
 
 
 class FourStepFocus(Program):
@@ -226,15 +225,19 @@ class FourStepFocus(Program):
         return lines
 
     def _telling_type(self, side: Sequence[tuple[str, int]]) -> str:
-        """The type of most things at an end of a relation; of several that are as common, such as a class and its
-        superclasses, the one that the fewest things of the graph have.
+        """The commonest type at an end of a relation; of several that are about as common, such as a class and its
+        superclasses, the one that is rarest in the graph.
 
         Args:
             side: types with their edges, most edges first.
         """
-        most = side[0][1]
-        common = [name for name, edges in side if edges >= _AS_COMMON * most]
-        return min(common, key=lambda name: len(self.graph.nodes_of_type(name))) if len(common) > 1 else common[0]
+        common = [kind for kind, edges in side if edges >= _AS_COMMON * side[0][1]]
+        return max(common, key=lambda kind: self._rarity.get(kind, len(self._rarity))) if common[1:] else common[0]
+
+    @cached_property
+    def _rarity(self) -> dict[str, int]:
+        """The place of each type among the types of the graph, which come most frequent first."""
+        return {kind: place for place, kind in enumerate(self.graph.type_ids)}
 
     # --- 2 substitution (Algorithm 1, line 2) ----------------------------------------------------
     def substitute(self, triplets: Triplets, linker: TopicLinker, trace: Trace) -> Substituted:
