@@ -25,7 +25,7 @@ import numpy as np
 
 from triplecheck.evals.datasets.folder import find_cases
 from triplecheck.evals.questions import Question, part_of, sampled
-from triplecheck.kg import normalize
+from triplecheck.kg import Words
 from triplecheck.kg.documents import DocumentStore
 from triplecheck.kg.encode import load_encoder
 from triplecheck.lms.extractive.references import passage_margins
@@ -64,11 +64,10 @@ def judged_passages(documents: DocumentStore, questions: Sequence[Question]) -> 
     pairs = []
     for question in questions:
         gold = set(map(str, question.gold["gold"]))
-        answers = [f" {normalize(answer)} " for answer in question.answers]
         found = [
             f"{hit.title}: {hit.text}"
             for hit in documents.search(question.question, _FOUND)
-            if hit.title not in gold and not any(answer in f" {normalize(hit.text)} " for answer in answers)
+            if hit.title not in gold and not any(answer in Words(hit.text) for answer in question.answers)
         ]
         right = [titled[title][0] for title in sorted(gold) if len(titled.get(title, ())) == 1]
         pairs += [Judged(question.question, text, question.id, True) for text in right]

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from triplecheck import KnowledgeBase
 from triplecheck.evals.questions import Question, read_questions
-from triplecheck.kg import normalize
+from triplecheck.kg import Words, normalize
 from triplecheck.programs import Sources
 from triplecheck.programs.know3rag.generation import Corpus, Reference
 from triplecheck.programs.know3rag.program import Know3RAG, Turn
@@ -28,8 +28,8 @@ NOTHING_YET = Turn("", Reliability((), math.inf))
 
 def has_answer(references: Sequence[Reference], question: Question) -> bool:
     """Whether an answer stands word for word in a passage."""
-    texts = [f" {normalize(reference.text)} " for reference in references]
-    return any(f" {normalize(answer)} " in text for answer in question.answers for text in texts)
+    words = Words(*(reference.text for reference in references))
+    return any(answer in words for answer in question.answers)
 
 
 def main(kb: Path, questions: Path, field: str = "kind") -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from triplecheck.kg.knowledge_base import KnowledgeBase, build
     from triplecheck.kg.linking import Candidate, GraphLinker, Linker
     from triplecheck.kg.mentions import Mention
-    from triplecheck.kg.names import normalize
+    from triplecheck.kg.names import Words, normalize
     from triplecheck.kg.types import Direction, Entity, Literal, Name, Pattern, Relation, Triple, Variable
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "UnavailableError",
     "UserError",
     "Variable",
+    "Words",
     "build",
     "normalize",
 ]
@@ -60,7 +61,7 @@ __getattr__ = lazily(
         "knowledge_base": "KnowledgeBase build",
         "linking": "Candidate GraphLinker Linker",
         "mentions": "Mention",
-        "names": "normalize",
+        "names": "Words normalize",
         "types": "Direction Entity Literal Name Pattern Relation Triple Variable",
     },
 )

@@ -57,6 +57,27 @@ def normalize(text: str) -> str:
     return " ".join(words.split()) or folded.replace("\x00", " ").strip()  # the trie cannot store NUL characters
 
 
+class Words:
+    """The words of texts, to look up the names in them. Case, accents and punctuation are ignored.
+
+    >>> "Gödel" in Words("Who taught Kurt Godel?"), "Kurt God" in Words("Who taught Kurt Godel?")
+    (True, False)
+    """
+
+    __slots__ = ("_text",)
+
+    def __init__(self, *texts: str) -> None:
+        self._text = " ".join(_padded(normalize(text)) for text in texts)
+
+    def __contains__(self, name: str) -> bool:
+        form = normalize(name)
+        return bool(form) and _padded(form) in self._text
+
+
+def _padded(form: str) -> str:
+    return f" {form} "
+
+
 @dataclass(frozen=True, slots=True)
 class NamedNode:
     """A node and the kind of its matching name: `label`, `alias` or `value`."""
@@ -273,10 +294,6 @@ def _buckets(text: str) -> npt.NDArray[np.int64]:
     mixed *= np.uint64(0xBF58476D1CE4E5B9)
     buckets: npt.NDArray[np.int64] = (mixed >> np.uint64(64 - _BITS)).astype(np.int64)
     return buckets
-
-
-def _padded(form: str) -> str:
-    return f" {form} "
 
 
 class TrigramIndex:

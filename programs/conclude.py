@@ -9,7 +9,7 @@ from typing import Any
 
 import dspy
 
-from triplecheck.kg import Direction, Graph, Literal, Relation, normalize
+from triplecheck.kg import Direction, Graph, Literal, Relation, Words, normalize
 from triplecheck.kg.types import Edge
 from triplecheck.kg.values import agrees, mentions, quantity, value_of
 from triplecheck.lms import Doubt, ModelReplyError, RolePredict
@@ -419,13 +419,13 @@ class _Conclusion:
         return self._program.options.closed_world or is_functional(self._graph, fact)
 
     def _is_named(self, node: int) -> bool:
-        question = f" {normalize(self._reading.question)} "
+        question = Words(self._reading.question)
         if node in self._reading.topics:
             return True
         if quantity(value_of(self._graph, node)) is not None:
             return mentions(self._reading.question, value_of(self._graph, node))
         entity = self._graph.entity(node)
-        return any(f" {normalize(name)} " in question for name in (entity.label, *entity.aliases))
+        return any(name in question for name in (entity.label, *entity.aliases))
 
     def _with_chains(self, facts: Sequence[Fact], triples: Sequence[Edge]) -> tuple[Edge, ...]:
         """The triples, after those that connect them with the topic."""

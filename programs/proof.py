@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from triplecheck.kg import Direction, Graph, normalize
+from triplecheck.kg import Direction, Graph, Words, normalize
 from triplecheck.kg.readable import singular
 from triplecheck.kg.types import Edge
 from triplecheck.kg.values import quantity, value_of
@@ -193,9 +193,9 @@ class Proof:
     @cached_property
     def parsed(self) -> ParsedQuestion:
         """The question, with its topics masked."""
-        question = f" {normalize(self.question)} "
+        question = Words(self.question)
         aliases = [name for node in self.topics for name in self.graph.entity(node).aliases]
-        written = [name for name in aliases if (form := normalize(name)) and f" {form} " in question]
+        written = [name for name in aliases if name in question]
         names = (*self.topics.values(), *self.graph.labels(list(self.topics)), *written)
         known = dict.fromkeys(write_topic(name) for name in names)
         return read_question(self.question, list(known), phrases(hop for path in self.paths for hop in path))

@@ -12,7 +12,7 @@ import numpy as np
 
 from triplecheck.evals.gold import Gold, linker_names, resolve_gold
 from triplecheck.evals.questions import Question
-from triplecheck.kg import Direction, Graph, IntArray, normalize
+from triplecheck.kg import Direction, Graph, IntArray, Words, normalize
 from triplecheck.kg.plausibility import Grounder
 from triplecheck.optimize.traces.gold_paths import follow, found_paths, given_paths
 from triplecheck.programs import Sources
@@ -186,8 +186,8 @@ class Case:
 
     def names_answer(self, text: str) -> bool:
         """Whether a text contains a right answer, as whole words."""
-        words = f" {normalize(text)} "
-        return any(f" {name} " in words for name in self.answer_names)
+        words = Words(text)
+        return any(name in words for name in self.answer_names)
 
     def found_by(self, query: str) -> bool:
         """Whether a search finds a right answer: in a document, or next to an entity that the query names."""

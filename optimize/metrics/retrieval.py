@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from triplecheck.kg import normalize
+from triplecheck.kg import Words
 from triplecheck.optimize.metrics.case import (
     Case,
     StepCall,
@@ -105,10 +105,10 @@ _LEAST_SCORE = 0.5
 
 def helps(case: Case, passage: str) -> bool:
     """Whether a passage is a gold document; if those are unknown, whether it names an answer."""
-    titles = [normalize(title) for title in case.question.documents]
+    titles = case.question.documents
     if titles:
-        words = f" {normalize(passage)} "
-        return any(f" {title} " in words for title in titles if title)
+        words = Words(passage)
+        return any(title in words for title in titles)
     return case.names_answer(passage)
 
 

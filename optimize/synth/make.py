@@ -13,7 +13,7 @@ from triplecheck.evals.configuration import digest
 from triplecheck.evals.executors.threads import spread
 from triplecheck.evals.questions import Question, sampled
 from triplecheck.evals.variants import make_variant
-from triplecheck.kg import KnowledgeBase, UserError, normalize
+from triplecheck.kg import KnowledgeBase, UserError, Words, normalize
 from triplecheck.kg.progress import no_progress
 from triplecheck.lms import ModelReplyError, RolePredict, Roles, session
 from triplecheck.optimize.synth.shapes import KINDS, SHAPES, Draft, Drawing, Surroundings
@@ -59,9 +59,9 @@ def paraphrased(
 
 def keeps(text: str, question: str, names: Sequence[str]) -> bool:
     """Whether a paraphrase differs from the question, contains all names, and is not much longer."""
-    plain = f" {normalize(text)} "
-    named = all(f" {normalize(name)} " in plain for name in names)
-    return named and plain.strip() not in ("", normalize(question)) and len(text) <= _LONGEST * len(question)
+    words = Words(text)
+    differs = normalize(text) not in ("", normalize(question))
+    return differs and all(name in words for name in names) and len(text) <= _LONGEST * len(question)
 
 
 MOST_ANSWERS = 10

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from triplecheck.kg import Literal as Value
-from triplecheck.kg import normalize
+from triplecheck.kg import Words, normalize
 from triplecheck.kg.values import mentions
 from triplecheck.lms.extractive.question import STOP_WORDS
 from triplecheck.signatures.notation import WrittenFact, read_facts, read_topic, split_kind, split_note, wordings
@@ -77,23 +77,19 @@ def _names_fact(text: str, fact: WrittenFact, aliases: Mapping[str, str]) -> boo
 
 def _names_thing(words: _Words, names: Sequence[str]) -> bool:
     plain = [normalize(split_note(name)[0]) for name in names if name]
-    return any(words.hold(name) or any(len(w) >= _LONG and words.hold(w) for w in name.split()) for name in plain)
+    return any(name in words or any(len(w) >= _LONG and w in words for w in name.split()) for name in plain)
 
 
 def _names_value(text: str, value: str) -> bool:
-    return _Words(text).hold(normalize(split_note(value)[0])) or mentions(text, Value(value))
+    return split_note(value)[0] in Words(text) or mentions(text, Value(value))
 
 
-class _Words:
-    """The words of a text."""
+class _Words(Words):
+    """The words of a text in any form."""
 
     def __init__(self, text: str) -> None:
-        self._text = f" {normalize(text)} "
-        self._stems = {word[:_STEM] for word in self._text.split()}
-
-    def hold(self, name: str) -> bool:
-        """Whether a normalized name is in the text."""
-        return bool(name) and f" {name} " in self._text
+        super().__init__(text)
+        self._stems = {word[:_STEM] for word in normalize(text).split()}
 
     def hold_some(self, phrase: str) -> bool:
         """Whether one of the words of a phrase, in any form, is in the text."""

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeGuard
 import dspy
 
 from triplecheck.evals.questions import Question
-from triplecheck.kg import Graph, normalize
+from triplecheck.kg import Graph, Words
 from triplecheck.optimize.traces.records import StepRecord
 from triplecheck.programs.outcome import evidence_edges
 from triplecheck.programs.steps import Checked, Consulted, TraceEvent
@@ -123,7 +123,7 @@ def _citations(graph: Graph, prediction: dspy.Prediction) -> Rejection | None:
     if len(known) < len(edges):
         return "cited_not_in_graph"
     retrieved = frozenset(map(int, getattr(prediction, "retrieved", None) or ()))
-    read = [f" {normalize(step.text)} " for step in prediction.steps if _was_read(step)]
+    read = [Words(step.text) for step in prediction.steps if _was_read(step)]
     found = all({head, tail} <= retrieved or _named(graph, (head, tail), read) for head, _, tail in known)
     return None if found else "cited_not_retrieved"
 
@@ -132,7 +132,7 @@ def _was_read(step: TraceEvent) -> TypeGuard[Consulted]:
     return isinstance(step, Consulted) and step.verdict == "kept"
 
 
-def _named(graph: Graph, ends: Sequence[int], passages: Sequence[str]) -> bool:
+def _named(graph: Graph, ends: Sequence[int], passages: Sequence[Words]) -> bool:
     """Whether a passage names both ends of an edge."""
-    names = [f" {normalize(label)} " for label in graph.labels(list(ends))]
-    return any(all(name in passage for name in names) for passage in passages)
+    labels = graph.labels(list(ends))
+    return any(all(label in passage for label in labels) for passage in passages)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from triplecheck.kg import Candidate, IntArray, normalize
+from triplecheck.kg import Candidate, IntArray, Words
 from triplecheck.kg.skb import NodeSearch, NodeSearches, described
 from triplecheck.kg.types import Edge
 from triplecheck.lms import RolePredict
@@ -211,7 +211,7 @@ class FourStepFocus(Program):
         if len(numbers) > self.options.limits.offered:
             trace.add(Truncated("relations in the prompt", self.options.limits.offered, len(numbers)))
         names = RelationNames(graph, vectors, question)
-        asked = f" {normalize(question)} "
+        asked = Words(question)
         lines = []
         for number in numbers[: self.options.limits.offered]:
             schema = graph.schema(number) if graph.has_types else None
@@ -219,7 +219,7 @@ class FourStepFocus(Program):
             ends = [graph.type_label(self._telling_type(side)) for side in sides if side]
             head, tail = ends if len(ends) == 2 else ("", "")
             # An alias that the question uses is the most telling.
-            own = [clean(a) for a in graph.relation(number).aliases if f" {normalize(a)} " in asked]
+            own = [clean(a) for a in graph.relation(number).aliases if a in asked]
             label = write_wordings(dict.fromkeys([*wordings(names[number]), *own]))
             lines.append(write_relation(WrittenRelation(label, clean(head), clean(tail))))
         return lines

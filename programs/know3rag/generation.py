@@ -15,7 +15,7 @@ from typing import Literal
 import dspy
 import numpy as np
 
-from triplecheck.kg import Direction, Linker, TriplecheckError, UserError, normalize
+from triplecheck.kg import Direction, Linker, TriplecheckError, UserError, Words, normalize
 from triplecheck.kg.documents import Documents
 from triplecheck.kg.graph import Graph, RelationCount
 from triplecheck.kg.linking import Candidate
@@ -88,10 +88,10 @@ def linked_entities(sources: Sources, query: str, top_k: int, trace: Trace) -> t
 
 def names_in(graph: Graph, linker: Linker, text: str, top_k: int = 20) -> list[str]:
     """Names of the graph that a text has word for word, for a prompt. A small model also copies names that differ."""
-    written = f" {normalize(text)} "
+    words = Words(text)
     named = islice(_named(graph, linker, text), top_k)
     labels = dict.fromkeys(graph.label(candidates[0].node) for _, candidates in named)
-    return [label for label in labels if f" {normalize(label)} " in written]
+    return [label for label in labels if label in words]
 
 
 def _named(graph: Graph, linker: Linker, query: str) -> Iterator[tuple[Mention, list[Candidate]]]:
@@ -107,7 +107,7 @@ def _named(graph: Graph, linker: Linker, query: str) -> Iterator[tuple[Mention, 
 def _written_in(documents: Documents | None, name: str) -> bool:
     """Whether the document that fits a name best has it word for word."""
     hits = [] if documents is None else documents.search(name, 1)
-    return any(f" {normalize(name)} " in f" {normalize(f'{hit.title} {hit.text}')} " for hit in hits)
+    return any(name in Words(f"{hit.title} {hit.text}") for hit in hits)
 
 
 def relations_near(sources: Sources, texts: Sequence[str], top_k: int = 2, most: int = 30) -> list[str]:
@@ -123,10 +123,9 @@ def relations_near(sources: Sources, texts: Sequence[str], top_k: int = 2, most:
         most: labels in all.
     """
     graph, vectors = sources.graph, sources.relations
-    written = " ".join(f" {normalize(text)} " for text in texts)
+    words = Words(*texts)
     numbers = range(graph.num_relations)
-    names = [[f" {normalize(name)} " for name in relation_texts(graph.relation(number))] for number in numbers]
-    named = [number for number in numbers if any(name in written for name in names[number] if name.strip())]
+    named = [n for n in numbers if any(name in words for name in relation_texts(graph.relation(n)))]
     similar: list[int] = []
     if vectors is not None and texts:
         best = np.argsort(-np.stack([vectors.against(text) for text in texts]), axis=1, kind="stable")[:, :top_k]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kg_parts import built
 
 from triplecheck.kg import KnowledgeBase
-from triplecheck.kg.names import normalize
+from triplecheck.kg.names import Words, normalize
 
 
 class TestNormalize:
@@ -61,6 +61,25 @@ class TestNormalize:
         form = normalize(text)
         assert normalize(form) == form
         assert normalize(text.upper().lower()) == normalize(text.upper())
+
+
+class TestWords:
+    @pytest.mark.parametrize("name", ["Paul Hindemith", "paul hindemith", "HINDEMITH?", "Cardillac (opera)", "1926"])
+    def test_a_name_that_stands_there_word_for_word(self, name: str) -> None:
+        assert name in Words("Hindemith, Paul: Paul Hindemith's Cardillac (Opera), 1926.")
+
+    @pytest.mark.parametrize("name", ["Hinde", "Hindemith Paul Paul Cardillac", "192", "opera 26", "", " ", "\ud83d"])
+    def test_parts_of_words_and_nothing_are_no_names(self, name: str) -> None:
+        assert name not in Words("Hindemith, Paul: Paul Hindemith's Cardillac (Opera), 1926.")
+
+    def test_a_name_does_not_run_over_the_end_of_a_text(self) -> None:
+        words = Words("He taught Ada", "Byron wrote it")
+        assert "Ada" in words and "Byron" in words
+        assert "Ada Byron" not in words
+
+    def test_no_text_has_a_name(self) -> None:
+        assert "Ada" not in Words()
+        assert "" not in Words("")
 
 
 def found(kb: KnowledgeBase, text: str) -> list[tuple[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from triplecheck.kg import Graph, normalize
+from triplecheck.kg import Graph, Words, normalize
 from triplecheck.lms.extractive.planning import known_names
 from triplecheck.lms.prompt import Prompt
 from triplecheck.optimize.traces.gold.answering import NO_ANSWER, answer_from_facts, leading_facts
@@ -85,13 +85,13 @@ def _by_label(line: str) -> str:
 def named_topics(known: KnownGold, prompt: Prompt) -> list[tuple[int, str]]:
     """The topics with their names in a prompt: a known name, else the label if it is in the question."""
     listed = [known.name for known in known_names(prompt)]
-    question = f" {normalize(known.gold.mended)} "
+    question = Words(known.gold.mended)
     named = []
     for topic in known.gold.topics:
         entity = known.graph.entity(topic)
         wanted = {normalize(name) for name in (entity.label, *entity.aliases)}
         name = next((name for name in listed if normalize(name) in wanted), None)
-        if name is None and f" {normalize(entity.label)} " in question:
+        if name is None and entity.label in question:
             name = entity.label
         if name is not None:
             named.append((topic, name))
@@ -105,8 +105,8 @@ def mended(graph: Graph, question: str, topics: Collection[int]) -> str:
     words = question.split()
     for topic in topics:
         entity = graph.entity(topic)
-        text = f" {normalize(' '.join(words))} "
-        if any(f" {normalize(name)} " in text for name in (entity.label, *entity.aliases)):
+        text = Words(" ".join(words))
+        if any(name in text for name in (entity.label, *entity.aliases)):
             continue
         length = len(entity.label.split())
         spans = [(at, at + size) for size in (length, length + 1) for at in range(len(words) - size + 1)]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from triplecheck.evals.configuration import digest
 from triplecheck.evals.gold import Names
-from triplecheck.kg import Direction, Graph, normalize
+from triplecheck.kg import Direction, Graph, Words
 from triplecheck.kg.types import Edge
 from triplecheck.lms.prompt import Prompt
 from triplecheck.optimize.synth.english import (
@@ -211,10 +211,9 @@ def _helps(known: KnownGold, passage: str) -> bool:
     """Whether a passage states a part of a gold path, is a gold document, or names an answer."""
     if stated(known.graph, passage, _edges(known))[0]:
         return True
-    words = f" {normalize(passage)} "
-    titles = [normalize(title) for title in known.gold.documents]
-    labels = [normalize(known.graph.label(node)) for node in known.gold.answers]
-    return any(f" {name} " in words for name in titles or labels if name)
+    words = Words(passage)
+    names = known.gold.documents or known.graph.labels(list(known.gold.answers))
+    return any(name in words for name in names)
 
 
 # --- what there is to tell -----------------------------------------------------------------------
