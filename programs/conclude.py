@@ -7,16 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import dspy
-
-from triplecheck.kg import Direction, Graph, Literal, Relation, Words, normalize
+from triplecheck.kg import Direction, Graph, Literal, Words, normalize
 from triplecheck.kg.types import Edge
 from triplecheck.kg.values import agrees, mentions, quantity, value_of
-from triplecheck.lms import Doubt, ModelReplyError, RolePredict
+from triplecheck.lms import ModelReplyError, RolePredict
 from triplecheck.lms.extractive.kinds import asks_for_kind
-from triplecheck.lms.extractive.question import STOP_WORDS, read_question, spelling
+from triplecheck.lms.extractive.question import read_question, spelling
 from triplecheck.programs.aggregation import NotComputableError, Result, aggregate, terminal
 from triplecheck.programs.base import Program
+from triplecheck.programs.doubts import YES_NO, asks_which
 from triplecheck.programs.expansion import valid_numbers
 from triplecheck.programs.matching import AnswerMatcher
 from triplecheck.programs.operands import EXTREMES, Operands
@@ -24,13 +23,10 @@ from triplecheck.programs.options import AnsweringOptions
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Checked, Computed, Stopped, Trace, Wrote
 from triplecheck.programs.subgraph import Fact, Subgraph, node_names
-from triplecheck.signatures import AnswerFromFacts, SettleAnswer
-from triplecheck.signatures.notation import read_facts, read_topic, split_edge
+from triplecheck.signatures import SettleAnswer
+from triplecheck.signatures.notation import split_edge
 
 _TEMPERATURE = 0.7  # of samples
-_YES_NO = ("yes", "no")
-_ASKS_FOR_THING = frozenset("where who whom whose when which what how why".split())
-_PREPOSITIONS = frozenset("in on at by from for with to of since until under".split())
 # To tell whether a relation has one value per entity: entities that are looked at, the fewest of them that tell it,
 # and the share of them that may have more.
 _SAMPLED, _LEAST_SAMPLE, _SEVERAL = 500, 5, 0.02
@@ -71,76 +67,12 @@ def names_of_facts(
     return node_names(graph, nodes, typed=step.is_baseline and asks_for_kind(question)) | dict(topics)
 
 
-def answering_step() -> RolePredict:
-    """The step that answers from facts. A "yes" to a question that asks where or who counts as an unreadable reply."""
-    return RolePredict(AnswerFromFacts, role="answer", check=reply_problem)
-
-
-def reply_problem(inputs: Mapping[str, Any], reply: dspy.Prediction) -> str | None:
-    """What is wrong with a reply of `AnswerFromFacts` that has the right format; None if nothing is."""
-    said = [normalize(answer) for answer in reply.answers if answer.strip()]
-    topics = {normalize(read_topic(topic).name) for topic in inputs["topics"]}
-    # What one topic's facts have in common is seldom asked for: a model calls their values so.
-    is_computed = reply.operation != "none" and not (reply.operation == "common" and len(topics) < 2)
-    if not said and not is_computed and reply.cited:
-        return Doubt(
-            "facts are cited, but there is no answer and no operation; copy the answer from the cited facts, name the "
-            "operation that computes it, or cite none"
-        )
-    # Without the topics: a model may have taken the word "number" for one.
-    asked = read_question(inputs["question"], ())
-    wanted = asked.compares[0] if asked.compares and reply.operation in EXTREMES else reply.operation
-    if wanted != reply.operation:
-        return Doubt(
-            f"the operation is {reply.operation}, and the question seems to ask for {wanted}; what is earliest, oldest "
-            "or smallest has the min, what is latest, youngest or largest the max"
-        )
-    if reply.operation == "count" and not asked.counts:
-        return Doubt("the operation is count, but the question does not ask how many there are")
-    if asked.counts and reply.operation in ("none", "common") and said and not any(map(_has_digit, said)):
-        return Doubt("the question asks for a number, and names are answered; the operation count counts cited values")
-    if len(topics) > 1 and reply.operation == "none" and topics == set(said):
-        return Doubt(
-            "the answer repeats the topics; copy what the question asks for from the facts, or leave the answers empty"
-        )
-    if len(said) != 1 or said[0] not in _YES_NO or reply.operation != "none" or not asks_for_thing(inputs["question"]):
-        return None
-    if any(normalize(value) == said[0] for fact in read_facts(inputs["facts"]) for value in fact.values):
-        return None  # there is a band called Yes
-    return (
-        f"the answer is {said[0]!r}, but the question is not one of yes or no; copy what it asks for from the facts, "
-        "or leave the answers empty"
-    )
-
-
-def _has_digit(text: str) -> bool:
-    return any(map(str.isdigit, text))
-
-
-def asks_for_thing(question: str) -> bool:
-    """Whether a question asks for a thing, person, time or place, so that yes or no is no answer. English only."""
-    return not _ASKS_FOR_THING.isdisjoint(_opening(question)[:1])
-
-
-def _opening(question: str) -> list[str]:
-    """The words of a question, without a preposition at its start."""
-    words = normalize(question).split()
-    return words[1:] if words and words[0] in _PREPOSITIONS else words
-
-
-def asks_which(question: str, relation: Relation) -> bool:
-    """Whether a question asks for the thing that has a value of a relation, not for the value itself. English only."""
-    first, *rest = _opening(question) or [""]
-    named = {word for text in (relation.label, *relation.aliases) for word in normalize(text).split()} - STOP_WORDS
-    return first in ("who", "whom") or (first == "which" and named.isdisjoint(rest[:1]))
-
-
 def answer_from_facts(program: Program, step: RolePredict, reading: Reading, trace: Trace) -> Outcome:
     """Ask for an answer from facts, check it against them, and compute what it asks to be computed.
 
     Args:
         program: its graph is checked against, and its options say which answers are given.
-        step: made by `answering_step`.
+        step: made by `doubts.answering_step`.
         reading: what the model reads.
         trace: records the reply, and what was computed and checked.
     """
@@ -347,7 +279,7 @@ class _Conclusion:
     def _look_up(self, written: Sequence[str]) -> Outcome:
         # A value may have this name (there is a band called Yes): then it is the answer.
         is_value = any(written[0] == self._reading.names[value] for fact in self._cited for value in fact.values)
-        if self._cited and len(written) == 1 and normalize(written[0]) in _YES_NO and not is_value:
+        if self._cited and len(written) == 1 and normalize(written[0]) in YES_NO and not is_value:
             return self._yes_or_no(normalize(written[0]))
         nodes: list[int] = []
         evidence: list[Edge] = []

@@ -17,12 +17,13 @@ from triplecheck.kg.types import Edge
 from triplecheck.kg.values import quantity, value_of
 from triplecheck.lms import RolePredict
 from triplecheck.lms.extractive.described import asked_noun, describe, nouns, says_nothing_else
+from triplecheck.lms.extractive.question import read_question
 from triplecheck.programs.base import Program
 from triplecheck.programs.expansion import valid_numbers
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Linked, Picked, Trace, Truncated, listed
 from triplecheck.programs.subgraph import RelationNames
-from triplecheck.programs.topics import Topic
+from triplecheck.programs.topics import Topic, without_topics
 from triplecheck.signatures import Choice, PickFromClass
 from triplecheck.signatures.notation import ANYTHING_WITH, WrittenRelation, clean, with_note, write_relation
 
@@ -120,7 +121,8 @@ class Groups:
     @property
     def asked(self) -> tuple[str, tuple[str, ...]] | None:
         """The class of things that the question asks for, in words and as ids of types; None if it names none."""
-        names = asked_noun(self._question, self._names)
+        bare = without_topics(self._question, self._shown)  # "how many X novels"
+        names = asked_noun(self._question, self._names) or asked_noun(bare, self._names)
         return (names[0], tuple(id for name in names for id in self._ids[name])) if names else None
 
     @property
@@ -149,6 +151,8 @@ class Groups:
             return None
         if any(normalize(topic.written) not in normalize(reply.description) for topic in self._topics):
             return None  # the question says more of what it names than the description
+        if reply.choice == "count" and not read_question(self._question, self._shown).counts:
+            return None
         nodes = np.unique(np.concatenate([members[name] for name in chosen])) if chosen else None
         return self._picked(reply.description.strip(), reply.choice, chosen, nodes, by, trace)
 

@@ -19,8 +19,9 @@ from triplecheck.kg.types import Edge
 from triplecheck.lms import RolePredict
 from triplecheck.lms.extractive.question import read_question
 from triplecheck.programs.base import AnySources, Program
-from triplecheck.programs.conclude import Reading, answer_from_facts, answering_step, names_of_facts
+from triplecheck.programs.conclude import Reading, answer_from_facts, names_of_facts
 from triplecheck.programs.conditions import time_condition
+from triplecheck.programs.doubts import answering_step
 from triplecheck.programs.expansion import (
     fetch,
     note_at_end,
@@ -33,7 +34,7 @@ from triplecheck.programs.expansion import (
 from triplecheck.programs.groups import Group, Groups, picking_step
 from triplecheck.programs.options import AnsweringOptions, ProgramOptions
 from triplecheck.programs.outcome import Outcome
-from triplecheck.programs.steps import Pruned, Stopped, Trace, Truncated
+from triplecheck.programs.steps import Checked, Pruned, Stopped, Trace, Truncated
 from triplecheck.programs.subgraph import Path, RelationNames, Subgraph, render_path
 from triplecheck.programs.topics import Topic, TopicLinker, named_topics, without_topics
 from triplecheck.signatures import NameTopics, SelectPaths
@@ -77,6 +78,8 @@ class KERAGOptions(AnsweringOptions):
             `instances`: examples of what is there, also used for a graph without types; `none`: no filter,
             everything is expanded.
         multi_entity: plan with several topics; off: with the first only.
+        all_topics: also start from names of the graph that the question surely has and a language model left out:
+            spelt exactly so, with a capital. The rule-based baseline starts from those that it names.
         ranker: show paths in the order that the trained ranker prefers (`kg.ranker`), and of more than may be shown the
             first; off: in the graph's order, and of too many those whose last relation is most similar to the question.
         described: also start from things that the question describes by their class ("the longest river").
@@ -88,6 +91,7 @@ class KERAGOptions(AnsweringOptions):
     hops: int | None = None
     filtering: Filtering = "schema"
     multi_entity: bool = True
+    all_topics: bool = True
     ranker: bool = True
     described: bool = True
     stop_early: bool = True
@@ -109,6 +113,7 @@ PAPER: Mapping[str, Any] = {
     "described": False,  # planning: topics are named entities
     "stop_early": False,  # planning: as many hops as planned
     "multi_entity": True,  # the adaptation to comparison questions
+    "all_topics": False,  # planning: the LM alone names the topics
     "limits": {"candidates": 1, "suggested": 0},  # planning: each topic is linked to one entity, the LM alone filters
 }
 """The preset `paper`. The paper sets no limits on the neighbourhood; those of the defaults stay."""
@@ -189,6 +194,8 @@ class KERAG(Program):
         reply = self.name_topics(question=question, known_names=linker.known_names(), types=linker.types_of_known())
         self.wrote(trace, self.name_topics, reply)
         named = list(dict.fromkeys(name for name in reply.topics if name.strip()))
+        if self.options.all_topics and not self.name_topics.is_baseline:
+            named += self._left_out(linker, named, trace)
         if not self.options.multi_entity:
             named = named[:1]
         candidates = self.options.limits.candidates
@@ -199,6 +206,13 @@ class KERAG(Program):
         mentions = {topic.node: topic.written for topic in topics}
         hops = self._rank_hops(question, names, shown)
         return Plan(question, names, shown, relations, mentions, groups, hops=hops, depth=self._depth(hops))
+
+    def _left_out(self, linker: TopicLinker, named: Sequence[str], trace: Trace) -> list[str]:
+        """Not in the paper: a small model often names one topic too few. Those that the question surely names."""
+        found = linker.left_out(named)
+        if found:
+            trace.add(Checked("topics", False, f"the question also names {', '.join(found)}"))
+        return found
 
     def start_from(self, picked: Group, plan: Plan, trace: Trace) -> Plan:
         """Not in the paper: things that the question describes by their class are its topics."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from triplecheck.kg import Candidate, Direction, Graph, Linker, normalize
+from triplecheck.kg import Candidate, Direction, Graph, Linker, Words, normalize
 from triplecheck.lms.extractive.question import read_question
 from triplecheck.programs.steps import Linked, Trace, Truncated
 from triplecheck.programs.subgraph import node_names
@@ -37,6 +37,11 @@ class Known:
     def label(self) -> str:
         """Label of the likeliest candidate."""
         return self.candidates[0].label
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the question writes a name of the graph exactly."""
+        return self.candidates[0].source in ("label", "alias")
 
     @property
     def names(self) -> set[str]:
@@ -78,6 +83,7 @@ class TopicLinker:
         self._candidates = partial(
             linker.candidates, question=question if grounding else None, top_k=top_k, union=union
         )
+        self._question = question
         found = [(m.text, self._candidates(m)) for m in linker.mentions(question)[:_NAMES_SHOWN]]
         meant = [(text, *self._meant(text, candidates, question)) for text, candidates in found if candidates]
         known = [Known(text, candidates) for text, candidates, _ in meant]
@@ -135,6 +141,24 @@ class TopicLinker:
         """The most frequent types of the graph, for a prompt."""
         ids = self._graph.type_ids[:_TYPES_SHOWN]
         return [self._graph.type_label(t) for t in ids]
+
+    def left_out(self, named: Sequence[str]) -> list[str]:
+        """Recognised names that are surely names, and that none of some given names contains.
+
+        They are spelt as in the graph, with a capital within a question that also has words without one.
+        """
+        cased = any(word[:1].islower() for word in self._question.split())
+        said = Words(*named)
+        return [
+            known.written
+            for known in self.known
+            if cased and known.is_exact and self._has_capital(known.written) and not any(n in said for n in known.names)
+        ]
+
+    def _has_capital(self, written: str) -> bool:
+        """Whether a name has a capital other than that of the question's first word."""
+        inside = written[1:] if self._question.lstrip().startswith(written) else written
+        return any(map(str.isupper, inside))
 
     def link(self, name: str, domain: str, limit: int, trace: Trace) -> list[Topic]:
         """Nodes that a name may mean: of homonyms that fit equally well those of the domain, otherwise the best."""

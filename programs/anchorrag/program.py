@@ -37,8 +37,9 @@ from triplecheck.programs.anchorrag.predictor import (
 )
 from triplecheck.programs.base import AnySources, Program, check_positive
 from triplecheck.programs.closed_book import recall_instead
-from triplecheck.programs.conclude import Reading, answer_from_facts, answering_step, names_of_facts
+from triplecheck.programs.conclude import Reading, answer_from_facts, names_of_facts
 from triplecheck.programs.concurrently import concurrently
+from triplecheck.programs.doubts import answering_step
 from triplecheck.programs.expansion import estimated_tokens, valid_numbers, within_tokens
 from triplecheck.programs.options import ProgramOptions
 from triplecheck.programs.outcome import Outcome

@@ -16,7 +16,8 @@ import numpy.typing as npt
 from triplecheck.lms import RolePredict
 from triplecheck.programs.base import AnySources, Program, check_positive
 from triplecheck.programs.closed_book import recall_instead
-from triplecheck.programs.conclude import Reading, answer_from_facts, answering_step, names_of_facts
+from triplecheck.programs.conclude import Reading, answer_from_facts, names_of_facts
+from triplecheck.programs.doubts import answering_step
 from triplecheck.programs.expansion import (
     SCHEMA_RELATIONS,
     fetch,

@@ -12,7 +12,7 @@ from program_parts import Build, build_turtle, conclude_with, fields, keep, kera
 from triplecheck.kg import Graph, KnowledgeBase
 from triplecheck.lms import Doubt
 from triplecheck.programs import Sources, replay
-from triplecheck.programs.conclude import reply_problem
+from triplecheck.programs.doubts import reply_problem
 from triplecheck.programs.steps import Answered, Checked, Computed, Stopped, Wrote
 
 TEACHER = "What was the nationality of Bernhard Heiden's teacher?"
@@ -280,16 +280,35 @@ class TestYesAndNo:
             ("Which is older, Ann or Ben?", ["Ann", "Ben"], "max", [], "seems to ask for min"),
             ("Which is older, Ann or Ben?", ["Ann", "Ben"], "min", [], None),
             ("Which of them won?", ["Ann", "Ben"], "max", [], None),
+            ("Did Ann and Ben play the same?", ["Ann", "Ben"], "none", ["viola"], "asks whether"),
+            ("Did Ann and Ben play the same?", ["Ann", "Ben"], "common", [], "asks whether"),
+            ("Did Ann and Ben play the same?", ["Ann", "Ben"], "same", [], None),
+            ("Did Ann play the viola?", ["Ann"], "none", ["yes"], None),
+            ("Did Ann play it or did Ben?", ["Ann", "Ben"], "none", ["Ann"], None),
+            ("Can you say what Ann played?", ["Ann"], "none", ["viola"], None),
+            ("What did Ann and Ben play?", ["Ann", "Ben"], "same", [], "not one of yes or no"),
+            ("What did Ann and Ben play?", ["Ann", "Ben"], "none", ["Ben"], "repeats the topics"),
+            ("Who is older, Ann or Ben?", ["Ann", "Ben"], "none", ["Ben"], None),
+            ("When was Ann born?", ["Ann"], "none", ["Bonn"], "asks for a time"),
+            ("In which year was Ann born?", ["Ann"], "none", ["Bonn"], "asks for a time"),
+            ("When was Ann born?", ["Ann"], "none", ["1920"], None),
+            ("Which yearbook has Ann?", ["Ann"], "none", ["Bonn"], None),
             # A model may take the word "Number" for a topic.
             ("Number of instruments?", ["Ann", "Number = Nuremberg"], "count", [], None),
         ],
     )
-    def test_an_operation_that_the_question_does_not_ask_for_is_doubted(
+    def test_what_the_question_does_not_ask_for_is_doubted(
         self, question: str, topics: list[str], operation: str, answers: list[str], doubt: str | None
     ) -> None:
         reply = dspy.Prediction(reasoning="", cited=[1], operation=operation, answers=answers)
-        problem = reply_problem({"question": question, "topics": topics, "facts": []}, reply)
+        facts = ["Ann → born in → Bonn", "Ann → died on → 1990"]
+        problem = reply_problem({"question": question, "topics": topics, "facts": facts}, reply)
         assert isinstance(problem, Doubt) and doubt in problem if doubt else problem is None
+
+    def test_a_time_is_asked_for_only_if_a_fact_has_one(self) -> None:
+        reply = dspy.Prediction(reasoning="", cited=[1], operation="none", answers=["Bonn"])
+        inputs = {"question": "When was Ann born?", "topics": ["Ann"], "facts": ["Ann → born in → Bonn"]}
+        assert reply_problem(inputs, reply) is None
 
     def test_a_value_called_yes_or_no_is_that_value(self, build: Build) -> None:
         base = build(":t rdfs:label 'Rick Wakeman' ; :memberOf :yes . :yes rdfs:label 'Yes' .")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from program_parts import fields, play, topics
 
 from triplecheck.kg import KnowledgeBase, build
 from triplecheck.kg.readers import read_graph
 from triplecheck.lms import session
 from triplecheck.lms.extractive.described import asked_noun, describe, says_nothing_else
 from triplecheck.programs import KERAG
-from triplecheck.programs.steps import Linked, Picked
+from triplecheck.programs.steps import Linked, Picked, Trace
 
 ISLANDS = {"Aro": 12, "Bry": 40, "Cor": 7}
 TRIPLES = [
@@ -90,6 +91,20 @@ def test_a_graph_without_types_takes_everything_that_has_the_relation(untyped: K
     with session():
         found = KERAG(untyped, verdict="any")(question="which island has the largest area")
     assert found.answer == "Bry"
+
+
+def test_things_are_not_counted_unless_the_question_asks_how_many(untyped: KnowledgeBase) -> None:
+    counted = fields(reasoning="It is.", description="Zed", chosen="1", choice="count", by="none")
+    found, _ = play(KERAG(untyped), "What is the area of Zed?", topics("Zed"), counted)
+    assert found.reason == "no_topic"
+
+
+@pytest.mark.parametrize("question", ["How many islands are there?", "How many Norland islands are listed?"])
+def test_the_asked_class_may_have_a_topic_before_it(islands: KnowledgeBase, question: str) -> None:
+    with session():
+        groups = KERAG(islands).plan(question, Trace()).groups
+    assert groups is not None and groups.asked is not None
+    assert groups.asked[0] == "island"
 
 
 def test_it_can_be_turned_off(islands: KnowledgeBase) -> None:

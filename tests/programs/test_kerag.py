@@ -245,6 +245,15 @@ class TestTopics:
         assert items(engine.requests[1], "topics") == ["Bernhard Heiden"]
         assert [step.mention for step in steps(result, Linked)] == ["Bernhard Heiden"]
 
+    @pytest.mark.parametrize("preset", ["default", "paper"])
+    def test_a_topic_that_the_model_left_out_is_followed_too(self, sources: Sources, preset: str) -> None:
+        followed = preset == "default"
+        replies = [topics("Lukas Foss"), fields(keep="none")]
+        result, engine = play(KERAG(sources, preset=preset), self.BOTH, *replies)
+        assert items(engine.requests[1], "topics") == ["Lukas Foss", *(["Bernhard Heiden"] if followed else [])]
+        told = [step.reason for step in steps(result, Checked) if step.what == "topics"]
+        assert told == (["the question also names Bernhard Heiden"] if followed else [])
+
     def test_a_topic_that_is_named_twice_counts_once(self, sources: Sources) -> None:
         replies = [topics("Luke Fuchs", "Lukas Foss", "Luke Fuchs"), fields(keep="none")]
         _, engine = play(kerag(sources), "Luke Fuchs?", *replies)

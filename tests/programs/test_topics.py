@@ -100,6 +100,42 @@ class TestLinking:
         assert [id.rsplit("/", 1)[1] for id in step.chosen] == ["mj_player"]
 
 
+class TestLeftOut:
+    BOTH = "Who taught both Bernhard Heiden and Luke Fuchs?"
+
+    @pytest.mark.parametrize(
+        ("named", "found"),
+        [
+            (["Bernhard Heiden"], ["Luke Fuchs"]),
+            (["Lukas Foss (Composer)"], ["Bernhard Heiden"]),
+            (["Bernhard Heiden and Lukas Foss"], []),
+            (["Paul Hindemith"], ["Bernhard Heiden", "Luke Fuchs"]),
+            ([], ["Bernhard Heiden", "Luke Fuchs"]),
+        ],
+    )
+    def test_what_the_question_surely_names(self, world: KnowledgeBase, named: list[str], found: list[str]) -> None:
+        assert sorted(linker(world, self.BOTH).left_out(named)) == found
+
+    @pytest.mark.parametrize(
+        "question",
+        [
+            "Who taught Bernard Hieden?",  # misspelt: it may be something else
+            "who taught bernhard heiden?",  # in lower case ordinary words are names too
+            "WHO TAUGHT BERNHARD HEIDEN?",
+            "Who Taught Bernhard Heiden?",
+        ],
+    )
+    def test_without_an_exact_name_with_a_telling_capital_there_is_none(
+        self, world: KnowledgeBase, question: str
+    ) -> None:
+        assert linker(world, question).left_out([]) == []
+
+    def test_the_capital_of_the_first_word_tells_nothing(self, build: Build) -> None:
+        base = build(":a rdfs:label 'Heat' ; :p :x . :b rdfs:label 'Heat Wave' ; :p :x .")
+        assert linker(base, "Heat of which film is meant?").left_out([]) == []
+        assert linker(base, "Heat Wave is by whom?").left_out([]) == ["Heat Wave"]
+
+
 class TestHomonyms:
     QUESTION = "What does Michael Jordan do?"
 

@@ -1,0 +1,128 @@
+"""What may be wrong with a reply of `AnswerFromFacts`, told from the question alone. English questions only.
+
+A model that is doubted is asked once more, and what it then replies stands (`lms.Doubt`): a question can be read in
+more than one way. Only a "yes" to a question that asks where or who is not accepted a second time either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import dspy
+
+from triplecheck.kg import Relation, normalize
+from triplecheck.lms import Doubt, RolePredict
+from triplecheck.lms.extractive.question import STOP_WORDS, read_question
+from triplecheck.programs.operands import EXTREMES
+from triplecheck.signatures import AnswerFromFacts
+from triplecheck.signatures.notation import read_facts, read_topic
+
+YES_NO = ("yes", "no")
+_ASKS_FOR_THING = frozenset("where who whom whose when which what how why".split())
+_PREPOSITIONS = frozenset("in on at by from for with to of since until under".split())
+
+
+def answering_step() -> RolePredict:
+    """The step that answers from facts, with its replies checked by `reply_problem`."""
+    return RolePredict(AnswerFromFacts, role="answer", check=reply_problem)
+
+
+def reply_problem(inputs: Mapping[str, Any], reply: dspy.Prediction) -> str | None:
+    """What is wrong with a reply of `AnswerFromFacts` that has the right format; None if nothing is."""
+    said = [normalize(answer) for answer in reply.answers if answer.strip()]
+    topics = {normalize(read_topic(topic).name) for topic in inputs["topics"]}
+    values = {normalize(value) for fact in read_facts(inputs["facts"]) for value in fact.values}
+    doubt = _of_operation(inputs["question"], topics, said, reply) or _of_kind(inputs["question"], topics, said, values)
+    if doubt is not None:
+        return Doubt(doubt)
+    is_yes_or_no = len(said) == 1 and said[0] in YES_NO and reply.operation == "none"
+    if not is_yes_or_no or not asks_for_thing(inputs["question"]) or said[0] in values:  # there is a band called Yes
+        return None
+    return (
+        f"the answer is {said[0]!r}, but the question is not one of yes or no; copy what it asks for from the facts, "
+        "or leave the answers empty"
+    )
+
+
+def _of_operation(question: str, topics: set[str], said: list[str], reply: dspy.Prediction) -> str | None:
+    """Why the operation may not be the one that the question asks for."""
+    operation = reply.operation
+    # What one topic's facts have in common is seldom asked for: a model calls their values so.
+    is_computed = operation != "none" and not (operation == "common" and len(topics) < 2)
+    if not said and not is_computed and reply.cited:
+        return (
+            "facts are cited, but there is no answer and no operation; copy the answer from the cited facts, name the "
+            "operation that computes it, or cite none"
+        )
+    # Without the topics: a model may have taken the word "number" for one.
+    asked = read_question(question, ())
+    wanted = asked.compares[0] if asked.compares and operation in EXTREMES else operation
+    if wanted != operation:
+        return (
+            f"the operation is {operation}, and the question seems to ask for {wanted}; what is earliest, oldest "
+            "or smallest has the min, what is latest, youngest or largest the max"
+        )
+    if operation == "count" and not asked.counts:
+        return "the operation is count, but the question does not ask how many there are"
+    if operation == "same" and asks_for_thing(question):
+        return "the operation is same, which gives yes or no, and the question is not one of yes or no"
+    if operation not in ("none", "common"):
+        return None
+    if asked.counts and said and not any(map(_has_digit, said)):
+        return "the question asks for a number, and names are answered; the operation count counts cited values"
+    if asks_whether(question) and (said or is_computed) and set(said).isdisjoint(YES_NO):
+        return (
+            "the question asks whether something is so; answer yes or no, name the operation same if two things must "
+            "share a value, or leave the answers empty"
+        )
+    return None
+
+
+def _of_kind(question: str, topics: set[str], said: list[str], values: set[str]) -> str | None:
+    """Why written answers may not be of the kind that the question asks for."""
+    words = normalize(question).split()
+    chooses = "or" in words or read_question(question, ()).compares is not None
+    if len(topics) > 1 and said and topics >= set(said) and not chooses:
+        return (
+            "the answer repeats the topics; copy what the question asks for from the facts, or leave the answers empty"
+        )
+    if asks_when(question) and said and not any(map(_has_digit, said)) and any(map(_has_digit, values)):
+        return (
+            "the question asks for a time, and no answer has a date or a year; copy one from the facts, or leave the "
+            "answers empty"
+        )
+    return None
+
+
+def _has_digit(text: str) -> bool:
+    return any(map(str.isdigit, text))
+
+
+def asks_for_thing(question: str) -> bool:
+    """Whether a question asks for a thing, person, time or place, so that yes or no is no answer."""
+    return not _ASKS_FOR_THING.isdisjoint(_opening(question)[:1])
+
+
+def asks_whether(question: str) -> bool:
+    """Whether a question asks for yes or no ("Is it ...?"), and not for a thing ("Can you say who ...?")."""
+    return read_question(question, ()).asks_whether and _ASKS_FOR_THING.isdisjoint(normalize(question).split())
+
+
+def asks_when(question: str) -> bool:
+    """Whether a question asks for a time."""
+    first, *rest = [*_opening(question), ""]
+    return first == "when" or (first in ("which", "what") and rest[:1] in (["year"], ["date"], ["day"]))
+
+
+def asks_which(question: str, relation: Relation) -> bool:
+    """Whether a question asks for the thing that has a value of a relation, not for the value itself."""
+    first, *rest = _opening(question) or [""]
+    named = {word for text in (relation.label, *relation.aliases) for word in normalize(text).split()} - STOP_WORDS
+    return first in ("who", "whom") or (first == "which" and named.isdisjoint(rest[:1]))
+
+
+def _opening(question: str) -> list[str]:
+    """The words of a question, without a preposition at its start."""
+    words = normalize(question).split()
+    return words[1:] if words and words[0] in _PREPOSITIONS else words
