@@ -78,8 +78,8 @@ class KERAGOptions(AnsweringOptions):
             `instances`: examples of what is there, also used for a graph without types; `none`: no filter,
             everything is expanded.
         multi_entity: plan with several topics; off: with the first only.
-        all_topics: also start from names of the graph that the question surely has and a language model left out:
-            spelt exactly so, with a capital. The rule-based baseline starts from those that it names.
+        all_topics: also start from names that a language model left out and the question surely has: names of the graph
+            with a capital, or with several words where capitals tell nothing. The rule-based baseline leaves none out.
         ranker: show paths in the order that the trained ranker prefers (`kg.ranker`), and of more than may be shown the
             first; off: in the graph's order, and of too many those whose last relation is most similar to the question.
         described: also start from things that the question describes by their class ("the longest river").

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from triplecheck.kg import Candidate, Direction, Graph, Linker, Words, normalize
-from triplecheck.lms.extractive.question import read_question
+from triplecheck.lms.extractive.question import STOP_WORDS, read_question
 from triplecheck.programs.steps import Linked, Trace, Truncated
 from triplecheck.programs.subgraph import node_names
 from triplecheck.signatures.notation import names_in, split_note, with_note, write_topic
@@ -145,20 +145,21 @@ class TopicLinker:
     def left_out(self, named: Sequence[str]) -> list[str]:
         """Recognised names that are surely names, and that none of some given names contains.
 
-        They are spelt as in the graph, with a capital within a question that also has words without one.
+        They are spelt as in the graph and have a capital. Where capitals tell nothing, they have several words.
         """
-        cased = any(word[:1].islower() for word in self._question.split())
         said = Words(*named)
         return [
             known.written
             for known in self.known
-            if cased and known.is_exact and self._has_capital(known.written) and not any(n in said for n in known.names)
+            if known.is_exact and self._is_name(known.written) and not any(name in said for name in known.names)
         ]
 
-    def _has_capital(self, written: str) -> bool:
-        """Whether a name has a capital other than that of the question's first word."""
-        inside = written[1:] if self._question.lstrip().startswith(written) else written
-        return any(map(str.isupper, inside))
+    def _is_name(self, written: str) -> bool:
+        """Whether a part of the question is a name and no ordinary word."""
+        inner = self._question.split()[1:]
+        if any(word[:1].isupper() for word in inner) and any(word[:1].islower() for word in inner):
+            return any(map(str.isupper, written[1:] if self._question.lstrip().startswith(written) else written))
+        return len([word for word in normalize(written).split() if word not in STOP_WORDS]) > 1
 
     def link(self, name: str, domain: str, limit: int, trace: Trace) -> list[Topic]:
         """Nodes that a name may mean: of homonyms that fit equally well those of the domain, otherwise the best."""
