@@ -12,14 +12,13 @@ from triplecheck.kg import Direction, Graph, IntArray
 from triplecheck.kg.graph import Edges
 from triplecheck.programs.conditions import TimeCondition
 from triplecheck.programs.steps import Checked, Expanded, Trace, Truncated
-from triplecheck.programs.subgraph import Fact, Hop, Path, RelationTexts, Subgraph, render_fact
+from triplecheck.programs.subgraph import Fact, Hop, Path, Subgraph
 from triplecheck.signatures.notation import write_end
 
 SCHEMA_RELATIONS = (r"(^|/)type[./]object[./]", r"(^|/)common[./]", r"(^|[/#:])sameAs$", r"(^|[/#:])seeAlso$")
 """Regular expressions for ids of schema-level relations: those that AnchorRAG names, and similar ones."""
 
 _IDENTIFIER = re.compile(r"[A-Za-z]{1,2}\d+")
-_CHARACTERS_PER_TOKEN = 4
 _EXAMPLES_SHOWN = 3
 _MOST_TYPED = 100_000  # edges that are looked at to tell which lead to things of a type
 
@@ -171,27 +170,6 @@ def _holding(graph: Graph, edges: Edges, condition: TimeCondition, trace: Trace)
         return edges
     trace.add(Checked("condition", True, f"{condition.text}: {len(kept)} of {len(edges)} edges hold"))
     return Edges(edges.heads[kept], edges.relations[kept], edges.tails[kept], len(kept))
-
-
-def within_tokens(
-    graph: Graph, facts: Sequence[Fact], names: dict[int, str], relations: RelationTexts, tokens: int, trace: Trace
-) -> list[str]:
-    """The first facts as lines of a prompt, as many as fit; at least one. See `render_fact`."""
-    lines: list[str] = []
-    used = 0
-    for fact in facts:
-        line = render_fact(fact, names, relations, graph)
-        used += estimated_tokens(line)
-        if used > tokens and lines:
-            trace.add(Truncated("facts in the prompt", len(lines), len(facts)))
-            break
-        lines.append(line)
-    return lines
-
-
-def estimated_tokens(line: str) -> int:
-    """Estimated tokens of an item of a numbered list, with its number."""
-    return len(line) // _CHARACTERS_PER_TOKEN + 4
 
 
 def valid_numbers(what: str, numbers: Sequence[int], count: int, trace: Trace) -> list[int]:

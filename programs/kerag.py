@@ -29,11 +29,11 @@ from triplecheck.programs.expansion import (
     typed,
     valid_numbers,
     with_names,
-    within_tokens,
 )
 from triplecheck.programs.groups import Group, Groups, picking_step
 from triplecheck.programs.options import AnsweringOptions, ProgramOptions
 from triplecheck.programs.outcome import Outcome
+from triplecheck.programs.room import within_tokens
 from triplecheck.programs.steps import Checked, Pruned, Stopped, Trace, Truncated
 from triplecheck.programs.subgraph import Path, RelationNames, Subgraph, render_path
 from triplecheck.programs.topics import Topic, TopicLinker, named_topics, without_topics
@@ -351,8 +351,9 @@ class KERAG(Program):
     def answer(self, plan: Plan, subgraph: Subgraph, trace: Trace) -> Outcome:
         """Summarization module: chain of thought over the facts; code checks the answer and computes aggregations."""
         names = names_of_facts(self.graph, subgraph.facts, plan.topics, plan.question, self.summarize)
-        lines = within_tokens(self.graph, subgraph.facts, names, plan.relations, self.options.limits.tokens, trace)
-        reading = Reading(plan.question, plan.topics, plan.shown, subgraph, subgraph.facts, lines, names)
+        tokens = self.options.limits.tokens
+        facts, lines = within_tokens(self.graph, subgraph.facts, names, plan.relations, tokens, trace)
+        reading = Reading(plan.question, plan.topics, plan.shown, subgraph, facts, lines, names)
         found = answer_from_facts(self, self.summarize, reading, trace)
         return replace(found, evidence=(*plan.evidence, *found.evidence)) if found.evidence else found
 

@@ -37,6 +37,9 @@ class Operands:
         A count runs over the things of the class that the question asks for. If the cited facts go on from such things,
         these are counted: the directors of an actor's films tell how many films there are.
 
+        What several topics have in common is what the cited facts from each of them lead to, however far from it: the
+        novels of a writer, and those that a character is in.
+
         An extreme needs values to compare:
 
         - If the values belong to several relations, those of the relation most similar to the question are taken.
@@ -53,6 +56,8 @@ class Operands:
         ends = terminal(cited)
         if operation == "count":
             return self._of_kind(ends) or ends
+        if operation == "common":
+            return _shared(cited, ends) or ends
         if operation not in EXTREMES or not ends:
             return ends
         measured = self._of_one_relation([fact for fact in ends if self.is_measured(fact)])
@@ -137,6 +142,17 @@ class Operands:
     def is_measured(self, fact: Fact) -> bool:
         """Whether all values of a fact are numbers or dates."""
         return all(quantity(value_of(self._graph, value)) is not None for value in fact.values)
+
+
+def _shared(cited: Sequence[Fact], ends: Sequence[Fact]) -> list[Fact]:
+    """Of the cited facts those that lead to what several topics share, if the facts at the ends are about one topic."""
+    reached: dict[int, set[int]] = {}
+    for fact in cited:
+        reached.setdefault(fact.path[0], set()).update(fact.values)
+    if len(reached) < 2 or len({fact.path[0] for fact in ends}) > 1:
+        return []
+    shared = set.intersection(*reached.values()) - reached.keys()
+    return [fact for fact in cited if not shared.isdisjoint(fact.values)]
 
 
 def _further(path: PathKey, hop: Hop) -> PathKey:

@@ -21,7 +21,9 @@ _MOST, _FEWEST = frozenset({"most"}), frozenset({"fewest", "least"})
 _SUPERLATIVES = frozenset(word for word in COMPARATIVES if word.endswith("est")) | _MOST | _FEWEST
 _DETERMINERS = frozenset("the a an all any every each these those some other our your".split())
 _ASKING = frozenset("what which many list name count find show".split())
-_ASKING_PAIRS = frozenset({("what", "are"), ("which", "are"), ("give", "me"), ("show", "me"), ("number", "of")})
+_ASKING_PAIRS = frozenset(
+    tuple(pair.split()) for pair in ("what are", "which are", "which of", "give me", "show me", "number of", "many of")
+)
 _ASKING_FOR_ONE = frozenset({("what", "is"), ("what", "was"), ("which", "is"), ("which", "was")})
 _PLACING = frozenset("through across into near from on along at around over".split())
 _EMPTY = frozenset("graph database there exist exists known altogether total all list lists number different".split())

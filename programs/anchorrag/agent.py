@@ -20,7 +20,8 @@ from triplecheck.programs.anchorrag.options import AnchorRAGOptions
 from triplecheck.programs.anchorrag.predictor import Anchor
 from triplecheck.programs.base import Note
 from triplecheck.programs.conditions import time_condition
-from triplecheck.programs.expansion import fetch, is_schema, note_at_end, one_hop_paths, valid_numbers, within_tokens
+from triplecheck.programs.expansion import fetch, is_schema, note_at_end, one_hop_paths, valid_numbers
+from triplecheck.programs.room import within_tokens
 from triplecheck.programs.steps import Pruned, Scored, Stopped, Trace, Truncated
 from triplecheck.programs.subgraph import Fact, Path, PathKey, RelationNames, Subgraph, node_names, render_path
 from triplecheck.signatures.notation import write_reached
@@ -296,10 +297,11 @@ class Retriever:
         """The facts that the model finds relevant."""
         nodes = [node for fact in facts for node in (fact.anchor, *fact.values)]
         names = node_names(self._graph, nodes) | self._briefing.anchors
-        lines = within_tokens(self._graph, facts, names, self._briefing.relations, self.options.limits.tokens, trace)
+        tokens = self.options.limits.tokens
+        shown, lines = within_tokens(self._graph, facts, names, self._briefing.relations, tokens, trace)
         reply = self._steps.filter_triples(question=self._briefing.question, topics=self._briefing.shown, facts=lines)
         self._steps.wrote(trace, self._steps.filter_triples, reply)
-        return [facts[n - 1] for n in valid_numbers("fact", reply.relevant, len(lines), trace)]
+        return [shown[n - 1] for n in valid_numbers("fact", reply.relevant, len(lines), trace)]
 
 
 def _normalised(scores: Mapping[int, float]) -> dict[int, float]:

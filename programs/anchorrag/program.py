@@ -40,9 +40,10 @@ from triplecheck.programs.closed_book import recall_instead
 from triplecheck.programs.conclude import Reading, answer_from_facts, names_of_facts
 from triplecheck.programs.concurrently import concurrently
 from triplecheck.programs.doubts import answering_step
-from triplecheck.programs.expansion import estimated_tokens, valid_numbers, within_tokens
+from triplecheck.programs.expansion import valid_numbers
 from triplecheck.programs.options import ProgramOptions
 from triplecheck.programs.outcome import Outcome
+from triplecheck.programs.room import estimated_tokens, within_tokens
 from triplecheck.programs.steps import Checked, Stopped, Trace, Truncated
 from triplecheck.programs.subgraph import Fact, Path, PathKey, RelationNames, Subgraph
 from triplecheck.programs.topics import TopicLinker, without_topics
@@ -251,11 +252,10 @@ class AnchorRAG(Program):
         facts: list[Fact] = []
         lines: list[str] = []
         for group in groups:
-            written = within_tokens(
-                self.graph, group if reading else shortened(group), names, briefing.relations, tokens, trace
-            )
+            offered = group if reading else shortened(group)
+            shown, written = within_tokens(self.graph, offered, names, briefing.relations, tokens, trace)
+            facts += shown
             lines += written
-            facts += group[: len(written)]
         return facts, lines
 
     def _nearest(self, briefing: Briefing, paths: Sequence[Owned], trace: Trace) -> list[Owned]:

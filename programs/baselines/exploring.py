@@ -25,10 +25,10 @@ from triplecheck.programs.expansion import (
     note_at_end,
     one_hop_paths,
     valid_numbers,
-    within_tokens,
 )
 from triplecheck.programs.options import AnsweringOptions, ProgramOptions
 from triplecheck.programs.outcome import Outcome
+from triplecheck.programs.room import within_tokens
 from triplecheck.programs.steps import Checked, Pruned, Scored, Trace, Truncated
 from triplecheck.programs.subgraph import Fact, Hop, Path, RelationNames, Subgraph, node_names, render_path
 from triplecheck.programs.topics import TopicLinker, named_topics, without_topics
@@ -248,7 +248,7 @@ class ExploringProgram(Program):
 
     def suffices(self, at: Exploration) -> bool:
         """One call: whether the kept facts answer the question."""
-        _, lines = self.lines(at)
+        _, _, lines = self.lines(at)
         if not lines:
             return False
         verdict = self.judge(question=at.question, topics=at.shown, facts=lines)
@@ -258,16 +258,15 @@ class ExploringProgram(Program):
 
     def answer(self, at: Exploration) -> Outcome:
         """Reason over the kept facts; code checks the answer against them."""
-        names, lines = self.lines(at)
-        reading = Reading(at.question, at.topics, at.shown, at.facts, at.facts.facts, lines, names)
+        names, facts, lines = self.lines(at)
+        reading = Reading(at.question, at.topics, at.shown, at.facts, facts, lines, names)
         return answer_from_facts(self, self.answer_from_facts, reading, at.trace)
 
-    def lines(self, at: Exploration) -> tuple[dict[int, str], list[str]]:
-        """Names of all nodes in the facts, and the facts as lines of a prompt."""
+    def lines(self, at: Exploration) -> tuple[dict[int, str], list[Fact], list[str]]:
+        """Names of all nodes in the facts, the facts that a prompt has room for, and their lines."""
         names = names_of_facts(self.graph, at.facts.facts, at.topics, at.question, self.answer_from_facts)
-        return names, within_tokens(
-            self.graph, at.facts.facts, names, at.relations, self.options.limits.tokens, at.trace
-        )
+        tokens = self.options.limits.tokens
+        return names, *within_tokens(self.graph, at.facts.facts, names, at.relations, tokens, at.trace)
 
     def without_facts(self, question: str, reason: str, detail: str, trace: Trace) -> Outcome:
         """Answer from the model's own knowledge, not grounded; abstain with `grounded_only`."""

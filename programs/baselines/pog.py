@@ -144,7 +144,7 @@ class PoG(ExploringProgram):
 
     def _remember(self, at: Exploration, memory: Memory) -> None:
         """Write down what the facts say about each goal; earlier findings stay if there is nothing new."""
-        _, lines = self.lines(at)
+        _, _, lines = self.lines(at)
         reply = self.update_memory(question=at.question, goals=memory.goals, facts=lines)
         self.wrote(at.trace, self.update_memory, reply)
         found = [*reply.findings, *[_UNKNOWN] * len(memory.goals)][: len(memory.goals)]

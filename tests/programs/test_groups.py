@@ -128,6 +128,13 @@ def test_descriptions(question: str, text: str | None, choice: str | None, whole
     assert (found and found.text, found and found.choice, found and found.whole) == (text, choice, whole)
 
 
+@pytest.mark.parametrize(
+    "question", ["Which islands are small?", "Which of the islands are small?", "How many of these islands are small?"]
+)
+def test_the_noun_that_is_asked_for(question: str) -> None:
+    assert asked_noun(question, ["island", "city"]) == ("island",)
+
+
 def test_a_noun_stands_for_the_classes_that_it_heads() -> None:
     assert asked_noun("how many countries are there", ["country of the world", "big country", "river"]) == (
         "country of the world",

@@ -8,9 +8,31 @@ from pathlib import Path
 from typing import Any
 
 from triplecheck import kg
-from triplecheck.kg import Direction, KnowledgeBase
+from triplecheck.kg import Direction, KnowledgeBase, normalize
+from triplecheck.programs.aggregation import aggregate
 from triplecheck.programs.operands import Operands
 from triplecheck.programs.subgraph import Fact, Hop, Subgraph
+
+
+def test_what_topics_share_may_be_at_the_first_hop(bundled: KnowledgeBase) -> None:
+    graph = bundled.graph
+
+    def node(name: str) -> int:
+        return bundled.names.nodes(normalize(name))[0].node
+
+    writer, character, novel = map(node, ("Agatha Christie", "Miss Marple", "The Murder at the Vicarage"))
+    numbers = {graph.relation(n).id.rsplit("/", 1)[-1]: n for n in range(graph.num_relations)}
+    by, has, genre = (numbers[name] for name in ("author", "character", "genre"))
+
+    def fact(anchor: int, hop: Hop, *before: Hop, topic: int | None = None) -> Fact:
+        values = tuple(graph.neighbors(anchor, hop.relation, hop.direction).tolist())
+        return Fact(anchor, hop, values, len(values), (anchor if topic is None else topic, (*before, hop)))
+
+    wrote, kind = Hop(by, Direction.IN), Hop(genre, Direction.OUT)
+    cited = [fact(writer, wrote), fact(character, Hop(has, Direction.IN)), fact(novel, kind, wrote, topic=writer)]
+    operands = Operands(graph, Subgraph(cited), "Which of her novels feature Miss Marple?", None)
+    assert operands.of("common", cited, is_written=False) == cited[:2]
+    assert aggregate(graph, "common", cited[:2]).nodes == (novel,)
 
 
 def superlatives() -> list[dict[str, Any]]:

@@ -1,0 +1,107 @@
+"""The facts that a prompt has room for, as lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from triplecheck.kg import Graph
+from triplecheck.programs.steps import Trace, Truncated
+from triplecheck.programs.subgraph import Fact, RelationTexts, render_fact
+
+_CHARACTERS_PER_TOKEN = 4
+_LEAST_LINE = 40
+"""Estimated tokens to which a long fact is shortened before another fact is left out."""
+
+
+def within_tokens(
+    graph: Graph, facts: Sequence[Fact], names: dict[int, str], relations: RelationTexts, tokens: int, trace: Trace
+) -> tuple[list[Fact], list[str]]:
+    """The facts that a prompt has room for, and their lines (`render_fact`); at least one.
+
+    If not all fit, the facts come first where paths from different topics meet, and a long fact shows only the first of
+    its values, those where paths meet before the others. The facts keep all their values; only the lines are shorter.
+
+    Args:
+        graph: the graph of the facts.
+        facts: best first.
+        names: the text of each node.
+        relations: the text of each relation.
+        tokens: estimated tokens of all lines.
+        trace: records how many facts and values are left out.
+    """
+
+    def line(fact: Fact) -> str:
+        return render_fact(fact, names, relations, graph)
+
+    lines = [line(fact) for fact in facts]
+    sizes = [estimated_tokens(text) for text in lines]
+    if sum(sizes) <= tokens:
+        return list(facts), lines
+    meeting = _meeting(facts)
+    order = sorted(range(len(facts)), key=lambda at: not _meets(facts[at], meeting))
+    longest = _longest_line(sizes, tokens)
+    shown: list[int] = []
+    written: list[str] = []
+    used = hidden = 0
+    for at in order:
+        shortened = _shortened(facts[at], meeting, line, longest) if sizes[at] > longest else facts[at]
+        text = line(shortened)
+        used += estimated_tokens(text)
+        if used > tokens and written:
+            break
+        shown.append(at)
+        written.append(text)
+        hidden += len(facts[at].values) - len(shortened.values)
+    if len(shown) < len(facts):
+        trace.add(Truncated("facts in the prompt", len(shown), len(facts)))
+    if hidden:
+        values = sum(len(facts[at].values) for at in shown)
+        trace.add(Truncated("values in the prompt", values - hidden, values))
+    return [facts[at] for at in shown], written
+
+
+def estimated_tokens(line: str) -> int:
+    """Estimated tokens of an item of a numbered list, with its number."""
+    return len(line) // _CHARACTERS_PER_TOKEN + 4
+
+
+def _meeting(facts: Sequence[Fact]) -> set[int]:
+    """Nodes that paths from several topics lead to. A topic counts as reached from itself."""
+    reached: dict[int, set[int]] = {}
+    for fact in facts:
+        topic = fact.path[0]
+        reached.setdefault(topic, {topic}).update(fact.values)
+    once: set[int] = set()
+    several: set[int] = set()
+    for nodes in reached.values():
+        several |= once & nodes
+        once |= nodes
+    return several
+
+
+def _meets(fact: Fact, meeting: set[int]) -> bool:
+    """Whether a fact leads to a node where paths meet, or goes on from one that is no topic."""
+    return not meeting.isdisjoint(fact.values) or (fact.anchor in meeting and fact.anchor != fact.path[0])
+
+
+def _longest_line(sizes: Sequence[int], tokens: int) -> int:
+    """The most tokens of a line so that all lines fit if longer ones are shortened; at least `_LEAST_LINE`."""
+    room, left = tokens, len(sizes)
+    for size in sorted(sizes):
+        if size * left > room:
+            return max(_LEAST_LINE, room // left)
+        room -= size
+        left -= 1
+    return max(sizes, default=_LEAST_LINE)
+
+
+def _shortened(fact: Fact, meeting: set[int], line: Callable[[Fact], str], tokens: int) -> Fact:
+    """A fact with as many values as fit into a line, at least one; its `total` stays."""
+    values = sorted(fact.values, key=lambda value: value not in meeting)
+    low, high = 1, len(values)
+    while low < high:
+        middle = (low + high + 1) // 2
+        fits = estimated_tokens(line(replace(fact, values=tuple(values[:middle])))) <= tokens
+        low, high = (middle, high) if fits else (low, middle - 1)
+    return replace(fact, values=tuple(values[:low]))

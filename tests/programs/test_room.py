@@ -1,0 +1,90 @@
+"""The facts that a prompt has room for."""
+
+from __future__ import annotations
+
+import pytest
+
+from triplecheck.kg import Direction, KnowledgeBase, build
+from triplecheck.kg.readers import read_graph
+from triplecheck.programs.room import estimated_tokens, within_tokens
+from triplecheck.programs.steps import Trace, Truncated
+from triplecheck.programs.subgraph import Fact, Hop, RelationNames, node_names
+
+PLAYERS = [f"Player {number:02}" for number in range(40)]
+TRIPLES = [
+    *((player, "plays as", "keeper") for player in PLAYERS),
+    *((player, "plays in", "Far FC" if player == "Player 31" else "Near FC") for player in PLAYERS),
+    ("Far FC", "founded", "1901"),
+]
+
+
+@pytest.fixture(scope="module")
+def clubs(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
+    folder = tmp_path_factory.mktemp("clubs")
+    (folder / "triples.tsv").write_text("".join("\t".join(row) + "\n" for row in TRIPLES))
+    return build(read_graph([folder / "triples.tsv"]), folder / "kb")
+
+
+def fact(kb: KnowledgeBase, topic: str, relation: str, direction: Direction) -> Fact:
+    graph = kb.graph
+    node = graph.find(topic)
+    assert node is not None
+    number = next(n for n in range(graph.num_relations) if graph.relation(n).label == relation)
+    hop = Hop(number, direction)
+    values = tuple(graph.neighbors(node, number, direction).tolist())
+    return Fact(node, hop, values, len(values), (node, (hop,)))
+
+
+def shown(kb: KnowledgeBase, facts: list[Fact], tokens: int) -> tuple[list[Fact], list[str], list[Truncated]]:
+    names = node_names(kb.graph, [node for one in facts for node in (one.anchor, *one.values)])
+    trace = Trace()
+    found, lines = within_tokens(kb.graph, facts, names, RelationNames(kb.graph, None, ""), tokens, trace)
+    return found, lines, [step for step in trace.steps if isinstance(step, Truncated)]
+
+
+def facts_of(kb: KnowledgeBase) -> list[Fact]:
+    return [
+        fact(kb, "keeper", "plays as", Direction.IN),
+        fact(kb, "Far FC", "founded", Direction.OUT),
+        fact(kb, "Far FC", "plays in", Direction.IN),
+    ]
+
+
+def test_where_all_fit_nothing_changes(clubs: KnowledgeBase) -> None:
+    facts = facts_of(clubs)
+    found, lines, cut = shown(clubs, facts, 1_000)
+    assert (found, cut) == (facts, [])
+    assert lines[0].count("|") == 39
+
+
+def test_a_long_fact_is_shortened_before_another_is_left_out(clubs: KnowledgeBase) -> None:
+    found, lines, cut = shown(clubs, facts_of(clubs), 90)
+    assert len(found) == 3
+    assert sum(map(estimated_tokens, lines)) <= 90
+    (told,) = cut
+    assert (told.what, told.total) == ("values in the prompt", 42)
+    assert f"... {told.total - told.kept} more" in "".join(lines)
+    assert len(found[[line.startswith("keeper") for line in lines].index(True)].values) == 40
+
+
+def test_where_paths_from_different_topics_meet_comes_first(clubs: KnowledgeBase) -> None:
+    _, lines, _ = shown(clubs, facts_of(clubs), 90)
+    assert lines[0].startswith("keeper ← plays as ← Player 31 | ")
+    assert lines[1] == "Far FC ← plays in ← Player 31"
+    assert lines[2] == "Far FC → founded → 1901"
+
+
+def test_facts_that_do_not_fit_are_left_out(clubs: KnowledgeBase) -> None:
+    facts = [fact(clubs, player, "plays in", Direction.OUT) for player in PLAYERS[:20]]
+    found, lines, cut = shown(clubs, facts, 100)
+    assert sum(map(estimated_tokens, lines)) <= 100
+    assert found == facts[: len(lines)]
+    assert cut == [Truncated("facts in the prompt", len(lines), 20)]
+
+
+def test_one_fact_is_always_shown_and_never_all_of_a_long_one(clubs: KnowledgeBase) -> None:
+    found, (line,), cut = shown(clubs, facts_of(clubs), 1)
+    assert found == facts_of(clubs)[:1]
+    assert line.startswith("keeper ← plays as ← Player 31 | Player 00 | ") and line.endswith("more")
+    assert 30 <= estimated_tokens(line) <= 40
+    assert [one.what for one in cut] == ["facts in the prompt", "values in the prompt"]
