@@ -10,8 +10,6 @@ from triplecheck.programs.steps import Trace, Truncated
 from triplecheck.programs.subgraph import Fact, RelationTexts, render_fact
 
 _CHARACTERS_PER_TOKEN = 4
-_LEAST_LINE = 40
-"""Estimated tokens to which a long fact is shortened before another fact is left out."""
 
 
 def within_tokens(
@@ -19,8 +17,9 @@ def within_tokens(
 ) -> tuple[list[Fact], list[str]]:
     """The facts that a prompt has room for, and their lines (`render_fact`); at least one.
 
-    If not all fit, the facts come first where paths from different topics meet, and a long fact shows only the first of
-    its values, those where paths meet before the others. The facts keep all their values; only the lines are shorter.
+    If not all fit, the facts come first where paths from different topics meet. A fact that takes more than half of the
+    room shows only some of its values: first those where paths meet, then those that other facts are about. It keeps
+    all its values; only its line is shorter.
 
     Args:
         graph: the graph of the facts.
@@ -38,14 +37,14 @@ def within_tokens(
     sizes = [estimated_tokens(text) for text in lines]
     if sum(sizes) <= tokens:
         return list(facts), lines
-    meeting = _meeting(facts)
+    meeting, anchors = _meeting(facts), {fact.anchor for fact in facts}
     order = sorted(range(len(facts)), key=lambda at: not _meets(facts[at], meeting))
-    longest = _longest_line(sizes, tokens)
+    longest = tokens // 2
     shown: list[int] = []
     written: list[str] = []
     used = hidden = 0
     for at in order:
-        shortened = _shortened(facts[at], meeting, line, longest) if sizes[at] > longest else facts[at]
+        shortened = _shortened(facts[at], (meeting, anchors), line, longest) if sizes[at] > longest else facts[at]
         text = line(shortened)
         used += estimated_tokens(text)
         if used > tokens and written:
@@ -85,20 +84,9 @@ def _meets(fact: Fact, meeting: set[int]) -> bool:
     return not meeting.isdisjoint(fact.values) or (fact.anchor in meeting and fact.anchor != fact.path[0])
 
 
-def _longest_line(sizes: Sequence[int], tokens: int) -> int:
-    """The most tokens of a line so that all lines fit if longer ones are shortened; at least `_LEAST_LINE`."""
-    room, left = tokens, len(sizes)
-    for size in sorted(sizes):
-        if size * left > room:
-            return max(_LEAST_LINE, room // left)
-        room -= size
-        left -= 1
-    return max(sizes, default=_LEAST_LINE)
-
-
-def _shortened(fact: Fact, meeting: set[int], line: Callable[[Fact], str], tokens: int) -> Fact:
-    """A fact with as many values as fit into a line, at least one; its `total` stays."""
-    values = sorted(fact.values, key=lambda value: value not in meeting)
+def _shortened(fact: Fact, first: Sequence[set[int]], line: Callable[[Fact], str], tokens: int) -> Fact:
+    """A fact with as many values as fit into a line, at least one, those of some sets first; its `total` stays."""
+    values = sorted(fact.values, key=lambda value: [value not in nodes for nodes in first])
     low, high = 1, len(values)
     while low < high:
         middle = (low + high + 1) // 2

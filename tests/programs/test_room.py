@@ -63,6 +63,7 @@ def test_a_long_fact_is_shortened_before_another_is_left_out(clubs: KnowledgeBas
     assert sum(map(estimated_tokens, lines)) <= 90
     (told,) = cut
     assert (told.what, told.total) == ("values in the prompt", 42)
+    assert 10 < told.kept < 20
     assert f"... {told.total - told.kept} more" in "".join(lines)
     assert len(found[[line.startswith("keeper") for line in lines].index(True)].values) == 40
 
@@ -74,6 +75,23 @@ def test_where_paths_from_different_topics_meet_comes_first(clubs: KnowledgeBase
     assert lines[2] == "Far FC → founded → 1901"
 
 
+def test_a_value_that_another_fact_is_about_comes_first(clubs: KnowledgeBase) -> None:
+    keepers, club = fact(clubs, "keeper", "plays as", Direction.IN), fact(clubs, "Player 22", "plays in", Direction.OUT)
+    further = Fact(club.anchor, club.hop, club.values, 1, (keepers.anchor, (*keepers.path[1], club.hop)))
+    _, lines, _ = shown(clubs, [keepers, further], 90)
+    assert lines[0].startswith("keeper ← plays as ← Player 22 | Player 00 | ")
+    assert lines[1] == "Player 22 → plays in → Near FC"
+
+
+def test_a_list_is_not_shortened_for_more_of_many_other_facts(clubs: KnowledgeBase) -> None:
+    listed = fact(clubs, "keeper", "plays as", Direction.IN)
+    single = [fact(clubs, player, "plays in", Direction.OUT) for player in PLAYERS]
+    tokens = 2 * estimated_tokens(shown(clubs, [listed], 1_000)[1][0])
+    found, lines, _ = shown(clubs, [listed, *single], tokens)
+    assert lines[0].count("|") == 39
+    assert 10 < len(found) < 41
+
+
 def test_facts_that_do_not_fit_are_left_out(clubs: KnowledgeBase) -> None:
     facts = [fact(clubs, player, "plays in", Direction.OUT) for player in PLAYERS[:20]]
     found, lines, cut = shown(clubs, facts, 100)
@@ -82,9 +100,8 @@ def test_facts_that_do_not_fit_are_left_out(clubs: KnowledgeBase) -> None:
     assert cut == [Truncated("facts in the prompt", len(lines), 20)]
 
 
-def test_one_fact_is_always_shown_and_never_all_of_a_long_one(clubs: KnowledgeBase) -> None:
+def test_one_value_of_one_fact_is_always_shown(clubs: KnowledgeBase) -> None:
     found, (line,), cut = shown(clubs, facts_of(clubs), 1)
     assert found == facts_of(clubs)[:1]
-    assert line.startswith("keeper ← plays as ← Player 31 | Player 00 | ") and line.endswith("more")
-    assert 30 <= estimated_tokens(line) <= 40
+    assert line == "keeper ← plays as ← Player 31 | ... 39 more"
     assert [one.what for one in cut] == ["facts in the prompt", "values in the prompt"]
