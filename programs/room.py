@@ -18,8 +18,8 @@ def within_tokens(
     """The facts that a prompt has room for, and their lines (`render_fact`); at least one.
 
     If not all fit, the facts come first where paths from different topics meet. A fact that takes more than half of the
-    room shows only some of its values: first those where paths meet, then those that other facts are about. It keeps
-    all its values; only its line is shorter.
+    room shows only the values where paths meet; if it has none, as many as fit into half of the room, first those that
+    other facts are about. It keeps all its values; only its line is shorter.
 
     Args:
         graph: the graph of the facts.
@@ -44,7 +44,7 @@ def within_tokens(
     written: list[str] = []
     used = hidden = 0
     for at in order:
-        shortened = _shortened(facts[at], (meeting, anchors), line, longest) if sizes[at] > longest else facts[at]
+        shortened = _shortened(facts[at], meeting, anchors, line, longest) if sizes[at] > longest else facts[at]
         text = line(shortened)
         used += estimated_tokens(text)
         if used > tokens and written:
@@ -84,9 +84,10 @@ def _meets(fact: Fact, meeting: set[int]) -> bool:
     return not meeting.isdisjoint(fact.values) or (fact.anchor in meeting and fact.anchor != fact.path[0])
 
 
-def _shortened(fact: Fact, first: Sequence[set[int]], line: Callable[[Fact], str], tokens: int) -> Fact:
-    """A fact with as many values as fit into a line, at least one, those of some sets first; its `total` stays."""
-    values = sorted(fact.values, key=lambda value: [value not in nodes for nodes in first])
+def _shortened(fact: Fact, meeting: set[int], anchors: set[int], line: Callable[[Fact], str], tokens: int) -> Fact:
+    """A fact with as many values as fit into a line, at least one; its `total` stays."""
+    values = [value for value in fact.values if value in meeting]
+    values = values or sorted(fact.values, key=lambda value: value not in anchors)
     low, high = 1, len(values)
     while low < high:
         middle = (low + high + 1) // 2

@@ -62,15 +62,22 @@ def test_a_long_fact_is_shortened_before_another_is_left_out(clubs: KnowledgeBas
     assert len(found) == 3
     assert sum(map(estimated_tokens, lines)) <= 90
     (told,) = cut
-    assert (told.what, told.total) == ("values in the prompt", 42)
-    assert 10 < told.kept < 20
-    assert f"... {told.total - told.kept} more" in "".join(lines)
+    assert (told.what, told.kept, told.total) == ("values in the prompt", 3, 42)
+    assert "... 39 more" in "".join(lines)
     assert len(found[[line.startswith("keeper") for line in lines].index(True)].values) == 40
+
+
+def test_a_long_fact_about_one_topic_shows_what_fits_into_half_of_the_room(clubs: KnowledgeBase) -> None:
+    _, (line,), (told,) = shown(clubs, facts_of(clubs)[:1], 90)
+    assert line.startswith("keeper ← plays as ← Player 00 | Player 01 | ")
+    assert 35 <= estimated_tokens(line) <= 45
+    assert (told.what, told.total) == ("values in the prompt", 40)
+    assert line.endswith(f"... {40 - told.kept} more")
 
 
 def test_where_paths_from_different_topics_meet_comes_first(clubs: KnowledgeBase) -> None:
     _, lines, _ = shown(clubs, facts_of(clubs), 90)
-    assert lines[0].startswith("keeper ← plays as ← Player 31 | ")
+    assert lines[0] == "keeper ← plays as ← Player 31 | ... 39 more"
     assert lines[1] == "Far FC ← plays in ← Player 31"
     assert lines[2] == "Far FC → founded → 1901"
 
