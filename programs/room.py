@@ -10,6 +10,8 @@ from triplecheck.programs.steps import Trace, Truncated
 from triplecheck.programs.subgraph import Fact, RelationTexts, render_fact
 
 _CHARACTERS_PER_TOKEN = 4
+_FURTHER = 40
+"""Estimated tokens of a long fact beyond the first hop: what has so many values there is a hub, and these distract."""
 
 
 def within_tokens(
@@ -18,8 +20,8 @@ def within_tokens(
     """The facts that a prompt has room for, and their lines (`render_fact`); at least one.
 
     If not all fit, the facts come first where paths from different topics meet. A fact that takes more than half of the
-    room shows only the values where paths meet; if it has none, as many as fit into half of the room, first those that
-    other facts are about. It keeps all its values; only its line is shorter.
+    room shows only the values where paths meet. If it has none, it shows first those that other facts are about: at the
+    first hop as many as fit into half of the room, later a few. It keeps all its values; only its line is shorter.
 
     Args:
         graph: the graph of the facts.
@@ -44,14 +46,16 @@ def within_tokens(
     written: list[str] = []
     used = hidden = 0
     for at in order:
-        shortened = _shortened(facts[at], meeting, anchors, line, longest) if sizes[at] > longest else facts[at]
+        fact = facts[at]
+        most = longest if len(fact.path[1]) == 1 else min(longest, _FURTHER)
+        shortened = _shortened(fact, meeting, anchors, line, most) if sizes[at] > longest else fact
         text = line(shortened)
         used += estimated_tokens(text)
         if used > tokens and written:
             break
         shown.append(at)
         written.append(text)
-        hidden += len(facts[at].values) - len(shortened.values)
+        hidden += len(fact.values) - len(shortened.values)
     if len(shown) < len(facts):
         trace.add(Truncated("facts in the prompt", len(shown), len(facts)))
     if hidden:

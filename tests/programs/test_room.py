@@ -75,6 +75,18 @@ def test_a_long_fact_about_one_topic_shows_what_fits_into_half_of_the_room(clubs
     assert line.endswith(f"... {40 - told.kept} more")
 
 
+def test_a_long_fact_further_away_shows_a_few(clubs: KnowledgeBase) -> None:
+    started, team = (
+        fact(clubs, "Player 00", "plays in", Direction.OUT),
+        fact(clubs, "Near FC", "plays in", Direction.IN),
+    )
+    hub = Fact(team.anchor, team.hop, team.values, team.total, (started.anchor, (started.hop, team.hop)))
+    _, lines, _ = shown(clubs, [started, hub], 130)
+    assert lines[0] == "Player 00 → plays in → Near FC"
+    assert lines[1].startswith("Near FC ← plays in ← Player 00 | ")
+    assert 30 <= estimated_tokens(lines[1]) <= 40
+
+
 def test_where_paths_from_different_topics_meet_comes_first(clubs: KnowledgeBase) -> None:
     _, lines, _ = shown(clubs, facts_of(clubs), 90)
     assert lines[0] == "keeper ← plays as ← Player 31 | ... 39 more"
