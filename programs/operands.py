@@ -45,6 +45,7 @@ class Operands:
         - If the values belong to several relations, those of the relation most similar to the question are taken.
         - If there is one value, the model cited only the winner, or the first of a list. All facts with the same
           relations are taken, from every topic.
+        - Facts that lead back to their topic ("the author of her novel") stand for the things that they start from.
         - If the model cited things without their values, and wrote no answer, the values are taken from the retrieved
           facts. If these have none, or those of several relations, the values are looked up in the graph.
 
@@ -53,7 +54,7 @@ class Operands:
             cited: the facts that the model cited.
             is_written: whether the model wrote an answer too.
         """
-        ends = terminal(cited)
+        ends = self._not_back(terminal(cited))
         if operation == "count":
             return self._of_kind(ends) or ends
         if operation == "common":
@@ -68,6 +69,13 @@ class Operands:
         things = {value for fact in ends for value in fact.values} | {fact.anchor for fact in ends}
         values = [fact for fact in self._subgraph.facts if fact.anchor in things and self.is_measured(fact)]
         return values if len({fact.hop for fact in values}) == 1 else (self._looked_up(ends) or ends)
+
+    def _not_back(self, facts: list[Fact]) -> list[Fact]:
+        """The facts; if all of them lead back to their topic, those that lead to the things they start from."""
+        if not all(fact.values == (fact.path[0],) and len(fact.path[1]) > 1 for fact in facts):
+            return facts
+        paths = dict.fromkeys((fact.path[0], fact.path[1][:-1]) for fact in facts)
+        return [fact for path in paths for fact in self._on(path)]
 
     def _of_one_relation(self, facts: Sequence[Fact]) -> list[Fact]:
         """The facts with the relation most similar to the question: a year cannot be compared with a height."""

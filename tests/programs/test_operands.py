@@ -35,6 +35,21 @@ def test_what_topics_share_may_be_at_the_first_hop(bundled: KnowledgeBase) -> No
     assert aggregate(graph, "common", cited[:2]).nodes == (novel,)
 
 
+def test_facts_that_lead_back_stand_for_the_things_they_start_from(bundled: KnowledgeBase) -> None:
+    graph = bundled.graph
+    number = next(n for n in range(graph.num_relations) if graph.relation(n).id.endswith("/author"))
+    writer = bundled.names.nodes(normalize("Jane Austen"))[0].node
+    wrote, by = Hop(number, Direction.IN), Hop(number, Direction.OUT)
+    novels = tuple(graph.neighbors(writer, number, Direction.IN).tolist())
+    listed = Fact(writer, wrote, novels, len(novels), (writer, (wrote,)))
+    back = [Fact(novel, by, (writer,), 1, (writer, (wrote, by))) for novel in novels]
+    question = "Which of her novels was published first?"
+    operands = Operands(graph, Subgraph([listed, *back]), question, bundled.relation_vectors)
+    found = operands.of("min", back[:2], is_written=False)
+    assert {fact.anchor for fact in found} == set(novels)
+    assert {graph.relation(fact.hop.relation).id.rsplit("/", 1)[-1] for fact in found} == {"publicationYear"}
+
+
 def superlatives() -> list[dict[str, Any]]:
     parts = Path(kg.__file__).parent.joinpath("bundled").glob("questions_*.jsonl")
     rows = [json.loads(line) for part in sorted(parts) for line in part.read_text(encoding="utf-8").splitlines()]
