@@ -15,7 +15,7 @@ from triplecheck.lms.extractive.kinds import asks_for_kind
 from triplecheck.lms.extractive.question import read_question, spelling
 from triplecheck.programs.aggregation import NotComputableError, Result, aggregate, terminal
 from triplecheck.programs.base import Program
-from triplecheck.programs.doubts import YES_NO, asks_which
+from triplecheck.programs.doubts import YES_NO, asks_which, opposite_extreme
 from triplecheck.programs.expansion import valid_numbers
 from triplecheck.programs.matching import AnswerMatcher
 from triplecheck.programs.operands import EXTREMES, Operands
@@ -179,7 +179,9 @@ class _Conclusion:
             self._trace.add(Checked(f"operation {operation}", False, str(error)))
             return None
         self._trace.add(Computed(operation, sum(len(f.values) for f in operands), result.text))
-        return Outcome(result.text, result.nodes, self._proof(operands, result), grounded=True)
+        opposite = opposite_extreme(self._reading.question, operation)
+        doubts = (opposite,) if opposite else ()
+        return Outcome(result.text, result.nodes, self._proof(operands, result), grounded=True, doubts=doubts)
 
     def _is_alone(self, operands: Sequence[Fact]) -> bool:
         """Whether there is only one value, and the question asks which thing has the extreme value."""

@@ -57,12 +57,8 @@ def _of_operation(question: str, topics: set[str], said: list[str], reply: dspy.
         )
     # Without the topics: a model may have taken the word "number" for one.
     asked = read_question(question, ())
-    wanted = asked.compares[0] if asked.compares and operation in EXTREMES else operation
-    if wanted != operation:
-        return (
-            f"the operation is {operation}, and the question seems to ask for {wanted}; what is earliest, oldest "
-            "or smallest has the min, what is latest, youngest or largest the max"
-        )
+    if opposite := opposite_extreme(question, operation):
+        return f"{opposite}; the earliest, oldest or smallest has the min, the latest, youngest or largest the max"
     if operation == "count" and not asked.counts:
         return "the operation is count, but the question does not ask how many there are"
     if operation == "same" and asks_for_thing(question):
@@ -77,6 +73,14 @@ def _of_operation(question: str, topics: set[str], said: list[str], reply: dspy.
             "share a value, or leave the answers empty"
         )
     return None
+
+
+def opposite_extreme(question: str, operation: str) -> str | None:
+    """That an operation is the opposite of what a question seems to ask for; None if it is not."""
+    asked = read_question(question, ())
+    if operation not in EXTREMES or not asked.compares or asked.compares[0] == operation:
+        return None
+    return f"the operation is {operation}, and the question seems to ask for {asked.compares[0]}"
 
 
 def _of_kind(question: str, topics: set[str], said: list[str], values: set[str]) -> str | None:

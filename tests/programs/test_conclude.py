@@ -388,6 +388,15 @@ class TestComputing:
         assert "max over all facts on their path is Cay Peak" in preferred.doubts[0]
         assert ids(concluded(base, "Cay Peak", **two)) == ["c"], "what is written is the extreme of all"
 
+    @pytest.mark.parametrize(("asked", "insists"), [("lowest", True), ("highest", False)])
+    def test_an_extreme_that_is_the_opposite_of_what_is_asked_proves_nothing(
+        self, build: Build, asked: str, insists: bool
+    ) -> None:
+        cited = {"name": "Range", "cite": ["→ height"], "operation": "max"}
+        found = concluded(build(self.PEAKS), question=f"Which peak is the {asked}?", insists=insists, **cited)
+        assert ids(found) == ["c"]
+        assert found.doubts == (["the operation is max, and the question seems to ask for min"] if insists else [])
+
     def test_values_of_cited_things_are_looked_up_in_the_graph(self, tmp_path: Path, build: Build) -> None:
         peaks = (
             ":r rdfs:label 'Range' . :a :partOf :r ; rdfs:label 'Ada Peak' ; :height 3 ; :climbed 1900 ; :near :b . "
