@@ -33,16 +33,15 @@ def reply_problem(inputs: Mapping[str, Any], reply: dspy.Prediction) -> str | No
     said = [normalize(answer) for answer in reply.answers if answer.strip()]
     topics = {normalize(read_topic(topic).name) for topic in inputs["topics"]}
     values = {normalize(value) for fact in read_facts(inputs["facts"]) for value in fact.values}
-    doubt = _of_operation(inputs["question"], topics, said, reply) or _of_kind(inputs["question"], topics, said, values)
-    if doubt is not None:
-        return Doubt(doubt)
+    question = inputs["question"]
     is_yes_or_no = len(said) == 1 and said[0] in YES_NO and reply.operation == "none"
-    if not is_yes_or_no or not asks_for_thing(inputs["question"]) or said[0] in values:  # there is a band called Yes
-        return None
-    return (
-        f"the answer is {said[0]!r}, but the question is not one of yes or no; copy what it asks for from the facts, "
-        "or leave the answers empty"
-    )
+    if is_yes_or_no and asks_for_thing(question) and said[0] not in values:  # there is a band called Yes
+        return (
+            f"the answer is {said[0]!r}, but the question is not one of yes or no; copy what it asks for from the "
+            "facts, or leave the answers empty"
+        )
+    doubt = _of_operation(question, topics, said, reply) or _of_kind(question, topics, said, values)
+    return None if doubt is None else Doubt(doubt)
 
 
 def _of_operation(question: str, topics: set[str], said: list[str], reply: dspy.Prediction) -> str | None:

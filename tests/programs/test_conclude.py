@@ -305,6 +305,13 @@ class TestYesAndNo:
         problem = reply_problem({"question": question, "topics": topics, "facts": facts}, reply)
         assert isinstance(problem, Doubt) and doubt in problem if doubt else problem is None
 
+    def test_yes_to_a_question_that_asks_when_is_not_accepted_a_second_time_either(self) -> None:
+        reply = dspy.Prediction(reasoning="", cited=[1], operation="none", answers=["yes"])
+        problem = reply_problem(
+            {"question": "When did Ann die?", "topics": ["Ann"], "facts": ["Ann → died → 1990"]}, reply
+        )
+        assert problem is not None and not isinstance(problem, Doubt)
+
     def test_a_time_is_asked_for_only_if_a_fact_has_one(self) -> None:
         reply = dspy.Prediction(reasoning="", cited=[1], operation="none", answers=["Bonn"])
         inputs = {"question": "When was Ann born?", "topics": ["Ann"], "facts": ["Ann → born in → Bonn"]}
