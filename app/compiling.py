@@ -197,6 +197,14 @@ def _show_front(result: Compiled) -> None:
         front.add_row(f"{one.key}{mark}", f"{one.score:.3f}", f"{one.calls:.1f}", f"{one.size:,}")
     out.print(front)
     out.print(f"of {len(result.candidates)} candidates on the whole validation set")
+    if result.gain is not None:
+        gain = result.gain
+        told = "" if gain.is_clear else ": too few to tell; measure both on more questions before you use it"
+        out.print(
+            f"against the program as written {gain.won} questions won, {gain.lost} lost of {gain.scored} "
+            f"(p = {gain.p:.2f}){told}",
+            soft_wrap=True,
+        )
 
 
 def _show_usage(result: Compiled) -> None:

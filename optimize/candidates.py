@@ -9,11 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
+from triplecheck.evals.metrics import randomisation
 from triplecheck.evals.run_directory import JsonLines, repair_lines
 from triplecheck.kg import UserError
 from triplecheck.kg._atomic import write_text
 from triplecheck.kg.values import parse_json
 from triplecheck.optimize.state import state_key
+
+_CLEAR = 0.05
+"""p-value below which a difference counts as clear."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,31 @@ class CandidateProgram:
             "calls": round(self.calls, 3),
             "size": self.size,
         }
+
+
+@dataclass(frozen=True)
+class Gain:
+    """A candidate against the program as written.
+
+    Attributes:
+        won, lost: validation examples on which it scores more, and less.
+        scored: number of validation examples.
+        p: two-sided p-value of the paired randomisation test of the mean scores.
+    """
+
+    won: int
+    lost: int
+    scored: int
+    p: float
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether it is improbable that the two differ by chance."""
+        return self.p < _CLEAR
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain numbers."""
+        return {"won": self.won, "lost": self.lost, "scored": self.scored, "p": round(self.p, 6)}
 
 
 @dataclass(frozen=True)
@@ -93,6 +122,17 @@ class Candidates:
         """The state of a candidate."""
         loaded: dict[str, Any] = parse_json((self._folder / f"{key}.json").read_text("utf-8"))
         return loaded
+
+    def gain(self, key: str, other: str, examples: Sequence[str]) -> Gain:
+        """What a candidate wins and loses against another on examples that both were scored on."""
+        with self._lock:
+            own, others = ([self._rows[one][example].score for example in examples] for one in (key, other))
+        return Gain(
+            won=sum(a > b for a, b in zip(own, others, strict=True)),
+            lost=sum(a < b for a, b in zip(own, others, strict=True)),
+            scored=len(examples),
+            p=randomisation(own, others),
+        )
 
     def over(self, examples: list[str]) -> list[CandidateProgram]:
         """The candidates with a score on all of these examples, best first."""

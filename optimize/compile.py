@@ -29,7 +29,7 @@ from triplecheck.lms.ledger import Ledger
 from triplecheck.lms.resolve import language_model
 from triplecheck.optimize import preflight
 from triplecheck.optimize.bundle import save_bundle
-from triplecheck.optimize.candidates import CandidateProgram, Candidates, choose, pareto_front
+from triplecheck.optimize.candidates import CandidateProgram, Candidates, Gain, choose, pareto_front
 from triplecheck.optimize.dspy_patches import calls_kept_in, logged_to, patient
 from triplecheck.optimize.examples import Pilot, pilot, step_examples, whole_examples
 from triplecheck.optimize.halting import ErrorWatch, Halted, remaining
@@ -58,6 +58,8 @@ class Compiled:
     candidates: tuple[CandidateProgram, ...] = ()
     """The candidates with a score on the whole validation set, best first."""
     front: tuple[CandidateProgram, ...] = ()
+    gain: Gain | None = None
+    """The chosen candidate against the program as written; None if it is that program."""
     failures: Mapping[str, int] = field(default_factory=dict)
     before: Summary | None = None
     after: Summary | None = None
@@ -72,6 +74,7 @@ class Compiled:
             "chosen": None if self.chosen is None else self.chosen.to_json(),
             "front": [one.key for one in self.front],
             "candidates": [one.to_json() for one in self.candidates],
+            "gain": None if self.gain is None else self.gain.to_json(),
             "failures": dict(self.failures),
             "before": None if self.before is None else plain(self.before.scores),
             "after": None if self.after is None else plain(self.after.scores),
@@ -137,6 +140,7 @@ def compile_program(
             chosen,
             tuple(candidates),
             tuple(pareto_front(candidates)),
+            run.gain(chosen),
             dict(run.watch.failures),
             before,
             after,
@@ -225,6 +229,11 @@ class _CompileRun:
     def written(self) -> str:
         """The key of the program as it was before."""
         return state_key(state_of(self._student()))
+
+    def gain(self, chosen: CandidateProgram) -> Gain | None:
+        """The chosen candidate against the program as written, on the validation set; None if it is that program."""
+        examples = [inputs_key(example.inputs()) for example in self._validation]
+        return None if chosen.key == self.written else self._candidates.gain(chosen.key, self.written, examples)
 
     def compiled(self, chosen: CandidateProgram) -> Program:
         """The whole program with the state of the chosen candidate."""

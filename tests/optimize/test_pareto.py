@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from triplecheck.kg import UserError
-from triplecheck.optimize.candidates import CandidateProgram, check_objective, choose, pareto_front
+from triplecheck.optimize.candidates import CandidateProgram, Candidates, check_objective, choose, pareto_front
 
 
 def candidate(key: str, score: float, calls: float, size: int = 100) -> CandidateProgram:
@@ -47,6 +49,26 @@ def test_a_change_without_a_gain_is_not_chosen() -> None:
     cheaper, better = candidate("cheaper", 0.5, 2), candidate("better", 0.6, 5)
     assert choose([written, cheaper], "accuracy", "written") == cheaper
     assert choose([written, better], "accuracy", "written") == better
+
+
+@pytest.mark.parametrize(
+    ("own", "others", "won", "lost", "clear"),
+    [
+        ([1, 1, 0, 1], [1, 0, 1, 0], 2, 1, False),
+        ([1.0] * 12, [0.5] * 12, 12, 0, True),
+        ([1, 0], [1, 0], 0, 0, False),
+    ],
+)
+def test_what_is_won_and_lost_against_the_program_as_written(
+    tmp_path: Path, own: list[float], others: list[float], won: int, lost: int, clear: bool
+) -> None:
+    candidates = Candidates(tmp_path)
+    for key, scores in (("chosen", own), ("written", others)):
+        for number, score in enumerate(scores):
+            candidates.score(key, str(number), score, 3)
+    gain = candidates.gain("chosen", "written", [str(number) for number in range(len(own))])
+    assert (gain.won, gain.lost, gain.scored, gain.is_clear) == (won, lost, len(own), clear)
+    assert gain.to_json()["p"] == pytest.approx(gain.p, abs=1e-6)
 
 
 def test_no_candidates_and_unknown_objectives_are_errors() -> None:
