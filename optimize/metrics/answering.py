@@ -12,6 +12,7 @@ from triplecheck.lms import RolePredict
 from triplecheck.optimize.metrics.case import Case, StepCall, StepMetric, StepScore, TracedCall, listed
 from triplecheck.optimize.traces.gold import is_template
 from triplecheck.optimize.traces.reasoning import reasoning_gap
+from triplecheck.optimize.traces.verification import corrected
 from triplecheck.programs import replay
 from triplecheck.signatures.notation import read_facts
 
@@ -106,8 +107,8 @@ def whole(case: Case, prediction: dspy.Prediction) -> StepScore:
 
 
 def proved(case: Case, prediction: dspy.Prediction, trace: Sequence[TracedCall] = ()) -> bool:
-    """Whether a run can be a demonstration: the answer is correct, all of its evidence is in the graph, and the
-    reasoning names the cited facts and the answer.
+    """Whether a run can be a demonstration: the answer is correct and was not corrected by the program, all of its
+    evidence is in the graph, and the reasoning names the cited facts and the answer.
 
     Args:
         case: the question.
@@ -116,7 +117,7 @@ def proved(case: Case, prediction: dspy.Prediction, trace: Sequence[TracedCall] 
             gold replies are not checked.
     """
     right = whole(case, prediction).score == 1 and not replay(case.graph, prediction.evidence)
-    return right and all(map(_is_reasoned, trace))
+    return right and not corrected(prediction) and all(map(_is_reasoned, trace))
 
 
 def _is_reasoned(call: TracedCall) -> bool:

@@ -13,8 +13,9 @@ import dspy
 from triplecheck.evals.questions import Question
 from triplecheck.kg import Graph, Words
 from triplecheck.optimize.traces.records import StepRecord
+from triplecheck.programs.operands import EXTREMES
 from triplecheck.programs.outcome import evidence_edges
-from triplecheck.programs.steps import Checked, Consulted, TraceEvent
+from triplecheck.programs.steps import Checked, Computed, Consulted, TraceEvent
 
 Rejection = Literal[
     "no_gold",
@@ -99,14 +100,15 @@ def unproved(
 
 
 def corrected(prediction: dspy.Prediction | None) -> bool:
-    """Whether a program corrected the reply with the answer, so that a student should not learn it.
+    """Whether a program corrected the reply with the answer, or it is right by chance, so that none should learn it.
 
-    It computed another answer than was written, could not compute the operation, or found a part of the answer in no
-    fact.
+    The program computed another answer than was written, could not compute the operation, or found a part of the answer
+    in no fact. It is by chance that the largest or smallest of a single value is right.
     """
     steps = () if prediction is None else prediction.steps
     checks = [step for step in steps if isinstance(step, Checked) and not step.passed]
-    return any(check.what == "answer" or check.what.startswith("operation ") for check in checks)
+    alone = any(isinstance(step, Computed) and step.operation in EXTREMES and step.inputs == 1 for step in steps)
+    return alone or any(check.what == "answer" or check.what.startswith("operation ") for check in checks)
 
 
 def _broken(row: Mapping[str, Any], prediction: dspy.Prediction | None) -> Rejection | None:

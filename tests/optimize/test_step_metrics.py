@@ -23,6 +23,7 @@ from triplecheck.optimize.metrics import (
     whole,
 )
 from triplecheck.programs import KERAG, Sources
+from triplecheck.programs.steps import Computed
 
 ASKED = Question(
     "q",
@@ -203,6 +204,9 @@ def test_the_whole_is_right_only_if_all_answers_are_and_fit_to_be_shown_only_if_
     with session("extractive"):
         prediction = kerag(bundled)(question=asked.question)
     assert whole(case, prediction).score == 1 and proved(case, prediction)
+    prediction.steps = [*prediction.steps, Computed("min", 1, prediction.answer)]
+    assert not proved(case, prediction), "the least of one value is right by chance"
+    prediction.steps = prediction.steps[:-1]
     prediction.evidence = [dict(prediction.evidence[0], relation="http://nowhere/else")]
     assert not proved(case, prediction), "what it cites is not in the graph"
     unanswerable = Case(Question("u", asked.question), Sources.of(bundled))
