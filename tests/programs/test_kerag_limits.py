@@ -98,7 +98,7 @@ def test_prompt_tokens_are_limited(hub: KnowledgeBase) -> None:
     limits = KERAGLimits(tokens=60)
     result, engine = run(hub, limits, keep("member of"), keep("age"), conclude_with("1", cite=["age"]))
     shown = items(engine.requests[3], "facts")
-    assert cut(result) == [("facts in the prompt", len(shown), 11)]
+    assert cut(result) == [("facts in the prompt", len(shown), 11), ("values in the prompt", 10, 13)]
     assert 1 <= len(shown) < 11
     # What stands in no prompt is still a retrieved fact, in which an answer is found.
     assert run(hub, limits, keep("member of"), keep("age"), conclude_with("9"))[0].grounded
