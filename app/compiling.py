@@ -199,7 +199,8 @@ def _show_front(result: Compiled) -> None:
     out.print(f"of {len(result.candidates)} candidates on the whole validation set")
     if result.gain is not None:
         gain = result.gain
-        told = "" if gain.is_clear else ": too few to tell; measure both on more questions before you use it"
+        unclear = "; the difference is not significant, so measure both on more questions before you use the bundle"
+        told = "" if gain.is_clear else unclear
         out.print(
             f"against the program as written {gain.won} questions won, {gain.lost} lost of {gain.scored} "
             f"(p = {gain.p:.2f}){told}",

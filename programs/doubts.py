@@ -1,4 +1,4 @@
-"""What may be wrong with a reply of `AnswerFromFacts`, told from the question alone. English questions only.
+"""Checks of a reply of `AnswerFromFacts` by the question, its topics and the facts. They know English questions only.
 
 A model that is doubted is asked once more, and what it then replies stands (`lms.Doubt`): a question can be read in
 more than one way. Only a "yes" to a question that asks where or who is not accepted a second time either.
@@ -75,7 +75,7 @@ def _of_operation(question: str, topics: set[str], said: list[str], reply: dspy.
 
 
 def opposite_extreme(question: str, operation: str) -> str | None:
-    """That an operation is the opposite of what a question seems to ask for; None if it is not."""
+    """A message if an operation is the opposite of the one that a question seems to ask for; else None."""
     asked = read_question(question, ())
     if operation not in EXTREMES or not asked.compares or asked.compares[0] == operation:
         return None

@@ -121,8 +121,9 @@ class Groups:
     @property
     def asked(self) -> tuple[str, tuple[str, ...]] | None:
         """The class of things that the question asks for, in words and as ids of types; None if it names none."""
-        bare = without_topics(self._question, self._shown)  # "how many X novels"
-        names = asked_noun(self._question, self._names) or asked_noun(bare, self._names)
+        names = asked_noun(self._question, self._names)
+        if not names:  # "how many X novels"
+            names = asked_noun(without_topics(self._question, self._shown), self._names)
         return (names[0], tuple(id for name in names for id in self._ids[name])) if names else None
 
     @property
@@ -152,7 +153,7 @@ class Groups:
         if any(normalize(topic.written) not in normalize(reply.description) for topic in self._topics):
             return None  # the question says more of what it names than the description
         if reply.choice == "count" and not read_question(self._question, self._shown).counts:
-            return None
+            return None  # the question does not ask how many
         nodes = np.unique(np.concatenate([members[name] for name in chosen])) if chosen else None
         return self._picked(reply.description.strip(), reply.choice, chosen, nodes, by, trace)
 

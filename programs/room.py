@@ -1,4 +1,4 @@
-"""The facts that a prompt has room for, as lines."""
+"""The facts that fit into a prompt, as lines."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from triplecheck.programs.subgraph import Fact, RelationTexts, render_fact
 
 _CHARACTERS_PER_TOKEN = 4
 _FURTHER = 40
-"""Estimated tokens of a long fact beyond the first hop: what has so many values there is a hub, and these distract."""
+"""Most estimated tokens of a long fact beyond the first hop. It belongs to a hub. With half of the prompt full of a
+hub's names, a model of 1.5B parameters answered from them (two questions of WebQSP)."""
 
 
 def within_tokens(
     graph: Graph, facts: Sequence[Fact], names: dict[int, str], relations: RelationTexts, tokens: int, trace: Trace
 ) -> tuple[list[Fact], list[str]]:
-    """The facts that a prompt has room for, and their lines (`render_fact`); at least one.
+    """The facts that fit into a prompt, at least one, and their lines (`render_fact`).
 
     If not all fit, the facts come first where paths from different topics meet. A fact that takes more than half of the
     room shows only the values where paths meet. If it has none, it shows first those that other facts are about: at the
@@ -35,33 +36,44 @@ def within_tokens(
     def line(fact: Fact) -> str:
         return render_fact(fact, names, relations, graph)
 
-    lines = [line(fact) for fact in facts]
-    sizes = [estimated_tokens(text) for text in lines]
-    if sum(sizes) <= tokens:
+    lines = _all_lines(facts, line, tokens)
+    if lines is not None:
         return list(facts), lines
     meeting, anchors = _meeting(facts), {fact.anchor for fact in facts}
-    order = sorted(range(len(facts)), key=lambda at: not _meets(facts[at], meeting))
     longest = tokens // 2
-    shown: list[int] = []
+    shown: list[Fact] = []
     written: list[str] = []
     used = hidden = 0
-    for at in order:
-        fact = facts[at]
-        most = longest if len(fact.path[1]) == 1 else min(longest, _FURTHER)
-        shortened = _shortened(fact, meeting, anchors, line, most) if sizes[at] > longest else fact
-        text = line(shortened)
+    for fact in sorted(facts, key=lambda fact: not _meets(fact, meeting)):
+        shortened, text = fact, line(fact)
+        if estimated_tokens(text) > longest:
+            most = longest if len(fact.path[1]) == 1 else min(longest, _FURTHER)
+            shortened = _shortened(fact, meeting, anchors, line, most)
+            text = line(shortened)
         used += estimated_tokens(text)
         if used > tokens and written:
             break
-        shown.append(at)
+        shown.append(fact)
         written.append(text)
         hidden += len(fact.values) - len(shortened.values)
     if len(shown) < len(facts):
         trace.add(Truncated("facts in the prompt", len(shown), len(facts)))
     if hidden:
-        values = sum(len(facts[at].values) for at in shown)
+        values = sum(len(fact.values) for fact in shown)
         trace.add(Truncated("values in the prompt", values - hidden, values))
-    return [facts[at] for at in shown], written
+    return shown, written
+
+
+def _all_lines(facts: Sequence[Fact], line: Callable[[Fact], str], tokens: int) -> list[str] | None:
+    """The lines of all facts; None if they do not fit. No more facts are written than it takes to tell."""
+    lines: list[str] = []
+    used = 0
+    for fact in facts:
+        lines.append(line(fact))
+        used += estimated_tokens(lines[-1])
+        if used > tokens:
+            return None
+    return lines
 
 
 def estimated_tokens(line: str) -> int:
@@ -89,7 +101,7 @@ def _meets(fact: Fact, meeting: set[int]) -> bool:
 
 
 def _shortened(fact: Fact, meeting: set[int], anchors: set[int], line: Callable[[Fact], str], tokens: int) -> Fact:
-    """A fact with as many values as fit into a line, at least one; its `total` stays."""
+    """The fact with fewer values: as many as fit into a line of so many tokens, at least one."""
     values = [value for value in fact.values if value in meeting]
     values = values or sorted(fact.values, key=lambda value: value not in anchors)
     low, high = 1, len(values)

@@ -155,7 +155,7 @@ class TopicLinker:
         ]
 
     def _is_name(self, written: str) -> bool:
-        """Whether a part of the question is a name and no ordinary word."""
+        """Whether a part of the question is a name rather than an ordinary word."""
         inner = self._question.split()[1:]
         if any(word[:1].isupper() for word in inner) and any(word[:1].islower() for word in inner):
             return any(map(str.isupper, written[1:] if self._question.lstrip().startswith(written) else written))

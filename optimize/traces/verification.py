@@ -100,10 +100,10 @@ def unproved(
 
 
 def corrected(prediction: dspy.Prediction | None) -> bool:
-    """Whether a program corrected the reply with the answer, or it is right by chance, so that none should learn it.
+    """Whether a program corrected the reply with the answer, or it is right by chance, so no student should learn it.
 
     The program computed another answer than was written, could not compute the operation, or found a part of the answer
-    in no fact. It is by chance that the largest or smallest of a single value is right.
+    in no fact. The largest or smallest of a single value is right by chance only.
     """
     steps = () if prediction is None else prediction.steps
     checks = [step for step in steps if isinstance(step, Checked) and not step.passed]

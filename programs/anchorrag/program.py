@@ -254,7 +254,8 @@ class AnchorRAG(Program):
         for group in groups:
             offered = group if reading else shortened(group)
             shown, written = within_tokens(self.graph, offered, names, briefing.relations, tokens, trace)
-            facts += shown
+            whole = {id(short): fact for short, fact in zip(offered, group, strict=True)}
+            facts += [whole[id(short)] for short in shown]
             lines += written
         return facts, lines
 

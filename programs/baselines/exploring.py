@@ -263,7 +263,7 @@ class ExploringProgram(Program):
         return answer_from_facts(self, self.answer_from_facts, reading, at.trace)
 
     def lines(self, at: Exploration) -> tuple[dict[int, str], list[Fact], list[str]]:
-        """Names of all nodes in the facts, the facts that a prompt has room for, and their lines."""
+        """Names of all nodes in the facts, the facts that fit into a prompt, and their lines."""
         names = names_of_facts(self.graph, at.facts.facts, at.topics, at.question, self.answer_from_facts)
         tokens = self.options.limits.tokens
         return names, *within_tokens(self.graph, at.facts.facts, names, at.relations, tokens, at.trace)

@@ -6,6 +6,7 @@ import copy
 import json
 import threading
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import dspy
@@ -13,13 +14,25 @@ import pytest
 from dspy.lm15 import Request
 from program_parts import Build, ask, fields, numbers, sources_of, steps
 
-from triplecheck.kg import UserError
+from triplecheck.kg import Direction, UserError
 from triplecheck.lms import Budget, BudgetExceededError, TolerantAdapter, session
 from triplecheck.lms.engines import messages_of
 from triplecheck.lms.prompt import Prompt, read_request
 from triplecheck.lms.testing import STAND_IN, scripted_model, stand_in_server
 from triplecheck.programs import AnchorRAG, Sources, replay, resolve_program, to_json
-from triplecheck.programs.steps import Answered, Checked, Expanded, Linked, Pruned, Scored, Stopped, Truncated, Wrote
+from triplecheck.programs.steps import (
+    Answered,
+    Checked,
+    Expanded,
+    Linked,
+    Pruned,
+    Scored,
+    Stopped,
+    Trace,
+    Truncated,
+    Wrote,
+)
+from triplecheck.programs.subgraph import Fact, Hop, RelationNames
 
 TEACHER = "What was the nationality of Bernhard Heiden's teacher?"
 JORDAN = "Who employs Michael Jordan?"
@@ -479,3 +492,13 @@ class TestBacktracking:
 def test_options_out_of_range_are_rejected(sources: Sources, options: dict[str, Any], problem: str) -> None:
     with pytest.raises(UserError, match=problem):
         anchorrag(sources, **options)
+
+
+def test_the_facts_that_a_judge_names_are_those_of_the_agents(sources: Sources) -> None:
+    hop = Hop(0, Direction.OUT)
+    values = tuple(range(12))
+    facts = [Fact(node, hop, values, len(values), (node, (hop,))) for node in (0, 1)]
+    briefing: Any = SimpleNamespace(question="?", anchors={}, relations=RelationNames(sources.graph, None, ""))
+    shown, lines = AnchorRAG(sources)._lines(briefing, [facts], Trace())
+    assert all("more" in line for line in lines)
+    assert [id(fact) for fact in shown] == [id(fact) for fact in facts], "they are compared by identity"
