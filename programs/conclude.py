@@ -145,6 +145,8 @@ class _Conclusion:
     def conclude(self, operation: str, answers: Sequence[str]) -> Outcome:
         """The outcome of an operation over the cited facts (`none` for nothing) and of the answers as written."""
         written = [name for a in answers if (name := split_edge(a.strip())[0])]
+        if (compared := self._compared(written)) is not None:
+            return compared
         if operation != "none":
             operands = self._operands.of(operation, self._cited, is_written=bool(written))
             computed = self._compute(operation, operands, written)
@@ -156,6 +158,28 @@ class _Conclusion:
         return self._look_up(written)
 
     # --- computed ------------------------------------------------------------------------------
+    def _compared(self, written: Sequence[str]) -> Outcome | None:
+        """Yes or no to "Is A older than B?", computed from the cited values; None to other questions.
+
+        The question says which extreme is meant. A model often names the other one, the difference, or none.
+        """
+        asked = read_question(self._reading.question, self._reading.shown)
+        if not asked.asks_whether or asked.compares is None or not self._compares():
+            return None
+        operation, what = asked.compares
+        operands = terminal(self._cited)
+        sizes = [quantity(value_of(self._graph, value)) for fact in operands for value in fact.values]
+        if what.startswith("date") and any(size is None or size.kind != "time" for size in sizes):
+            return None  # ages: the older has the greater one
+        found = self._compute(operation, operands)
+        if found is None or found.answer not in YES_NO:
+            return None
+        if not written or self._agree(found, written):
+            return found
+        said = f"{', '.join(written)} is written, but the cited values say {found.answer}"
+        self._trace.add(Checked("answer", False, said))
+        return replace(found, doubts=(*found.doubts, said))
+
     def _compute(self, operation: str, operands: Sequence[Fact], written: Sequence[str] = ()) -> Outcome | None:
         """Run an operation over facts; None if it cannot be computed, and the trace says why."""
         if operation == "common" and len(operands) == 1 and not written:

@@ -6,7 +6,8 @@ more than one way. Only a "yes" to a question that asks where or who is not acce
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 import dspy
@@ -16,9 +17,10 @@ from triplecheck.lms import Doubt, RolePredict
 from triplecheck.lms.extractive.question import STOP_WORDS, read_question
 from triplecheck.programs.operands import EXTREMES
 from triplecheck.signatures import AnswerFromFacts
-from triplecheck.signatures.notation import read_facts, read_topic
+from triplecheck.signatures.notation import WrittenFact, read_facts, read_topic
 
 YES_NO = ("yes", "no")
+_SHOWN = 5  # shared values in a message
 _ASKS_FOR_THING = frozenset("where who whom whose when which what how why".split())
 _PREPOSITIONS = frozenset("in on at by from for with to of since until under".split())
 
@@ -32,7 +34,8 @@ def reply_problem(inputs: Mapping[str, Any], reply: dspy.Prediction) -> str | No
     """What is wrong with a reply of `AnswerFromFacts` that has the right format; None if nothing is."""
     said = [normalize(answer) for answer in reply.answers if answer.strip()]
     topics = {normalize(read_topic(topic).name) for topic in inputs["topics"]}
-    values = {normalize(value) for fact in read_facts(inputs["facts"]) for value in fact.values}
+    facts = read_facts(inputs["facts"])
+    values = {normalize(value) for fact in facts for value in fact.values}
     question = inputs["question"]
     is_yes_or_no = len(said) == 1 and said[0] in YES_NO and reply.operation == "none"
     if is_yes_or_no and asks_for_thing(question) and said[0] not in values:  # there is a band called Yes
@@ -40,15 +43,22 @@ def reply_problem(inputs: Mapping[str, Any], reply: dspy.Prediction) -> str | No
             f"the answer is {said[0]!r}, but the question is not one of yes or no; copy what it asks for from the "
             "facts, or leave the answers empty"
         )
-    doubt = _of_operation(question, topics, said, reply) or _of_kind(question, topics, said, values)
+    doubt = _of_operation(question, topics, said, reply, facts) or _of_kind(question, topics, said, values)
     return None if doubt is None else Doubt(doubt)
 
 
-def _of_operation(question: str, topics: set[str], said: list[str], reply: dspy.Prediction) -> str | None:
+def _of_operation(
+    question: str, topics: set[str], said: list[str], reply: dspy.Prediction, facts: Sequence[WrittenFact]
+) -> str | None:
     """Why the operation may not be the one that the question asks for."""
     operation = reply.operation
     # What one topic's facts have in common is seldom asked for: a model calls their values so.
     is_computed = operation != "none" and not (operation == "common" and len(topics) < 2)
+    if not said and not is_computed and not asks_whether(question) and (shared := _shared(topics, facts)):
+        return (
+            f"there is no answer, and {shared}; if the question asks for what meets both conditions, cite them and "
+            "name the operation common"
+        )
     if not said and not is_computed and reply.cited:
         return (
             "facts are cited, but there is no answer and no operation; copy the answer from the cited facts, name the "
@@ -56,7 +66,7 @@ def _of_operation(question: str, topics: set[str], said: list[str], reply: dspy.
         )
     # Without the topics: a model may have taken the word "number" for one.
     asked = read_question(question, ())
-    if opposite := opposite_extreme(question, operation):
+    if not asks_whether(question) and (opposite := opposite_extreme(question, operation)):
         return f"{opposite}; the earliest, oldest or smallest has the min, the latest, youngest or largest the max"
     if operation == "count" and not asked.counts:
         return "the operation is count, but the question does not ask how many there are"
@@ -74,6 +84,16 @@ def _of_operation(question: str, topics: set[str], said: list[str], reply: dspy.
     return None
 
 
+def _shared(topics: set[str], facts: Sequence[WrittenFact]) -> str:
+    """The first two facts of different topics that share values other than topics, in words; empty if none do."""
+    of_topics = [fact for fact in facts if normalize(fact.anchor) in topics]
+    for first, second in combinations(of_topics, 2):
+        shared = [value for value in first.values if value in second.values and normalize(value) not in topics]
+        if shared and normalize(first.anchor) != normalize(second.anchor):
+            return f"facts {first.number} and {second.number} share {', '.join(shared[:_SHOWN])}"
+    return ""
+
+
 def opposite_extreme(question: str, operation: str) -> str | None:
     """A message if an operation is the opposite of the one that a question seems to ask for; else None."""
     asked = read_question(question, ())
@@ -86,9 +106,10 @@ def _of_kind(question: str, topics: set[str], said: list[str], values: set[str])
     """Why written answers may not be of the kind that the question asks for."""
     words = normalize(question).split()
     chooses = "or" in words or read_question(question, ()).compares is not None
-    if len(topics) > 1 and said and topics >= set(said) and not chooses:
+    if said and topics >= set(said) and not chooses:
         return (
-            "the answer repeats the topics; copy what the question asks for from the facts, or leave the answers empty"
+            "the answer repeats what the question names; copy what is asked for from the facts, or leave the answers "
+            "empty"
         )
     if asks_when(question) and said and not any(map(_has_digit, said)) and any(map(_has_digit, values)):
         return (

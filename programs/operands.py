@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from triplecheck.kg import Direction, Graph
+from triplecheck.kg import Direction, Graph, normalize
 from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.kg.values import quantity, value_of
 from triplecheck.programs.aggregation import terminal
 from triplecheck.programs.subgraph import Fact, Hop, PathKey, Subgraph
 
 EXTREMES = ("max", "min")
+_COMPARING = frozenset({"and", "or", "than"})  # words of a question that compares its topic with other things
 _TRIED = 20  # relations that are looked at for numbers or dates
 
 
@@ -45,6 +46,7 @@ class Operands:
         - If the values belong to several relations, those of the relation most similar to the question are taken.
         - If there is one value, the model cited only the winner, or the first of a list. All facts with the same
           relations are taken, from every topic.
+        - The oldest of someone's siblings is none but a sibling: the topic's own value is left out.
         - Facts that lead back to their topic ("the author of her novel") stand for the things that they start from.
         - If the model cited things without their values, and wrote no answer, the values are taken from the retrieved
           facts. If these have none, or those of several relations, the values are looked up in the graph.
@@ -61,7 +63,7 @@ class Operands:
             return _shared(cited, ends) or ends
         if operation not in EXTREMES or not ends:
             return ends
-        measured = self._of_one_relation([fact for fact in ends if self.is_measured(fact)])
+        measured = self._not_itself(self._of_one_relation([fact for fact in ends if self.is_measured(fact)]))
         if len(measured) == 1 == len(measured[0].values):
             return [fact for fact in self._subgraph.facts if fact.path[1] == measured[0].path[1]]
         if is_written or measured:
@@ -76,6 +78,13 @@ class Operands:
             return facts
         paths = dict.fromkeys((fact.path[0], fact.path[1][:-1]) for fact in facts)
         return [fact for path in paths for fact in self._on(path)]
+
+    def _not_itself(self, facts: list[Fact]) -> list[Fact]:
+        """The facts without the topic's own, if there are others and the question does not compare it with these."""
+        topics = {fact.path[0] for fact in self._subgraph.facts}
+        if len(topics) > 1 or not _COMPARING.isdisjoint(normalize(self._question).split()):
+            return facts
+        return [fact for fact in facts if fact.anchor not in topics] or facts
 
     def _of_one_relation(self, facts: Sequence[Fact]) -> list[Fact]:
         """The facts with the relation most similar to the question: a year cannot be compared with a height."""

@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from triplecheck import kg
 from triplecheck.kg import Direction, KnowledgeBase, normalize
 from triplecheck.programs.aggregation import aggregate
@@ -48,6 +50,32 @@ def test_facts_that_lead_back_stand_for_the_things_they_start_from(bundled: Know
     found = operands.of("min", back[:2], is_written=False)
     assert {fact.anchor for fact in found} == set(novels)
     assert {graph.relation(fact.hop.relation).id.rsplit("/", 1)[-1] for fact in found} == {"publicationYear"}
+
+
+@pytest.mark.parametrize(
+    ("question", "includes_topic"),
+    [
+        ("Which of its neighbours has most people?", False),
+        ("Which has most people, Germany or a neighbour of it?", True),
+        ("Of Germany and its neighbours, which has most people?", True),
+    ],
+)
+def test_an_extreme_of_related_things_leaves_out_the_topic(
+    bundled: KnowledgeBase, question: str, includes_topic: bool
+) -> None:
+    graph = bundled.graph
+    numbers = {graph.relation(n).id.rsplit("/", 1)[-1]: n for n in range(graph.num_relations)}
+    borders, people = (Hop(numbers[name], Direction.OUT) for name in ("borders", "population"))
+    topic = bundled.names.nodes(normalize("Germany"))[0].node
+    near = graph.neighbors(topic, borders.relation, Direction.OUT).tolist()
+
+    def size(node: int, *before: Hop) -> Fact:
+        values = tuple(graph.neighbors(node, people.relation, Direction.OUT).tolist())
+        return Fact(node, people, values, len(values), (topic, (*before, people)))
+
+    cited = [size(topic), *(size(node, borders) for node in near)]
+    operands = Operands(graph, Subgraph(cited), question, bundled.relation_vectors)
+    assert (topic in {fact.anchor for fact in operands.of("max", cited, is_written=False)}) == includes_topic
 
 
 def superlatives() -> list[dict[str, Any]]:
