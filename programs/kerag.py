@@ -50,8 +50,9 @@ class KERAGLimits:
     Attributes:
         candidates: nodes that one mention may mean if their names fit equally well.
         offered: paths shown to the model at one hop, those that the ranker prefers first.
-        suggested: paths of each topic that are followed at each hop besides those that a language model selects: the
-            first that the ranker prefers. The rule-based baseline follows its own selection alone.
+        suggested: paths of each topic that are followed at the first hop besides those that a language model selects:
+            the first that the ranker prefers; later one, or more if it prefers them to all shorter paths. The
+            rule-based baseline follows its own selection alone.
         values: edges fetched per (entity, relation).
         frontier: entities expanded at one hop of one path.
         triples: triples in all.
@@ -322,15 +323,16 @@ class KERAG(Program):
     ) -> list[int]:
         """Not in the paper: a small model often selects one path too few.
 
-        Its paths are followed from every topic, and with them the first that the ranker prefers; a further hop only if
-        the ranker prefers it to all shorter paths.
+        Its paths are followed from every topic, and with them the first that the ranker prefers: after the first hop
+        one, and more only if the ranker prefers them to all shorter paths.
         """
         limit = self.options.limits.suggested
         kept = {offered[number - 1].hops for number in keep} if limit else set()
         found = [number for number, path in enumerate(offered, 1) if path.hops in kept]
+        best = max(plan.scores, default=-math.inf)
         for topic in plan.hops:
             first = [number for number, path in enumerate(offered, 1) if path.topic == topic][:limit]
-            found += [number for number in first if scores[number - 1] > max(plan.scores, default=-math.inf)]
+            found += [number for at, number in enumerate(first) if not at or scores[number - 1] > best]
         return found
 
     def _expand(self, plan: Plan, path: Path, subgraph: Subgraph, trace: Trace) -> Path | None:

@@ -156,6 +156,15 @@ def test_paths_that_the_ranker_prefers_are_followed_with_those_that_a_model_sele
     assert nothing.reason == "no_facts", "a model that selects nothing follows nothing"
 
 
+def test_a_further_hop_follows_the_first_path_of_the_ranker(sources: Sources) -> None:
+    program = kerag(sources, limits={"suggested": 2}, hops=2, stop_early=False)
+    replies = [topics("Bernhard Heiden"), keep("→ student of"), keep("← student of"), conclude_with()]
+    result, _ = play(program, "Who taught Bernhard Heiden?", *replies)
+    second = steps(result, Pruned)[1]
+    assert second.kept == [second.offered[1], second.offered[0]]
+    assert "← student of" in second.kept[0], "the ranker prefers shorter paths to all of these"
+
+
 def test_candidates_of_one_name_are_limited(sources: Sources) -> None:
     program = kerag(sources, limits=KERAGLimits(candidates=1))
     result, _ = play(program, "Michael Jordan?", topics("Michael Jordan"), fields(keep="none"))
