@@ -15,7 +15,7 @@ from triplecheck.lms.extractive.kinds import asks_for_kind
 from triplecheck.lms.extractive.question import read_question, spelling
 from triplecheck.programs.aggregation import NotComputableError, Result, aggregate, terminal
 from triplecheck.programs.base import Program
-from triplecheck.programs.doubts import YES_NO, asks_which, opposite_extreme
+from triplecheck.programs.doubts import YES_NO, asks_when, asks_whether, asks_which, opposite_extreme
 from triplecheck.programs.expansion import valid_numbers
 from triplecheck.programs.matching import AnswerMatcher
 from triplecheck.programs.operands import EXTREMES, Operands
@@ -147,6 +147,8 @@ class _Conclusion:
         written = [name for a in answers if (name := split_edge(a.strip())[0])]
         if (compared := self._compared(written)) is not None:
             return compared
+        if operation == "common" and asks_whether(self._reading.question):
+            operation = "same"  # whether they share something, not what
         if operation != "none":
             operands = self._operands.of(operation, self._cited, is_written=bool(written))
             computed = self._compute(operation, operands, written)
@@ -198,7 +200,7 @@ class _Conclusion:
                 raise NotComputableError("there is one value, and nothing to compare it with")
             result = aggregate(self._graph, operation, operands)
             if operation in EXTREMES:
-                result = self._whether(operands, result)
+                result = self._whether(operands, self._when(operands, result))
         except NotComputableError as error:
             self._trace.add(Checked(f"operation {operation}", False, str(error)))
             return None
@@ -214,6 +216,14 @@ class _Conclusion:
             and not self._step.is_baseline
             and asks_which(self._reading.question, self._graph.relation(operands[0].hop.relation))
         )
+
+    def _when(self, operands: Sequence[Fact], result: Result) -> Result:
+        """The time of what is extreme, if the question asks for a time: when the first of her novels was published."""
+        values = tuple(value for fact in operands if fact.anchor in result.nodes for value in fact.values)
+        sizes = [quantity(value_of(self._graph, value)) for value in values]
+        if not asks_when(self._reading.question) or len(values) != 1 or sizes[0] is None or sizes[0].kind != "time":
+            return result
+        return replace(result, text=self._graph.label(values[0]), nodes=values)
 
     def _whether(self, operands: Sequence[Fact], result: Result) -> Result:
         """Yes or no, if the question expects that: whether the topic that it names first has the extreme value."""
@@ -236,6 +246,11 @@ class _Conclusion:
                 return self._settle(operation, whole, over_all, written, computed)
         if not written or self._agree(computed, written):
             return computed
+        if operation == "common" and computed.answers:
+            if self._named(written).issuperset(computed.answers):
+                return computed  # the model wrote what one of the topics has, too
+            if not {*operands} <= {*self._cited}:
+                return self._look_up(written)
         if operation == "count":
             for facts in self._operands.on_the_way(operands):
                 counted = self._compute(operation, facts)
@@ -251,12 +266,15 @@ class _Conclusion:
     def _agree(self, computed: Outcome, written: Sequence[str]) -> bool:
         """Whether the written answers are the computed ones."""
         if computed.answers:
-            found = {node for text in written for node, _ in self._matcher.find(text)}
-            return found == set(computed.answers)
+            return self._named(written) == set(computed.answers)
         value = Literal(computed.answer)
         return len(written) == 1 and (
             normalize(written[0]) == normalize(computed.answer) or bool(agrees(written[0], value))
         )
+
+    def _named(self, written: Sequence[str]) -> set[int]:
+        """The nodes of the facts that written answers name."""
+        return {node for text in written for node, _ in self._matcher.find(text)}
 
     def _settle(
         self,

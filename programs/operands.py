@@ -39,7 +39,8 @@ class Operands:
         these are counted: the directors of an actor's films tell how many films there are.
 
         What several topics have in common is what the cited facts from each of them lead to, however far from it: the
-        novels of a writer, and those that a character is in.
+        novels of a writer, and those that a character is in. If the facts of one topic alone are cited, or they share
+        nothing, the retrieved facts are taken that lead from all topics to a cited thing.
 
         An extreme needs values to compare:
 
@@ -60,7 +61,7 @@ class Operands:
         if operation == "count":
             return self._of_kind(ends) or ends
         if operation == "common":
-            return _shared(cited, ends) or ends
+            return self._met(_shared(cited, ends) or ends)
         if operation not in EXTREMES or not ends:
             return ends
         measured = self._not_itself(self._of_one_relation([fact for fact in ends if self.is_measured(fact)]))
@@ -71,6 +72,18 @@ class Operands:
         things = {value for fact in ends for value in fact.values} | {fact.anchor for fact in ends}
         values = [fact for fact in self._subgraph.facts if fact.anchor in things and self.is_measured(fact)]
         return values if len({fact.hop for fact in values}) == 1 else (self._looked_up(ends) or ends)
+
+    def _met(self, facts: list[Fact]) -> list[Fact]:
+        """The facts if those of several topics share a value; else facts of all topics that share some of theirs."""
+        if len(cited := _reached(facts)) > 1 and set.intersection(*cited.values()):
+            return facts
+        near = [fact for fact in self._subgraph.facts if len(fact.path[1]) == 1]
+        of_names: dict[str, set[int]] = {}  # homonyms are one topic
+        for topic, values in _reached(near).items():
+            of_names.setdefault(normalize(self._graph.label(topic)), set()).update(values)
+        shared = set.intersection(*of_names.values()) if len(of_names) > 1 else set()
+        shared &= {value for fact in facts for value in fact.values}
+        return [fact for fact in near if not shared.isdisjoint(fact.values)] or facts
 
     def _not_back(self, facts: list[Fact]) -> list[Fact]:
         """The facts; if all of them lead back to their topic, those that lead to the things they start from."""
@@ -163,13 +176,19 @@ class Operands:
 
 def _shared(cited: Sequence[Fact], ends: Sequence[Fact]) -> list[Fact]:
     """Of the cited facts those that lead to what several topics share, if the facts at the ends are about one topic."""
-    reached: dict[int, set[int]] = {}
-    for fact in cited:
-        reached.setdefault(fact.path[0], set()).update(fact.values)
+    reached = _reached(cited)
     if len(reached) < 2 or len({fact.path[0] for fact in ends}) > 1:
         return []
-    shared = set.intersection(*reached.values()) - reached.keys()
+    shared = set.intersection(*reached.values())
     return [fact for fact in cited if not shared.isdisjoint(fact.values)]
+
+
+def _reached(facts: Sequence[Fact]) -> dict[int, set[int]]:
+    """What facts lead to from each topic, without the topics."""
+    topics = {fact.path[0] for fact in facts}
+    return {
+        topic: {value for fact in facts if fact.path[0] == topic for value in fact.values} - topics for topic in topics
+    }
 
 
 def _further(path: PathKey, hop: Hop) -> PathKey:

@@ -505,6 +505,41 @@ class TestComputing:
         assert result.reason == reason
         assert result.answer == ("" if reason else "1")
 
+    BANDS = (
+        ":n rdfs:label 'Nix' . :f rdfs:label 'Fox' . :a rdfs:label 'Ann' ; :member :n . "
+        ":b rdfs:label 'Ben' ; :member :n , :f . "
+        ":c rdfs:label 'Cy' ; :member :f . :d rdfs:label 'Nix' ; :likes :a ."
+    )
+
+    @pytest.mark.parametrize(
+        ("said", "answer"), [((), "Ben"), (("Ann", "Ben"), "Ben"), (("Ben",), "Ben"), (("Ann",), "Ann")]
+    )
+    def test_what_topics_share_is_found_if_the_facts_of_one_are_cited(
+        self, build: Build, said: tuple[str, ...], answer: str
+    ) -> None:
+        program = kerag(build(self.BANDS), filtering="none", hops=1)
+        cited = conclude_with(*said, cite=["/n) ← member"], operation="common")
+        result, _ = play(program, "Who was in both Nix and Fox?", topics("Nix", "Fox"), cited)
+        assert (result.answer, result.grounded) == (answer, True)
+
+    def test_whether_things_share_a_value_is_yes_or_no(self, sources: Sources) -> None:
+        program = kerag(sources, filtering="none", hops=1)
+        cited = conclude_with("yes", cite=["student of"], operation="common")
+        which = "Do Bernhard Heiden and Lukas Foss share a teacher?"
+        result, _ = play(program, which, topics("Bernhard Heiden", "Lukas Foss"), cited)
+        assert (result.answer, result.answers, result.grounded) == ("yes", [], True)
+
+    @pytest.mark.parametrize(
+        ("question", "answer"), [("When was her first film made?", "1960"), ("Which was her first film?", "A")]
+    )
+    def test_when_the_first_one_was_is_a_time(self, build: Build, question: str, answer: str) -> None:
+        base = build(
+            ":ann rdfs:label 'Ann' . :a rdfs:label 'A' ; :by :ann ; :made '1960'^^xsd:gYear . "
+            ":b rdfs:label 'B' ; :by :ann ; :made '1970'^^xsd:gYear ."
+        )
+        found = concluded(base, name="Ann", cite=["→ made"], operation="min", hops=2, question=question)
+        assert (found.answer, found.grounded) == (answer, True)
+
     def test_common_over_one_fact_is_its_values(self, sources: Sources) -> None:
         said = {**self.HOW_MANY, "operation": "common", "question": "What did he play?"}
         played = concluded(sources, **said, insists=True)
