@@ -61,7 +61,7 @@ class Operands:
         if operation == "count":
             return self._of_kind(ends) or ends
         if operation == "common":
-            return self._met(_shared(cited, ends) or ends)
+            return self._met(_shared(cited, ends) or ends, cited)
         if operation not in EXTREMES or not ends:
             return ends
         measured = self._not_itself(self._of_one_relation([fact for fact in ends if self.is_measured(fact)]))
@@ -73,16 +73,16 @@ class Operands:
         values = [fact for fact in self._subgraph.facts if fact.anchor in things and self.is_measured(fact)]
         return values if len({fact.hop for fact in values}) == 1 else (self._looked_up(ends) or ends)
 
-    def _met(self, facts: list[Fact]) -> list[Fact]:
-        """The facts if those of several topics share a value; else facts of all topics that share some of theirs."""
-        if len(cited := _reached(facts)) > 1 and set.intersection(*cited.values()):
+    def _met(self, facts: list[Fact], cited: Sequence[Fact]) -> list[Fact]:
+        """The facts if those of several topics share a value; else facts of all topics that share a cited thing."""
+        if len(ends := _reached(facts)) > 1 and set.intersection(*ends.values()):
             return facts
         near = [fact for fact in self._subgraph.facts if len(fact.path[1]) == 1]
         of_names: dict[str, set[int]] = {}  # homonyms are one topic
         for topic, values in _reached(near).items():
             of_names.setdefault(normalize(self._graph.label(topic)), set()).update(values)
         shared = set.intersection(*of_names.values()) if len(of_names) > 1 else set()
-        shared &= {value for fact in facts for value in fact.values}
+        shared &= {value for fact in cited for value in fact.values}
         return [fact for fact in near if not shared.isdisjoint(fact.values)] or facts
 
     def _not_back(self, facts: list[Fact]) -> list[Fact]:
