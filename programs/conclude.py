@@ -170,6 +170,8 @@ class _Conclusion:
             return None
         operation, what = asked.compares
         operands = terminal(self._cited)
+        if not {fact.anchor for fact in operands} <= self._reading.topics.keys():
+            return None
         sizes = [quantity(value_of(self._graph, value)) for fact in operands for value in fact.values]
         if what.startswith("date") and any(size is None or size.kind != "time" for size in sizes):
             return None  # ages: the older has the greater one
