@@ -110,7 +110,7 @@ def test_abstaining_is_kept_if_there_is_no_answer(world: KnowledgeBase, tmp_path
 
 # --- what is rejected ----------------------------------------------------------------------------
 def test_a_wrong_answer_falls_back_to_the_right_one_without_reasoning(world: KnowledgeBase, tmp_path: Path) -> None:
-    wrong = [*GOOD[:3], conclude_with("Bernhard Heiden", cite=["student of"])]
+    wrong = [*GOOD[:3], conclude_with("Heiden", cite=["student of"])]
     manifest = gather(world, tmp_path / "out", TAUGHT, replies=wrong)
     assert rejected(manifest) == {"wrong": 1}
     (row,) = read_traces(tmp_path / "out")
@@ -227,7 +227,7 @@ def test_of_several_samples_the_correct_ones_with_different_reasonings_are_kept(
     replies = [
         *sample("Paul Hindemith"),
         *sample("Paul Hindemith"),
-        *sample("Bernhard Heiden"),
+        *sample("Heiden"),
         *sample("Paul Hindemith", reasoning=other),
     ]
     manifest = gather(world, tmp_path / "out", TAUGHT, replies=replies, samples=4)
@@ -250,7 +250,8 @@ def test_samples_are_asked_with_their_temperature_and_resumed_one_by_one(world: 
 
 def test_agreement_keeps_what_most_samples_and_the_graph_say(world: KnowledgeBase, tmp_path: Path) -> None:
     unlabelled = Question("taught", TAUGHT.question, (), answers_known=False)
-    replies = [*sample("Paul Hindemith"), *sample("Bernhard Heiden"), *sample("Paul Hindemith")]
+    astray = [topics("Bernhard Heiden"), keep("born in"), keep(), conclude_with("Frankfurt", cite=["born in"])]
+    replies = [*sample("Paul Hindemith"), *astray, *sample("Paul Hindemith")]
     manifest = gather(world, tmp_path / "out", unlabelled, replies=replies, samples=3, verify="agreement")
     assert {row.source for row in read_traces(tmp_path / "out")} == {"verified"}
     assert rejected(manifest, "sample 2") == {"not_proved": 1}
@@ -260,7 +261,7 @@ def test_agreement_keeps_what_most_samples_and_the_graph_say(world: KnowledgeBas
 @pytest.mark.parametrize(
     ("answers", "reason"),
     [
-        (["Paul Hindemith", "Bernhard Heiden", "nobody"], "disagreed"),
+        (["Paul Hindemith", "Heiden", "nobody"], "disagreed"),
         (["Nikolaus Harnoncourt"] * 3, "ungrounded"),
     ],
 )
@@ -277,7 +278,7 @@ def test_agreement_drops_what_only_one_of_them_says(
 def test_a_model_explains_the_known_answer_of_a_question_that_it_answers_wrongly(
     world: KnowledgeBase, tmp_path: Path
 ) -> None:
-    replies = [*sample("Bernhard Heiden"), conclude_with("Paul Hindemith", cite=["born in"], reasoning=WHY)]
+    replies = [*sample("Heiden"), conclude_with("Paul Hindemith", cite=["born in"], reasoning=WHY)]
     with scripted_model(replies) as engine:
         for _ in range(2):  # the second time nothing is asked
             manifest = collect(kerag(world), [TAUGHT], tmp_path / "out", roles=engine.name, rationalize=True)
@@ -305,13 +306,13 @@ def test_vacuous_reasoning_is_replaced_by_an_explanation(world: KnowledgeBase, t
             "names_the_hint",
         ),
         (conclude_with("Paul Hindemith", cite=["student of"], reasoning="So it is."), "fact_not_named"),
-        (conclude_with("Bernhard Heiden", cite=["student of"], reasoning=WHY), "wrong"),
+        (conclude_with("Heiden", cite=["student of"], reasoning=WHY), "wrong"),
     ],
 )
 def test_an_explanation_that_proves_nothing_is_rejected(
     world: KnowledgeBase, tmp_path: Path, explained: ScriptedReply, reason: str
 ) -> None:
-    replies = [*sample("Bernhard Heiden"), explained, explained]
+    replies = [*sample("Heiden"), explained, explained]
     with scripted_model(replies) as engine:
         manifest = collect(kerag(world), [TAUGHT], tmp_path / "out", roles=engine.name, rationalize=True)
     assert rejected(manifest, "rationalized") == {reason: 1}
