@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from triplecheck.kg import Direction, Graph, Literal, Words, normalize
@@ -12,7 +13,7 @@ from triplecheck.kg.types import Edge
 from triplecheck.kg.values import agrees, mentions, quantity, value_of
 from triplecheck.lms import ModelReplyError, RolePredict
 from triplecheck.lms.extractive.kinds import asks_for_kind
-from triplecheck.lms.extractive.question import read_question, spelling
+from triplecheck.lms.extractive.question import ParsedQuestion, read_question, spelling
 from triplecheck.programs.aggregation import NotComputableError, Result, aggregate, terminal
 from triplecheck.programs.base import Program
 from triplecheck.programs.doubts import YES_NO, asks_when, asks_whether, asks_which, opposite_extreme
@@ -142,6 +143,11 @@ class _Conclusion:
         self._operands = Operands(program.graph, reading.subgraph, reading.question, program.sources.relations)
         self._matcher = AnswerMatcher(program.graph, cited, reading.subgraph.facts, reading.names, reading.question)
 
+    @cached_property
+    def _asked(self) -> ParsedQuestion:
+        """The question, with the topics masked."""
+        return read_question(self._reading.question, self._reading.shown)
+
     def conclude(self, operation: str, answers: Sequence[str]) -> Outcome:
         """The outcome of an operation over the cited facts (`none` for nothing) and of the answers as written."""
         written = [name for a in answers if (name := split_edge(a.strip())[0])]
@@ -161,11 +167,15 @@ class _Conclusion:
 
     # --- computed ------------------------------------------------------------------------------
     def _compared(self, written: Sequence[str]) -> Outcome | None:
-        """Yes or no to "Is A older than B?", computed from the cited values; None to other questions.
+        """The answer to a question such as "Is A older than B?", yes or no, computed from the cited values.
 
-        The question says which extreme is meant. A model often names the other one, the difference, or none.
+        The comparative in the question decides between `max` and `min`. A model often names the other one, the
+        difference, or no operation.
+
+        Returns:
+            None if it is another question.
         """
-        asked = read_question(self._reading.question, self._reading.shown)
+        asked = self._asked
         if not asked.asks_whether or asked.compares is None or not self._compares():
             return None
         operation, what = asked.compares
@@ -174,7 +184,7 @@ class _Conclusion:
             return None
         sizes = [quantity(value_of(self._graph, value)) for fact in operands for value in fact.values]
         if what.startswith("date") and any(size is None or size.kind != "time" for size in sizes):
-            return None  # ages: the older has the greater one
+            return None  # "older" with ages in place of dates: the older one has the greater age
         found = self._compute(operation, operands)
         if found is None or found.answer not in YES_NO:
             return None
@@ -220,17 +230,19 @@ class _Conclusion:
         )
 
     def _when(self, operands: Sequence[Fact], result: Result) -> Result:
-        """The time of what is extreme, if the question asks for a time: when the first of her novels was published."""
+        """The result; for "When was the first of her novels published?" the date in place of the novel."""
         values = tuple(value for fact in operands if fact.anchor in result.nodes for value in fact.values)
-        sizes = [quantity(value_of(self._graph, value)) for value in values]
-        if not asks_when(self._reading.question) or len(values) != 1 or sizes[0] is None or sizes[0].kind != "time":
+        if not asks_when(self._reading.question) or len(values) != 1:
+            return result
+        size = quantity(value_of(self._graph, values[0]))
+        if size is None or size.kind != "time":
             return result
         return replace(result, text=self._graph.label(values[0]), nodes=values)
 
     def _whether(self, operands: Sequence[Fact], result: Result) -> Result:
         """Yes or no, if the question expects that: whether the topic that it names first has the extreme value."""
         compared = {fact.anchor for fact in operands}
-        asked = read_question(self._reading.question, self._reading.shown)
+        asked = self._asked
         topics = dict(zip(self._reading.topics, asked.topics, strict=False))
         if not asked.asks_whether or len(compared) < 2 or not compared <= topics.keys():
             return result

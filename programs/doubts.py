@@ -54,19 +54,21 @@ def _of_operation(
     operation = reply.operation
     # What one topic's facts have in common is seldom asked for: a model calls their values so.
     is_computed = operation != "none" and not (operation == "common" and len(topics) < 2)
-    if not said and not is_computed and not asks_whether(question) and (shared := _shared(topics, facts)):
-        return (
-            f"there is no answer, and {shared}; if the question asks for what meets both conditions, cite them and "
-            "name the operation common"
-        )
-    if not said and not is_computed and reply.cited:
-        return (
-            "facts are cited, but there is no answer and no operation; copy the answer from the cited facts, name the "
-            "operation that computes it, or cite none"
-        )
+    whether = asks_whether(question)
+    if not said and not is_computed:
+        if not whether and (shared := _shared(topics, facts)):
+            return (
+                f"there is no answer, and {shared}; if the question asks for what meets both conditions, cite them and "
+                "name the operation common"
+            )
+        if reply.cited:
+            return (
+                "facts are cited, but there is no answer and no operation; copy the answer from the cited facts, name "
+                "the operation that computes it, or cite none"
+            )
     # Without the topics: a model may have taken the word "number" for one.
     asked = read_question(question, ())
-    if not asks_whether(question) and (opposite := opposite_extreme(question, operation)):
+    if not whether and (opposite := opposite_extreme(question, operation)):
         return f"{opposite}; the earliest, oldest or smallest has the min, the latest, youngest or largest the max"
     if operation == "count" and not asked.counts:
         return "the operation is count, but the question does not ask how many there are"
@@ -76,7 +78,7 @@ def _of_operation(
         return None
     if asked.counts and said and not any(map(_has_digit, said)):
         return "the question asks for a number, and names are answered; the operation count counts cited values"
-    if asks_whether(question) and (said or is_computed) and set(said).isdisjoint(YES_NO):
+    if whether and (said or is_computed) and set(said).isdisjoint(YES_NO):
         return (
             "the question asks whether something is so; answer yes or no, name the operation same if two things must "
             "share a value, or leave the answers empty"
@@ -85,7 +87,7 @@ def _of_operation(
 
 
 def _shared(topics: set[str], facts: Sequence[WrittenFact]) -> str:
-    """The first two facts of different topics that share values other than topics, in words; empty if none do."""
+    """Tells which two facts of different topics are the first to share a value that is no topic; empty if none do."""
     of_topics = [fact for fact in facts if normalize(fact.anchor) in topics]
     for first, second in combinations(of_topics, 2):
         shared = [value for value in first.values if value in second.values and normalize(value) not in topics]

@@ -50,9 +50,9 @@ class KERAGLimits:
     Attributes:
         candidates: nodes that one mention may mean if their names fit equally well.
         offered: paths shown to the model at one hop, those that the ranker prefers first.
-        suggested: paths of each topic that are followed at the first hop besides those that a language model selects:
-            the first that the ranker prefers; later one, or more if it prefers them to all shorter paths. The
-            rule-based baseline follows its own selection alone.
+        suggested: paths of each topic that are followed besides those that a language model selects, in the ranker's
+            order. At later hops only the first of them is followed, unless the ranker prefers more of them to all
+            shorter paths. The rule-based baseline follows its own selection alone.
         values: edges fetched per (entity, relation).
         frontier: entities expanded at one hop of one path.
         triples: triples in all.
@@ -323,8 +323,9 @@ class KERAG(Program):
     ) -> list[int]:
         """Not in the paper: a small model often selects one path too few.
 
-        Its paths are followed from every topic, and with them the first that the ranker prefers: after the first hop
-        one, and more only if the ranker prefers them to all shorter paths.
+        The paths that it selects are followed from every topic. So are, at the first hop, the first `limits.suggested`
+        paths of each topic in the ranker's order. At later hops the first of these is followed, and the others only if
+        the ranker prefers them to all shorter paths.
         """
         limit = self.options.limits.suggested
         kept = {offered[number - 1].hops for number in keep} if limit else set()

@@ -9,7 +9,7 @@ from triplecheck.kg import Direction, Graph, normalize
 from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.kg.values import quantity, value_of
 from triplecheck.programs.aggregation import terminal
-from triplecheck.programs.subgraph import Fact, Hop, PathKey, Subgraph
+from triplecheck.programs.subgraph import Fact, Hop, PathKey, Subgraph, reached
 
 EXTREMES = ("max", "min")
 _COMPARING = frozenset({"and", "or", "than"})  # words of a question that compares its topic with other things
@@ -39,15 +39,15 @@ class Operands:
         these are counted: the directors of an actor's films tell how many films there are.
 
         What several topics have in common is what the cited facts from each of them lead to, however far from it: the
-        novels of a writer, and those that a character is in. If the facts of one topic alone are cited, or they share
-        nothing, the retrieved facts are taken that lead from all topics to a cited thing.
+        novels of a writer, and those that a character is in. If the cited facts are about one topic only, or share
+        nothing, they are replaced by the retrieved facts that lead from every topic to one of their values.
 
         An extreme needs values to compare:
 
         - If the values belong to several relations, those of the relation most similar to the question are taken.
         - If there is one value, the model cited only the winner, or the first of a list. All facts with the same
           relations are taken, from every topic.
-        - The oldest of someone's siblings is none but a sibling: the topic's own value is left out.
+        - For the oldest of someone's siblings only the siblings are compared: the topic's own value is left out.
         - Facts that lead back to their topic ("the author of her novel") stand for the things that they start from.
         - If the model cited things without their values, and wrote no answer, the values are taken from the retrieved
           facts. If these have none, or those of several relations, the values are looked up in the graph.
@@ -74,12 +74,15 @@ class Operands:
         return values if len({fact.hop for fact in values}) == 1 else (self._looked_up(ends) or ends)
 
     def _met(self, facts: list[Fact], cited: Sequence[Fact]) -> list[Fact]:
-        """The facts if those of several topics share a value; else facts of all topics that share a cited thing."""
-        if len(ends := _reached(facts)) > 1 and set.intersection(*ends.values()):
+        """The facts, if those of several topics share a value.
+
+        Else the retrieved facts that lead from every topic to a value of a cited fact; if there are none, the facts.
+        """
+        if len(ends := _besides_topics(facts)) > 1 and set.intersection(*ends.values()):
             return facts
         near = [fact for fact in self._subgraph.facts if len(fact.path[1]) == 1]
         of_names: dict[str, set[int]] = {}  # homonyms are one topic
-        for topic, values in _reached(near).items():
+        for topic, values in _besides_topics(near).items():
             of_names.setdefault(normalize(self._graph.label(topic)), set()).update(values)
         shared = set.intersection(*of_names.values()) if len(of_names) > 1 else set()
         shared &= {value for fact in cited for value in fact.values}
@@ -93,7 +96,7 @@ class Operands:
         return [fact for path in paths for fact in self._on(path)]
 
     def _not_itself(self, facts: list[Fact]) -> list[Fact]:
-        """The facts without the topic's own, if there are others and the question does not compare it with these."""
+        """The facts without those about the topic itself, unless these are all or the question compares it too."""
         topics = {fact.path[0] for fact in self._subgraph.facts}
         if len(topics) > 1 or not _COMPARING.isdisjoint(normalize(self._question).split()):
             return facts
@@ -176,19 +179,17 @@ class Operands:
 
 def _shared(cited: Sequence[Fact], ends: Sequence[Fact]) -> list[Fact]:
     """Of the cited facts those that lead to what several topics share, if the facts at the ends are about one topic."""
-    reached = _reached(cited)
-    if len(reached) < 2 or len({fact.path[0] for fact in ends}) > 1:
+    of_topics = _besides_topics(cited)
+    if len(of_topics) < 2 or len({fact.path[0] for fact in ends}) > 1:
         return []
-    shared = set.intersection(*reached.values())
+    shared = set.intersection(*of_topics.values())
     return [fact for fact in cited if not shared.isdisjoint(fact.values)]
 
 
-def _reached(facts: Sequence[Fact]) -> dict[int, set[int]]:
-    """What facts lead to from each topic, without the topics."""
-    topics = {fact.path[0] for fact in facts}
-    return {
-        topic: {value for fact in facts if fact.path[0] == topic for value in fact.values} - topics for topic in topics
-    }
+def _besides_topics(facts: Sequence[Fact]) -> dict[int, set[int]]:
+    """For each topic of the facts, the nodes that its facts lead to, without the topics."""
+    found = reached(facts)
+    return {topic: nodes - found.keys() for topic, nodes in found.items()}
 
 
 def _further(path: PathKey, hop: Hop) -> PathKey:

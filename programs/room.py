@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from triplecheck.kg import Graph
 from triplecheck.programs.steps import Trace, Truncated
-from triplecheck.programs.subgraph import Fact, RelationTexts, render_fact
+from triplecheck.programs.subgraph import Fact, RelationTexts, reached, render_fact
 
 _CHARACTERS_PER_TOKEN = 4
 _FURTHER = 40
@@ -83,13 +83,10 @@ def estimated_tokens(line: str) -> int:
 
 def _meeting(facts: Sequence[Fact]) -> set[int]:
     """Nodes that paths from several topics lead to. A topic counts as reached from itself."""
-    reached: dict[int, set[int]] = {}
-    for fact in facts:
-        topic = fact.path[0]
-        reached.setdefault(topic, {topic}).update(fact.values)
     once: set[int] = set()
     several: set[int] = set()
-    for nodes in reached.values():
+    for topic, ends in reached(facts).items():
+        nodes = {topic, *ends}
         several |= once & nodes
         once |= nodes
     return several
@@ -101,7 +98,7 @@ def _meets(fact: Fact, meeting: set[int]) -> bool:
 
 
 def _shortened(fact: Fact, meeting: set[int], anchors: set[int], line: Callable[[Fact], str], tokens: int) -> Fact:
-    """The fact with fewer values: as many as fit into a line of so many tokens, at least one."""
+    """The fact with fewer values: as many as fit into a line of `tokens` estimated tokens, but at least one."""
     values = [value for value in fact.values if value in meeting]
     values = values or sorted(fact.values, key=lambda value: value not in anchors)
     low, high = 1, len(values)

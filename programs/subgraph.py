@@ -110,6 +110,14 @@ class Fact:
         return ends[0], self.hop.relation, ends[1]
 
 
+def reached(facts: Iterable[Fact]) -> dict[int, set[int]]:
+    """For each topic of the facts, the nodes that its facts lead to."""
+    found: dict[int, set[int]] = {}
+    for fact in facts:
+        found.setdefault(fact.path[0], set()).update(fact.values)
+    return found
+
+
 @dataclass
 class Subgraph:
     """What was retrieved.

@@ -476,7 +476,7 @@ class TestComputing:
             ("Is Ben Peak higher than Ada Peak?", "max", "yes"),
             ("Is Ada Peak lower than Ben Peak?", "min", "yes"),
             ("Is Ada Peak or Ben Peak higher?", "max", "Ben Peak"),
-            # The question says what is meant, whatever the model names.
+            # The comparative in the question decides, whichever operation the model names.
             ("Is Ada Peak higher than Ben Peak?", "min", "no"),
             ("Is Ben Peak higher than Ada Peak?", "difference", "yes"),
         ],
