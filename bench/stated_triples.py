@@ -1,4 +1,4 @@
-"""How many triples a language model extracts from texts, and how many of these are in the graph.
+"""How many triples a language model extracts from texts, how many of these a text states, and how many the graph has.
 
     python -m bench.stated_triples openai/MODEL [WORKERS]
 
@@ -23,7 +23,7 @@ from triplecheck.programs import Sources
 from triplecheck.programs.know3rag.generation import names_in, relations_near
 from triplecheck.programs.know3rag.reliability import Supervisor
 from triplecheck.programs.steps import Trace
-from triplecheck.programs.triple_lines import triples_of
+from triplecheck.programs.triple_lines import read_triples, triples_of
 from triplecheck.signatures import ExtractTriples
 
 TRACES = Path(__file__).parents[1] / "examples/traces/qwen2.5-coder-1.5b"
@@ -46,8 +46,8 @@ def main(model: str, workers: int = 4) -> None:
     supervisor = Supervisor(sources, "relative", "sum")
     step = RolePredict(ExtractTriples, role="extract")
 
-    def there(top_k: int, text: str) -> list[bool] | None:
-        """For each triple, whether the graph has it; None if the reply cannot be read."""
+    def there(top_k: int, text: str) -> tuple[int, list[bool]] | None:
+        """The triples written; for each one stated, whether the graph has it. None if the reply cannot be read."""
         names = names_in(sources.graph, sources.linker, text)
         try:
             with session(model):
@@ -55,16 +55,18 @@ def main(model: str, workers: int = 4) -> None:
                 reply = step(entities=names, relations=relations, texts=[text])
         except ModelReplyError:
             return None
-        (triples,) = triples_of(reply.triples, [text], Trace())
-        return [rated.in_graph for rated in supervisor.rate(triples, text).triples]
+        ((written,), _), (stated,) = read_triples(reply.triples, [text]), triples_of(reply.triples, [text], Trace())
+        return len(written), [rated.in_graph for rated in supervisor.rate(stated, text).triples]
 
     for top_k in RELATIONS:
         with ThreadPoolExecutor(workers) as pool:
             replies = list(pool.map(partial(there, top_k), explanations()))
         read = [reply for reply in replies if reply is not None]
         print(
-            f"{top_k} relations per sentence: {sum(map(len, read))} triples, {sum(map(sum, read))} of the graph; "
-            f"of {len(replies)} texts {sum(map(any, read))} with one, {len(replies) - len(read)} unreadable"
+            f"{top_k} relations per sentence: {sum(written for written, _ in read)} triples, "
+            f"{sum(len(stated) for _, stated in read)} stated, {sum(sum(stated) for _, stated in read)} of the graph; "
+            f"of {len(replies)} texts {sum(any(stated) for _, stated in read)} with one, "
+            f"{len(replies) - len(read)} unreadable"
         )
 
 

@@ -11,7 +11,7 @@ from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
 from triplecheck.lms.extractive.sentences import split_sentences
 from triplecheck.programs.base import Sources
 from triplecheck.programs.know3rag.generation import names_in, relations_near
-from triplecheck.programs.triple_lines import read_triples
+from triplecheck.programs.triple_lines import stated_triples
 from triplecheck.signatures import ExtractTriples
 
 _READ_AT_ONCE = 3_000
@@ -70,14 +70,15 @@ class TripleExtractor:
         problems: list[str] = []
         for part in _parts(sentences):
             texts = [f"{title}: {sentence}" if title else sentence for sentence in part]
+            names = self._names(title, part)
             try:
                 relations = [] if self.base is None else relations_near(self.base, part)
-                reply = self.extract_triples(texts=texts, entities=self._names(title, part), relations=relations)
+                reply = self.extract_triples(texts=texts, entities=names, relations=relations)
             except (ModelReplyError, PromptTooLongError) as error:
                 problems.append(str(error))
                 continue
-            found, refused = read_triples(reply.triples, texts)
-            problems += [f"no triple: {line}" for line in refused]
+            found, refused = stated_triples(reply.triples, texts, names)
+            problems += [f"no triple that the text states: {line}" for line in refused]
             for sentence, triples in zip(part, found, strict=True):
                 stated += [Stated(triple, sentence) for triple in triples]
         return ReadDocument(tuple(stated), len(sentences), tuple(problems))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 
 from triplecheck.kg import normalize
 from triplecheck.kg.plausibility import TextTriple
+from triplecheck.lms.extractive.question import STOP_WORDS
+from triplecheck.lms.extractive.roles import same_stem
 from triplecheck.programs.steps import Checked, Trace
 from triplecheck.signatures import notation
 
@@ -13,8 +15,8 @@ from triplecheck.signatures import notation
 def read_triples(lines: Iterable[str], texts: Sequence[str]) -> tuple[list[list[TextTriple]], list[str]]:
     """The triples of each text, in order and without duplicates; and the lines that are not triples.
 
-    A triple that was broken over several lines is joined. One without a number belongs to the only text, else to the
-    first text that contains its head and tail.
+    A triple that was broken over several lines is joined. If there is one text, all triples belong to it; otherwise one
+    without a number belongs to the first text that contains its head and tail.
 
     Args:
         lines: as the model wrote them.
@@ -26,7 +28,7 @@ def read_triples(lines: Iterable[str], texts: Sequence[str]) -> tuple[list[list[
         if line.triple is None or not all(normalize(part) for part in line.triple):
             refused.append(line.text)
             continue
-        number = _text_of(line.triple, texts) if line.number is None else line.number
+        number = _text_of(line.triple, texts) if line.number is None or len(texts) == 1 else line.number
         if number is None or not 1 <= number <= len(texts):
             refused.append(line.text)
         else:
@@ -34,11 +36,36 @@ def read_triples(lines: Iterable[str], texts: Sequence[str]) -> tuple[list[list[
     return [list(triples) for triples in found], refused
 
 
-def triples_of(lines: Sequence[str], texts: Sequence[str], trace: Trace) -> list[list[TextTriple]]:
-    """As `read_triples`; lines that are not triples are recorded in the trace."""
+def stated_triples(
+    lines: Iterable[str], texts: Sequence[str], around: Sequence[str] = ()
+) -> tuple[list[list[TextTriple]], list[str]]:
+    """As `read_triples`, without the triples that the texts do not state.
+
+    A small model writes a triple for each relation that its prompt offers, stated or not. A triple is refused if its
+    ends are the same, if there is no word of one of them anywhere, or if the text states another relation between the
+    two in more of its words.
+
+    Args:
+        lines: as the model wrote them.
+        texts: what they were extracted from, numbered from 1.
+        around: other texts or names that head and tail may come from.
+    """
     found, refused = read_triples(lines, texts)
+    known = _words(" ".join((*texts, *around)))
+    stated = [_stated(triples, _words(text), known) for triples, text in zip(found, texts, strict=True)]
+    for triples, kept in zip(found, stated, strict=True):
+        refused += [" | ".join(triple) for triple in triples if triple not in kept]
+    return stated, refused
+
+
+def triples_of(
+    lines: Sequence[str], texts: Sequence[str], trace: Trace, around: Sequence[str] = ()
+) -> list[list[TextTriple]]:
+    """As `stated_triples`; what is refused is recorded in the trace."""
+    found, refused = stated_triples(lines, texts, around)
     if refused:
-        trace.add(Checked("triples", False, f"{len(refused)} of {len(lines)} lines are none: {'; '.join(refused)}"))
+        told = f"{len(refused)} of {len(lines)} lines are no triples that the text states: {'; '.join(refused)}"
+        trace.add(Checked("triples", False, told))
     return found
 
 
@@ -48,3 +75,40 @@ def _text_of(triple: TextTriple, texts: Sequence[str]) -> int | None:
     ends = [f" {normalize(end)} " for end in (triple[0], triple[2])]
     having = (at for at, text in enumerate(texts, 1) if all(end in f" {normalize(text)} " for end in ends))
     return next(having, None)
+
+
+def _stated(triples: Sequence[TextTriple], said: Set[str], known: Set[str]) -> list[TextTriple]:
+    """The triples with ends that are known, and of those between the same two the ones nearest to the text.
+
+    These are all whose relation the text says in full, else the first of those that share most words with it: "was
+    born in" may be "place of birth".
+    """
+    between: dict[frozenset[str], list[TextTriple]] = {}
+    for triple in triples:
+        head, tail = normalize(triple[0]), normalize(triple[2])
+        if head != tail and _share(head, known) and _share(tail, known):
+            between.setdefault(frozenset((head, tail)), []).append(triple)
+    kept: set[TextTriple] = set()
+    for several in between.values():
+        shares = [_share(relation, said) for _, relation, _ in several]
+        in_full = {triple for triple, share in zip(several, shares, strict=True) if share == 1}
+        kept |= in_full or {several[shares.index(max(shares))]}
+    return [triple for triple in triples if triple in kept]
+
+
+def _share(phrase: str, said: Set[str]) -> float:
+    """The share of a phrase's words that are, in some form, among other words. Stop words count only if alone."""
+    words = _words(phrase)
+    words = words - STOP_WORDS or words
+    return sum(word in said or any(_alike(word, other) for other in said) for word in words) / len(words)
+
+
+def _alike(word: str, other: str) -> bool:
+    """Forms of one word; in a script without spaces, a part of the other."""
+    return same_stem(word, other) or (not word.isascii() and word in other)
+
+
+def _words(text: str) -> set[str]:
+    """The words of a text; a number with and without its separators."""
+    plain = text.replace(",", "")
+    return {*normalize(text).split(), *(normalize(plain).split() if plain != text else ())}

@@ -94,12 +94,12 @@ def head_to(verb: Verb, wordings: Sequence[str]) -> Role | None:
     """What the head of a relation is to a verb; None if none of the relation's names has the verb in a clear form."""
     own = verb.text.split()[0]
     roles = (
-        head_of(wording) for wording in wordings if any(_same_stem(own, word) for word in wording.casefold().split())
+        head_of(wording) for wording in wordings if any(same_stem(own, word) for word in wording.casefold().split())
     )
     return next((role for role in roles if role is not None), None)
 
 
-def _same_stem(one: str, other: str) -> bool:
+def same_stem(one: str, other: str) -> bool:
     """Whether two words are likely forms of one: "directed" and "director"."""
     one, other = (_IRREGULAR.get(word, word) for word in (one, other))
     shared = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from triplecheck.kg import Direction, Variable
 from triplecheck.kg.types import Edge
 from triplecheck.optimize.metrics.case import Case, StepCall, StepMetric, StepScore, listed, overlap
-from triplecheck.programs.triple_lines import read_triples
+from triplecheck.programs.triple_lines import stated_triples
 from triplecheck.programs.triplets import read_triplets
 
 _MENTIONED = 40
@@ -17,7 +17,8 @@ _EDGES = 200
 def extracts_triples(output: str, texts: str) -> StepMetric:
     """F1 of extracted triples against the graph's triples between the entities that the texts name.
 
-    Triples that cannot be linked do not count: texts may state more than the graph.
+    Triples that cannot be linked do not count: texts may state more than the graph. Those that `stated_triples`
+    refuses do not count either.
 
     Args:
         output: field with the triples, one a line.
@@ -28,7 +29,9 @@ def extracts_triples(output: str, texts: str) -> StepMetric:
         given = call.inputs.get(texts) or ()
         sources = [str(text) for text in ([given] if isinstance(given, str) else given)]
         linked = _linked(case, sources)
-        read, refused = read_triples([str(line) for line in call.outputs.get(output) or ()], sources)
+        lines = [str(line) for line in call.outputs.get(output) or ()]
+        around = (case.question.question, *(call.inputs.get("entities") or ()))
+        read, refused = stated_triples(lines, sources, around)
         grounded = [one for found in read for one in case.grounder.ground(found, case.question.question)]
         placed = {one.edge for one in grounded if one.edge is not None}
         if not linked and not placed:
@@ -40,7 +43,7 @@ def extracts_triples(output: str, texts: str) -> StepMetric:
             listed("Missing triples that the text states and the graph contains", _lines(case, linked - placed))
             + listed("Extracted, but not in the graph", _lines(case, placed - right))
             + listed("Could not be linked", unplaced)
-            + listed("Not in the form of a triple", refused)
+            + listed("No triple that the text states", refused)
             or "All triples were found and linked. ",
         )
 

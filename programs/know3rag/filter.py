@@ -125,7 +125,7 @@ class ReferenceFilter(dspy.Module):
             question=question, entities=entities, relations=self._relations(some), passages=some
         )
         wrote(trace, self.check_passages, reply)
-        triples = triples_of(reply.triples, some, trace)
+        triples = triples_of(reply.triples, some, trace, [question, *entities])
         return _Found(self._helps(reply.useful, places, trace), dict(zip(places, triples, strict=True)))
 
     def _select(
@@ -151,7 +151,8 @@ class ReferenceFilter(dspy.Module):
         some = [texts[at] for at in places]
         reply = self.extract_triples(texts=some, entities=entities, relations=self._relations(some))
         wrote(trace, self.extract_triples, reply)
-        return _Found(triples=dict(zip(places, triples_of(reply.triples, some, trace), strict=True)))
+        triples = triples_of(reply.triples, some, trace, entities)
+        return _Found(triples=dict(zip(places, triples, strict=True)))
 
 
 @dataclass

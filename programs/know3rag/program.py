@@ -217,7 +217,7 @@ class Know3RAG(Program):
             trace.add(Checked("triples", False, str(error)))
             return Turn(answer, Reliability((), math.inf, "its triples could not be read"))
         self.wrote(trace, self.extract_triples, extracted)
-        (triples,) = triples_of(extracted.triples, [text], trace)
+        (triples,) = triples_of(extracted.triples, [text], trace, [question])
         return Turn(answer, self.supervisor.rate(triples, question))
 
     @property

@@ -77,7 +77,7 @@ def test_any_model_writes_them(run: Run, docs: Path, writer: Any) -> None:
         ("Paul Hindemith", "born in", "Hanau"),
         ("Paul Hindemith", "died in", "Frankfurt"),
     ]
-    assert "not read: no triple: nonsense" in result.stderr
+    assert "not read: no triple that the text states: nonsense" in result.stderr
 
 
 def test_it_continues_where_the_budget_ended(run: Run, docs: Path, writer: Any) -> None:

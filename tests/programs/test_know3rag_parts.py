@@ -27,7 +27,7 @@ from triplecheck.programs.know3rag.generation import (
 )
 from triplecheck.programs.know3rag.reliability import NameLinker, Supervisor, connected, supported, threshold
 from triplecheck.programs.steps import Linked, Trace, Truncated
-from triplecheck.programs.triple_lines import read_triples
+from triplecheck.programs.triple_lines import read_triples, stated_triples
 from triplecheck.signatures.notation import write_triple
 
 
@@ -97,6 +97,48 @@ class TestTripleLines:
         found, refused = read_triples(lines, ["one", "two", "three"])
         wanted = [list(dict.fromkeys((h, r, t) for n, h, r, t in rows if n == number)) for number in (1, 2, 3)]
         assert (found, refused) == (wanted, [])
+
+    def test_of_one_text_it_is_whatever_its_number(self) -> None:
+        assert read_triples(["1 | Ada | met | Bob", "2 | Bob | met | Cleo"], ["any"])[0] == [
+            [("Ada", "met", "Bob"), ("Bob", "met", "Cleo")]
+        ]
+
+
+class TestStatedTriples:
+    """A small model writes a triple for each relation that its prompt offers."""
+
+    @pytest.mark.parametrize(
+        ("text", "stated", "others"),
+        [
+            (
+                "The place of death of Ada is Lund.",
+                ["Ada | place of death | Lund"],
+                ["Ada | league | Lund", "Ada | date of death | Lund"],
+            ),
+            ("Ada died in Lund.", ["Ada | place of death | Lund"], ["Lund | home city of | Ada"]),
+            ("The elevation of K9 is 8,611 m.", ["K9 | elevation in metres | 8611"], ["K9 | highest point | 8611"]),
+            ("Ada directed Drift.", ["Drift | directed by | Ada"], ["Ada | screenwriter of | Drift"]),
+            ("Ada directed Drift.", ["Drift | directed by | Ada"], ["Drift | nationality | Danish", "Ada | of | Ada"]),
+            ("Ada directed Drift and starred in it.", ["Drift | directed by | Ada", "Drift | starring | Ada"], []),
+            ("Drift starb 1910 in Lund.", ["Drift | gestorben am | 1910", "Drift | gestorben in | Lund"], []),
+            ("東京は日本の首都です。", ["日本 | 首都 | 東京"], ["東京 | 首都 | 大阪"]),
+        ],
+    )
+    def test_what_the_text_does_not_state_is_refused(self, text: str, stated: list[str], others: list[str]) -> None:
+        (found,), refused = stated_triples(stated + others, [text])
+        assert [" | ".join(triple) for triple in found] == stated
+        assert refused == others
+
+    def test_the_words_of_the_text_count_more_than_the_order(self) -> None:
+        lines = ["Ada | year first awarded | 1910", "Ada | date of death | 1910", "Ada | born in | 1910"]
+        assert stated_triples(lines, ["Ada's date of death is 1910-04-21."])[0] == [[("Ada", "date of death", "1910")]]
+
+    def test_an_end_may_come_from_the_other_texts_and_from_the_question(self) -> None:
+        texts = ["Ada came to Lund.", "She met Bob there."]
+        assert stated_triples(["2 | Ada | met | Bob"], texts)[0] == [[], [("Ada", "met", "Bob")]]
+        alone = (["1 | Ada | met | Bob"], texts[1:])
+        assert stated_triples(*alone)[0] == [[]]
+        assert stated_triples(*alone, ["Whom did Ada meet?"])[0] == [[("Ada", "met", "Bob")]]
 
 
 class TestChoice:

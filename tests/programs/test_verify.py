@@ -112,7 +112,7 @@ def test_with_embeddings_unknown_statements_are_ranked(embedded: Sources) -> Non
 class TestText:
     def test_each_statement_is_listed_once_in_order(self, plain: Sources) -> None:
         lines = ["1 | Lukas Foss | student of | Paul Hindemith", "1 | Paul Hindemith | nationality | German"]
-        verified = read(plain, "Any text.", *lines, lines[0])
+        verified = read(plain, "Lukas Foss studied with Paul Hindemith, who was German.", *lines, lines[0])
         assert [claim.grounded.text[0] for claim in verified.claims] == ["Lukas Foss", "Paul Hindemith"]
         assert verified.verdicts == {"in the graph": 2}
 
@@ -120,11 +120,11 @@ class TestText:
         def reply(request: Any) -> str:
             from triplecheck.lms.engines import messages_of
 
-            assert "[1] One.\n[2] Two." in messages_of(request)[-1]["content"]
+            assert "[1] One.\n[2] Hindemith taught Foss." in messages_of(request)[-1]["content"]
             return fields(triples="2 | Lukas Foss | student of | Paul Hindemith")
 
         with scripted_model([reply]) as engine, session(engine.name):
-            assert len(Verifier(plain)(text="One.\n\nTwo.").claims) == 1
+            assert len(Verifier(plain)(text="One.\n\nHindemith taught Foss.").claims) == 1
 
     def test_unreadable_text_is_reported(self, plain: Sources) -> None:
         verified = read(plain, "Any text.", "not a triple")

@@ -64,7 +64,7 @@ def section(request: Request, name: str) -> str:
     return str(text.split(f"[[ ## {name} ## ]]\n", 1)[1].split("\n\n[[ ##", 1)[0].split("\n\nReply with", 1)[0])
 
 
-def knows(*answers: str, reasoning: str = "as far as I remember") -> str:
+def knows(*answers: str, reasoning: str = "Heiden was a student of Paul Hindemith, who was German") -> str:
     """An answer from memory."""
     return fields(reasoning=reasoning, answers="\n".join(answers) or "none")
 
