@@ -44,6 +44,19 @@ _LIMIT = re.compile(
 _EXCEPTIONS = re.compile(r"\b(?:not|never|except|excluding|without|neither|nor|(?:\w+n't))\b", re.IGNORECASE)
 _NAME = re.compile(r"(?<![.?!] )(?<!^)\b[A-Z][\w'-]*(?: [A-Z][\w'-]*)*")
 
+_OPPOSITES = [
+    (frozenset(one.split()), frozenset(other.split()))
+    for one, other in (
+        ("born birth", "die died death"),
+        ("founded established", "dissolved abolished"),
+        ("predecessor preceded", "successor succeeded"),
+        ("mother", "father"),
+        ("wife", "husband"),
+        ("daughter", "son"),
+        ("sister", "brother"),
+    )
+]
+
 WrittenHops = tuple[WrittenHop, ...]
 
 
@@ -262,6 +275,7 @@ class Proof:
             found.append("how many")
         if len(chain := self.parsed.chain) > max(map(len, self.paths), default=0):
             found.append(min(chain, key=lambda text: self.coverage.get(text, 0.0)))
+        found += self._opposed
         asked = set(self.parsed.words)  # without the topics, misspelt ones too
         for match in _NAME.finditer(self.question):
             own = set(normalize(match[0]).split())
@@ -273,6 +287,18 @@ class Proof:
             if normalize(mention) in normalize(self.question) and not meant & nodes:
                 found.append(mention)
         return list(dict.fromkeys(found))
+
+    @property
+    def _opposed(self) -> list[str]:
+        """Words of the question of whose opposite the relations of the proof speak: "born" of a date of death."""
+        said = {word for path in self.paths for hop in path for word in normalize(hop.label).split()}
+        asked = set(self.parsed.words)
+        pairs = [pair for one, other in _OPPOSITES for pair in ((one, other), (other, one))]
+        return [
+            min(asked & own)
+            for own, other in pairs
+            if asked & own and said & other and not asked & other and not said & own
+        ]
 
     @cached_property
     def _proved_time(self) -> str:

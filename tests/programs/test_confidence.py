@@ -105,6 +105,22 @@ def test_conditions_without_a_fact_are_named(bundled: KnowledgeBase, question: s
     assert proof(bundled, question, CAPITAL).uncovered == uncovered
 
 
+@pytest.mark.parametrize(
+    ("question", "uncovered"),
+    [
+        ("When was William Shakespeare born?", ["born"]),
+        ("When did William Shakespeare die?", []),
+        ("What is William Shakespeare's date of death?", []),
+        ("When was William Shakespeare born, and when did he die?", []),
+    ],
+)
+def test_a_relation_that_says_the_opposite_does_not_prove(
+    bundled: KnowledgeBase, question: str, uncovered: list[str]
+) -> None:
+    died = proof(bundled, question, ("William Shakespeare", "date of death", "1616-04-23"))
+    assert [part for part in died.uncovered if part in ("born", "die")] == uncovered
+
+
 def test_the_facts_nearest_to_a_question_are_found(bundled: KnowledgeBase) -> None:
     found = nearest_facts(proof(bundled, "Who is the mayor of Mongolia?", CAPITAL))
     assert found.missing == "mayor"
