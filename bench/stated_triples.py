@@ -1,10 +1,10 @@
-"""How many triples a language model extracts from texts, how many of these a text states, and how many the graph has.
+"""How many triples a language model extracts from texts, how many of these the text states, and how many the graph has.
 
     python -m bench.stated_triples openai/MODEL [WORKERS]
 
-The texts are 24 of the explanations in `examples/traces/qwen2.5-coder-1.5b`: one to three sentences that state facts of
-the bundled graph. The step is `ExtractTriples` with its worked examples. The number of relations that a prompt offers
-is varied.
+The texts state facts of the bundled graph: right answers to the bundled training questions, as Know³-RAG would extract
+triples from them, and 24 of the explanations in `examples/traces/qwen2.5-coder-1.5b`. The step is `ExtractTriples` with
+its worked examples. The number of relations that a prompt offers is varied.
 """
 
 from __future__ import annotations
@@ -16,58 +16,69 @@ from functools import partial
 from pathlib import Path
 
 from triplecheck import KnowledgeBase
+from triplecheck.evals import bundled_questions, read_questions
 from triplecheck.lms import ModelReplyError, RolePredict, session
 from triplecheck.lms.extractive.sentences import split_sentences
+from triplecheck.optimize.checking import calls_by_step
 from triplecheck.optimize.traces import read_traces
-from triplecheck.programs import Sources
+from triplecheck.programs import Know3RAG, Sources
 from triplecheck.programs.know3rag.generation import names_in, relations_near
 from triplecheck.programs.know3rag.reliability import Supervisor
-from triplecheck.programs.steps import Trace
-from triplecheck.programs.triple_lines import read_triples, triples_of
+from triplecheck.programs.triple_lines import read_triples, stated_triples
 from triplecheck.signatures import ExtractTriples
 
 TRACES = Path(__file__).parents[1] / "examples/traces/qwen2.5-coder-1.5b"
-TEXTS = 24
-RELATIONS = (0, 1, 2, 3)  # per sentence
+EXPLANATIONS = 24
+RELATIONS = (None, 0, 1, 2, 3)  # similar ones per sentence, besides those that the text names; None: no relation at all
+
+
+def right_answers(sources: Sources) -> list[str]:
+    """Right answers to the bundled training questions, with reasoning."""
+    calls = calls_by_step(Know3RAG(sources), read_questions(bundled_questions("train")))["ExtractTriples"]
+    return list(dict.fromkeys(text for (_, inputs, _), _ in calls for text in inputs["texts"]))
 
 
 def explanations() -> list[str]:
-    """The texts, the same in each run."""
+    """Explanations that a model wrote, the same in each run."""
     found: dict[str, str] = {}
     for row in read_traces(TRACES):
         if row.signature == "AnswerFromFacts" and row.source == "verified" and row.outputs.get("reasoning"):
             found.setdefault(row.id, row.outputs["reasoning"])
-    return random.Random(3).sample(sorted(found.values()), TEXTS)
+    return random.Random(3).sample(sorted(found.values()), EXPLANATIONS)
 
 
 def main(model: str, workers: int = 4) -> None:
-    """Print one line for each number of relations per sentence."""
+    """Print one line for each kind of text and number of relations."""
     sources = Sources.of(KnowledgeBase.open("bundled"))
     supervisor = Supervisor(sources, "relative", "sum")
     step = RolePredict(ExtractTriples, role="extract")
 
-    def there(top_k: int, text: str) -> tuple[int, list[bool]] | None:
-        """The triples written; for each one stated, whether the graph has it. None if the reply cannot be read."""
+    def extracted(top_k: int | None, text: str) -> tuple[list[bool], list[bool]] | None:
+        """For each triple written, and for each one stated, whether the graph has it. None: an unreadable reply."""
         names = names_in(sources.graph, sources.linker, text)
+        relations = [] if top_k is None else relations_near(sources, split_sentences(text), top_k)
         try:
             with session(model):
-                relations = relations_near(sources, split_sentences(text), top_k)
                 reply = step(entities=names, relations=relations, texts=[text])
         except ModelReplyError:
             return None
-        ((written,), _), (stated,) = read_triples(reply.triples, [text]), triples_of(reply.triples, [text], Trace())
-        return len(written), [rated.in_graph for rated in supervisor.rate(stated, text).triples]
+        (written,), _ = read_triples(reply.triples, [text])
+        (stated,), _ = stated_triples(reply.triples, [text])
+        there = [[rated.in_graph for rated in supervisor.rate(some, text).triples] for some in (written, stated)]
+        return there[0], there[1]
 
-    for top_k in RELATIONS:
-        with ThreadPoolExecutor(workers) as pool:
-            replies = list(pool.map(partial(there, top_k), explanations()))
-        read = [reply for reply in replies if reply is not None]
-        print(
-            f"{top_k} relations per sentence: {sum(written for written, _ in read)} triples, "
-            f"{sum(len(stated) for _, stated in read)} stated, {sum(sum(stated) for _, stated in read)} of the graph; "
-            f"of {len(replies)} texts {sum(any(stated) for _, stated in read)} with one, "
-            f"{len(replies) - len(read)} unreadable"
-        )
+    for kind, texts in (("right answers", right_answers(sources)), ("explanations", explanations())):
+        for top_k in RELATIONS:
+            with ThreadPoolExecutor(workers) as pool:
+                replies = list(pool.map(partial(extracted, top_k), texts))
+            read = [reply for reply in replies if reply is not None]
+            written, stated = ([there for reply in read for there in reply[at]] for at in (0, 1))
+            print(
+                f"{len(texts)} {kind}, {top_k} relations per sentence: {len(written)} triples written, "
+                f"{sum(written)} of them in the graph; {len(stated)} stated, {sum(stated)} of them in the graph; "
+                f"{len(replies) - len(read)} unreadable",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

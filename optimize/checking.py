@@ -98,7 +98,7 @@ def check_steps(
         questions = [next(question for question in asked if question.kind == kind) for kind in KINDS]
     made = make_program(resolve_program(program), Sources.of(base), options or {})
     with session(language_model(model, **settings), demos=demos):
-        by_step = _by_step(made, questions)
+        by_step = calls_by_step(made, questions)
         total, done = sum(map(len, by_step.values())), 0
         found = []
         for calls in by_step.values():
@@ -107,7 +107,7 @@ def check_steps(
         return found
 
 
-def _by_step(program: Program, questions: Sequence[Question]) -> dict[str, list[tuple[TracedCall, Case]]]:
+def calls_by_step(program: Program, questions: Sequence[Question]) -> dict[str, list[tuple[TracedCall, Case]]]:
     """The calls that right replies lead to, by step."""
     found: dict[str, list[tuple[TracedCall, Case]]] = {}
     with gold_engine(program, questions) as (name, _), session(name):

@@ -70,14 +70,13 @@ class TripleExtractor:
         problems: list[str] = []
         for part in _parts(sentences):
             texts = [f"{title}: {sentence}" if title else sentence for sentence in part]
-            names = self._names(title, part)
             try:
                 relations = [] if self.base is None else relations_near(self.base, part)
-                reply = self.extract_triples(texts=texts, entities=names, relations=relations)
+                reply = self.extract_triples(texts=texts, entities=self._names(title, part), relations=relations)
             except (ModelReplyError, PromptTooLongError) as error:
                 problems.append(str(error))
                 continue
-            found, refused = stated_triples(reply.triples, texts, names)
+            found, refused = stated_triples(reply.triples, texts)
             problems += [f"no triple that the text states: {line}" for line in refused]
             for sentence, triples in zip(part, found, strict=True):
                 stated += [Stated(triple, sentence) for triple in triples]

@@ -47,7 +47,7 @@ class Operands:
         - If the values belong to several relations, those of the relation most similar to the question are taken.
         - If there is one value, the model cited only the winner, or the first of a list. All facts with the same
           relations are taken, from every topic.
-        - For the oldest of someone's siblings only the siblings are compared: the topic's own value is left out.
+        - "The oldest sibling of X" compares the siblings only: the value of X itself is left out.
         - Facts that lead back to their topic ("the author of her novel") stand for the things that they start from.
         - If the model cited things without their values, and wrote no answer, the values are taken from the retrieved
           facts. If these have none, or those of several relations, the values are looked up in the graph.
@@ -96,7 +96,7 @@ class Operands:
         return [fact for path in paths for fact in self._on(path)]
 
     def _not_itself(self, facts: list[Fact]) -> list[Fact]:
-        """The facts without those about the topic itself, unless these are all or the question compares it too."""
+        """The facts that are not about the topic; all, if none would be left or the question compares the topic too."""
         topics = {fact.path[0] for fact in self._subgraph.facts}
         if len(topics) > 1 or not _COMPARING.isdisjoint(normalize(self._question).split()):
             return facts

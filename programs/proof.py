@@ -25,7 +25,15 @@ from triplecheck.programs.conditions import time_condition
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Computed, Linked, Picked, Pruned, TraceEvent
 from triplecheck.programs.subgraph import ARROWS, Hop
-from triplecheck.signatures.notation import WrittenHop, clean, read_path, with_kind, write_topic, write_wordings
+from triplecheck.signatures.notation import (
+    FORWARD,
+    WrittenHop,
+    clean,
+    read_path,
+    with_kind,
+    write_topic,
+    write_wordings,
+)
 
 _MOST_HOPS = 4
 _MOST_ALTERNATIVES = 200
@@ -45,17 +53,19 @@ _EXCEPTIONS = re.compile(r"\b(?:not|never|except|excluding|without|neither|nor|(
 _NAME = re.compile(r"(?<![.?!] )(?<!^)\b[A-Z][\w'-]*(?: [A-Z][\w'-]*)*")
 
 _OPPOSITES = [
-    (frozenset(one.split()), frozenset(other.split()))
-    for one, other in (
-        ("born birth", "die died death"),
-        ("founded established", "dissolved abolished"),
-        ("predecessor preceded", "successor succeeded"),
-        ("mother", "father"),
-        ("wife", "husband"),
-        ("daughter", "son"),
-        ("sister", "brother"),
+    (frozenset(one.split()), frozenset(other.split()), has_converse)
+    for one, other, has_converse in (
+        ("born birth", "die died death", False),
+        ("founded established", "dissolved abolished", False),
+        ("mother", "father", False),
+        ("daughter", "son", False),
+        ("predecessor preceded", "successor succeeded", True),
+        ("wife", "husband", True),
+        ("sister", "brother", True),
     )
 ]
+"""Words of opposite meaning, and whether a relation of the one, followed backwards, can be the other: a `wife` is
+followed backwards to her husband."""
 
 WrittenHops = tuple[WrittenHop, ...]
 
@@ -290,15 +300,17 @@ class Proof:
 
     @property
     def _opposed(self) -> list[str]:
-        """Words of the question of whose opposite the relations of the proof speak: "born" of a date of death."""
-        said = {word for path in self.paths for hop in path for word in normalize(hop.label).split()}
+        """Words of the question whose opposite is in a relation of the proof, as "born" and `date of death`."""
+        hops = [hop for path in self.paths for hop in path]
         asked = set(self.parsed.words)
-        pairs = [pair for one, other in _OPPOSITES for pair in ((one, other), (other, one))]
-        return [
-            min(asked & own)
-            for own, other in pairs
-            if asked & own and said & other and not asked & other and not said & own
-        ]
+        found = []
+        for one, other, has_converse in _OPPOSITES:
+            followed = [hop for hop in hops if hop.arrow == FORWARD] if has_converse else hops
+            said = {word for hop in followed for word in normalize(hop.label).split()}
+            for own, opposite in ((one, other), (other, one)):
+                if asked & own and said & opposite and not asked & opposite and not said & own:
+                    found.append(min(asked & own))
+        return found
 
     @cached_property
     def _proved_time(self) -> str:

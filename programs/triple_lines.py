@@ -39,16 +39,16 @@ def read_triples(lines: Iterable[str], texts: Sequence[str]) -> tuple[list[list[
 def stated_triples(
     lines: Iterable[str], texts: Sequence[str], around: Sequence[str] = ()
 ) -> tuple[list[list[TextTriple]], list[str]]:
-    """As `read_triples`, without the triples that the texts do not state.
+    """The triples of `read_triples` that the texts state; and the lines that are not triples, or not stated.
 
-    A small model writes a triple for each relation that its prompt offers, stated or not. A triple is refused if its
-    ends are the same, if there is no word of one of them anywhere, or if the text states another relation between the
-    two in more of its words.
+    A small model often writes one triple for each relation that its prompt offers, whether or not the text states it. A
+    triple is refused in three cases: its head is its tail; its head or its tail has no word in `texts` or `around`; or
+    the text has more of the words of another relation between the same head and tail.
 
     Args:
         lines: as the model wrote them.
         texts: what they were extracted from, numbered from 1.
-        around: other texts or names that head and tail may come from.
+        around: other texts and names from which head and tail may come, such as the question.
     """
     found, refused = read_triples(lines, texts)
     known = _words(" ".join((*texts, *around)))
@@ -61,7 +61,7 @@ def stated_triples(
 def triples_of(
     lines: Sequence[str], texts: Sequence[str], trace: Trace, around: Sequence[str] = ()
 ) -> list[list[TextTriple]]:
-    """As `stated_triples`; what is refused is recorded in the trace."""
+    """The triples of `stated_triples`. The lines that it refuses are recorded in the trace."""
     found, refused = stated_triples(lines, texts, around)
     if refused:
         told = f"{len(refused)} of {len(lines)} lines are no triples that the text states: {'; '.join(refused)}"
@@ -78,10 +78,10 @@ def _text_of(triple: TextTriple, texts: Sequence[str]) -> int | None:
 
 
 def _stated(triples: Sequence[TextTriple], said: Set[str], known: Set[str]) -> list[TextTriple]:
-    """The triples with ends that are known, and of those between the same two the ones nearest to the text.
+    """The triples whose head and tail have a known word. Of several between the same two, those that fit the text best.
 
-    These are all whose relation the text says in full, else the first of those that share most words with it: "was
-    born in" may be "place of birth".
+    These are all triples whose relation has all its words in the text. If there are none, it is the triple with the
+    largest share of words in the text, the first of equals: "was born in" may be written as "place of birth".
     """
     between: dict[frozenset[str], list[TextTriple]] = {}
     for triple in triples:
@@ -97,14 +97,17 @@ def _stated(triples: Sequence[TextTriple], said: Set[str], known: Set[str]) -> l
 
 
 def _share(phrase: str, said: Set[str]) -> float:
-    """The share of a phrase's words that are, in some form, among other words. Stop words count only if alone."""
+    """The share of the words of a phrase that are among other words, in any inflection.
+
+    Stop words are left out, unless the phrase has no other words.
+    """
     words = _words(phrase)
     words = words - STOP_WORDS or words
     return sum(word in said or any(_alike(word, other) for other in said) for word in words) / len(words)
 
 
 def _alike(word: str, other: str) -> bool:
-    """Forms of one word; in a script without spaces, a part of the other."""
+    """Whether two words are likely forms of one word. In scripts without spaces a word may be a part of the other."""
     return same_stem(word, other) or (not word.isascii() and word in other)
 
 

@@ -106,9 +106,10 @@ class Verifier(dspy.Module):
 
     def _extract(self, texts: list[str], trace: Trace) -> list[list[TextTriple]]:
         names = [name for text in texts for name in names_in(self.sources.graph, self.sources.linker, text)]
-        entities = list(dict.fromkeys(names))
-        reply = self.extract_triples(texts=texts, entities=entities, relations=relations_near(self.sources, texts))
-        return triples_of(reply.triples, texts, trace, entities)
+        reply = self.extract_triples(
+            texts=texts, entities=list(dict.fromkeys(names)), relations=relations_near(self.sources, texts)
+        )
+        return triples_of(reply.triples, texts, trace)
 
 
 def _parts(paragraphs: Sequence[str]) -> list[list[str]]:

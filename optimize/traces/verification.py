@@ -100,7 +100,7 @@ def unproved(
 
 
 def corrected(prediction: dspy.Prediction | None) -> bool:
-    """Whether no student should learn the reply with the answer: the program corrected it, or it is right by chance.
+    """Whether the reply with the answer is unfit for training: the program corrected it, or it is right by chance.
 
     The program computed another answer than was written, could not compute the operation, or found a part of the answer
     in no fact. The largest or smallest of a single value is right by chance only.

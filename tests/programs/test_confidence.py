@@ -121,6 +121,29 @@ def test_a_relation_that_says_the_opposite_does_not_prove(
     assert [part for part in died.uncovered if part in ("born", "die")] == uncovered
 
 
+@pytest.mark.parametrize(
+    ("question", "topic", "answer", "uncovered"),
+    [
+        ("Who was the husband of Ada?", "Ada", "Ben", []),  # the relation is followed backwards
+        ("Who was the husband of Ben?", "Ben", "Ada", ["husband"]),
+        ("Who was the wife of Ben?", "Ben", "Ada", []),
+    ],
+)
+def test_a_relation_followed_backwards_may_be_the_opposite(
+    tmp_path: Path, question: str, topic: str, answer: str, uncovered: list[str]
+) -> None:
+    base = KnowledgeBase.from_triples([("Ben", "wife", "Ada")], tmp_path / "kb", encoder=None)
+    id = base.graph.node_id(_node(base, topic))
+    found = Outcome(
+        answer,
+        answers=(_node(base, answer),),
+        grounded=True,
+        evidence=((_node(base, "Ben"), _relation(base, "wife"), _node(base, "Ada")),),
+    )
+    linked: list[TraceEvent] = [Linked(topic, [{"id": id, "score": 1.0}], [id])]
+    assert Proof(base.graph, load_encoder().encode, question, found, linked).uncovered == uncovered
+
+
 def test_the_facts_nearest_to_a_question_are_found(bundled: KnowledgeBase) -> None:
     found = nearest_facts(proof(bundled, "Who is the mayor of Mongolia?", CAPITAL))
     assert found.missing == "mayor"
