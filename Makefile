@@ -15,7 +15,7 @@ PIP_SETTING = $(shell $(PYTHON) -m pip config get global.$(1) 2>/dev/null)
 UV_INDEXES = $(addprefix --default-index ,$(call PIP_SETTING,index-url)) $(addprefix --find-links ,$(call PIP_SETTING,find-links))
 UV_PIP = VIRTUAL_ENV=$(VENV) $(BIN)/uv --quiet pip
 STAMP := $(VENV)/.installed
-FOLDERS := app evals kg lms optimize programs signatures
+FOLDERS := app evals kg language lms optimize programs signatures
 
 .PHONY: help install lock demo test torture check audit format docs bench report plausibility llama-cpp compiled distil distil-graphs clean
 

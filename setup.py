@@ -5,7 +5,7 @@ All other settings are in `pyproject.toml`, where every package would have to be
 
 from setuptools import find_packages, setup
 
-FOLDERS = ("app", "evals", "kg", "lms", "optimize", "programs", "signatures")
+FOLDERS = ("app", "evals", "kg", "language", "lms", "optimize", "programs", "signatures")
 
 setup(
     package_dir={"triplecheck": "triplecheck", **{f"triplecheck.{folder}": folder for folder in FOLDERS}},

@@ -23,7 +23,7 @@ from triplecheck.evals.questions import Question, part_of, sampled
 from triplecheck.kg import Direction, KnowledgeBase
 from triplecheck.kg.encode import load_encoder
 from triplecheck.kg.ranker import GENERAL, load_ranker
-from triplecheck.lms.extractive.question import read_question
+from triplecheck.language.question import read_question
 from triplecheck.optimize.distil.graph_ranker import paths_of
 from triplecheck.optimize.traces.gold_paths import follow
 from triplecheck.signatures.notation import write_topic

@@ -28,7 +28,7 @@ from triplecheck.kg import Direction, KnowledgeBase
 from triplecheck.kg._atomic import write_text
 from triplecheck.kg.encode import load_encoder
 from triplecheck.kg.ranker import load_ranker
-from triplecheck.lms.extractive.question import read_question
+from triplecheck.language.question import read_question
 from triplecheck.signatures.notation import write_topic
 
 FEATURES = ("name", "relations", "best relation", "ranker", "type", "description", "popularity")

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from triplecheck import KnowledgeBase
 from triplecheck.evals import bundled_questions, read_questions
+from triplecheck.language.sentences import split_sentences
 from triplecheck.lms import ModelReplyError, RolePredict, session
-from triplecheck.lms.extractive.sentences import split_sentences
 from triplecheck.optimize.checking import calls_by_step
 from triplecheck.optimize.traces import read_traces
 from triplecheck.programs import Know3RAG, Sources

@@ -6,10 +6,12 @@ import functools
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from triplecheck.kg.errors import TriplecheckError
+from triplecheck.language.question import words_of
 from triplecheck.signatures import Step
+from triplecheck.signatures.notation import KnownName, read_known_name
 
 HEADER = "[[ ## {name} ## ]]"
 """The header of a field, in prompts and in replies (DSPy's chat format)."""
@@ -217,6 +219,20 @@ class Prompt:
             names = ", ".join(step.__name__ for step in alike)
             raise ForeignPromptError(f"the steps {names} share the fields {self.signature}; give one of them others")
         raise ForeignPromptError(f"no known step has these fields: {self.signature if self.outputs else 'none found'}")
+
+
+def known_names(prompt: Prompt) -> list[KnownName]:
+    """The known names of a prompt. Parentheses that the question itself writes belong to the name."""
+    question = f" {' '.join(words_of(prompt.text('question')))} "
+    return [_known_name(item, question) for item in prompt.items("known_names")]
+
+
+def _known_name(item: str, question: str) -> KnownName:
+    known = read_known_name(item)
+    if known.types and f" {' '.join(words_of(item))} " in question:
+        spelling = item if known.spelling == known.name else known.spelling
+        return replace(known, name=item, spelling=spelling, types=())
+    return known
 
 
 def read_request(messages: Sequence[tuple[str, str]]) -> Prompt:

@@ -18,8 +18,11 @@ from triplecheck.lms.local.weights import PREFIX as LOCAL
 from triplecheck.lms.metering import MeteredLM
 
 if TYPE_CHECKING:
+    from triplecheck.kg.encode import Encoder
+    from triplecheck.kg.ranker import PathRanker
     from triplecheck.lms.local.backend import LocalConfig
     from triplecheck.lms.local.engine import LocalEngine
+    from triplecheck.lms.prompt import Prompt
 
 EXTRACTIVE = "extractive"
 
@@ -284,3 +287,10 @@ def register_engine(name: str, engine: EmbeddedEngine) -> None:
 def unregister_engine(name: str) -> None:
     """Remove an engine given to `register_engine`; unknown names are ignored."""
     _resolver.unregister(name)
+
+
+def baseline_reply(prompt: Prompt, encoder: Encoder, ranker: PathRanker | None) -> dict[str, object]:
+    """What `extractive` replies to a prompt, with a ranker of paths that is not written to a file yet."""
+    from triplecheck.lms.extractive.engine import solve
+
+    return solve(prompt, encoder.encode, ranker)

@@ -11,9 +11,9 @@ from typing import Any
 from triplecheck.kg import Direction, Graph, Literal, Words, normalize
 from triplecheck.kg.types import Edge
 from triplecheck.kg.values import agrees, mentions, quantity, value_of
+from triplecheck.language.kinds import asks_for_kind
+from triplecheck.language.question import ParsedQuestion, read_question, spelling
 from triplecheck.lms import ModelReplyError, RolePredict
-from triplecheck.lms.extractive.kinds import asks_for_kind
-from triplecheck.lms.extractive.question import ParsedQuestion, read_question, spelling
 from triplecheck.programs.aggregation import NotComputableError, Result, aggregate, terminal
 from triplecheck.programs.base import Program
 from triplecheck.programs.doubts import YES_NO, asks_when, asks_whether, asks_which, opposite_extreme

@@ -23,8 +23,8 @@ from triplecheck.kg import UserError
 from triplecheck.kg.errors import extra
 from triplecheck.kg.ranker import PathRanker
 from triplecheck.kg.relation_vectors import RelationVectors
-from triplecheck.lms.extractive.kinds import WORDS_FOR_KINDS
-from triplecheck.lms.extractive.relevance import LEAST_SUPPORT
+from triplecheck.language.kinds import WORDS_FOR_KINDS
+from triplecheck.language.relevance import LEAST_SUPPORT
 from triplecheck.programs.proof import LEAST_COVERAGE, Proof
 from triplecheck.programs.ranked import ranked_features
 from triplecheck.programs.steps import Computed, Expanded, Matched, Picked

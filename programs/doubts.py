@@ -13,8 +13,8 @@ from typing import Any
 import dspy
 
 from triplecheck.kg import Relation, normalize
+from triplecheck.language.question import STOP_WORDS, read_question
 from triplecheck.lms import Doubt, RolePredict
-from triplecheck.lms.extractive.question import STOP_WORDS, read_question
 from triplecheck.programs.operands import EXTREMES
 from triplecheck.signatures import AnswerFromFacts
 from triplecheck.signatures.notation import WrittenFact, read_facts, read_topic

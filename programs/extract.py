@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from triplecheck.kg.documents import Document
 from triplecheck.kg.plausibility import TextTriple
+from triplecheck.language.sentences import split_sentences
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
-from triplecheck.lms.extractive.sentences import split_sentences
 from triplecheck.programs.base import Sources
 from triplecheck.programs.know3rag.generation import names_in, relations_near
 from triplecheck.programs.triple_lines import stated_triples

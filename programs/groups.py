@@ -15,9 +15,9 @@ from triplecheck.kg import Direction, Graph, IntArray, normalize
 from triplecheck.kg.patterns import BoundPattern, Link, Query, extreme, match
 from triplecheck.kg.types import Edge
 from triplecheck.kg.values import quantity, value_of
+from triplecheck.language.described import asked_noun, describe, nouns, says_nothing_else
+from triplecheck.language.question import read_question
 from triplecheck.lms import RolePredict
-from triplecheck.lms.extractive.described import asked_noun, describe, nouns, says_nothing_else
-from triplecheck.lms.extractive.question import read_question
 from triplecheck.programs.base import Program
 from triplecheck.programs.expansion import valid_numbers
 from triplecheck.programs.outcome import Outcome

@@ -16,8 +16,8 @@ import numpy as np
 from triplecheck.kg import Direction, Graph
 from triplecheck.kg.ranker import Hops, load_ranker
 from triplecheck.kg.types import Edge
+from triplecheck.language.question import read_question
 from triplecheck.lms import RolePredict
-from triplecheck.lms.extractive.question import read_question
 from triplecheck.programs.base import AnySources, Program
 from triplecheck.programs.conclude import Reading, answer_from_facts, names_of_facts
 from triplecheck.programs.conditions import time_condition

@@ -17,10 +17,10 @@ from triplecheck.kg import Direction, Graph, Words, normalize
 from triplecheck.kg.readable import singular
 from triplecheck.kg.types import Edge
 from triplecheck.kg.values import quantity, value_of
-from triplecheck.lms.extractive.described import asked_noun
-from triplecheck.lms.extractive.kinds import fit
-from triplecheck.lms.extractive.question import COMPARATIVES, TOPIC, ParsedQuestion, read_question
-from triplecheck.lms.extractive.relevance import Encode, PathRelevance, phrases
+from triplecheck.language.described import asked_noun
+from triplecheck.language.kinds import fit
+from triplecheck.language.question import COMPARATIVES, TOPIC, ParsedQuestion, read_question
+from triplecheck.language.relevance import Encode, PathRelevance, phrases
 from triplecheck.programs.conditions import time_condition
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Computed, Linked, Picked, Pruned, TraceEvent
@@ -168,7 +168,7 @@ class Proof:
 
     @cached_property
     def fits_word(self) -> int:
-        """How the first answer fits "who" or "where" (`lms.extractive.kinds.fit`); 1 if the graph gives it no class."""
+        """How the first answer fits "who" or "where" (`language.kinds.fit`); 1 if the graph gives it no class."""
         labels = [self.graph.type_label(kind) for node in self.found.answers[:1] for kind in self.graph.types(node)]
         return 1 if self.kind == "text" or not labels else fit(self.parsed.question_word, labels, self.encode)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from triplecheck.kg import Candidate, Direction, Graph, Linker, Words, normalize
-from triplecheck.lms.extractive.question import STOP_WORDS, read_question
+from triplecheck.language.question import STOP_WORDS, read_question
 from triplecheck.programs.steps import Linked, Trace, Truncated
 from triplecheck.programs.subgraph import node_names
 from triplecheck.signatures.notation import names_in, split_note, with_note, write_topic

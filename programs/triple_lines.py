@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence, Set
 
 from triplecheck.kg import normalize
 from triplecheck.kg.plausibility import TextTriple
-from triplecheck.lms.extractive.question import STOP_WORDS
-from triplecheck.lms.extractive.roles import same_stem
+from triplecheck.language.question import STOP_WORDS
+from triplecheck.language.roles import same_stem
 from triplecheck.programs.steps import Checked, Trace
 from triplecheck.signatures import notation
 

@@ -101,6 +101,10 @@ class WrittenHop:
     arrow: str
 
 
+Hops: TypeAlias = tuple[WrittenHop, ...]
+"""The hops of a path."""
+
+
 def with_kind(label: str, kind: str) -> str:
     """The label of a relation that is followed to things of one type alone."""
     return f"{label} [{kind}]"

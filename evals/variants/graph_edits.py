@@ -17,7 +17,7 @@ from triplecheck.kg.documents import Document
 from triplecheck.kg.export import raw_of, to_raw
 from triplecheck.kg.readers.raw import RawGraph
 from triplecheck.kg.types import Edge
-from triplecheck.lms.extractive.question import read_question
+from triplecheck.language.question import read_question
 
 _HOPS = 2  # if a question has no number of hops
 _FACTS_OF_A_HOMONYM = 10

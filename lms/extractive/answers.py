@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from triplecheck.kg.ranker import PathRanker
-from triplecheck.lms.extractive.described import says_only
-from triplecheck.lms.extractive.facts import NOTHING_FOUND, FactPath, Hops, each, explain, follow, is_quantity
-from triplecheck.lms.extractive.kinds import WORDS_FOR_KINDS, fit
-from triplecheck.lms.extractive.question import ParsedQuestion, plain, read_question, spelling
-from triplecheck.lms.extractive.relevance import LEAST_SUPPORT, Encode, PathRelevance, phrases
+from triplecheck.language.described import says_only
+from triplecheck.language.kinds import WORDS_FOR_KINDS, fit
+from triplecheck.language.question import ParsedQuestion, plain, read_question, spelling
+from triplecheck.language.relevance import LEAST_SUPPORT, Encode, PathRelevance, phrases
+from triplecheck.lms.fact_paths import NOTHING_FOUND, FactPath, each, explain, follow, is_quantity
 from triplecheck.lms.prompt import Prompt
-from triplecheck.signatures.notation import read_facts, read_topic, split_kind, split_note
+from triplecheck.signatures.notation import Hops, read_facts, read_topic, split_kind, split_note
 
 # Of two conditions with a common answer, one may have less support: the common answer is evidence for it.
 _LEAST_CONDITION = 0.2

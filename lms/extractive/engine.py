@@ -14,6 +14,7 @@ from triplecheck import signatures as steps
 from triplecheck.kg.encode import Encoder, load_encoder
 from triplecheck.kg.errors import UserError
 from triplecheck.kg.ranker import GENERAL, PathRanker, load_ranker
+from triplecheck.language.relevance import Encode
 from triplecheck.lms.engines import code_hash, messages_of, reply
 from triplecheck.lms.extractive import (
     answers,
@@ -25,7 +26,6 @@ from triplecheck.lms.extractive import (
     references,
     sentences,
 )
-from triplecheck.lms.extractive.relevance import Encode
 from triplecheck.lms.prompt import COMPLETED, HEADER, ForeignPromptError, Prompt, read_request
 from triplecheck.lms.values import SCORES, render
 from triplecheck.signatures import Step
@@ -92,6 +92,15 @@ _SOLVERS: dict[type[Step], Solver] = {
 }
 
 
+def solve(prompt: Prompt, encode: Encode, ranker: PathRanker | None) -> dict[str, object]:
+    """The reply to a prompt, by output field.
+
+    Raises:
+        ForeignPromptError: the prompt is of no step of this project.
+    """
+    return _SOLVERS[prompt.step(tuple(_SOLVERS))](prompt, encode, ranker)
+
+
 class ExtractiveEngine:
     """Answers the steps of this project, recognised by their fields.
 
@@ -139,13 +148,12 @@ class ExtractiveEngine:
         messages = messages_of(request)
         prompt = read_request([(message["role"], message["content"]) for message in messages])
         try:
-            solve = _SOLVERS[prompt.step(tuple(_SOLVERS))]
+            outputs = solve(prompt, self._encoder.encode, self._ranker)
         except ForeignPromptError as error:
             raise InvalidRequestError(
                 f"the extractive engine is a rule-based baseline, not a language model: it answers only the "
                 f"{len(_SOLVERS)} steps of this project ({error}); give this role a model"
             ) from error
-        outputs = solve(prompt, self._encoder.encode, self._ranker)
         text = "\n\n".join(f"{HEADER.format(name=name)}\n{_written(value)}" for name, value in outputs.items())
         text = f"{text}\n\n{COMPLETED}\n"
         size = sum(len(message["content"]) for message in messages)

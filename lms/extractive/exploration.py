@@ -9,12 +9,12 @@ import numpy as np
 from rapidfuzz.fuzz import ratio
 
 from triplecheck.kg.ranker import PathRanker
+from triplecheck.language.question import STOP_WORDS, plain, read_question
+from triplecheck.language.relevance import Encode, PathRelevance, phrases
 from triplecheck.lms.extractive.answers import answer_from_facts
-from triplecheck.lms.extractive.facts import FactPath, follow
-from triplecheck.lms.extractive.planning import known_names, name_topics, rank_paths
-from triplecheck.lms.extractive.question import STOP_WORDS, plain, read_question
-from triplecheck.lms.extractive.relevance import Encode, PathRelevance, phrases
-from triplecheck.lms.prompt import Prompt
+from triplecheck.lms.extractive.planning import name_topics, rank_paths
+from triplecheck.lms.fact_paths import FactPath, follow
+from triplecheck.lms.prompt import Prompt, known_names
 from triplecheck.signatures.notation import WrittenFact, read_facts, read_path, read_reached, read_topic
 
 _MARGIN = 0.45  # of the scores, below the best path

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from triplecheck.lms.extractive.question import plain, read_question
-from triplecheck.lms.extractive.relevance import LEAST_SUPPORT, Encode, PathRelevance
+from triplecheck.language.question import plain, read_question
+from triplecheck.language.relevance import LEAST_SUPPORT, Encode, PathRelevance
 from triplecheck.lms.prompt import Prompt
 from triplecheck.signatures.notation import FORWARD, WrittenHop, read_triples
 

@@ -10,14 +10,14 @@ from typing import Literal
 import numpy as np
 
 from triplecheck.kg.ranker import PathRanker
-from triplecheck.lms.extractive.facts import Hops
-from triplecheck.lms.extractive.planning import known_names, name_topics
-from triplecheck.lms.extractive.question import STOP_WORDS, plain, read_question
-from triplecheck.lms.extractive.relevance import LEAST_SUPPORT, Encode, PathRelevance, nearest, phrases
-from triplecheck.lms.prompt import Prompt
+from triplecheck.language.question import STOP_WORDS, plain, read_question
+from triplecheck.language.relevance import LEAST_SUPPORT, Encode, PathRelevance, nearest, phrases
+from triplecheck.lms.extractive.planning import name_topics
+from triplecheck.lms.prompt import Prompt, known_names
 from triplecheck.signatures.notation import (
     BACKWARD,
     FORWARD,
+    Hops,
     Unknown,
     WrittenHop,
     WrittenPattern,

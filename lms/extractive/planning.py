@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import numpy as np
 
 from triplecheck.kg.ranker import PathRanker
-from triplecheck.lms.extractive.described import describe, nouns
-from triplecheck.lms.extractive.question import STOP_WORDS, find_span, plain, read_question
-from triplecheck.lms.extractive.relevance import Encode, PathRelevance, phrases
-from triplecheck.lms.prompt import Prompt
+from triplecheck.language.described import describe, nouns
+from triplecheck.language.question import STOP_WORDS, find_span, plain, read_question
+from triplecheck.language.relevance import Encode, PathRelevance, phrases
+from triplecheck.lms.prompt import Prompt, known_names
 from triplecheck.signatures.notation import (
     ANYTHING_WITH,
     KnownName,
     WrittenPath,
-    read_known_name,
     read_path,
     read_relation,
     split_note,
@@ -58,25 +56,6 @@ def name_topics(prompt: Prompt) -> dict[str, object]:
     return {"topics": [topic.name for topic in topics], "domain": domain}
 
 
-def known_names(prompt: Prompt) -> list[KnownName]:
-    """The known names of a prompt."""
-    question = f" {' '.join(plain(word) for word in _words(prompt))} "
-    return [_known_name(item, question) for item in prompt.items("known_names")]
-
-
-def _words(prompt: Prompt) -> list[str]:
-    return _WORD.findall(prompt.text("question").replace("’", "'"))
-
-
-def _known_name(item: str, question: str) -> KnownName:
-    known = read_known_name(item)
-    if known.types and f" {' '.join(_WORD.findall(plain(item)))} " in question:
-        # The question itself writes the parentheses: they belong to the name.
-        spelling = item if known.spelling == known.name else known.spelling
-        return replace(known, name=item, spelling=spelling, types=())
-    return known
-
-
 def _clarity(words: list[str], name: str, cased: bool) -> float:
     """How clearly words name an entity: by their number and capitals."""
     content = [w for w in words if w.lower() not in STOP_WORDS and w != "'s"] or words
@@ -86,6 +65,10 @@ def _clarity(words: list[str], name: str, cased: bool) -> float:
         return length * (0.25 + 0.75 * capital)
     # If the question has no capitals, the graph's spelling distinguishes names from words.
     return length * (1.0 if any(c.isupper() or c.isdigit() for c in name) or len(content) > 1 else 0.5)
+
+
+def _words(prompt: Prompt) -> list[str]:
+    return _WORD.findall(prompt.text("question").replace("’", "'"))
 
 
 # --- classes -------------------------------------------------------------------------------------

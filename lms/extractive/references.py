@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from triplecheck.lms.extractive.question import STOP_WORDS, ParsedQuestion, read_question
-from triplecheck.lms.extractive.relevance import Encode, FloatArray
+from triplecheck.language.question import STOP_WORDS, ParsedQuestion, read_question
+from triplecheck.language.relevance import Encode, FloatArray
 from triplecheck.lms.extractive.sentences import (
     Sentence,
     Span,

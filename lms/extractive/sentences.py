@@ -7,16 +7,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from triplecheck.lms.extractive.question import STOP_WORDS
+from triplecheck.language.question import STOP_WORDS
+from triplecheck.language.sentences import split_sentences
 from triplecheck.lms.prompt import Prompt
 from triplecheck.signatures.notation import TripleTexts, write_triple
 
 _TITLE = re.compile(r"^([^:.!?\n]{1,80}(?:\.[^:.!?\n]{1,40})*): (?=\S)")
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*(?:st|nd|rd|th)?|[^\W\d_](?:[\w’'&.-]*\w)?\.?|[^\w\s]")
-_END = re.compile(r"(?<=[.!?])[\"”’')\]]*\s+(?=[\"“‘(\[]?[^\W\d_a-zà-ÿ]|[\"“‘(\[]?\d)|\n+")
-_ABBREVIATED = re.compile(
-    r"(?:^|[\s(])(?:[^\W\d_]|Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|No|vs|etc|Inc|Ltd|Co|Gen|Col|Capt|Rev|c|ca)\.$"
-)
 _MONTH = "January|February|March|April|May|June|July|August|September|October|November|December"
 _DATE = re.compile(
     rf"\b(?:\d{{1,2}} (?:{_MONTH}),? \d{{3,4}}|(?:{_MONTH}) \d{{1,2}}, ?\d{{3,4}}|(?:{_MONTH}) \d{{3,4}}"
@@ -61,19 +58,6 @@ def passage_sentences(passage: str) -> list[Sentence]:
     match = _TITLE.match(passage)
     title, body = (match[1], passage[match.end() :]) if match else ("", passage)
     return [Sentence(text, title, at == 0) for at, text in enumerate(split_sentences(body))]
-
-
-def split_sentences(text: str) -> list[str]:
-    """The sentences of a text."""
-    found: list[str] = []
-    start = 0
-    for match in _END.finditer(text):
-        if _ABBREVIATED.search(text[start : match.start()]) and "\n" not in match.group():
-            continue
-        found.append(text[start : match.start()].strip())
-        start = match.end()
-    found.append(text[start:].strip())
-    return [sentence for sentence in found if sentence]
 
 
 def salient_spans(sentence: str) -> list[Span]:

@@ -29,8 +29,8 @@ from triplecheck.kg.encode import load_encoder
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.ranker import GENERAL, PART, PathRanker, load_ranker, save_ranker
 from triplecheck.kg.relation_vectors import relation_texts
+from triplecheck.language.question import read_question, spelling
 from triplecheck.lms import session
-from triplecheck.lms.extractive.question import read_question, spelling
 from triplecheck.optimize.distil.path_ranker import (
     FURTHER,
     LEAST_QUESTIONS,

@@ -19,14 +19,14 @@ from triplecheck.kg._arrays import FloatArray
 from triplecheck.kg.encode import Encoder, load_encoder
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.ranker import GENERAL, LONGEST, PathRanker, load_ranker, save_ranker
-from triplecheck.lms.extractive.answers import answer_from_facts
-from triplecheck.lms.extractive.facts import Hops, follow
-from triplecheck.lms.extractive.question import read_question, spelling
+from triplecheck.language.question import read_question, spelling
+from triplecheck.lms.fact_paths import follow
 from triplecheck.lms.prompt import Prompt, read_request, split_fields
+from triplecheck.lms.resolve import baseline_reply
 from triplecheck.optimize.distil.path_ranker import FURTHER, LEAST_QUESTIONS, HopNumbers, PathQuestion, Training, train
 from triplecheck.optimize.traces import TraceRow
 from triplecheck.signatures import AnswerFromFacts
-from triplecheck.signatures.notation import BACKWARD, read_facts, read_topic, wordings
+from triplecheck.signatures.notation import BACKWARD, Hops, read_facts, read_topic, wordings
 
 WEIGHTS = (0.06, 0.25, 1.0, 4.0)
 """Weights of a ranker trained on a graph, beside the hand-set score, from which the best is chosen."""
@@ -153,7 +153,7 @@ def _names(reply: Mapping[str, str]) -> frozenset[str]:
 
 def _reply(one: Answered, encoder: Encoder, ranker: PathRanker | None) -> frozenset[str]:
     """The answers of the rules with a ranker."""
-    answers = answer_from_facts(one.prompt, encoder.encode, ranker)["answers"]
+    answers = baseline_reply(one.prompt, encoder, ranker)["answers"]
     assert isinstance(answers, list)
     return frozenset(answers) or frozenset({"none"})
 

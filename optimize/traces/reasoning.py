@@ -12,7 +12,7 @@ from typing import Any, Literal
 from triplecheck.kg import Literal as Value
 from triplecheck.kg import Words, normalize
 from triplecheck.kg.values import mentions
-from triplecheck.lms.extractive.question import STOP_WORDS
+from triplecheck.language.question import STOP_WORDS
 from triplecheck.signatures.notation import WrittenFact, read_facts, read_topic, split_kind, split_note, wordings
 
 Gap = Literal["fact_not_named", "answer_not_named", "question_not_named"]

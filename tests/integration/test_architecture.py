@@ -11,15 +11,16 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ["kg", "signatures", "lms", "programs", "optimize", "evals", "app"]
+PACKAGES = ["kg", "signatures", "language", "lms", "programs", "optimize", "evals", "app"]
 BELOW: dict[str, set[str]] = {
     "kg": set(),
     "signatures": set(),
-    "lms": {"kg", "signatures"},
-    "programs": {"kg", "lms", "signatures"},
-    "optimize": {"kg", "lms", "signatures", "programs", "evals"},
-    "evals": {"kg", "lms", "signatures", "programs"},
-    "app": {"kg", "lms", "signatures", "programs", "evals", "optimize"},
+    "language": {"kg", "signatures"},
+    "lms": {"kg", "signatures", "language"},
+    "programs": {"kg", "lms", "signatures", "language"},
+    "optimize": {"kg", "lms", "signatures", "language", "programs", "evals"},
+    "evals": {"kg", "lms", "signatures", "language", "programs"},
+    "app": {"kg", "lms", "signatures", "language", "programs", "evals", "optimize"},
 }
 # What `lms` may import of `kg`: errors, values, words and the sentence encoder.
 OF_KG_TO_LMS = {
@@ -117,6 +118,17 @@ def test_lms_imports_only_allowed_modules_of_kg() -> None:
         if path.is_relative_to(ROOT / "lms")
         for name in imports(path)
         if package_of(name) == "kg" and name not in OF_KG_TO_LMS
+    ]
+    assert wrong == []
+
+
+def test_nothing_outside_lms_imports_the_rule_based_engine() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in modules()
+        if not path.is_relative_to(ROOT / "lms")
+        for name in imports(path)
+        if name.startswith("triplecheck.lms.extractive")
     ]
     assert wrong == []
 

@@ -11,9 +11,9 @@ from safetensors.numpy import load_file, save_file
 from triplecheck.kg.encode import load_encoder
 from triplecheck.kg.errors import UserError
 from triplecheck.kg.ranker import FORMAT, GENERAL, LONGEST, load_ranker
+from triplecheck.language.question import read_question
+from triplecheck.language.relevance import PathRelevance
 from triplecheck.lms.extractive.engine import ExtractiveEngine
-from triplecheck.lms.extractive.question import read_question
-from triplecheck.lms.extractive.relevance import PathRelevance
 from triplecheck.lms.resolve import language_model
 from triplecheck.signatures.notation import BACKWARD, FORWARD, WrittenHop
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from triplecheck.lms import TolerantAdapter
-from triplecheck.lms.extractive.facts import follow, is_quantity
+from triplecheck.lms.fact_paths import follow, is_quantity
 from triplecheck.lms.prompt import ForeignPromptError, Prompt, read_prompt, read_request, without_repetitions
 from triplecheck.signatures import STEPS, AnswerFromFacts, NameTopics, SelectPaths, Step
 from triplecheck.signatures.notation import WrittenFact, WrittenHop, read_facts, read_path

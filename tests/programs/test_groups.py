@@ -7,8 +7,8 @@ from program_parts import fields, play, topics
 
 from triplecheck.kg import KnowledgeBase, build
 from triplecheck.kg.readers import read_graph
+from triplecheck.language.described import asked_noun, describe, says_nothing_else
 from triplecheck.lms import session
-from triplecheck.lms.extractive.described import asked_noun, describe, says_nothing_else
 from triplecheck.programs import KERAG
 from triplecheck.programs.steps import Linked, Picked, Trace
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from triplecheck.kg import Literal
 from triplecheck.kg.values import Quantity, quantity
-from triplecheck.lms.extractive.facts import NOTHING_FOUND, FactPath, Hops, each, explain, follow
+from triplecheck.lms.fact_paths import NOTHING_FOUND, FactPath, each, explain, follow
 from triplecheck.lms.prompt import Prompt
 from triplecheck.optimize.traces.gold.known import GoldReply, KnownGold
 from triplecheck.optimize.traces.gold_paths import GoldPath
 from triplecheck.programs.subgraph import ARROWS
-from triplecheck.signatures.notation import WrittenFact, WrittenHop, by_label, read_facts
+from triplecheck.signatures.notation import Hops, WrittenFact, WrittenHop, by_label, read_facts
 
 Way = tuple[GoldPath, FactPath]
 """A gold path, and the facts that follow it."""

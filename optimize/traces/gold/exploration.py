@@ -6,8 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from triplecheck.kg import Graph, Words, normalize
-from triplecheck.lms.extractive.planning import known_names
-from triplecheck.lms.prompt import Prompt
+from triplecheck.lms.prompt import Prompt, known_names
 from triplecheck.optimize.traces.gold.answering import NO_ANSWER, answer_from_facts, leading_facts
 from triplecheck.optimize.traces.gold.known import GoldReply, KnownGold
 from triplecheck.optimize.traces.gold_paths import GoldPath

@@ -6,9 +6,9 @@ import pytest
 
 from triplecheck.kg import KnowledgeBase
 from triplecheck.kg.encode import load_encoder
-from triplecheck.lms.extractive.kinds import fit, kinds_of
-from triplecheck.lms.extractive.question import words_of
-from triplecheck.lms.extractive.roles import Verb, head_of, head_to, verb_of
+from triplecheck.language.kinds import fit, kinds_of
+from triplecheck.language.question import words_of
+from triplecheck.language.roles import Verb, head_of, head_to, verb_of
 from triplecheck.programs import KERAG
 
 

@@ -19,10 +19,9 @@ import numpy.typing as npt
 from triplecheck.kg.ranker import Hops as RankedHops
 from triplecheck.kg.ranker import PathRanker
 from triplecheck.kg.readable import singular
-from triplecheck.lms.extractive.facts import Hops
-from triplecheck.lms.extractive.question import STOP_WORDS, ParsedQuestion, spelling
-from triplecheck.lms.extractive.roles import head_to, verb_of
-from triplecheck.signatures.notation import BACKWARD, WrittenHop, split_kind, wordings
+from triplecheck.language.question import STOP_WORDS, ParsedQuestion, spelling
+from triplecheck.language.roles import head_to, verb_of
+from triplecheck.signatures.notation import BACKWARD, Hops, WrittenHop, split_kind, wordings
 
 FloatArray = npt.NDArray[np.floating[Any]]
 Encode = Callable[[Sequence[str]], FloatArray]

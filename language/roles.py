@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from triplecheck.lms.extractive.question import TOPIC
+from triplecheck.language.question import TOPIC
 
 Role = Literal["subject", "object"]
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from triplecheck.lms.extractive.question import TOPIC, find_span, mask, plain, read_question
+from triplecheck.language.question import TOPIC, find_span, mask, plain, read_question
 
 
 def segments(text: str, *topics: str) -> list[tuple[str, str]]:

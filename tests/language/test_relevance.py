@@ -6,8 +6,8 @@ import pytest
 
 from triplecheck.kg.encode import load_encoder
 from triplecheck.kg.ranker import load_ranker
-from triplecheck.lms.extractive.question import read_question
-from triplecheck.lms.extractive.relevance import PathRelevance
+from triplecheck.language.question import read_question
+from triplecheck.language.relevance import PathRelevance
 from triplecheck.signatures.notation import BACKWARD, FORWARD, WrittenHop
 
 

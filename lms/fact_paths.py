@@ -6,9 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from triplecheck.signatures.notation import WrittenFact, WrittenHop, WrittenPath, write_path
-
-Hops = tuple[WrittenHop, ...]
+from triplecheck.signatures.notation import Hops, WrittenFact, WrittenHop, WrittenPath, write_path
 
 NOTHING_FOUND = "The facts do not tell it."
 _NUMBER = re.compile(r"^[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?$")

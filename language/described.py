@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from triplecheck.kg.readable import singular
-from triplecheck.lms.extractive.question import COMPARATIVES, STOP_WORDS, TOPIC, plain, spelling
+from triplecheck.language.question import COMPARATIVES, STOP_WORDS, TOPIC, plain, spelling
 from triplecheck.signatures.notation import read_topic
 
 Choice = Literal["all", "count", "max", "min", "most", "fewest"]

@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from triplecheck.lms.extractive.question import first_question_word, words_of
-from triplecheck.lms.extractive.relevance import Encode
+from triplecheck.language.question import first_question_word, words_of
+from triplecheck.language.relevance import Encode
 
 Kind = Literal["person", "place", "group", "other"]
 

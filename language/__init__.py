@@ -1,0 +1,1 @@
+"""Reads language: what a question asks for, the words that may name relations, and how well paths fit them."""
