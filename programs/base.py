@@ -23,10 +23,11 @@ from triplecheck.kg.patterns import SchemaNames
 from triplecheck.kg.ranker import GENERAL
 from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict, session
+from triplecheck.programs.assists import Assists
+from triplecheck.programs.judge.verdicts import NOT_IN_GRAPH, UNSURE, Judge
 from triplecheck.programs.options import DEFAULT, ProgramOptions, check_options
 from triplecheck.programs.outcome import Outcome, prediction
 from triplecheck.programs.steps import Answered, Checked, Stopped, Trace, TraceEvent, Wrote, in_words
-from triplecheck.programs.verdicts import NOT_IN_GRAPH, UNSURE, Judge
 from triplecheck.signatures import JudgeProof
 from triplecheck.signatures.notation import write_triple
 
@@ -161,6 +162,9 @@ class Program(dspy.Module):
     renamed: ClassVar[Mapping[str, str]] = {}
     """Former names of options, each with the name of today."""
 
+    assisting: ClassVar[Mapping[str, str]] = {}
+    """Former options that are assists, each with the name of the assist."""
+
     options: ProgramOptions
     """The options that it was made with, all of them."""
 
@@ -174,6 +178,7 @@ class Program(dspy.Module):
         super().__init__()
         self.sources = Sources.of(sources)
         self.options = self.Options(**check_options(type(self), {"preset": preset, **options}))
+        self.assists = Assists(self.options.assist)
         if self.options.judge_proof:
             self.judge_proof = RolePredict(JudgeProof, role="judge")
 

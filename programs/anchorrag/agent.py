@@ -18,8 +18,8 @@ from triplecheck.kg import Graph
 from triplecheck.lms import RolePredict
 from triplecheck.programs.anchorrag.options import AnchorRAGOptions
 from triplecheck.programs.anchorrag.predictor import Anchor
+from triplecheck.programs.assists.time_conditions import time_condition
 from triplecheck.programs.base import Note
-from triplecheck.programs.conditions import time_condition
 from triplecheck.programs.expansion import fetch, is_schema, note_at_end, one_hop_paths, valid_numbers
 from triplecheck.programs.room import within_tokens
 from triplecheck.programs.steps import Pruned, Scored, Stopped, Trace, Truncated

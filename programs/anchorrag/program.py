@@ -35,11 +35,13 @@ from triplecheck.programs.anchorrag.predictor import (
     choose_anchors,
     proofread_question,
 )
-from triplecheck.programs.base import AnySources, Program, check_positive
+from triplecheck.programs.assists.doubts import answering_step
+from triplecheck.programs.assists.typed_names import names_of_facts
+from triplecheck.programs.base import AnySources, check_positive
 from triplecheck.programs.closed_book import recall_instead
-from triplecheck.programs.conclude import Reading, answer_from_facts, names_of_facts
+from triplecheck.programs.conclude import AnsweringProgram, answer_from_facts
+from triplecheck.programs.conclusion import Reading
 from triplecheck.programs.concurrently import concurrently
-from triplecheck.programs.doubts import answering_step
 from triplecheck.programs.expansion import valid_numbers
 from triplecheck.programs.options import ProgramOptions
 from triplecheck.programs.outcome import Outcome
@@ -66,7 +68,7 @@ Owned = tuple[Retriever, Path, int]
 _VALUES_SHOWN = 8  # of a fact in a prompt that filters, in addition to those that other facts are about
 
 
-class AnchorRAG(Program):
+class AnchorRAG(AnsweringProgram):
     """Open-world RAG by several agents.
 
     By default anchors are ranked by name first and by relations only among names that fit about equally well;
@@ -108,7 +110,7 @@ class AnchorRAG(Program):
         self.name_sub_goals = RolePredict(NameSubGoals, role="extract")
         self.update_memory = RolePredict(UpdateMemory, role="judge")
         self.reflect = RolePredict(Reflect, role="judge")
-        self.answer_from_facts = answering_step()
+        self.answer_from_facts = answering_step(self.assists)
         self.answer_from_memory = RolePredict(AnswerFromMemory, role="answer")
 
     def run(self, question: str, trace: Trace) -> Outcome:
@@ -239,7 +241,7 @@ class AnchorRAG(Program):
 
     # --- prompts -------------------------------------------------------------------------------
     def _names(self, briefing: Briefing, facts: Sequence[Fact]) -> dict[int, str]:
-        return names_of_facts(self.graph, facts, briefing.anchors, briefing.question, self.answer_from_facts)
+        return names_of_facts(self.assists, self.graph, facts, briefing.anchors, briefing.question)
 
     def _lines(
         self, briefing: Briefing, groups: Sequence[Sequence[Fact]], trace: Trace, *, reading: bool = False

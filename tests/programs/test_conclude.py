@@ -12,7 +12,7 @@ from program_parts import Build, build_turtle, conclude_with, fields, keep, kera
 from triplecheck.kg import Graph, KnowledgeBase
 from triplecheck.lms import Doubt
 from triplecheck.programs import Sources, replay
-from triplecheck.programs.doubts import reply_problem
+from triplecheck.programs.assists.doubts import reply_problem
 from triplecheck.programs.steps import Answered, Checked, Computed, Stopped, Wrote
 
 TEACHER = "What was the nationality of Bernhard Heiden's teacher?"

@@ -10,7 +10,7 @@ from program_parts import conclude_with, items, keep, kerag, play, topics
 from triplecheck import KERAG, AnchorRAG, KnowledgeBase
 from triplecheck.app.render import proof_line
 from triplecheck.kg import Literal
-from triplecheck.programs.conditions import TimeCondition, time_condition, time_of
+from triplecheck.programs.assists.time_conditions import TimeCondition, time_condition, time_of
 
 ROOT = Path(__file__).parents[2]
 

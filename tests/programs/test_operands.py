@@ -12,7 +12,7 @@ import pytest
 from triplecheck import kg
 from triplecheck.kg import Direction, KnowledgeBase, normalize
 from triplecheck.programs.aggregation import aggregate
-from triplecheck.programs.operands import Operands
+from triplecheck.programs.assists.complete_citations import Operands
 from triplecheck.programs.subgraph import Fact, Hop, Subgraph
 
 

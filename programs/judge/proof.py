@@ -21,7 +21,7 @@ from triplecheck.language.described import asked_noun
 from triplecheck.language.kinds import fit
 from triplecheck.language.question import COMPARATIVES, TOPIC, ParsedQuestion, read_question
 from triplecheck.language.relevance import Encode, PathRelevance, phrases
-from triplecheck.programs.conditions import time_condition
+from triplecheck.programs.assists.time_conditions import time_condition
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Computed, Linked, Picked, Pruned, TraceEvent
 from triplecheck.programs.subgraph import ARROWS, Hop

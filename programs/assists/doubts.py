@@ -1,4 +1,4 @@
-"""Checks of a reply of `AnswerFromFacts` by the question, its topics and the facts. They know English questions only.
+"""`doubts`: a reply of `AnswerFromFacts` is checked by the question, its topics and the facts.
 
 A model that is doubted is asked once more, and what it then replies stands (`lms.Doubt`): a question can be read in
 more than one way. Only a "yes" to a question that asks where or who is not accepted a second time either.
@@ -15,7 +15,8 @@ import dspy
 from triplecheck.kg import Relation, normalize
 from triplecheck.language.question import STOP_WORDS, read_question
 from triplecheck.lms import Doubt, RolePredict
-from triplecheck.programs.operands import EXTREMES
+from triplecheck.programs.aggregation import EXTREMES
+from triplecheck.programs.assists.table import Assists
 from triplecheck.signatures import AnswerFromFacts
 from triplecheck.signatures.notation import WrittenFact, read_facts, read_topic
 
@@ -25,9 +26,9 @@ _ASKS_FOR_THING = frozenset("where who whom whose when which what how why".split
 _PREPOSITIONS = frozenset("in on at by from for with to of since until under".split())
 
 
-def answering_step() -> RolePredict:
-    """The step that answers from facts, with its replies checked by `reply_problem`."""
-    return RolePredict(AnswerFromFacts, role="answer", check=reply_problem)
+def answering_step(assists: Assists) -> RolePredict:
+    """The step that answers from facts; a reply in which `reply_problem` finds a problem is asked for once more."""
+    return RolePredict(AnswerFromFacts, role="answer", check=reply_problem if "doubts" in assists else None)
 
 
 def reply_problem(inputs: Mapping[str, Any], reply: dspy.Prediction) -> str | None:
