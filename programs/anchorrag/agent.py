@@ -18,7 +18,9 @@ from triplecheck.kg import Graph
 from triplecheck.lms import RolePredict
 from triplecheck.programs.anchorrag.options import AnchorRAGOptions
 from triplecheck.programs.anchorrag.predictor import Anchor
-from triplecheck.programs.assists.time_conditions import time_condition
+from triplecheck.programs.assists import Assists
+from triplecheck.programs.assists.named_first import named_first
+from triplecheck.programs.assists.time_conditions import TimeCondition
 from triplecheck.programs.base import Note
 from triplecheck.programs.expansion import fetch, is_schema, note_at_end, one_hop_paths, valid_numbers
 from triplecheck.programs.room import within_tokens
@@ -41,6 +43,8 @@ class Briefing:
         relations: the wording of each relation in prompts.
         likeness: cosine of each relation with the question, shape (relations,); None without vectors.
         schema_relations: patterns of the relations that are not followed.
+        assists: those in use.
+        condition: that edges must meet to be fetched, if there is one.
     """
 
     question: str
@@ -49,6 +53,8 @@ class Briefing:
     relations: RelationNames
     likeness: npt.NDArray[np.float32] | None
     schema_relations: Sequence[re.Pattern[str]]
+    assists: Assists
+    condition: TimeCondition | None
 
 
 @dataclass(frozen=True)
@@ -125,7 +131,7 @@ class Retriever:
             self._set_aside(offers, chosen)
         chosen += self._resumed
         self._next, self._resumed = [], []
-        fresh = Subgraph(condition=time_condition(self._graph, self._briefing.question))
+        fresh = Subgraph(condition=self._briefing.condition)
         limits = self.options.limits
         for path in chosen:
             self._followed.setdefault(path.hops[-1], set()).update(path.ends.tolist())
@@ -280,14 +286,11 @@ class Retriever:
         self.aside |= {path.key: (path, edges) for path, edges in offers if path.key not in kept}
 
     def _cut(self, path: Path, trace: Trace) -> Path:
-        """At most N entities to continue from; those that the question names come first."""
+        """At most N entities to continue from."""
         limit = self.options.entities
         if len(path.ends) <= limit:
             return path
-        words = set(re.findall(r"\w+", self._briefing.question.casefold()))
-        labels = self._graph.labels(path.ends)
-        named = np.array([not words.isdisjoint(re.findall(r"\w+", label.casefold())) for label in labels])
-        ends = np.sort(path.ends[np.argsort(~named, kind="stable")[:limit]])
+        ends = named_first(self._briefing.assists, self._graph, self._briefing.question, path.ends, limit, trace)
         trace.add(Truncated(f"entities: {self.label(path)}", limit, len(path.ends)))
         self.facts.cut.add(path.key)
         return replace(path, ends=ends)

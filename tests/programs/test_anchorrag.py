@@ -20,8 +20,11 @@ from triplecheck.lms.engines import messages_of
 from triplecheck.lms.prompt import Prompt, read_request
 from triplecheck.lms.testing import STAND_IN, scripted_model, stand_in_server
 from triplecheck.programs import AnchorRAG, Sources, replay, resolve_program, to_json
+from triplecheck.programs.anchorrag.prompts import fact_lines
+from triplecheck.programs.assists import Assists
 from triplecheck.programs.steps import (
     Answered,
+    Assisted,
     Checked,
     Expanded,
     Linked,
@@ -232,10 +235,13 @@ class TestPredictor:
         assert steps(result, Linked)[0].candidates[0]["source"] == "typo"
         assert result.answer == "German"
 
-    def test_a_rewritten_question_is_not_used(self, sources: Sources) -> None:
-        talk = teacher_talk(extract=keywords("Bernhard Heiden", proofread="German, of course!"))
-        play(anchorrag(sources), TEACHER, talk)
-        assert talk.prompts("go_on")[0].text("question") == TEACHER
+    def test_a_rewritten_question_is_not_used_with_the_assist(self, sources: Sources) -> None:
+        other = "German, of course!"
+        for assist, read in (("all", TEACHER), ("-kept_question", other)):
+            talk = teacher_talk(extract=keywords("Bernhard Heiden", proofread=other))
+            result = play(anchorrag(sources, assist=assist), TEACHER, talk)
+            assert talk.prompts("go_on")[0].text("question") == read
+            assert [step.name for step in steps(result, Assisted)] == ["kept_question"] * (assist == "all")
 
     def test_without_grounding_only_the_name_counts(self, sources: Sources) -> None:
         result = play(anchorrag(sources, grounding=False), JORDAN, jordan_talk())
@@ -498,7 +504,8 @@ def test_the_facts_that_a_judge_names_are_those_of_the_agents(sources: Sources) 
     hop = Hop(0, Direction.OUT)
     values = tuple(range(12))
     facts = [Fact(node, hop, values, len(values), (node, (hop,))) for node in (0, 1)]
-    briefing: Any = SimpleNamespace(question="?", anchors={}, relations=RelationNames(sources.graph, None, ""))
-    shown, lines = AnchorRAG(sources)._lines(briefing, [facts], Trace())
+    relations = RelationNames(sources.graph, None, "")
+    briefing: Any = SimpleNamespace(question="?", anchors={}, relations=relations, assists=Assists())
+    shown, lines = fact_lines(sources.graph, briefing, [facts], 600, Trace())
     assert all("more" in line for line in lines)
     assert [id(fact) for fact in shown] == [id(fact) for fact in facts], "they are compared by identity"

@@ -21,7 +21,7 @@ from triplecheck.lms.engines import messages_of
 from triplecheck.programs import FourStepFocus, Sources, replay, resolve_program
 from triplecheck.programs.fourstepfocus import FourStepFocusLimits
 from triplecheck.programs.fourstepfocus.substitution import Matching
-from triplecheck.programs.steps import Checked, Matched, Ranked, Trace, Truncated, Wrote
+from triplecheck.programs.steps import Assisted, Checked, Matched, Ranked, Trace, Truncated, Wrote
 
 QUESTION = "Which pupils of Paul Hindemith played the piano?"
 PUPILS = "?pupil:Composer | student of | Paul Hindemith"
@@ -47,6 +47,8 @@ def documented(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
 
 
 def program(base: KnowledgeBase | Sources, **options: Any) -> FourStepFocus:
+    """4StepFocus that asks for triplets once."""
+    options = {"assist": "-revised_triplets"} | options
     return FourStepFocus(base if isinstance(base, Sources) else Sources.of(base), **options)
 
 
@@ -227,6 +229,12 @@ class TestSubstitution:
         assert answers(result) == ["lukas"]
         assert any("any relation" in check for check in checks(result))
 
+    def test_without_the_assist_patterns_are_dropped_before_they_are_loosened(self, documented: KnowledgeBase) -> None:
+        mistaken = triplets("?pupil | born in | Paul Hindemith", PIANO)
+        result, _ = play(program(documented, rerank="none", assist="none"), QUESTION, mistaken)
+        assert any("Paul Hindemith" in check and "given up" in check for check in checks(result))
+        assert not any("any relation" in check for check in checks(result))
+
     def test_relations_are_not_ignored_for_a_single_pattern(self, documented: KnowledgeBase) -> None:
         mistaken = triplets("?pupil | born in | Paul Hindemith")
         result, _ = play(program(documented, rerank="none"), QUESTION, mistaken)
@@ -274,9 +282,9 @@ class TestSubstitution:
             result, _ = play(program(documented, rerank="none", matching=how), QUESTION, wrong)
             assert {s.id.removeprefix(EX) for s in steps(result, Ranked) if s.by == "patterns"} == right
 
-    def test_the_critic_names_the_fault_and_the_model_retries_once(self, documented: KnowledgeBase) -> None:
+    def test_the_model_sees_the_fault_of_its_triplets_and_rewrites_them_once(self, documented: KnowledgeBase) -> None:
         mended = fields(revised=PUPILS, answer="?pupil")
-        critical = program(documented, rerank="none", critic=True)
+        critical = program(documented, rerank="none", assist="all")
         result, engine = play(critical, QUESTION, triplets(PUPILS, "?pupil | plays | Zzyzx"), mended)
         assert items(engine.requests[1], "failed") == [
             "?pupil:Composer | student of | Paul Hindemith",
@@ -284,14 +292,20 @@ class TestSubstitution:
         ]
         assert "Zzyzx" in items(engine.requests[1], "reasons")[0]
         assert set(ids(documented, result)[:2]) == {"heiden", "lukas"}
+        assert "revised_triplets" in {step.name for step in steps(result, Assisted)}
         _, engine = play(critical, QUESTION, triplets(PUPILS))  # nothing at fault: no second call
         assert len(engine.requests) == 1
 
     def test_a_worse_revision_is_rejected(self, documented: KnowledgeBase) -> None:
         worse = fields(revised="?pupil | plays | Zzyzx", answer="?pupil")
-        critical = program(documented, rerank="none", critic=True)
+        critical = program(documented, rerank="none", assist="all")
         result, _ = play(critical, QUESTION, triplets(PUPILS, "?pupil | plays | Zzyzx"), worse)
         assert set(ids(documented, result)[:2]) == {"heiden", "lukas"}
+
+    def test_without_the_assist_the_first_of_the_ranking_is_the_answer(self, documented: KnowledgeBase) -> None:
+        for assist, count in (("all", 2), ("-likely_answers", 1)):
+            result, _ = play(program(documented, rerank="none", assist=assist), QUESTION, triplets(PUPILS))
+            assert answers(result) == ids(documented, result)[:count]
 
     def test_homonyms_are_all_kept(self, world: KnowledgeBase) -> None:
         reply = triplets("Michael Jordan | field | ?x", answer="?x")
@@ -375,8 +389,8 @@ class TestReranking:
         # Every step is asked twice, since its first reply cannot be read.
         first = ["", triplets(PUPILS, "?pupil | plays | Zzyzx")]
         mended = ["", fields(revised=PUPILS, answer="?pupil")]
-        for critic, replies in ((False, [*first, *[""] * 4]), (True, [*first, *mended, "", ""])):
-            result, engine = play(program(documented, critic=critic), QUESTION, *replies)
+        for assist, replies in (("-revised_triplets", [*first, *[""] * 4]), ("all", [*first, *mended, "", ""])):
+            result, engine = play(program(documented, assist=assist), QUESTION, *replies)
             assert len(engine.requests) == 6
             assert len(result.ranking) == 6
 
@@ -431,8 +445,9 @@ def test_the_types_at_the_ends_of_a_relation_are_telling_ones(
 ) -> None:
     """Every thing of the bundled graph also has the superclasses of its type, such as agent and thing."""
     monkeypatch.delattr(type(bundled.graph), "nodes_of_type")  # a remote store would send all things of a type
-    four_step = program(bundled)
+    four_step, plain = program(bundled), program(bundled, assist="none")
     (asked,) = [line for line in four_step._relations("Who directed Vertigo?", Trace()) if "directed by" in line]
     assert asked.endswith(": film to film director")
+    assert asked not in plain._relations("Who directed Vertigo?", Trace())
     lines = four_step._relations("Whose parents are known?", Trace())
     assert {"parent: person to person", "place of birth / birthplace: person to city"} <= set(lines)
