@@ -9,9 +9,11 @@ from triplecheck.kg.documents import Document
 from triplecheck.kg.plausibility import TextTriple
 from triplecheck.language.sentences import split_sentences
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
+from triplecheck.programs.assists import Assists
+from triplecheck.programs.assists.near_relations import near_relations
+from triplecheck.programs.assists.stated_triples import stated_triples
 from triplecheck.programs.base import Sources
-from triplecheck.programs.know3rag.generation import names_in, relations_near
-from triplecheck.programs.triple_lines import stated_triples
+from triplecheck.programs.know3rag.generation import names_in
 from triplecheck.signatures import ExtractTriples
 
 _READ_AT_ONCE = 3_000
@@ -71,7 +73,7 @@ class TripleExtractor:
         for part in _parts(sentences):
             texts = [f"{title}: {sentence}" if title else sentence for sentence in part]
             try:
-                relations = [] if self.base is None else relations_near(self.base, part)
+                relations = [] if self.base is None else near_relations(Assists(), self.base, part)
                 reply = self.extract_triples(texts=texts, entities=self._names(title, part), relations=relations)
             except (ModelReplyError, PromptTooLongError) as error:
                 problems.append(str(error))

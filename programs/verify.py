@@ -15,13 +15,15 @@ from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.plausibility import Grounder, Plausibility, TextTriple
 from triplecheck.kg.plausibility.verdicts import GraphJudge, JudgedTriple
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
+from triplecheck.programs.assists import Assists
+from triplecheck.programs.assists.near_relations import near_relations
+from triplecheck.programs.assists.stated_triples import triples_of
 from triplecheck.programs.base import Sources
 from triplecheck.programs.concurrently import concurrently
-from triplecheck.programs.know3rag.generation import names_in, relations_near
+from triplecheck.programs.know3rag.generation import names_in
 from triplecheck.programs.know3rag.reliability import NameLinker
 from triplecheck.programs.outcome import evidence_rows
 from triplecheck.programs.steps import Checked, Trace
-from triplecheck.programs.triple_lines import triples_of
 from triplecheck.signatures import ExtractTriples
 
 _LONGEST_TEXT = 200_000  # characters
@@ -66,6 +68,7 @@ class Verifier(dspy.Module):
             raise UserError("texts are verified against a knowledge base, not an endpoint; build one of the graph")
         ranks = None if base.embeddings is None else Plausibility.of(base, "tail_rank")
         self.sources = sources
+        self.assists = Assists()
         self.judge = GraphJudge(sources.graph, ranks, plausible=plausible)
         self.extract_triples = RolePredict(ExtractTriples, role="extract")
 
@@ -107,9 +110,11 @@ class Verifier(dspy.Module):
     def _extract(self, texts: list[str], trace: Trace) -> list[list[TextTriple]]:
         names = [name for text in texts for name in names_in(self.sources.graph, self.sources.linker, text)]
         reply = self.extract_triples(
-            texts=texts, entities=list(dict.fromkeys(names)), relations=relations_near(self.sources, texts)
+            texts=texts,
+            entities=list(dict.fromkeys(names)),
+            relations=near_relations(self.assists, self.sources, texts),
         )
-        return triples_of(reply.triples, texts, trace)
+        return triples_of(self.assists, reply.triples, texts, trace)
 
 
 def _parts(paragraphs: Sequence[str]) -> list[list[str]]:
