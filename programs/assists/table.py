@@ -63,9 +63,6 @@ ASSISTS = (
     Assist("named_first", "paths", "Where entities are cut off, go on from those that the question names.", _ANCHORRAG),
     Assist("telling_relations", "paths", "Show relations by the alias and the types that tell most.", _FOURSTEPFOCUS),
     Assist(
-        "revised_triplets", "paths", "Let the model rewrite triplets that cannot be used or satisfied.", _FOURSTEPFOCUS
-    ),
-    Assist(
         "loosened_patterns", "facts", "Loosen triplets that nothing satisfies, before any is dropped.", _FOURSTEPFOCUS
     ),
     Assist(

@@ -37,6 +37,7 @@ class FourStepFocusOptions(ProgramOptions):
         candidate_types: types, by label or id, of nodes that may be an answer (C of the paper); none: the kinds
             of nodes that have documents (`kg.skb.described`), or any node if documents are the exception.
         matching: how patterns are matched.
+        critic: let the model rewrite triplets once if some cannot be used or satisfied.
         search: `dense` (VSS), `multi` (separate vectors for text and for relations), `bm25`, `none`;
             `auto`: dense if all nodes are encoded (`triplecheck kb encode`), else bm25. `dense` and `multi` encode
             nodes that are not encoded yet when they need them.
@@ -51,6 +52,7 @@ class FourStepFocusOptions(ProgramOptions):
     k_max: int = 20
     candidate_types: tuple[str, ...] = ()
     matching: Matching = field(default_factory=Matching)
+    critic: bool = False
     search: Searching = "auto"
     rerank: Reranking = "listwise"
     rank_weight: float = 0.1
@@ -68,6 +70,7 @@ PAPER: Mapping[str, Any] = {
         "relax": False,  # Algorithm 2 returns the remaining nodes, even if there are none
         "by_vector": False,  # Algorithm 3, lines 8 and 12: a constant (almost) matches an alias
     },
+    "critic": False,  # Algorithm 1 asks for triplets once
     "search": "dense",  # Algorithm 1, line 3: VSS
     "rerank": "each",  # section 2: the reranker asks for a score of each candidate
     "assist": "none",

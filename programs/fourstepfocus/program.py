@@ -19,10 +19,10 @@ from triplecheck.kg.skb import NodeSearch, NodeSearches, described
 from triplecheck.lms import RolePredict
 from triplecheck.programs.assists.doubts import unknown_missing
 from triplecheck.programs.assists.likely_answers import likely_answers
-from triplecheck.programs.assists.revised_triplets import revised_triplets, revising_step
 from triplecheck.programs.assists.telling_relations import telling_relations
 from triplecheck.programs.base import AnySources, Program
 from triplecheck.programs.fourstepfocus.candidates import RankedNode, candidate_texts
+from triplecheck.programs.fourstepfocus.critic import revise
 from triplecheck.programs.fourstepfocus.options import PAPER, FourStepFocusOptions
 from triplecheck.programs.fourstepfocus.rerank import Reranker, with_places
 from triplecheck.programs.fourstepfocus.substitution import Substituted, substitute, supporting
@@ -31,7 +31,7 @@ from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Checked, Stopped, Trace, Truncated
 from triplecheck.programs.topics import TopicLinker
 from triplecheck.programs.triplets import Triplets, read_triplets
-from triplecheck.signatures import TripletsFromQuery
+from triplecheck.signatures import ReviseTriplets, TripletsFromQuery
 
 
 class FourStepFocus(Program):
@@ -52,14 +52,13 @@ class FourStepFocus(Program):
     Options: ClassVar[type[ProgramOptions]] = FourStepFocusOptions
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": PAPER}
     renamed: ClassVar[Mapping[str, str]] = {"shown": "limits", "limits.relations": "limits.offered"}
-    assisting: ClassVar[Mapping[str, str]] = {"critic": "revised_triplets"}
     options: FourStepFocusOptions
 
     def __init__(self, sources: AnySources, **options: Any) -> None:
         super().__init__(sources, **options)
-        check = unknown_missing(self.assists, "triplets")
-        self.write_triplets = RolePredict(TripletsFromQuery, role="query", check=check)
-        self.revise_triplets = revising_step(self.assists)
+        first, second = (unknown_missing(self.assists, output) for output in ("triplets", "revised"))
+        self.write_triplets = RolePredict(TripletsFromQuery, role="query", check=first)
+        self.revise_triplets = RolePredict(ReviseTriplets, role="query", check=second) if self.options.critic else None
         self.reranker = Reranker(self.options.rerank)
 
     def run(self, question: str, trace: Trace) -> Outcome:
@@ -77,14 +76,16 @@ class FourStepFocus(Program):
         def again(lines: Sequence[str], answer: str) -> Substituted:
             return self.substitute(self._read(lines, answer), linker, trace)
 
-        revised = revised_triplets(self.revise_triplets, self.wrote, inputs, triplets, found, again, trace)
-        found = revised or found
+        prompts = 2
+        if self.revise_triplets is not None and found.faults:
+            found = revise(self.revise_triplets, self.wrote, inputs, triplets, found, again, trace)
+            prompts = 1
         candidates = self.search(question, found, trace)
         if not candidates:
             trace.add(Stopped("no_candidates", "neither patterns nor search led to a node"))
             return Outcome(abstained="no_candidates")
         # An unreadable reply is requested again: with two or three prompts before, a question takes at most 6 calls.
-        ranked = self.rerank(question, candidates, trace, prompts=2 if revised is None else 1)
+        ranked = self.rerank(question, candidates, trace, prompts)
         return self.conclude(found, ranked, trace)
 
     # --- 1 triplets (Algorithm 1, line 1) --------------------------------------------------------

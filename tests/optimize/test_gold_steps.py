@@ -80,7 +80,7 @@ SYSTEMS: dict[str, tuple[dict[str, Any], tuple[Question, ...]]] = {
     "anchorrag": ({"prefilter": None, "width": 2}, EVERY),
     "anchorrag asking for each": ({"per_relation_calls": True, "backtracking": True, "width": 2}, EVERY),
     "4stepfocus": ({}, (TAUGHT, FROM, BOTH, SMALLEST, NOBODY)),
-    "4stepfocus one by one": ({"rerank": "each"}, (TAUGHT, FROM, BOTH, SMALLEST)),
+    "4stepfocus one by one": ({"rerank": "each", "critic": True}, (TAUGHT, FROM, BOTH, SMALLEST)),
     "know3rag": ({}, EVERY),
     "know3rag as in the paper": ({"paper_calls": True}, EVERY),
     "tog": ({}, EVERY),

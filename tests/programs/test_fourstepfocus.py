@@ -21,7 +21,7 @@ from triplecheck.lms.engines import messages_of
 from triplecheck.programs import FourStepFocus, Sources, replay, resolve_program
 from triplecheck.programs.fourstepfocus import FourStepFocusLimits
 from triplecheck.programs.fourstepfocus.substitution import Matching
-from triplecheck.programs.steps import Assisted, Checked, Matched, Ranked, Trace, Truncated, Wrote
+from triplecheck.programs.steps import Checked, Matched, Ranked, Trace, Truncated, Wrote
 
 QUESTION = "Which pupils of Paul Hindemith played the piano?"
 PUPILS = "?pupil:Composer | student of | Paul Hindemith"
@@ -47,8 +47,6 @@ def documented(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
 
 
 def program(base: KnowledgeBase | Sources, **options: Any) -> FourStepFocus:
-    """4StepFocus that asks for triplets once."""
-    options = {"assist": "-revised_triplets"} | options
     return FourStepFocus(base if isinstance(base, Sources) else Sources.of(base), **options)
 
 
@@ -284,7 +282,7 @@ class TestSubstitution:
 
     def test_the_model_sees_the_fault_of_its_triplets_and_rewrites_them_once(self, documented: KnowledgeBase) -> None:
         mended = fields(revised=PUPILS, answer="?pupil")
-        critical = program(documented, rerank="none", assist="all")
+        critical = program(documented, rerank="none", critic=True)
         result, engine = play(critical, QUESTION, triplets(PUPILS, "?pupil | plays | Zzyzx"), mended)
         assert items(engine.requests[1], "failed") == [
             "?pupil:Composer | student of | Paul Hindemith",
@@ -292,13 +290,12 @@ class TestSubstitution:
         ]
         assert "Zzyzx" in items(engine.requests[1], "reasons")[0]
         assert set(ids(documented, result)[:2]) == {"heiden", "lukas"}
-        assert "revised_triplets" in {step.name for step in steps(result, Assisted)}
         _, engine = play(critical, QUESTION, triplets(PUPILS))  # nothing at fault: no second call
         assert len(engine.requests) == 1
 
     def test_a_worse_revision_is_rejected(self, documented: KnowledgeBase) -> None:
         worse = fields(revised="?pupil | plays | Zzyzx", answer="?pupil")
-        critical = program(documented, rerank="none", assist="all")
+        critical = program(documented, rerank="none", critic=True)
         result, _ = play(critical, QUESTION, triplets(PUPILS, "?pupil | plays | Zzyzx"), worse)
         assert set(ids(documented, result)[:2]) == {"heiden", "lukas"}
 
@@ -389,8 +386,8 @@ class TestReranking:
         # Every step is asked twice, since its first reply cannot be read.
         first = ["", triplets(PUPILS, "?pupil | plays | Zzyzx")]
         mended = ["", fields(revised=PUPILS, answer="?pupil")]
-        for assist, replies in (("-revised_triplets", [*first, *[""] * 4]), ("all", [*first, *mended, "", ""])):
-            result, engine = play(program(documented, assist=assist), QUESTION, *replies)
+        for critic, replies in ((False, [*first, *[""] * 4]), (True, [*first, *mended, "", ""])):
+            result, engine = play(program(documented, critic=critic), QUESTION, *replies)
             assert len(engine.requests) == 6
             assert len(result.ranking) == 6
 

@@ -145,7 +145,7 @@ def test_names_rank_before_relations_with_the_assist_and_relations_alone_in_the_
     [
         (AnchorRAG, {"anchor_ranking": "relations"}, "names_first"),
         (AnchorRAG, {"only_sufficient": True}, "unjudged_facts"),
-        (FourStepFocus, {"critic": False}, "revised_triplets"),
+        (KERAG, {"all_topics": False}, "all_topics"),
     ],
 )
 def test_a_former_option_that_is_an_assist_is_rejected_but_read_from_saved_options(
