@@ -68,18 +68,26 @@ def names_of_facts(
     return node_names(graph, nodes, typed=step.is_baseline and asks_for_kind(question)) | dict(topics)
 
 
-def answer_from_facts(program: Program, step: RolePredict, reading: Reading, trace: Trace) -> Outcome:
+def settling_step() -> RolePredict:
+    """The step that decides between an answer that a model wrote and one that was computed."""
+    return RolePredict(SettleAnswer, role="answer")
+
+
+def answer_from_facts(
+    program: Program, step: RolePredict, settle: RolePredict, reading: Reading, trace: Trace
+) -> Outcome:
     """Ask for an answer from facts, check it against them, and compute what it asks to be computed.
 
     Args:
         program: its graph is checked against, and its options say which answers are given.
         step: made by `doubts.answering_step`.
+        settle: made by `settling_step`.
         reading: what the model reads.
         trace: records the reply, and what was computed and checked.
     """
     samples = program.options.samples if isinstance(program.options, AnsweringOptions) else 1
     if samples == 1 or step.is_baseline:
-        return _answered(program, step, reading, trace)
+        return _answered(program, step, settle, reading, trace)
     branches = [trace.branch() for _ in range(samples)]
     found: list[Outcome | None] = []
     unread: ModelReplyError | None = None
@@ -87,7 +95,7 @@ def answer_from_facts(program: Program, step: RolePredict, reading: Reading, tra
         # The first sample is the answer as it would be alone; a rollout id makes each other a call of its own.
         config = {"temperature": _TEMPERATURE, "rollout_id": number} if number else {}
         try:
-            found.append(_answered(program, step, reading, branch, config))
+            found.append(_answered(program, step, settle, reading, branch, config))
         except ModelReplyError as error:
             branch.add(Stopped("unreadable_reply", str(error)))
             found.append(None)
@@ -98,7 +106,12 @@ def answer_from_facts(program: Program, step: RolePredict, reading: Reading, tra
 
 
 def _answered(
-    program: Program, step: RolePredict, reading: Reading, trace: Trace, config: Mapping[str, Any] | None = None
+    program: Program,
+    step: RolePredict,
+    settle: RolePredict,
+    reading: Reading,
+    trace: Trace,
+    config: Mapping[str, Any] | None = None,
 ) -> Outcome:
     """One answer, checked."""
     reply = step(
@@ -106,7 +119,7 @@ def _answered(
     )
     program.wrote(trace, step, reply)
     cited = [reading.facts[n - 1] for n in valid_numbers("fact", reply.cited, len(reading.lines), trace)]
-    return _Conclusion(program, step, reading, cited, trace).conclude(reply.operation, reply.answers)
+    return _Conclusion(program, step, settle, reading, cited, trace).conclude(reply.operation, reply.answers)
 
 
 def _most_frequent(found: Sequence[Outcome | None], branches: Sequence[Trace], trace: Trace) -> Outcome:
@@ -132,11 +145,18 @@ class _Conclusion:
     """A model's conclusion, checked and completed."""
 
     def __init__(
-        self, program: Program, step: RolePredict, reading: Reading, cited: Sequence[Fact], trace: Trace
+        self,
+        program: Program,
+        step: RolePredict,
+        settle: RolePredict,
+        reading: Reading,
+        cited: Sequence[Fact],
+        trace: Trace,
     ) -> None:
         self._program = program
         self._graph = program.graph
         self._step = step
+        self._settling = settle
         self._reading = reading
         self._cited = cited
         self._trace = trace
@@ -313,17 +333,15 @@ class _Conclusion:
         doubt = f"the model wrote {said}, and {operation} over {over} is {computed.answer}"
         if self._step.is_baseline:
             return replace(computed, doubts=(doubt,))
-        settle = RolePredict(SettleAnswer, role=self._step.role)
         shown = {*self._cited, *operands}
-        reply = settle(
+        reply = self._settling(
             question=self._reading.question,
             facts=[line for fact, line in zip(self._reading.facts, self._reading.lines, strict=False) if fact in shown],
             written=said,
             operation=operation,
             computed=computed.answer,
-            lm=self._step.lm,
         )
-        self._program.wrote(self._trace, settle, reply)
+        self._program.wrote(self._trace, self._settling, reply)
         if reply.right == "computed":
             return computed
         if reply.right == "written":

@@ -19,7 +19,7 @@ from triplecheck.kg.types import Edge
 from triplecheck.lms import RolePredict
 from triplecheck.lms.extractive.question import read_question
 from triplecheck.programs.base import AnySources, Program
-from triplecheck.programs.conclude import Reading, answer_from_facts, names_of_facts
+from triplecheck.programs.conclude import Reading, answer_from_facts, names_of_facts, settling_step
 from triplecheck.programs.conditions import time_condition
 from triplecheck.programs.doubts import answering_step
 from triplecheck.programs.expansion import (
@@ -167,9 +167,12 @@ class KERAG(Program):
     def __init__(self, sources: AnySources, **options: Any) -> None:
         super().__init__(sources, **options)
         self.name_topics = RolePredict(NameTopics, role="extract")
-        self.pick_from_class = picking_step()
-        self.select_paths = RolePredict(SelectPaths, role="prune")
+        if self.options.described:
+            self.pick_from_class = picking_step()
+        if self.options.filtering != "none":
+            self.select_paths = RolePredict(SelectPaths, role="prune")
         self.summarize = answering_step()
+        self.settle = settling_step()
 
     def run(self, question: str, trace: Trace) -> Outcome:
         """Planning, retrieval, summarization: the three modules of the paper."""
@@ -357,7 +360,7 @@ class KERAG(Program):
         tokens = self.options.limits.tokens
         facts, lines = within_tokens(self.graph, subgraph.facts, names, plan.relations, tokens, trace)
         reading = Reading(plan.question, plan.topics, plan.shown, subgraph, facts, lines, names)
-        found = answer_from_facts(self, self.summarize, reading, trace)
+        found = answer_from_facts(self, self.summarize, self.settle, reading, trace)
         return replace(found, evidence=(*plan.evidence, *found.evidence)) if found.evidence else found
 
 

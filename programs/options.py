@@ -20,6 +20,9 @@ Bar = typing.Literal["proved", "likely", "supported", "any"]
 """The lowest verdict of answers that are given: `proved`; `likely`: proved, or supported with a confidence of at least
 the floor of the confidence model; `supported`; `any`: unsupported answers too."""
 
+Demos = typing.Literal["worked", "none"]
+"""Which demonstrations the steps of a program are made with: their worked examples, or none."""
+
 
 @dataclasses.dataclass(frozen=True)
 class ProgramOptions:
@@ -31,12 +34,15 @@ class ProgramOptions:
         verdict: abstain below this verdict: `proved`, `likely`, `supported` or `any`.
         judge_proof: also ask the model of the role `judge` whether the evidence proves the answer. If it denies that,
             the answer is not proved. One more call for each answer.
+        demos: what language models are shown before their task: `worked`, the worked examples of each step; `none`.
+            Demonstrations that a program was compiled with are shown either way.
     """
 
     grounded_only: bool = False
     closed_world: bool = False
     verdict: Bar = "any"
     judge_proof: bool = False
+    demos: Demos = "worked"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -58,10 +58,14 @@ class CorpusOptions(ProgramOptions):
 class WithReferences(ClosedBook):
     """A program that answers from passages."""
 
+    reasons: ClassVar[bool] = True
+    """Whether it answers by the steps of `reason`."""
+
     def __init__(self, sources: AnySources, **options: Any) -> None:
         super().__init__(sources, **options)
-        self.with_reasoning = RolePredict(AnswerWithReferences, role="answer")
-        self.from_memory = RolePredict(AnswerFromMemory, role="answer")
+        if self.reasons:
+            self.with_reasoning = RolePredict(AnswerWithReferences, role="answer")
+            self.from_memory = RolePredict(AnswerFromMemory, role="answer")
 
     def conclude(self, answers: Sequence[str], trace: Trace) -> Outcome:
         """The outcome of answers in words; an abstention if all are empty."""
@@ -101,6 +105,7 @@ class RAGDirect(WithCorpus):
     """Retrieval, then the answer alone (Brown et al., arXiv 2005.14165, with retrieval)."""
 
     name: ClassVar[str] = "ragdirect"
+    reasons: ClassVar[bool] = False
 
     def __init__(self, sources: AnySources, **options: Any) -> None:
         super().__init__(sources, **options)
@@ -205,6 +210,7 @@ class ChainOfKnowledge(WithReferences):
     """The model writes triples, then an explanation, then the answer (Wang et al., arXiv 2306.06427)."""
 
     name: ClassVar[str] = "chainofknowledge"
+    reasons: ClassVar[bool] = False
 
     def __init__(self, sources: AnySources, **options: Any) -> None:
         super().__init__(sources, **options)

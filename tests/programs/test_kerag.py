@@ -311,12 +311,15 @@ class TestAbstaining:
 
 
 class TestAsAModule:
-    def test_its_predictors_are_the_three_steps_and_that_for_described_things(self, sources: Sources) -> None:
+    def test_its_predictors_are_the_three_steps_that_for_described_things_and_that_for_two_answers(
+        self, sources: Sources
+    ) -> None:
         assert [(name, step.role) for name, step in kerag(sources).named_predictors()] == [
             ("name_topics", "extract"),
             ("pick_from_class", "extract"),
             ("select_paths", "prune"),
             ("summarize", "answer"),
+            ("settle", "answer"),
         ]
 
     def test_copies_share_the_graph_and_keep_the_options(self, sources: Sources) -> None:
@@ -333,7 +336,7 @@ class TestAsAModule:
         program.summarize.signature = program.summarize.signature.with_instructions("Be brief.")
         program.summarize.demos = [dspy.Example(question="q", topics=["t"], facts=["f"], answers=["a"], cited=[1])]
         state = program.dump_state()
-        assert set(state) == {"name_topics", "pick_from_class", "select_paths", "summarize"}
+        assert set(state) == {"name_topics", "pick_from_class", "select_paths", "summarize", "settle"}
         assert all(part["lm"] is None for part in state.values())
         json.dumps(state)
         program.save(tmp_path / "kerag.json")
