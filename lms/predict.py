@@ -155,6 +155,9 @@ class RolePredict(dspy.Predict):
             stands.
         **config: settings for the model's calls, such as `temperature` and `max_tokens`.
 
+    Attributes:
+        has_examples: whether it is made with worked examples, and takes some from a saved state.
+
     Calling it raises:
         ModelReplyError: two replies could not be read.
         ModelUnavailableError: the model cannot be reached or rejects the call.

@@ -17,7 +17,6 @@ from typing_extensions import TypedDict
 
 from triplecheck.evals.configuration import digest
 from triplecheck.kg import UserError
-from triplecheck.lms import RolePredict
 from triplecheck.lms.metering import model_name
 from triplecheck.lms.resolve import language_model
 from triplecheck.signatures.demonstrations import is_worked, restored
@@ -71,9 +70,8 @@ def with_state(program: Any, state: Mapping[str, Any]) -> Any:
             step.signature = _signature(step.signature, row)
         except UnicodeError as error:
             raise UserError(f"the words of step {name!r} are not Unicode ({error}); compile again") from error
-        shows_worked = step.has_examples if isinstance(step, RolePredict) else True
-        found = restored(step.signature, row["demos"])
-        step.demos = [demo for demo in found if shows_worked or not is_worked(demo)]
+        found, has_examples = restored(step.signature, row["demos"]), getattr(step, "has_examples", True)
+        step.demos = [demo for demo in found if has_examples or not is_worked(demo)]
         step.config = row["config"]
         step.lm = language_model(row["model"]) if "model" in row else None
     return other
