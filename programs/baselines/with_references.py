@@ -58,14 +58,10 @@ class CorpusOptions(ProgramOptions):
 class WithReferences(ClosedBook):
     """A program that answers from passages."""
 
-    reasons: ClassVar[bool] = True
-    """Whether it answers by the steps of `reason`."""
-
-    def __init__(self, sources: AnySources, **options: Any) -> None:
-        super().__init__(sources, **options)
-        if self.reasons:
-            self.with_reasoning = RolePredict(AnswerWithReferences, role="answer")
-            self.from_memory = RolePredict(AnswerFromMemory, role="answer")
+    def make_steps(self) -> None:
+        """Make the steps of `reason`."""
+        self.with_reasoning = RolePredict(AnswerWithReferences, role="answer")
+        self.from_memory = RolePredict(AnswerFromMemory, role="answer")
 
     def conclude(self, answers: Sequence[str], trace: Trace) -> Outcome:
         """The outcome of answers in words; an abstention if all are empty."""
@@ -105,10 +101,9 @@ class RAGDirect(WithCorpus):
     """Retrieval, then the answer alone (Brown et al., arXiv 2005.14165, with retrieval)."""
 
     name: ClassVar[str] = "ragdirect"
-    reasons: ClassVar[bool] = False
 
-    def __init__(self, sources: AnySources, **options: Any) -> None:
-        super().__init__(sources, **options)
+    def make_steps(self) -> None:
+        """Make the step that answers."""
         self.directly = RolePredict(AnswerFromReferences, role="answer")
 
     def recall(self, question: str, trace: Trace) -> Outcome:
@@ -137,8 +132,9 @@ class Recite(WithReferences):
 
     name: ClassVar[str] = "recite"
 
-    def __init__(self, sources: AnySources, **options: Any) -> None:
-        super().__init__(sources, **options)
+    def make_steps(self) -> None:
+        """Make the step that recites, and those of `reason`."""
+        super().make_steps()
         self.write = RolePredict(WritePassage, role="answer")
 
     def recall(self, question: str, trace: Trace) -> Outcome:
@@ -155,8 +151,9 @@ class SKR(WithCorpus):
 
     name: ClassVar[str] = "skr"
 
-    def __init__(self, sources: AnySources, **options: Any) -> None:
-        super().__init__(sources, **options)
+    def make_steps(self) -> None:
+        """Make the step that judges, and those of `reason`."""
+        super().make_steps()
         self.judge = RolePredict(JudgeKnowledge, role="judge")
 
     def recall(self, question: str, trace: Trace) -> Outcome:
@@ -194,8 +191,9 @@ class KnowledgeCard(WithReferences):
     Options: ClassVar[type[ProgramOptions]] = KnowledgeCardOptions
     options: KnowledgeCardOptions
 
-    def __init__(self, sources: AnySources, **options: Any) -> None:
-        super().__init__(sources, **options)
+    def make_steps(self) -> None:
+        """Make the steps that write passages and filter them, and those of `reason`."""
+        super().make_steps()
         self.knowledge = KnowledgeModels(self.options.knowledge_models)
         self.filter = _relevance(self.sources)
 
@@ -210,10 +208,9 @@ class ChainOfKnowledge(WithReferences):
     """The model writes triples, then an explanation, then the answer (Wang et al., arXiv 2306.06427)."""
 
     name: ClassVar[str] = "chainofknowledge"
-    reasons: ClassVar[bool] = False
 
-    def __init__(self, sources: AnySources, **options: Any) -> None:
-        super().__init__(sources, **options)
+    def make_steps(self) -> None:
+        """Make the step that answers."""
         self.by_triples = RolePredict(AnswerWithTriples, role="answer")
 
     def recall(self, question: str, trace: Trace) -> Outcome:
@@ -231,8 +228,9 @@ class BlendFilter(WithCorpus):
 
     name: ClassVar[str] = "blendfilter"
 
-    def __init__(self, sources: AnySources, **options: Any) -> None:
-        super().__init__(sources, **options)
+    def make_steps(self) -> None:
+        """Make the steps that recite and filter, and those of `reason`."""
+        super().make_steps()
         self.write = RolePredict(WritePassage, role="answer")
         self.filter = _relevance(self.sources)
 
