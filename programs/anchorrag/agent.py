@@ -51,14 +51,19 @@ class Briefing:
     schema_relations: Sequence[re.Pattern[str]]
 
 
-@dataclass(frozen=True)
-class AgentSteps:
-    """The steps at which an agent asks a model, and what notes the replies in the trace."""
+class AgentSteps(Protocol):
+    """What `AnchorRAG` offers to its agents: the steps at which they ask a model, and what notes the replies.
+
+    The last two are there if its options have calls for each item (`anchorrag.calls.CallPerItem`).
+    """
 
     score_relations: RolePredict
     score_entities: RolePredict
-    filter_triples: RolePredict
-    wrote: Note
+    filter_facts: RolePredict
+
+    @property
+    def wrote(self) -> Note:
+        """Note a reply in the trace."""
 
 
 class AgentCalls(Protocol):
@@ -299,8 +304,8 @@ class Retriever:
         names = node_names(self._graph, nodes) | self._briefing.anchors
         tokens = self.options.limits.tokens
         shown, lines = within_tokens(self._graph, facts, names, self._briefing.relations, tokens, trace)
-        reply = self._steps.filter_triples(question=self._briefing.question, topics=self._briefing.shown, facts=lines)
-        self._steps.wrote(trace, self._steps.filter_triples, reply)
+        reply = self._steps.filter_facts(question=self._briefing.question, topics=self._briefing.shown, facts=lines)
+        self._steps.wrote(trace, self._steps.filter_facts, reply)
         return [shown[n - 1] for n in valid_numbers("fact", reply.relevant, len(lines), trace)]
 
 
