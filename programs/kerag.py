@@ -206,10 +206,7 @@ class KERAG(AnsweringProgram):
         limit = self.options.limits.offered
         if self.options.filtering == "none":
             return offers
-        if (ranked := ranked_paths(self.assists, plan.scores, offers)) is not None:
-            offers = ranked
-        elif len(offers) > limit:
-            offers = self._most_similar(plan, offers)
+        offers = ranked_paths(self.assists, plan.scores, self._most_similar(plan, offers))
         if len(offers) > limit:
             trace.add(Truncated("offered paths", limit, len(offers)))
         return offers[:limit]

@@ -21,6 +21,9 @@ Bar = typing.Literal["proved", "likely", "supported", "any"]
 """The lowest verdict of answers that are given: `proved`; `likely`: proved, or supported with a confidence of at least
 the floor of the confidence model; `supported`; `any`: unsupported answers too."""
 
+Demos = typing.Literal["worked", "none"]
+"""Which demonstrations the steps of a program are made with: their worked examples, or none."""
+
 
 @dataclasses.dataclass(frozen=True)
 class ProgramOptions:
@@ -34,6 +37,8 @@ class ProgramOptions:
             the answer is not proved. One more call for each answer.
         assist: helps that the paper does not have (`programs.assists`): `all`, `none`, or names; `-doubts` is all but
             `doubts`.
+        demos: what language models are shown before their task: `worked`, the worked examples of each step; `none`.
+            Demonstrations that a program was compiled with are shown either way.
     """
 
     grounded_only: bool = False
@@ -41,6 +46,7 @@ class ProgramOptions:
     verdict: Bar = "any"
     judge_proof: bool = False
     assist: str | tuple[str, ...] = ALL
+    demos: Demos = "worked"
 
     def __post_init__(self) -> None:
         Assists(self.assist)  # raises for an unknown name

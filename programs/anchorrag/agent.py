@@ -57,14 +57,19 @@ class Briefing:
     condition: TimeCondition | None
 
 
-@dataclass(frozen=True)
-class AgentSteps:
-    """The steps at which an agent asks a model, and what notes the replies in the trace."""
+class AgentSteps(Protocol):
+    """What `AnchorRAG` offers to its agents: the steps at which they ask a model, and what notes the replies.
+
+    The last two are there if its options have calls for each item (`anchorrag.calls.CallPerItem`).
+    """
 
     score_relations: RolePredict
     score_entities: RolePredict
-    filter_triples: RolePredict
-    wrote: Note
+    filter_facts: RolePredict
+
+    @property
+    def wrote(self) -> Note:
+        """Note a reply in the trace."""
 
 
 class AgentCalls(Protocol):
@@ -93,7 +98,6 @@ class Retriever:
 
     Attributes:
         facts: those it kept.
-        aside: paths that were offered and not followed, with their number of edges.
         seen: nodes of all triples that it fetched, kept or not.
         active: whether there is anything left to follow.
     """
@@ -110,7 +114,6 @@ class Retriever:
         self.anchor = anchor
         self.options = options
         self.facts = Subgraph()
-        self.aside: dict[PathKey, Offer] = {}
         self.seen: set[int] = set()
         self.active = True
         self._graph = graph
@@ -119,7 +122,6 @@ class Retriever:
         self._steps = steps
         self._frontier = [Path(anchor.node, (), np.array([anchor.node]))]
         self._next: list[Path] = []
-        self._resumed: list[Path] = []
         self._followed: dict[object, set[int]] = {}
 
     def explore(self, hop: int, trace: Trace) -> list[Fact]:
@@ -128,9 +130,7 @@ class Retriever:
         if not chosen:
             offers = self._calls.offers(self, self._frontier, trace)
             chosen = self._calls.choose(self, hop, offers, trace) if offers else []
-            self._set_aside(offers, chosen)
-        chosen += self._resumed
-        self._next, self._resumed = [], []
+        self._next = []
         fresh = Subgraph(condition=self._briefing.condition)
         limits = self.options.limits
         for path in chosen:
@@ -168,24 +168,12 @@ class Retriever:
         none = np.empty(0, np.int64)
         starts = [np.intersect1d(path.ends, ends.get((path.topic, path.hops[:-1]), none)) for path in paths]
         self._next = [replace(path, ends=start) for path, start in zip(paths, starts, strict=True) if len(start)]
-        self._set_aside(offers, self._next)
         lines = [self.label(path) for path, _ in offers]
         if self.active:
             trace.add(Pruned(hop + 1, lines, [self.label(path) for path in self._next], "model"))
         if self.active and not self._next:
             self.active = False
             trace.add(Stopped("no_path", f"{self.anchor.name}: nothing to follow after hop {hop}"))
-
-    def resume(self, path: Path) -> None:
-        """Follow a path that was set aside, at the next iteration."""
-        self._resumed.append(path)
-        self.aside.pop(path.key, None)
-        self.active = True
-
-    @property
-    def following(self) -> list[str]:
-        """The paths that it continues from, in words."""
-        return [self.label(path) for path in self._next or self._frontier if self.active and path.hops]
 
     def label(self, path: Path, note: str = "") -> str:
         """A path in words, beginning with the anchor."""
@@ -281,10 +269,6 @@ class Retriever:
             ends.setdefault(fact.path, []).extend(fact.values)
         return [self._cut(Path(*key, np.unique(np.array(nodes))), trace) for key, nodes in ends.items()]
 
-    def _set_aside(self, offers: Sequence[Offer], chosen: Sequence[Path]) -> None:
-        kept = {path.key for path in chosen}
-        self.aside |= {path.key: (path, edges) for path, edges in offers if path.key not in kept}
-
     def _cut(self, path: Path, trace: Trace) -> Path:
         """At most N entities to continue from."""
         limit = self.options.entities
@@ -302,8 +286,8 @@ class Retriever:
         names = node_names(self._graph, nodes) | self._briefing.anchors
         tokens = self.options.limits.tokens
         shown, lines = within_tokens(self._graph, facts, names, self._briefing.relations, tokens, trace)
-        reply = self._steps.filter_triples(question=self._briefing.question, topics=self._briefing.shown, facts=lines)
-        self._steps.wrote(trace, self._steps.filter_triples, reply)
+        reply = self._steps.filter_facts(question=self._briefing.question, topics=self._briefing.shown, facts=lines)
+        self._steps.wrote(trace, self._steps.filter_facts, reply)
         return [shown[n - 1] for n in valid_numbers("fact", reply.relevant, len(lines), trace)]
 
 

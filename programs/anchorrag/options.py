@@ -47,8 +47,6 @@ class AnchorRAGOptions(AnsweringOptions):
         filter_triples: filter out irrelevant triples; an agent without any left stops.
         per_relation_calls: a call for each entity, each relation and each agent, as in the paper.
         prefilter: by how much cosine a relation must lead to be followed without a call; None: always call.
-        backtracking: name sub-goals, remember what is found of each, and go back to paths that were set
-            aside if one is missing, as in Plan-on-Graph (arXiv 2410.23875).
         schema_relations: regular expressions; relations whose id one of them matches are not followed.
         limits: how much to look at.
     """
@@ -62,7 +60,6 @@ class AnchorRAGOptions(AnsweringOptions):
     filter_triples: bool = True
     per_relation_calls: bool = False
     prefilter: float | None = 0.3
-    backtracking: bool = False
     schema_relations: tuple[str, ...] = SCHEMA_RELATIONS
     limits: AnchorRAGLimits = AnchorRAGLimits()
 
@@ -76,7 +73,6 @@ PAPER: Mapping[str, Any] = {
     "filter_triples": True,  # section 3.4, candidate triples filtering
     "per_relation_calls": True,  # section 3.4: a call per entity, per relation, per agent
     "prefilter": None,  # section 3.4: the LLM scores all relations
-    "backtracking": False,  # of Plan-on-Graph
     "assist": "none",
 }
 """The preset `paper`."""

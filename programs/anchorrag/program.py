@@ -18,8 +18,7 @@ from typing import Any, ClassVar
 
 from triplecheck.kg import TriplecheckError
 from triplecheck.lms import BudgetExceededError, RolePredict
-from triplecheck.programs.anchorrag.agent import AgentSteps, Briefing, Retriever
-from triplecheck.programs.anchorrag.backtracking import Backtracking
+from triplecheck.programs.anchorrag.agent import Briefing, Retriever
 from triplecheck.programs.anchorrag.calls import CallPerAgent, CallPerItem, Calls, Explored
 from triplecheck.programs.anchorrag.options import PAPER, AnchorRAGOptions, compiled
 from triplecheck.programs.anchorrag.predictor import Anchor, choose_anchors
@@ -31,7 +30,7 @@ from triplecheck.programs.assists.time_conditions import holding_at
 from triplecheck.programs.assists.typed_names import names_of_facts
 from triplecheck.programs.assists.unjudged_facts import unjudged_facts
 from triplecheck.programs.base import AnySources, check_positive
-from triplecheck.programs.closed_book import recall_instead
+from triplecheck.programs.closed_book import RecallingProgram
 from triplecheck.programs.conclude import AnsweringProgram, answer_from_facts
 from triplecheck.programs.conclusion import Reading
 from triplecheck.programs.concurrently import concurrently
@@ -42,20 +41,16 @@ from triplecheck.programs.steps import Checked, Stopped, Trace
 from triplecheck.programs.subgraph import Fact, RelationNames, Subgraph
 from triplecheck.programs.topics import TopicLinker, without_topics
 from triplecheck.signatures import (
-    AnswerFromMemory,
     ExtractKeywords,
     FilterTriples,
     JudgeAndGoOn,
     JudgeSufficiency,
-    NameSubGoals,
-    Reflect,
     ScoreEntities,
     ScoreRelations,
-    UpdateMemory,
 )
 
 
-class AnchorRAG(AnsweringProgram):
+class AnchorRAG(AnsweringProgram, RecallingProgram):
     """Open-world RAG by several agents.
 
     By default anchors are ranked by name first and by relations only among names that fit about equally well;
@@ -94,23 +89,22 @@ class AnchorRAG(AnsweringProgram):
         self._schema = compiled(how.schema_relations)
         self.extract_keywords = RolePredict(ExtractKeywords, role="extract")
         self.score_relations = RolePredict(ScoreRelations, role="prune")
-        self.score_entities = RolePredict(ScoreEntities, role="prune")
-        self.filter_facts = RolePredict(FilterTriples, role="prune")
-        self.judge = RolePredict(JudgeSufficiency, role="judge")
-        self.judge_and_go_on = RolePredict(JudgeAndGoOn, role="judge")
-        self.name_sub_goals = RolePredict(NameSubGoals, role="extract")
-        self.update_memory = RolePredict(UpdateMemory, role="judge")
-        self.reflect = RolePredict(Reflect, role="judge")
+        if how.per_relation_calls or "unjudged_facts" not in self.assists:
+            self.judge = RolePredict(JudgeSufficiency, role="judge")
+        if how.per_relation_calls:
+            self.score_entities = RolePredict(ScoreEntities, role="prune")
+            if how.filter_triples:
+                self.filter_facts = RolePredict(FilterTriples, role="prune")
+        elif how.depth > 1:
+            self.judge_and_go_on = RolePredict(JudgeAndGoOn, role="judge")
         self.answer_from_facts = answering_step(self.assists)
-        self.answer_from_memory = RolePredict(AnswerFromMemory, role="answer")
 
     def run(self, question: str, trace: Trace) -> Outcome:
         """Predictor, retriever agents, supervisor."""
         anchors, briefing = self.predict(question, trace)
         if not anchors:
-            return self.recall(question, "no_topic", "no entity of the graph was recognised", trace)
-        steps = AgentSteps(self.score_relations, self.score_entities, self.filter_facts, self.wrote)
-        agents = [Retriever(self.graph, anchor, briefing, self.options, self._calls, steps) for anchor in anchors]
+            return self.recall_instead(question, "no_topic", "no entity of the graph was recognised", trace)
+        agents = [Retriever(self.graph, anchor, briefing, self.options, self._calls, self) for anchor in anchors]
         outcome = self.supervise(briefing, agents, trace)
         return replace(outcome, retrieved=frozenset(node for agent in agents for node in agent.seen))
 
@@ -144,8 +138,6 @@ class AnchorRAG(AnsweringProgram):
     # --- supervisor (section 3.5) ----------------------------------------------------------------
     def supervise(self, briefing: Briefing, agents: list[Retriever], trace: Trace) -> Outcome:
         """Let the agents explore until what they kept suffices; otherwise answer from the model's own knowledge."""
-        back = Backtracking(self.name_sub_goals, self.update_memory, self.reflect, self.wrote)
-        goals = back.goals(briefing, trace) if self.options.backtracking else []
         answer = partial(self._answer, briefing, agents, trace)
         facts_read = 0
         for hop in range(1, self.options.depth + 1):
@@ -154,17 +146,11 @@ class AnchorRAG(AnsweringProgram):
                 outcome, facts_read = answer(), _kept(agents)
                 if outcome.abstained is None:
                     return outcome
-            if self.options.backtracking and hop < self.options.depth:
-                back.go_back(self.graph, briefing, goals, agents, self.options.limits, trace)
             if not any(agent.active for agent in agents):
                 break
         if (found := unjudged_facts(self.assists, _kept(agents), facts_read, answer, trace)) is not None:
             return found
-        return self.recall(briefing.question, "insufficient", "the retrieved facts do not answer it", trace)
-
-    def recall(self, question: str, reason: str, detail: str, trace: Trace) -> Outcome:
-        """Answer by chain of thought from the model's own knowledge, not grounded; abstain with `grounded_only`."""
-        return recall_instead(self, self.answer_from_memory, question, reason, detail, trace)
+        return self.recall_instead(briefing.question, "insufficient", "the retrieved facts do not answer it", trace)
 
     def _explore(self, agents: list[Retriever], hop: int, trace: Trace) -> list[tuple[Retriever, list[Fact]]]:
         """Run all active agents at the same time; the new facts of each. One that fails is removed from `agents`."""

@@ -77,10 +77,10 @@ def path_scores(
     return PathScores(hops, at_most or depth)
 
 
-def ranked_paths(assists: Assists, scores: PathScores, offers: list[tuple[Path, int]]) -> list[tuple[Path, int]] | None:
-    """The offered paths, those that the ranker prefers first; None if there is no ranker."""
+def ranked_paths(assists: Assists, scores: PathScores, offers: list[tuple[Path, int]]) -> list[tuple[Path, int]]:
+    """The offered paths, those that the ranker prefers first; as they are without a ranker."""
     if not scores or "ranked_paths" not in assists:
-        return None
+        return offers
     return sorted(offers, key=lambda offer: -scores.ahead(offer[0]))
 
 

@@ -17,7 +17,7 @@ from triplecheck.lms import RolePredict
 from triplecheck.programs.assists.doubts import answering_step
 from triplecheck.programs.assists.typed_names import names_of_facts
 from triplecheck.programs.base import AnySources, check_positive
-from triplecheck.programs.closed_book import recall_instead
+from triplecheck.programs.closed_book import RecallingProgram
 from triplecheck.programs.conclude import AnsweringProgram, answer_from_facts
 from triplecheck.programs.conclusion import Reading
 from triplecheck.programs.expansion import (
@@ -35,7 +35,6 @@ from triplecheck.programs.steps import Checked, Pruned, Scored, Trace, Truncated
 from triplecheck.programs.subgraph import Fact, Hop, Path, RelationNames, Subgraph, node_names, render_path
 from triplecheck.programs.topics import TopicLinker, named_topics, without_topics
 from triplecheck.signatures import (
-    AnswerFromMemory,
     JudgeSufficiency,
     NameTopics,
     ScoreEntities,
@@ -134,7 +133,7 @@ class Exploration:
         return render_path(self.topics[path.topic], path.hops, self.relations, note)
 
 
-class ExploringProgram(AnsweringProgram):
+class ExploringProgram(AnsweringProgram, RecallingProgram):
     """A program that explores from entity to entity.
 
     Args:
@@ -157,7 +156,6 @@ class ExploringProgram(AnsweringProgram):
         self.score_entities = RolePredict(ScoreEntities, role="prune")
         self.judge = RolePredict(JudgeSufficiency, role="judge")
         self.answer_from_facts = answering_step(self.assists)
-        self.answer_from_memory = RolePredict(AnswerFromMemory, role="answer")
 
     def start(self, question: str, trace: Trace) -> Exploration:
         """The topics as the model names them, each linked to the entity whose name fits best."""
@@ -269,10 +267,6 @@ class ExploringProgram(AnsweringProgram):
         names = names_of_facts(self.assists, self.graph, at.facts.facts, at.topics, at.question)
         tokens = self.options.limits.tokens
         return names, *within_tokens(self.graph, at.facts.facts, names, at.relations, tokens, at.trace)
-
-    def without_facts(self, question: str, reason: str, detail: str, trace: Trace) -> Outcome:
-        """Answer from the model's own knowledge, not grounded; abstain with `grounded_only`."""
-        return recall_instead(self, self.answer_from_memory, question, reason, detail, trace)
 
 
 def ranked_by_likeness(at: Exploration, steps: Sequence[Extension]) -> list[Extension]:

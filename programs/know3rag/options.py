@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from triplecheck.kg import UserError
+from triplecheck.programs.base import check_positive
 from triplecheck.programs.know3rag.generation import CorpusSearch, Know3RAGLimits
+from triplecheck.programs.know3rag.reliability import threshold
 from triplecheck.programs.options import ProgramOptions
 
 Scoring = Literal["relative", "raw", "per_relation", "tail_rank"]
@@ -61,6 +64,21 @@ class Know3RAGOptions(ProgramOptions):
     references: int = 5
     cap: int | None = None
     paper_calls: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least_1 = {"references": self.references, "corpus_passages": self.corpus_passages}
+        check_positive(**at_least_1, **({} if self.cap is None else {"cap": self.cap}))
+        if min(self.turns, self.knowledge_models) < 0:
+            raise UserError(
+                f"turns and knowledge_models must be at least 0, not {self.turns} and {self.knowledge_models}"
+            )
+        if self.limits.checked < 1:
+            raise UserError(f"limits.checked must be at least 1, not {self.limits.checked}")
+        if not self.kg_query and not self.raw_query:
+            raise UserError("without the raw query and without the KG query there is nothing to ask; keep one")
+        if self.theta_0 is not None:
+            threshold(self.theta_0, 0, self.c)  # raises if theta_0 is negative
 
 
 PAPER: Mapping[str, Any] = {

@@ -12,13 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from triplecheck.kg import UserError
 from triplecheck.language.sentences import split_sentences
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
 from triplecheck.programs.assists.measured_theta import measured_theta
 from triplecheck.programs.assists.near_relations import near_relations
 from triplecheck.programs.assists.stated_triples import triples_of
-from triplecheck.programs.base import AnySources, Program, check_positive
+from triplecheck.programs.base import AnySources, Program
 from triplecheck.programs.know3rag.filter import ReferenceFilter, choose
 from triplecheck.programs.know3rag.generation import (
     Corpus,
@@ -74,34 +73,27 @@ class Know3RAG(Program):
     def __init__(self, sources: AnySources, **options: Any) -> None:
         super().__init__(sources, **options)
         how = self.options
-        check_positive(references=how.references, corpus_passages=how.corpus_passages)
-        if how.cap is not None:
-            check_positive(cap=how.cap)
-        if min(how.turns, how.knowledge_models) < 0:
-            raise UserError(
-                f"turns and knowledge_models must be at least 0, not {how.turns} and {how.knowledge_models}"
-            )
-        if how.limits.checked < 1:
-            raise UserError(f"limits.checked must be at least 1, not {how.limits.checked}")
-        if not how.kg_query and not how.raw_query:
-            raise UserError("without the raw query and without the KG query there is nothing to ask; keep one")
-        if how.theta_0 is not None:
-            threshold(how.theta_0, 0, how.c)  # raises if theta_0 is negative
         self.turns = how.turns if how.retrieve else 0
         self.supervisor = Supervisor(self.sources, how.scoring, how.aggregate)
         self.passages = Corpus(self.sources, how.corpus, how.corpus_passages)
-        self.knowledge = KnowledgeModels(how.knowledge_models, one_call=not how.paper_calls)
+        both = how.kg_query and how.raw_query
+        self.knowledge = KnowledgeModels(
+            how.knowledge_models if self.turns else 0, one_call=both and not how.paper_calls
+        )
+        filtering = how.filtering and self.turns > 0
         self.filter = ReferenceFilter(
             self.assists,
             self.supervisor,
-            relevance=how.filtering and how.relevance_check,
-            triples=how.filtering and how.triple_check,
+            relevance=filtering and how.relevance_check,
+            triples=filtering and how.triple_check,
             at_once=None if how.paper_calls else how.limits.checked,
         )
         self.answer_from_memory = RolePredict(AnswerFromMemory, role="answer")
-        self.answer_with_references = RolePredict(AnswerWithReferences, role="answer")
         self.extract_triples = RolePredict(ExtractTriples, role="extract")
-        self.next_question = RolePredict(NextQuestion, role="query")
+        if self.turns > 0:
+            self.answer_with_references = RolePredict(AnswerWithReferences, role="answer")
+        if self.turns > 1:
+            self.next_question = RolePredict(NextQuestion, role="query")
 
     def run(self, question: str, trace: Trace) -> Outcome:
         """Section 4.1: answer, and until the answer is reliable generate references, filter them, answer again."""

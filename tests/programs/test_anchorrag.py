@@ -33,7 +33,6 @@ from triplecheck.programs.steps import (
     Stopped,
     Trace,
     Truncated,
-    Wrote,
 )
 from triplecheck.programs.subgraph import Fact, Hop, RelationNames
 
@@ -82,9 +81,6 @@ STEP_OF = {
     ("reasoning", "relevant"): "filter",
     ("reasoning", "sufficient"): "judge",
     ("reasoning", "relevant", "sufficient", "follow"): "go_on",
-    ("goals",): "goals",
-    ("findings",): "memory",
-    ("reasoning", "revisit"): "reflect",
     ("reasoning", "cited", "operation", "answers"): "answer",
     ("reasoning", "answers"): "recall",
 }
@@ -464,27 +460,6 @@ class TestSupervisor:
     def test_facts_that_lead_to_a_followed_path_are_kept(self, sources: Sources) -> None:
         going = [go_on((), ("→ nationality",)), go_on(("nationality",), enough=True)]
         assert play(anchorrag(sources), TEACHER, teacher_talk(go_on=going)).answer == "German"
-
-
-class TestBacktracking:
-    def test_it_backtracks_to_a_pruned_path(self, sources: Sources) -> None:
-        talk = teacher_talk(
-            goals=lambda _: fields(goals="the teacher\nthe nationality"),
-            memory=lambda _: fields(findings="unknown\nunknown"),
-            reflect=lambda p: fields(revisit=numbers(p.items("paths"), ("→ student of / teacher (",))),
-            relations=choose("→ date of birth"),
-            go_on=[go_on(), go_on(("student of",), ("→ nationality",))],
-        )
-        result = play(anchorrag(sources, backtracking=True, width=1, prefilter=None), TEACHER, talk)
-        assert result.answer == "German"
-        assert talk.prompts("reflect")[0].items("findings") == ["the teacher: unknown", "the nationality: unknown"]
-        back = [step.reason for step in steps(result, Checked) if step.what == "reflection"]
-        assert back[0] == "goes back to Bernhard Heiden → student of / teacher"
-
-    def test_it_runs_without_a_language_model(self, sources: Sources) -> None:
-        result = ask(anchorrag(sources, backtracking=True), TEACHER)
-        assert result.answer == "German"
-        assert {"NameSubGoals", "UpdateMemory", "Reflect"} <= {step.signature for step in steps(result, Wrote)}
 
 
 @pytest.mark.parametrize(

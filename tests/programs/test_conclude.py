@@ -357,6 +357,15 @@ class TestComputing:
         assert (wrote.signature, wrote.outputs["right"]) == ("SettleAnswer", "computed")
         assert concluded(sources, *said, settled="neither", **self.HOW_MANY).reason == "contradictory"
 
+    def test_the_deciding_step_is_one_of_the_program(self, sources: Sources) -> None:
+        program = kerag(sources, filtering="none")
+        program.settle.signature = program.settle.signature.with_instructions("Weigh both answers.")
+        concludes = conclude_with("3", cite=self.HOW_MANY["cite"], operation="count")
+        settles = fields(reasoning="so it is", right="computed")
+        result, engine = play(program, self.HOW_MANY["question"], topics("Paul Hindemith"), concludes, settles)
+        assert result.answer == "2"
+        assert "Weigh both answers." in str(engine.requests[-1].system)
+
     def test_a_written_answer_that_is_preferred_is_looked_up(self, sources: Sources) -> None:
         result = concluded(sources, "viola", settled="written", **self.HOW_MANY)
         assert (ids(result), result.grounded) == (["viola"], True)

@@ -11,7 +11,7 @@ import pytest
 
 from triplecheck import kg
 from triplecheck.kg import Direction, KnowledgeBase, normalize
-from triplecheck.programs.aggregation import aggregate
+from triplecheck.programs.aggregation import aggregate, is_measured
 from triplecheck.programs.assists.complete_citations import Operands
 from triplecheck.programs.subgraph import Fact, Hop, Subgraph
 
@@ -107,8 +107,9 @@ def test_the_relation_that_a_superlative_asks_for_is_the_most_similar_to_it(bund
         measured = [
             relation
             for relation in of_things
-            if operands.is_measured(
-                Fact(topic, hop, tuple(bundled.graph.expand(things, relation).tails.tolist()), 0, listed.path)
+            if is_measured(
+                bundled.graph,
+                Fact(topic, hop, tuple(bundled.graph.expand(things, relation).tails.tolist()), 0, listed.path),
             )
         ]
         several += len(measured) > 1
