@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from triplecheck.language.question import first_question_word, words_of
+from triplecheck.language.text import words_of
 from triplecheck.language.relevance import Encode
 
 Kind = Literal["person", "place", "group", "other"]
@@ -30,31 +30,23 @@ _LEAST_MARGIN = 0.05
 _AGENT = re.compile(r"\w{2}(?:ist|ian|man|woman)$")
 _OF = re.compile(r" (?:of|in|on|for|from|by|with|that|which) ")
 
-_MISFITS: dict[str, Kind] = {"who": "other", "whom": "other", "whose": "other", "where": "person"}
-_ASKED: dict[str, Kind] = {"who": "person", "whom": "person", "whose": "person", "where": "place"}
-WORDS_FOR_KINDS = frozenset(_ASKED)
-"""The question words that ask for things of a kind."""
+_MISFITS: dict[str, Kind] = {"person": "other", "place": "person"}
 
 
-def asks_for_kind(question: str) -> bool:
-    """Whether a question asks who or where."""
-    return first_question_word(words_of(question)) in WORDS_FOR_KINDS
-
-
-def fit(question_word: str, classes: Sequence[str], encode: Encode) -> int:
-    """How things of some classes fit a question word: 1, -1 if they are what it does not ask for, 0 if unclear.
+def fit(asked: str, classes: Sequence[str], encode: Encode) -> int:
+    """How things of some classes fit what is asked for: 1, -1 if they are what is not asked for, 0 if unclear.
 
     Args:
-        question_word: such as `who`.
+        asked: the kind that the question word asks for (`question.Asked.kind`); others than person and place fit all.
         classes: labels of the classes of one thing; of none, nothing is known.
         encode: texts to L2-normalised vectors, (n, d).
     """
-    if question_word not in WORDS_FOR_KINDS or not classes:
+    if asked not in _MISFITS or not classes:
         return 0
     kinds = kinds_of(classes, encode)
-    if _ASKED[question_word] in kinds:
+    if asked in kinds:
         return 1
-    return -1 if kinds - {None} == {_MISFITS[question_word]} else 0
+    return -1 if kinds - {None} == {_MISFITS[asked]} else 0
 
 
 def kinds_of(classes: Iterable[str], encode: Encode) -> set[Kind | None]:

@@ -41,6 +41,7 @@ _LONGEST_WORD = 500  # characters; the rest of a longer one is read as spaces
 _LONG_WORD = re.compile(rf"(\S{{{_LONGEST_WORD}}})(\S++)")
 _MOST_PARSED = 2_000  # tokens at once
 _REMEMBERED, _LONGEST_REMEMBERED = 512, 1_000  # texts, and characters of each
+_LEMMAS = 10_000  # remembered words
 _LONGEST_BEFORE_NUMBER = 2  # characters of an abbreviation such as "No." or "ca."
 _LOADING = threading.RLock()
 
@@ -118,11 +119,35 @@ class Pipeline:
         self._sentencizer = self._spacy.create_pipe("sentencizer")
         self._lock = threading.Lock()
         self._remembered = functools.lru_cache(_REMEMBERED)(self._parse)
+        self._lemmas = functools.lru_cache(_LEMMAS)(self._lemma)
 
     @property
     def is_trained(self) -> bool:
         """Whether it gives parts of speech and dependencies, not only tokens."""
         return "parser" in self._spacy.pipe_names
+
+    @property
+    def code(self) -> str:
+        """The code of the language."""
+        return str(self._spacy.lang)
+
+    @functools.cached_property
+    def stop_words(self) -> frozenset[str]:
+        """The most frequent words of the language, in lower case."""
+        return frozenset(self._spacy.Defaults.stop_words)
+
+    def lemma(self, word: str, pos: str) -> str:
+        """The base form of a word alone as a part of speech, such as NOUN; the word in lower case without a lemmatizer."""
+        return self._lemmas(word.lower(), pos)
+
+    def _lemma(self, word: str, pos: str) -> str:
+        if "lemmatizer" not in self._spacy.pipe_names or not word:
+            return word
+        from spacy.tokens import Doc
+
+        with self._reading():
+            doc = Doc(self._spacy.vocab, words=[word], pos=[pos])
+            return str(self._spacy.get_pipe("lemmatizer")(doc)[0].lemma_).lower() or word
 
     def tokens(self, text: str) -> tuple[Token, ...]:
         """The tokens alone, without the pipeline's other components: a fraction of a millisecond."""

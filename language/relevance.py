@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,8 @@ import numpy.typing as npt
 from triplecheck.kg.ranker import Hops as RankedHops
 from triplecheck.kg.ranker import PathRanker
 from triplecheck.kg.readable import singular
-from triplecheck.language.question import STOP_WORDS, ParsedQuestion, spelling
+from triplecheck.language.parse import stop_words
+from triplecheck.language.question import Question, spelling
 from triplecheck.language.roles import head_to, verb_of
 from triplecheck.signatures.notation import BACKWARD, Hops, WrittenHop, split_kind, wordings
 
@@ -56,14 +57,14 @@ class PathRelevance:
         ranker: adds to the score of paths; None: the score set by hand alone.
     """
 
-    def __init__(self, question: ParsedQuestion, encode: Encode, ranker: PathRanker | None = None) -> None:
+    def __init__(self, question: Question, encode: Encode, ranker: PathRanker | None = None) -> None:
         self._question = question
         self._encode = encode
         # Without training on questions about several things, conditions are weighed by their rules.
         one = len({spelling(topic) for topic in question.topics}) == 1
         self._ranker = ranker if ranker is not None and (one or ranker.several) else None
         self.segments = question.segments[:_MOST_SEGMENTS]
-        self._parts = [_parts(segment.text) for segment in self.segments]
+        self._parts = [_parts(segment.text, stop_words(question.language)) for segment in self.segments]
         self._asked = np.array([s.kind == "asked" for s in self.segments])
         self._chained = sum(s.kind == "chained" for s in self.segments)
         self._distances = np.array([s.distance for s in self.segments])
@@ -74,7 +75,7 @@ class PathRelevance:
         self._part_weights[self._part_starts] = 1.0
         self._question_texts = [question.bare or "what", *texts]
         self._known: dict[str, FloatArray] = {}
-        self._verb = verb_of(question.words)
+        self._verb = verb_of(question.parse)
         self._matches: dict[tuple[str, ...], float] = {}
         self._preferred: set[Hops] = set()
 
@@ -236,7 +237,7 @@ class PathRelevance:
         """Whether a hop goes against the verb, to X's teachers for "whom did X teach"; None if that is unclear."""
         if self._verb is None:
             return None
-        role = head_to(self._verb, wordings(hop.label))
+        role = head_to(self._verb, wordings(hop.label), self._question.language)
         return None if role is None else (role == self._verb.topic) == (hop.arrow == BACKWARD)
 
     def _wrong_way(self, path: Hops) -> bool:
@@ -295,8 +296,7 @@ class PathRelevance:
     def _asked_end(self) -> list[str]:
         """What is asked for, in at most one text."""
         asked = [s.text for s in self.segments if s.kind == "asked"]
-        who = {"who", "whom", "whose"}.intersection(self._question.words)
-        return asked[:1] if asked else ["person"] if who else []
+        return asked[:1] if asked else ["person"] if self._question.asked.kind == "person" else []
 
     def _end_bonus(self, ends: Sequence[str]) -> FloatArray:
         """Similarity of the type at the end to what is asked for."""
@@ -323,12 +323,12 @@ def nearest(label: str) -> str:
     return f"{split_kind(label)[1]} {wordings(label)[-1]}".strip()
 
 
-def _parts(text: str) -> list[str]:
+def _parts(text: str, stops: Collection[str]) -> list[str]:
     """A segment whole, then its words and pairs of words."""
     words = text.split()
     parts = [text]
     if len(words) > 1:
-        parts += [word for word in words if word not in STOP_WORDS]
+        parts += [word for word in words if word not in stops]
     if len(words) > 2:
         parts += [" ".join(pair) for pair in itertools.pairwise(words)]
     return parts

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from triplecheck.kg.errors import TriplecheckError
-from triplecheck.language.question import words_of
+from triplecheck.language.text import words_of
 from triplecheck.signatures import Step
 from triplecheck.signatures.notation import KnownName, read_known_name
 

@@ -11,12 +11,11 @@ from typing import Any
 from triplecheck.kg import Direction, Graph, Literal, Words, normalize
 from triplecheck.kg.types import Edge
 from triplecheck.kg.values import agrees, mentions, quantity, value_of
-from triplecheck.language.kinds import asks_for_kind
-from triplecheck.language.question import ParsedQuestion, read_question, spelling
+from triplecheck.language.question import Question, read_question, spelling
 from triplecheck.lms import ModelReplyError, RolePredict
 from triplecheck.programs.aggregation import NotComputableError, Result, aggregate, terminal
 from triplecheck.programs.base import Program
-from triplecheck.programs.doubts import YES_NO, asks_when, asks_whether, asks_which, opposite_extreme
+from triplecheck.programs.doubts import YES_NO, asks_which, opposite_extreme
 from triplecheck.programs.expansion import valid_numbers
 from triplecheck.programs.matching import AnswerMatcher
 from triplecheck.programs.operands import EXTREMES, Operands
@@ -65,7 +64,7 @@ def names_of_facts(
     asks who or where.
     """
     nodes = [node for fact in facts for node in (fact.anchor, *fact.values)]
-    return node_names(graph, nodes, typed=step.is_baseline and asks_for_kind(question)) | dict(topics)
+    return node_names(graph, nodes, typed=step.is_baseline and read_question(question).asked.kind in ("person", "place")) | dict(topics)
 
 
 def answer_from_facts(program: Program, step: RolePredict, reading: Reading, trace: Trace) -> Outcome:
@@ -144,7 +143,7 @@ class _Conclusion:
         self._matcher = AnswerMatcher(program.graph, cited, reading.subgraph.facts, reading.names, reading.question)
 
     @cached_property
-    def _asked(self) -> ParsedQuestion:
+    def _asked(self) -> Question:
         """The question, with the topics masked."""
         return read_question(self._reading.question, self._reading.shown)
 
@@ -153,7 +152,7 @@ class _Conclusion:
         written = [name for a in answers if (name := split_edge(a.strip())[0])]
         if (compared := self._compared(written)) is not None:
             return compared
-        if operation == "common" and asks_whether(self._reading.question):
+        if operation == "common" and self._asked.asks_whether:
             operation = "same"  # whether they share something, not what
         if operation != "none":
             operands = self._operands.of(operation, self._cited, is_written=bool(written))
@@ -178,14 +177,16 @@ class _Conclusion:
         asked = self._asked
         if not asked.asks_whether or asked.compares is None or not self._compares():
             return None
-        operation, what = asked.compares
         operands = terminal(self._cited)
         if not {fact.anchor for fact in operands} <= self._reading.topics.keys():
             return None
         sizes = [quantity(value_of(self._graph, value)) for fact in operands for value in fact.values]
-        if what.startswith("date") and any(size is None or size.kind != "time" for size in sizes):
-            return None  # "older" with ages in place of dates: the older one has the greater age
-        found = self._compute(operation, operands)
+        kinds = {size.kind if size is not None else "" for size in sizes}
+        if len(kinds) != 1:
+            return None
+        vectors, relation = self._program.sources.relations, operands[0].hop.relation
+        like = (lambda text: 0.0) if vectors is None else lambda text: float(vectors.against(text)[relation])
+        found = self._compute(asked.compares.over(kinds.pop(), like).operation, operands)
         if found is None or found.answer not in YES_NO:
             return None
         if not written or self._agree(found, written):
@@ -217,7 +218,7 @@ class _Conclusion:
             self._trace.add(Checked(f"operation {operation}", False, str(error)))
             return None
         self._trace.add(Computed(operation, sum(len(f.values) for f in operands), result.text))
-        opposite = opposite_extreme(self._reading.question, operation)
+        opposite = opposite_extreme(self._asked, operation)
         doubts = (opposite,) if opposite else ()
         return Outcome(result.text, result.nodes, self._proof(operands, result), grounded=True, doubts=doubts)
 
@@ -226,13 +227,13 @@ class _Conclusion:
         return (
             sum(len(fact.values) for fact in operands) == 1
             and not self._step.is_baseline
-            and asks_which(self._reading.question, self._graph.relation(operands[0].hop.relation))
+            and asks_which(self._asked, self._graph.relation(operands[0].hop.relation))
         )
 
     def _when(self, operands: Sequence[Fact], result: Result) -> Result:
         """The result; for "When was the first of her novels published?" the date in place of the novel."""
         values = tuple(value for fact in operands if fact.anchor in result.nodes for value in fact.values)
-        if not asks_when(self._reading.question) or len(values) != 1:
+        if self._asked.asked.kind != "time" or len(values) != 1:
             return result
         size = quantity(value_of(self._graph, values[0]))
         if size is None or size.kind != "time":

@@ -1,4 +1,4 @@
-"""Checks of a reply of `AnswerFromFacts` by the question, its topics and the facts. They know English questions only.
+"""Checks of a reply of `AnswerFromFacts` by the question, its topics and the facts.
 
 A model that is doubted is asked once more, and what it then replies stands (`lms.Doubt`): a question can be read in
 more than one way. Only a "yes" to a question that asks where or who is not accepted a second time either.
@@ -13,7 +13,7 @@ from typing import Any
 import dspy
 
 from triplecheck.kg import Relation, normalize
-from triplecheck.language.question import STOP_WORDS, read_question
+from triplecheck.language.question import Question, read_question
 from triplecheck.lms import Doubt, RolePredict
 from triplecheck.programs.operands import EXTREMES
 from triplecheck.signatures import AnswerFromFacts
@@ -21,8 +21,6 @@ from triplecheck.signatures.notation import WrittenFact, read_facts, read_topic
 
 YES_NO = ("yes", "no")
 _SHOWN = 5  # shared values in a message
-_ASKS_FOR_THING = frozenset("where who whom whose when which what how why".split())
-_PREPOSITIONS = frozenset("in on at by from for with to of since until under".split())
 
 
 def answering_step() -> RolePredict:
@@ -36,9 +34,9 @@ def reply_problem(inputs: Mapping[str, Any], reply: dspy.Prediction) -> str | No
     topics = {normalize(read_topic(topic).name) for topic in inputs["topics"]}
     facts = read_facts(inputs["facts"])
     values = {normalize(value) for fact in facts for value in fact.values}
-    question = inputs["question"]
+    question = read_question(inputs["question"], inputs["topics"])
     is_yes_or_no = len(said) == 1 and said[0] in YES_NO and reply.operation == "none"
-    if is_yes_or_no and asks_for_thing(question) and said[0] not in values:  # there is a band called Yes
+    if is_yes_or_no and question.asks_for_thing and said[0] not in values:  # there is a band called Yes
         return (
             f"the answer is {said[0]!r}, but the question is not one of yes or no; copy what it asks for from the "
             "facts, or leave the answers empty"
@@ -48,13 +46,13 @@ def reply_problem(inputs: Mapping[str, Any], reply: dspy.Prediction) -> str | No
 
 
 def _of_operation(
-    question: str, topics: set[str], said: list[str], reply: dspy.Prediction, facts: Sequence[WrittenFact]
+    question: Question, topics: set[str], said: list[str], reply: dspy.Prediction, facts: Sequence[WrittenFact]
 ) -> str | None:
     """Why the operation may not be the one that the question asks for."""
     operation = reply.operation
     # What one topic's facts have in common is seldom asked for: a model calls their values so.
     is_computed = operation != "none" and not (operation == "common" and len(topics) < 2)
-    whether = asks_whether(question)
+    whether = question.asks_whether
     if not said and not is_computed:
         if not whether and (shared := _shared(topics, facts)):
             return (
@@ -66,17 +64,15 @@ def _of_operation(
                 "facts are cited, but there is no answer and no operation; copy the answer from the cited facts, name "
                 "the operation that computes it, or cite none"
             )
-    # Without the topics: a model may have taken the word "number" for one.
-    asked = read_question(question, ())
     if not whether and (opposite := opposite_extreme(question, operation)):
         return f"{opposite}; the earliest, oldest or smallest has the min, the latest, youngest or largest the max"
-    if operation == "count" and not asked.counts:
+    if operation == "count" and not question.counts:
         return "the operation is count, but the question does not ask how many there are"
-    if operation == "same" and asks_for_thing(question):
+    if operation == "same" and question.asks_for_thing:
         return "the operation is same, which gives yes or no, and the question is not one of yes or no"
     if operation not in ("none", "common"):
         return None
-    if asked.counts and said and not any(map(_has_digit, said)):
+    if question.counts and said and not any(map(_has_digit, said)):
         return "the question asks for a number, and names are answered; the operation count counts cited values"
     if whether and (said or is_computed) and set(said).isdisjoint(YES_NO):
         return (
@@ -96,24 +92,21 @@ def _shared(topics: set[str], facts: Sequence[WrittenFact]) -> str:
     return ""
 
 
-def opposite_extreme(question: str, operation: str) -> str | None:
+def opposite_extreme(question: Question, operation: str) -> str | None:
     """A message if an operation is the opposite of the one that a question seems to ask for; else None."""
-    asked = read_question(question, ())
-    if operation not in EXTREMES or not asked.compares or asked.compares[0] == operation:
+    if operation not in EXTREMES or not question.compares or operation in {sense.operation for sense in question.compares.senses}:
         return None
-    return f"the operation is {operation}, and the question seems to ask for {asked.compares[0]}"
+    return f"the operation is {operation}, and the question seems to ask for {question.compares.operation}"
 
 
-def _of_kind(question: str, topics: set[str], said: list[str], values: set[str]) -> str | None:
+def _of_kind(question: Question, topics: set[str], said: list[str], values: set[str]) -> str | None:
     """Why written answers may not be of the kind that the question asks for."""
-    words = normalize(question).split()
-    chooses = "or" in words or read_question(question, ()).compares is not None
-    if said and topics >= set(said) and not chooses:
+    if said and topics >= set(said) and not question.chooses:
         return (
             "the answer repeats what the question names; copy what is asked for from the facts, or leave the answers "
             "empty"
         )
-    if asks_when(question) and said and not any(map(_has_digit, said)) and any(map(_has_digit, values)):
+    if question.asked.kind == "time" and said and not any(map(_has_digit, said)) and any(map(_has_digit, values)):
         return (
             "the question asks for a time, and no answer has a date or a year; copy one from the facts, or leave the "
             "answers empty"
@@ -125,30 +118,8 @@ def _has_digit(text: str) -> bool:
     return any(map(str.isdigit, text))
 
 
-def asks_for_thing(question: str) -> bool:
-    """Whether a question asks for a thing, person, time or place, so that yes or no is no answer."""
-    return not _ASKS_FOR_THING.isdisjoint(_opening(question)[:1])
-
-
-def asks_whether(question: str) -> bool:
-    """Whether a question asks for yes or no ("Is it ...?"), and not for a thing ("Can you say who ...?")."""
-    return read_question(question, ()).asks_whether and _ASKS_FOR_THING.isdisjoint(normalize(question).split())
-
-
-def asks_when(question: str) -> bool:
-    """Whether a question asks for a time."""
-    first, *rest = [*_opening(question), ""]
-    return first == "when" or (first in ("which", "what") and rest[:1] in (["year"], ["date"], ["day"]))
-
-
-def asks_which(question: str, relation: Relation) -> bool:
+def asks_which(question: Question, relation: Relation) -> bool:
     """Whether a question asks for the thing that has a value of a relation, not for the value itself."""
-    first, *rest = _opening(question) or [""]
-    named = {word for text in (relation.label, *relation.aliases) for word in normalize(text).split()} - STOP_WORDS
-    return first in ("who", "whom") or (first == "which" and named.isdisjoint(rest[:1]))
-
-
-def _opening(question: str) -> list[str]:
-    """The words of a question, without a preposition at its start."""
-    words = normalize(question).split()
-    return words[1:] if words and words[0] in _PREPOSITIONS else words
+    named = {word for text in (relation.label, *relation.aliases) for word in normalize(text).split()}
+    asked = question.asked
+    return asked.kind == "person" or (bool(asked.noun) and named.isdisjoint({asked.lemma, *normalize(asked.noun).split()}))

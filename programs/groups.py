@@ -15,7 +15,7 @@ from triplecheck.kg import Direction, Graph, IntArray, normalize
 from triplecheck.kg.patterns import BoundPattern, Link, Query, extreme, match
 from triplecheck.kg.types import Edge
 from triplecheck.kg.values import quantity, value_of
-from triplecheck.language.described import asked_noun, describe, nouns, says_nothing_else
+from triplecheck.language.described import asked_class, describe, nouns, says_nothing_else
 from triplecheck.language.question import read_question
 from triplecheck.lms import RolePredict
 from triplecheck.programs.base import Program
@@ -23,7 +23,7 @@ from triplecheck.programs.expansion import valid_numbers
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Linked, Picked, Trace, Truncated, listed
 from triplecheck.programs.subgraph import RelationNames
-from triplecheck.programs.topics import Topic, without_topics
+from triplecheck.programs.topics import Topic
 from triplecheck.signatures import Choice, PickFromClass
 from triplecheck.signatures.notation import ANYTHING_WITH, WrittenRelation, clean, with_note, write_relation
 
@@ -114,22 +114,21 @@ class Groups:
         labels: dict[str, list[str]] = {}
         for id in self._graph.type_ids:
             labels.setdefault(clean(self._graph.type_label(id)), []).append(id)
-        self._names = nouns(question, list(labels))[:_CLASSES]
+        self._read = read_question(question, shown)
+        self._names = nouns(self._read, list(labels))[:_CLASSES]
         self._domains: dict[str, int] = {}
         self._ids = {name: labels[name] for name in self._names}
 
     @property
     def asked(self) -> tuple[str, tuple[str, ...]] | None:
         """The class of things that the question asks for, in words and as ids of types; None if it names none."""
-        names = asked_noun(self._question, self._names)
-        if not names:  # "how many X novels"
-            names = asked_noun(without_topics(self._question, self._shown), self._names)
+        names = asked_class(self._read, self._names)
         return (names[0], tuple(id for name in names for id in self._ids[name])) if names else None
 
     @property
     def described(self) -> bool:
         """Whether the question describes things of a class of the graph by a superlative."""
-        found = describe(self._question, self._shown, self._names, self._relation_labels())
+        found = describe(self._read, self._names, self._relation_labels())
         return found is not None and bool(found.names) and found.choice not in ("all", "count")
 
     def pick(self, step: RolePredict, trace: Trace) -> Group | None:
@@ -152,7 +151,7 @@ class Groups:
             return None
         if any(normalize(topic.written) not in normalize(reply.description) for topic in self._topics):
             return None  # the question says more of what it names than the description
-        if reply.choice == "count" and not read_question(self._question, self._shown).counts:
+        if reply.choice == "count" and not self._read.counts:
             return None  # the question does not ask how many
         nodes = np.unique(np.concatenate([members[name] for name in chosen])) if chosen else None
         return self._picked(reply.description.strip(), reply.choice, chosen, nodes, by, trace)
@@ -240,7 +239,7 @@ class Groups:
         if not len(nodes):
             return None
         size = len(nodes)
-        whole = says_nothing_else(self._question, description)
+        whole = says_nothing_else(self._read, description)
         if choice in ("max", "min", "most", "fewest"):
             if not by:
                 return None

@@ -245,7 +245,7 @@ class KERAG(Program):
     # --- retrieval -----------------------------------------------------------------------------
     def retrieve(self, plan: Plan, trace: Trace) -> Subgraph:
         """Retrieval module: at each hop list the relations at the frontier, filter them, expand only those kept."""
-        subgraph = Subgraph(condition=time_condition(self.graph, plan.question))
+        subgraph = Subgraph(condition=time_condition(self.graph, read_question(plan.question, plan.shown)))
         frontier = [Path(topic, (), np.array([topic])) for topic in plan.topics]
         for hop in range(1, plan.depth + 1):
             offered = self._offers(plan, frontier, trace)

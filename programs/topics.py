@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from triplecheck.kg import Candidate, Direction, Graph, Linker, Words, normalize
-from triplecheck.language.question import STOP_WORDS, read_question
+from triplecheck.language.parse import stop_words
+from triplecheck.language.question import read_question
 from triplecheck.programs.steps import Linked, Trace, Truncated
 from triplecheck.programs.subgraph import node_names
 from triplecheck.signatures.notation import names_in, split_note, with_note, write_topic
@@ -159,7 +160,7 @@ class TopicLinker:
         inner = self._question.split()[1:]
         if any(word[:1].isupper() for word in inner) and any(word[:1].islower() for word in inner):
             return any(map(str.isupper, written[1:] if self._question.lstrip().startswith(written) else written))
-        return len([word for word in normalize(written).split() if word not in STOP_WORDS]) > 1
+        return len([word for word in normalize(written).split() if word not in stop_words()]) > 1
 
     def link(self, name: str, domain: str, limit: int, trace: Trace) -> list[Topic]:
         """Nodes that a name may mean: of homonyms that fit equally well those of the domain, otherwise the best."""

@@ -11,8 +11,9 @@ import numpy as np
 
 from triplecheck.kg.ranker import PathRanker
 from triplecheck.language.described import says_only
-from triplecheck.language.kinds import WORDS_FOR_KINDS, fit
-from triplecheck.language.question import ParsedQuestion, plain, read_question, spelling
+from triplecheck.language.kinds import fit
+from triplecheck.language.question import Question, read_question, spelling
+from triplecheck.language.text import plain
 from triplecheck.language.relevance import LEAST_SUPPORT, Encode, PathRelevance, phrases
 from triplecheck.lms.fact_paths import NOTHING_FOUND, FactPath, each, explain, follow, is_quantity
 from triplecheck.lms.prompt import Prompt
@@ -29,7 +30,6 @@ _FIT, _MISFIT = 0.15, 1.0
 # Values that tell what is at the end of a path.
 _SAMPLE = 5
 _YEAR = re.compile(r"\b[12]\d{3}\b")
-_SELF = frozenset({"other", "others", "also", "else", "share", "shared", "same", "co"})
 
 
 @dataclass(frozen=True)
@@ -67,25 +67,25 @@ def answer_from_facts(prompt: Prompt, encode: Encode, ranker: PathRanker | None 
     question = read_question(text, topics, phrases(hop for path in paths for hop in path.hops))
     relevance = PathRelevance(question, encode, ranker)
     scores = relevance.paths([path.hops for path in paths], topics=[path.topic for path in paths])
-    fits = functools.cache(lambda note: fit(question.question_word, note.split(", "), encode))
-    scores += np.array([_fit(question.question_word, path, fits) for path in paths])
+    fits = functools.cache(lambda note: fit(question.asked.kind, note.split(", "), encode))
+    scores += np.array([_fit(question.asked.kind, path, fits) for path in paths])
     order = sorted(range(len(paths)), key=lambda i: -scores[i])
     spellings = {topic.name: spelling(topic) for topic in read}
     reader = _Reader(text, spellings, question, relevance, [_Scored(paths[i], float(scores[i])) for i in order])
     return reader.conclude().fields()
 
 
-def _fit(question_word: str, path: FactPath, fits: Callable[[str], int]) -> float:
-    """What a path gains by ending at what the question word asks for: a date for when, a person for who.
+def _fit(asked: str, path: FactPath, fits: Callable[[str], int]) -> float:
+    """What a path gains by ending at what the question asks for: a date for when, a person for who.
 
     Args:
-        question_word: such as `who`.
+        asked: the kind of the answer.
         path: its ends may have notes with their types.
-        fits: how well the types of a note fit the question word (`kinds.fit`).
+        fits: how well the types of a note fit it (`kinds.fit`).
     """
-    if question_word == "when":
+    if asked == "time":
         return -_MISFIT * (not path.measured and not any(_YEAR.search(end) for end in path.ends))
-    if question_word not in WORDS_FOR_KINDS:
+    if asked not in ("person", "place"):
         return 0.0
     if path.measured:
         return -_MISFIT
@@ -100,7 +100,7 @@ class _Reader:
         self,
         text: str,
         spelling: dict[str, str],
-        question: ParsedQuestion,
+        question: Question,
         relevance: PathRelevance,
         ranked: Sequence[_Scored],
     ) -> None:
@@ -117,7 +117,7 @@ class _Reader:
         question = self._question
         if question.asks_same and (found := self._same()):
             return found
-        if question.compares and (found := self._extreme(*question.compares)):
+        if question.compares and (found := self._extreme(question.compares.operation, question.compares.quantity)):
             return found
         if question.asks_whether and (found := self._whether()):
             return found
@@ -139,7 +139,7 @@ class _Reader:
         best = None
         for scored in self._ranked:
             kind = split_kind(scored.path.hops[-1].label)[1]
-            if not kind or len(scored.path.hops) > 1 or not says_only(self._question.words, kind):
+            if not kind or len(scored.path.hops) > 1 or not says_only(self._question, kind):
                 continue
             if best is None or len(scored.path.ends) > len(best.path.ends):
                 best = scored
@@ -147,7 +147,7 @@ class _Reader:
 
     def _plain(self, path: FactPath) -> Conclusion:
         ends = path.ends
-        if set(self._question.words) & _SELF and len(ends) > 1:
+        if self._question.excludes_topics and len(ends) > 1:
             ends = [end for end in ends if end != path.topic]
         return Conclusion(explain(path), tuple(path.numbers()), "none", tuple(ends))
 

@@ -9,7 +9,9 @@ import numpy as np
 from rapidfuzz.fuzz import ratio
 
 from triplecheck.kg.ranker import PathRanker
-from triplecheck.language.question import STOP_WORDS, plain, read_question
+from triplecheck.language.parse import stop_words
+from triplecheck.language.question import read_question
+from triplecheck.language.text import plain
 from triplecheck.language.relevance import Encode, PathRelevance, phrases
 from triplecheck.lms.extractive.answers import answer_from_facts
 from triplecheck.lms.extractive.planning import name_topics, rank_paths
@@ -39,7 +41,7 @@ def extract_keywords(prompt: Prompt) -> dict[str, object]:
             proofread = proofread.replace(known.spelling, known.name)
     if not topics:
         runs = (match[0] for match in _NAME_RUN.finditer(question))
-        topics = [run for run in runs if plain(run) not in STOP_WORDS]
+        topics = [run for run in runs if plain(run) not in stop_words()]
     return {"proofread": proofread, "keywords": topics}
 
 
@@ -63,7 +65,7 @@ def score_entities(prompt: Prompt, encode: Encode) -> dict[str, object]:
     items = [read_reached(item) for item in prompt.items("reached")]
     if not items:
         return {"entities": {}}
-    words = set(re.findall(r"\w+", plain(question))) - STOP_WORDS
+    words = set(re.findall(r"\w+", plain(question))) - stop_words()
     vectors = encode([question, *(entity for _, entity in items)])
     scores = vectors[1:] @ vectors[0]
     for i, (_, entity) in enumerate(items):
