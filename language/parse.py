@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from triplecheck.language.lexicon import Lexicon, lexicon
-from triplecheck.language.pipeline import ENGLISH, Token, pipeline
+from triplecheck.language.pipeline import ENGLISH, Pipeline, Token, pipeline
 from triplecheck.language.text import TOPIC, plain, spans
 
 _NOMINAL = frozenset({"NOUN", "PROPN", "PRON", "NUM"})
@@ -134,7 +134,7 @@ def parse(text: str, topics: tuple[str, ...], language: str) -> Parse:
     masked += text[at:]
     tokens = reader.parse(masked) if reader.is_trained else reader.tokens(masked)
     placed = [_placed(token, kept) for token in tokens]
-    tree = _universal([token for token, _, _ in placed], words)
+    tree = _asked_nouns(_universal([token for token, _, _ in placed], words), words, reader)
     own = [i for i, (token, _, topic) in enumerate(placed) if _is_word(token, words, topic) and not _continues(i, placed)]
     numbers = {old: new for new, old in enumerate(own)}
     found = tuple(replace(tree[i], head=numbers[_above(tree, i, numbers)]) for i in own)
@@ -201,6 +201,19 @@ def _universal(tokens: Sequence[Token], words: Lexicon) -> list[Token]:
             if other.head == at and i not in (at, predicate):
                 found[i] = replace(other, head=predicate, dep="nsubj" if other.dep == "predicate" else other.dep)
     return found
+
+
+def _asked_nouns(tokens: list[Token], words: Lexicon, reader: Pipeline) -> list[Token]:
+    """The tokens; one after "which" is a noun, though it may look like a verb, if a verb of the same clause follows."""
+    for at, token in enumerate(tokens[1:], 1):
+        asks = words.questions.get(tokens[at - 1].text.lower()) == "thing"
+        after = next((t for t in tokens[at + 1 :] if t.pos in ("VERB", "AUX", "PRON", "SCONJ") or t.is_punct), None)
+        if asks and token.pos == "VERB" and after is not None and after.pos in ("VERB", "AUX"):
+            lemma = reader.lemma(token.text, "NOUN")
+            number = "Sing" if lemma == token.text.lower() else "Plur"
+            tokens[at] = replace(token, pos="NOUN", lemma=lemma, features=(("Number", number),))
+            tokens[at - 1] = replace(tokens[at - 1], pos="DET", head=at, dep="det")
+    return tokens
 
 
 def _in_form(token: Token, words: Lexicon) -> Token:

@@ -38,7 +38,7 @@ from triplecheck.signatures.notation import WrittenTopic, read_topic, split_note
 Kind = Literal["thing", "person", "place", "time", "number", "manner", "reason", "yes or no"]
 
 _PARSES = 2_048
-_BEFORE_NOUN = frozenset({"ADJ", "ADV", "DET", "ADP", "NUM", "AUX"})
+_BEFORE_NOUN = frozenset({"ADJ", "ADV", "DET", "ADP", "NUM", "AUX", "PROPN"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,15 +319,11 @@ def asked_noun(grammar: Parse) -> int | None:
     for at, word in enumerate(words):
         if word not in lexicon.questions and not _counting(grammar, at):
             continue
-        head = grammar.tokens[at].head
-        if grammar.pos(head) in ("NOUN", "PROPN") and head > at and not grammar.is_topic(head):
-            return head  # "which lakes"
         following = at + 1
-        while following < len(words) and (grammar.pos(following) in _BEFORE_NOUN or grammar.is_topic(following)):
+        while following < len(words) and grammar.pos(following) in _BEFORE_NOUN:
             following += 1
-        if grammar.pos(following) == "NOUN":
-            return _last_of_noun(grammar, following)  # "which of the lakes", "what are the lakes"
-        return None
+        # "which lakes", "which of the lakes", "what are the lakes"
+        return _last_of_noun(grammar, following) if grammar.pos(following) == "NOUN" else None
     if grammar.lemma(0) in lexicon.requests:
         found = next((i for i in range(1, len(words)) if grammar.pos(i) == "NOUN"), None)
         return None if found is None else _last_of_noun(grammar, found)
