@@ -144,8 +144,12 @@ class _Reader:
             # "which state is the largest", "the largest in population"
             named = self._end_of_noun(end + 1) if grammar.pos(end) == "ADP" else end
             attribute = " ".join(grammar.words[end + 1 : named]) if named > end + 1 else found.quantity
-            return self._made(before.start, max(named, end) if named > end + 1 else end, before, choice, attribute, found)
-        return None if noun_end == end else self._made(at, noun_end, _Noun(end, noun_end), choice, found.quantity, found)
+            return self._made(
+                before.start, max(named, end) if named > end + 1 else end, before, choice, attribute, found
+            )
+        return (
+            None if noun_end == end else self._made(at, noun_end, _Noun(end, noun_end), choice, found.quantity, found)
+        )
 
     def everything(self) -> Description | None:
         """A description of a whole class, if the question says nothing else."""
@@ -227,7 +231,11 @@ class _Reader:
         for at in range(end + 1, min(end + _LONGEST_PLACE, len(grammar))):
             if grammar.is_topic(at):
                 said = [i for i in range(end, at) if _says_something(grammar, i)]
-                if len(said) > 1 or grammar.pos(end) in ("AUX", "CCONJ") or grammar.lemma(end) in grammar.lexicon.auxiliaries:
+                if (
+                    len(said) > 1
+                    or grammar.pos(end) in ("AUX", "CCONJ")
+                    or grammar.lemma(end) in grammar.lexicon.auxiliaries
+                ):
                     return end
                 while grammar.is_topic(at):
                     at += 1
@@ -259,7 +267,7 @@ def _places(question: Question, names: Sequence[str]) -> list[_Noun]:
         for at, word in enumerate(grammar.words)
     ]
     known = frozenset[str]().union(*said)
-    initials = {word[:_SHORTEST_STEM - 1] for word in known}
+    initials = {word[: _SHORTEST_STEM - 1] for word in known}
     by_words: dict[tuple[str, ...], tuple[list[str], list[str]]] = {}
     for name in names:
         for form, rank in _class_forms(name, language).items():
@@ -271,7 +279,9 @@ def _places(question: Question, names: Sequence[str]) -> list[_Noun]:
     for form in sorted(by_words, key=len, reverse=True):
         for at in range(len(said) - len(form) + 1):
             here = range(at, at + len(form))
-            if taken.isdisjoint(here) and all(said[i] & _forms(word, language) for i, word in zip(here, form, strict=True)):
+            if taken.isdisjoint(here) and all(
+                said[i] & _forms(word, language) for i, word in zip(here, form, strict=True)
+            ):
                 taken.update(here)
                 same = [other for other in by_words if len(other) == len(form) and _agree(other, form, language)]
                 whole = [name for other in same for name in by_words[other][0]]
@@ -286,7 +296,7 @@ def _agree(one: Sequence[str], other: Sequence[str], language: str) -> bool:
 
 @functools.lru_cache(10_000)
 def _class_forms(name: str, language: str) -> dict[tuple[str, ...], int]:
-    """The words by which a question may name a class: 0 for its name, 1 for its head noun, with and without modifiers."""
+    """The words by which a question may name a class: 0 for its name, 1 for its head noun with or without modifiers."""
     words = words_of(name)
     stops = pipeline(language).stop_words
     before = next((at for at, word in enumerate(words) if at and word in stops), len(words))

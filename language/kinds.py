@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from triplecheck.language.text import words_of
 from triplecheck.language.relevance import Encode
+from triplecheck.language.text import words_of
 
 Kind = Literal["person", "place", "group", "other"]
 

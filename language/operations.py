@@ -252,7 +252,9 @@ def _time_limit(parse: Parse, at: int) -> TimeLimit | None:
         return None
     during = max(ends, key=lambda one: ends[one])
     first = ends[during]
-    while first < len(parse) and (parse.words[first] in parse.lexicon.articles or parse.lemma(first) in parse.lexicon.years):
+    while first < len(parse) and (
+        parse.words[first] in parse.lexicon.articles or parse.lemma(first) in parse.lexicon.years
+    ):
         first += 1
     year = _year(parse, first)
     if year is None:
@@ -275,9 +277,8 @@ def _time_limit(parse: Parse, at: int) -> TimeLimit | None:
 
 def _year(parse: Parse, at: int) -> int | None:
     """The number at a position if it may be a year: three or four digits that count nothing."""
-    if at >= len(parse) or parse.is_topic(at) or not _YEAR.fullmatch(parse.tokens[at].text):
-        return None
-    return None if _counted(parse, at) is not None else int(parse.tokens[at].text)
+    text = (parse.topics[at] or parse.tokens[at].text) if at < len(parse) else ""
+    return int(text) if _YEAR.fullmatch(text) and _counted(parse, at) is None else None
 
 
 def limits(parse: Parse, taken: Collection[int]) -> tuple[Limit, ...]:

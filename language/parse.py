@@ -89,7 +89,9 @@ class Parse:
         """The end of a phrase that stands at a position, in lemmas or as written; 0 if it does not."""
         parts = phrase.split()
         here = range(at, at + len(parts))
-        same = here.stop <= len(self) and all(p in (self.lemma(i), self.words[i]) for i, p in zip(here, parts, strict=True))
+        same = here.stop <= len(self) and all(
+            p in (self.lemma(i), self.words[i]) for i, p in zip(here, parts, strict=True)
+        )
         return here.stop if same else 0
 
     def said_any(self, at: int, words: Collection[str]) -> bool:
@@ -135,7 +137,9 @@ def parse(text: str, topics: tuple[str, ...], language: str) -> Parse:
     tokens = reader.parse(masked) if reader.is_trained else reader.tokens(masked)
     placed = [_placed(token, kept) for token in tokens]
     tree = _asked_nouns(_universal([token for token, _, _ in placed], words), words, reader)
-    own = [i for i, (token, _, topic) in enumerate(placed) if _is_word(token, words, topic) and not _continues(i, placed)]
+    own = [
+        i for i, (token, _, topic) in enumerate(placed) if _is_word(token, words, topic) and not _continues(i, placed)
+    ]
     numbers = {old: new for new, old in enumerate(own)}
     found = tuple(replace(tree[i], head=numbers[_above(tree, i, numbers)]) for i in own)
     return Parse(
@@ -193,9 +197,7 @@ def _universal(tokens: Sequence[Token], words: Lexicon) -> list[Token]:
         predicate = next((i for i, t in enumerate(found) if t.head == at and i != at and t.dep == "predicate"), None)
         if predicate is None:
             continue
-        found[predicate] = replace(
-            found[predicate], head=predicate if token.head == at else token.head, dep=token.dep
-        )
+        found[predicate] = replace(found[predicate], head=predicate if token.head == at else token.head, dep=token.dep)
         found[at] = replace(token, head=predicate, dep="cop")
         for i, other in enumerate(found):
             if other.head == at and i not in (at, predicate):

@@ -137,7 +137,7 @@ class Pipeline:
         return frozenset(self._spacy.Defaults.stop_words)
 
     def lemma(self, word: str, pos: str) -> str:
-        """The base form of a word alone as a part of speech, such as NOUN; the word in lower case without a lemmatizer."""
+        """The base form of a word alone, as a part of speech such as NOUN; without a lemmatizer, the word itself."""
         return self._lemmas(word.lower(), pos)
 
     def _lemma(self, word: str, pos: str) -> str:

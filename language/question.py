@@ -147,7 +147,9 @@ class Question:
     @property
     def numbers(self) -> tuple[str, ...]:
         """The numbers in digits outside topics, as written."""
-        return tuple(t.text for at, t in enumerate(self.parse.tokens) if t.text[0].isdigit() and not self.parse.is_topic(at))
+        return tuple(
+            t.text for at, t in enumerate(self.parse.tokens) if t.text[0].isdigit() and not self.parse.is_topic(at)
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -198,9 +200,7 @@ class Question:
         """The question, read with names of relations: each one in it is content, and mends misspelt words."""
         named = {tuple(words_of(phrase)) for phrase in phrases}
         grammar = _mended(self.parse, named)
-        return replace(
-            self, parse=grammar, segments=tuple(_segments(self, grammar, _named(grammar.words, named)))
-        )
+        return replace(self, parse=grammar, segments=tuple(_segments(self, grammar, _named(grammar.words, named))))
 
     def masked(self, name: str = "") -> str:
         """The question in lower case, with marks in place of its topics, as a ranker of paths reads it.
@@ -317,8 +317,11 @@ def asked_noun(grammar: Parse) -> int | None:
     """The position of the noun that a question word or a request belongs to; None if there is none."""
     lexicon, words = grammar.lexicon, grammar.words
     for at, word in enumerate(words):
-        if word not in lexicon.questions and not _counting(grammar, at):
+        counts = _counting(grammar, at)
+        if word not in lexicon.questions and not counts:
             continue
+        if not counts and lexicon.questions[word] not in ("thing", "person"):
+            return None
         following = at + 1
         while following < len(words) and grammar.pos(following) in _BEFORE_NOUN:
             following += 1
@@ -416,7 +419,10 @@ def _segments(read: Question, grammar: Parse, named: Collection[int]) -> list[Se
         at = end
     if read.compares is not None and read.compares.quantity:
         found.append(Segment(read.compares.quantity, "plain"))
-    implied = next((lexicon.implied[w] for at in _all(grammar) for w in (words[at], grammar.lemma(at)) if w in lexicon.implied), "what")
+    implied = next(
+        (lexicon.implied[w] for at in _all(grammar) for w in (words[at], grammar.lemma(at)) if w in lexicon.implied),
+        "what",
+    )
     return found or [Segment(implied, "plain")]
 
 

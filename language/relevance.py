@@ -19,6 +19,7 @@ import numpy.typing as npt
 from triplecheck.kg.ranker import Hops as RankedHops
 from triplecheck.kg.ranker import PathRanker
 from triplecheck.kg.readable import singular
+from triplecheck.language.operations import Comparison, Sense
 from triplecheck.language.parse import stop_words
 from triplecheck.language.question import Question, spelling
 from triplecheck.language.roles import head_to, verb_of
@@ -306,6 +307,18 @@ class PathRelevance:
         cosines = self._encode(known) @ self._encode(self._asked_end)[0]
         bonus: FloatArray = _END * np.where([bool(end) for end in ends], cosines, 0.0)
         return bonus
+
+
+def sense_of(compares: Comparison, label: str, kind: str, encode: Encode) -> Sense:
+    """What a comparison means by the values of a relation: the oldest has the largest age, the first date of birth.
+
+    Args:
+        compares: the comparison.
+        label: of the relation.
+        kind: of its values, `time` or `number`.
+        encode: texts to L2-normalised vectors, (n, d).
+    """
+    return compares.over(kind, lambda quantity: float((encode(wordings(label)) @ encode([quantity])[0]).max()))
 
 
 def _labels(path: Hops) -> tuple[str, ...]:

@@ -46,7 +46,9 @@ def verb_of(parse: Parse) -> Verb | None:
     is_noun = parse.is_a(topic, "nmod") and parse.is_a(verb, "root", "xcomp")  # a verb that is read as a noun
     if content or verb == topic or parse.is_stop(verb) or (parse.pos(verb) not in ("VERB", "AUX") and not is_noun):
         return None
-    if not any(word in parse.lexicon.questions for word in parse.words) or is_mutual(parse.lemma(verb), parse.words[verb], parse.lexicon.mutual):
+    if not any(word in parse.lexicon.questions for word in parse.words) or is_mutual(
+        parse.lemma(verb), parse.words[verb], parse.lexicon.mutual
+    ):
         return None
     passive = any(
         parse.is_a(at, "aux:pass") or (parse.lemma(at) in parse.lexicon.copulas and parse.pos(at) == "AUX")
@@ -64,7 +66,11 @@ def verb_of(parse: Parse) -> Verb | None:
             return None
     else:
         return None
-    after = [at for at in range(verb + 1, len(parse)) if parse.pos(at) == "ADP" and not (passive and parse.words[at] in parse.lexicon.agents)]
+    after = [
+        at
+        for at in range(verb + 1, len(parse))
+        if parse.pos(at) == "ADP" and not (passive and parse.words[at] in parse.lexicon.agents)
+    ]
     return Verb(" ".join(parse.words[at] for at in (verb, *after)), parse.lemma(verb), role)
 
 
@@ -106,7 +112,9 @@ def head_of(wording: str, language: str = ENGLISH) -> Role | None:
     is_agent = len(last) > _LEAST_STEM + 1 and last.endswith(known.agent_endings) and bool(known.agent_endings)
     if last in known.agents or (is_agent and known.genitives.isdisjoint(words)):
         return "object"  # "taught by", "teacher": the tail teaches the head
-    if _is_adposition(last, language) or (len(words) == 1 and reader.lemma(last, "VERB") != last and reader.lemma(last, "NOUN") == last):
+    if _is_adposition(last, language) or (
+        len(words) == 1 and reader.lemma(last, "VERB") != last and reader.lemma(last, "NOUN") == last
+    ):
         return "subject"  # "student of", "taught at", "directed"
     if len(words) == 1 and last.endswith("s") and reader.lemma(last, "VERB") != last:
         return "subject"  # "directs"

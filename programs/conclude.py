@@ -64,7 +64,9 @@ def names_of_facts(
     asks who or where.
     """
     nodes = [node for fact in facts for node in (fact.anchor, *fact.values)]
-    return node_names(graph, nodes, typed=step.is_baseline and read_question(question).asked.kind in ("person", "place")) | dict(topics)
+    return node_names(
+        graph, nodes, typed=step.is_baseline and read_question(question).asked.kind in ("person", "place")
+    ) | dict(topics)
 
 
 def answer_from_facts(program: Program, step: RolePredict, reading: Reading, trace: Trace) -> Outcome:
@@ -180,8 +182,7 @@ class _Conclusion:
         operands = terminal(self._cited)
         if not {fact.anchor for fact in operands} <= self._reading.topics.keys():
             return None
-        sizes = [quantity(value_of(self._graph, value)) for fact in operands for value in fact.values]
-        kinds = {size.kind if size is not None else "" for size in sizes}
+        kinds = self._kinds(operands)
         if len(kinds) != 1:
             return None
         vectors, relation = self._program.sources.relations, operands[0].hop.relation
@@ -218,9 +219,14 @@ class _Conclusion:
             self._trace.add(Checked(f"operation {operation}", False, str(error)))
             return None
         self._trace.add(Computed(operation, sum(len(f.values) for f in operands), result.text))
-        opposite = opposite_extreme(self._asked, operation)
+        opposite = opposite_extreme(self._asked, operation, self._kinds(operands))
         doubts = (opposite,) if opposite else ()
         return Outcome(result.text, result.nodes, self._proof(operands, result), grounded=True, doubts=doubts)
+
+    def _kinds(self, operands: Sequence[Fact]) -> set[str]:
+        """The kinds of the values of some facts."""
+        sizes = [quantity(value_of(self._graph, value)) for fact in operands for value in fact.values]
+        return {size.kind if size is not None else "" for size in sizes}
 
     def _is_alone(self, operands: Sequence[Fact]) -> bool:
         """Whether there is only one value, and the question asks which thing has the extreme value."""

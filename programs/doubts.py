@@ -6,13 +6,14 @@ more than one way. Only a "yes" to a question that asks where or who is not acce
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
 import dspy
 
-from triplecheck.kg import Relation, normalize
+from triplecheck.kg import Literal, Relation, normalize
+from triplecheck.kg.values import quantity
 from triplecheck.language.question import Question, read_question
 from triplecheck.lms import Doubt, RolePredict
 from triplecheck.programs.operands import EXTREMES
@@ -64,15 +65,16 @@ def _of_operation(
                 "facts are cited, but there is no answer and no operation; copy the answer from the cited facts, name "
                 "the operation that computes it, or cite none"
             )
-    if not whether and (opposite := opposite_extreme(question, operation)):
+    if not whether and (opposite := opposite_extreme(question, operation, _kinds(reply, facts))):
         return f"{opposite}; the earliest, oldest or smallest has the min, the latest, youngest or largest the max"
-    if operation == "count" and not question.counts:
+    counts = read_question(question.text).counts  # without topics: a model may have taken the word "number" for one
+    if operation == "count" and not counts:
         return "the operation is count, but the question does not ask how many there are"
     if operation == "same" and question.asks_for_thing:
         return "the operation is same, which gives yes or no, and the question is not one of yes or no"
     if operation not in ("none", "common"):
         return None
-    if question.counts and said and not any(map(_has_digit, said)):
+    if counts and said and not any(map(_has_digit, said)):
         return "the question asks for a number, and names are answered; the operation count counts cited values"
     if whether and (said or is_computed) and set(said).isdisjoint(YES_NO):
         return (
@@ -80,6 +82,12 @@ def _of_operation(
             "share a value, or leave the answers empty"
         )
     return None
+
+
+def _kinds(reply: dspy.Prediction, facts: Sequence[WrittenFact]) -> set[str]:
+    """The kinds of the values of the cited facts."""
+    values = [value for fact in facts if fact.number in reply.cited for value in fact.values]
+    return {size.kind if size is not None else "" for size in (quantity(Literal(value)) for value in values)}
 
 
 def _shared(topics: set[str], facts: Sequence[WrittenFact]) -> str:
@@ -92,11 +100,19 @@ def _shared(topics: set[str], facts: Sequence[WrittenFact]) -> str:
     return ""
 
 
-def opposite_extreme(question: Question, operation: str) -> str | None:
-    """A message if an operation is the opposite of the one that a question seems to ask for; else None."""
-    if operation not in EXTREMES or not question.compares or operation in {sense.operation for sense in question.compares.senses}:
+def opposite_extreme(question: Question, operation: str, kinds: Collection[str]) -> str | None:
+    """A message if an operation is the opposite of the one that a question seems to ask for; else None.
+
+    Args:
+        question: read.
+        operation: that is computed.
+        kinds: of the compared values, `time` or `number`: the oldest has the largest age, and the first date of birth.
+    """
+    senses = question.compares.senses if question.compares and operation in EXTREMES else ()
+    own = [sense for sense in senses if {*kinds} == {sense.kind} == {"time"}] or senses
+    if not own or operation in {sense.operation for sense in own}:
         return None
-    return f"the operation is {operation}, and the question seems to ask for {question.compares.operation}"
+    return f"the operation is {operation}, and the question seems to ask for {own[0].operation}"
 
 
 def _of_kind(question: Question, topics: set[str], said: list[str], values: set[str]) -> str | None:
@@ -122,4 +138,6 @@ def asks_which(question: Question, relation: Relation) -> bool:
     """Whether a question asks for the thing that has a value of a relation, not for the value itself."""
     named = {word for text in (relation.label, *relation.aliases) for word in normalize(text).split()}
     asked = question.asked
-    return asked.kind == "person" or (bool(asked.noun) and named.isdisjoint({asked.lemma, *normalize(asked.noun).split()}))
+    return asked.kind == "person" or (
+        bool(asked.noun) and named.isdisjoint({asked.lemma, *normalize(asked.noun).split()})
+    )

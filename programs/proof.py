@@ -19,8 +19,8 @@ from triplecheck.kg.values import quantity, value_of
 from triplecheck.language.described import asked_class
 from triplecheck.language.kinds import fit
 from triplecheck.language.question import Question, read_question
-from triplecheck.language.text import TOPIC
 from triplecheck.language.relevance import Encode, PathRelevance, phrases
+from triplecheck.language.text import TOPIC
 from triplecheck.programs.conditions import time_condition
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Computed, Linked, Picked, Pruned, TraceEvent
@@ -237,9 +237,7 @@ class Proof:
         best = relevance.similarity(list(dict.fromkeys(said))).max(axis=0)
         dated = set(normalize(self._proved_time).split())
         return {
-            segment.text: 1.0
-            if dated and set(normalize(segment.text).split()) <= dated
-            else float(value)
+            segment.text: 1.0 if dated and set(normalize(segment.text).split()) <= dated else float(value)
             for segment, value in zip(relevance.segments, best, strict=True)
         }
 

@@ -12,9 +12,10 @@ import numpy as np
 from triplecheck.kg.ranker import PathRanker
 from triplecheck.language.described import says_only
 from triplecheck.language.kinds import fit
+from triplecheck.language.operations import Comparison
 from triplecheck.language.question import Question, read_question, spelling
+from triplecheck.language.relevance import LEAST_SUPPORT, Encode, PathRelevance, phrases, sense_of
 from triplecheck.language.text import plain
-from triplecheck.language.relevance import LEAST_SUPPORT, Encode, PathRelevance, phrases
 from triplecheck.lms.fact_paths import NOTHING_FOUND, FactPath, each, explain, follow, is_quantity
 from triplecheck.lms.prompt import Prompt
 from triplecheck.signatures.notation import Hops, read_facts, read_topic, split_kind, split_note
@@ -30,6 +31,7 @@ _FIT, _MISFIT = 0.15, 1.0
 # Values that tell what is at the end of a path.
 _SAMPLE = 5
 _YEAR = re.compile(r"\b[12]\d{3}\b")
+_DATE = re.compile(r"^(-?\d{3,4})-(\d{2})(?:-(\d{2}))?$")
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ def answer_from_facts(prompt: Prompt, encode: Encode, ranker: PathRanker | None 
     scores += np.array([_fit(question.asked.kind, path, fits) for path in paths])
     order = sorted(range(len(paths)), key=lambda i: -scores[i])
     spellings = {topic.name: spelling(topic) for topic in read}
-    reader = _Reader(text, spellings, question, relevance, [_Scored(paths[i], float(scores[i])) for i in order])
+    reader = _Reader(text, spellings, question, relevance, [_Scored(paths[i], float(scores[i])) for i in order], encode)
     return reader.conclude().fields()
 
 
@@ -103,7 +105,9 @@ class _Reader:
         question: Question,
         relevance: PathRelevance,
         ranked: Sequence[_Scored],
+        encode: Encode,
     ) -> None:
+        self._encode = encode
         self._text = text
         self._spelling = spelling
         self._question = question
@@ -117,7 +121,7 @@ class _Reader:
         question = self._question
         if question.asks_same and (found := self._same()):
             return found
-        if question.compares and (found := self._extreme(question.compares.operation, question.compares.quantity)):
+        if question.compares and (found := self._extreme(question.compares)):
             return found
         if question.asks_whether and (found := self._whether()):
             return found
@@ -211,10 +215,11 @@ class _Reader:
         return self._relevance.support(path.hops)
 
     # --- comparing -----------------------------------------------------------------------------
-    def _extreme(self, operation: str, what: str) -> Conclusion | None:
+    def _extreme(self, compares: Comparison) -> Conclusion | None:
         """The greatest or smallest value of two topics, or of the ends of a path."""
         if len(self._subjects) > 1 and (found := self._aligned(measured=True)):
             cited = tuple(f.number for path in found[0] for f in path.facts)
+            operation = self._operation(compares, found[0][0])
             if self._question.asks_whether:
                 return self._compared(found[0], operation, cited)
             return Conclusion(each(found[0][0].hops[-1].label, "compare"), cited, operation)
@@ -226,8 +231,15 @@ class _Reader:
         ]
         if options:
             _, path = max(options, key=lambda o: o[0])
-            return Conclusion(explain(path, then="compare"), tuple(f.number for f in path.facts), operation)
+            return Conclusion(
+                explain(path, then="compare"), tuple(f.number for f in path.facts), self._operation(compares, path)
+            )
         return None
+
+    def _operation(self, compares: Comparison, path: FactPath) -> str:
+        """Which end of the values at the end of a path is meant."""
+        kind = "time" if all(map(_DATE.match, path.ends)) else "number"
+        return sense_of(compares, path.hops[-1].label, kind, self._encode).operation
 
     def _compared(self, paths: Sequence[FactPath], operation: str, cited: tuple[int, ...]) -> Conclusion | None:
         """Yes or no: compare the first named topic with the other."""
@@ -258,7 +270,7 @@ class _Reader:
 def _size(value: str) -> float | None:
     if not is_quantity(value):
         return None
-    date = re.match(r"^(-?\d{3,4})-(\d{2})(?:-(\d{2}))?$", value)
+    date = _DATE.match(value)
     if date:
         return int(date[1]) + int(date[2]) / 100 + int(date[3] or 0) / 10_000
     return float(value.replace(",", ""))

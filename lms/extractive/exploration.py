@@ -11,8 +11,8 @@ from rapidfuzz.fuzz import ratio
 from triplecheck.kg.ranker import PathRanker
 from triplecheck.language.parse import stop_words
 from triplecheck.language.question import read_question
-from triplecheck.language.text import plain
 from triplecheck.language.relevance import Encode, PathRelevance, phrases
+from triplecheck.language.text import plain
 from triplecheck.lms.extractive.answers import answer_from_facts
 from triplecheck.lms.extractive.planning import name_topics, rank_paths
 from triplecheck.lms.fact_paths import FactPath, follow

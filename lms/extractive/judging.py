@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from triplecheck.language.question import read_question
-from triplecheck.language.text import plain
 from triplecheck.language.relevance import LEAST_SUPPORT, Encode, PathRelevance
+from triplecheck.language.text import plain
 from triplecheck.lms.prompt import Prompt
 from triplecheck.signatures.notation import FORWARD, WrittenHop, read_triples
 

@@ -10,8 +10,8 @@ from triplecheck.kg.ranker import PathRanker
 from triplecheck.language.described import describe, nouns
 from triplecheck.language.parse import stop_words
 from triplecheck.language.question import read_question
+from triplecheck.language.relevance import Encode, PathRelevance, phrases, sense_of
 from triplecheck.language.text import find_span, plain
-from triplecheck.language.relevance import Encode, PathRelevance, phrases
 from triplecheck.lms.prompt import Prompt, known_names
 from triplecheck.signatures.notation import (
     ANYTHING_WITH,
@@ -121,11 +121,7 @@ def pick_from_class(prompt: Prompt, encode: Encode) -> dict[str, object]:
     if found.compares is not None and measured:
         relation = relations[-at - 1]
         kind = "time" if relation.tail == "date" else "number"
-
-        def likeness(text: str) -> float:
-            return float((encode(wordings(relation.label)) @ encode([text])[0]).max())
-
-        outputs["choice"] = found.compares.over(kind, likeness).operation
+        outputs["choice"] = sense_of(found.compares, relation.label, kind, encode).operation
     return outputs
 
 

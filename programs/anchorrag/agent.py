@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from triplecheck.kg import Graph
+from triplecheck.language.question import read_question
 from triplecheck.lms import RolePredict
 from triplecheck.programs.anchorrag.options import AnchorRAGOptions
 from triplecheck.programs.anchorrag.predictor import Anchor
 from triplecheck.programs.base import Note
-from triplecheck.language.question import read_question
 from triplecheck.programs.conditions import time_condition
 from triplecheck.programs.expansion import fetch, is_schema, note_at_end, one_hop_paths, valid_numbers
 from triplecheck.programs.room import within_tokens
@@ -126,7 +126,11 @@ class Retriever:
             self._set_aside(offers, chosen)
         chosen += self._resumed
         self._next, self._resumed = [], []
-        fresh = Subgraph(condition=time_condition(self._graph, read_question(self._briefing.question, list(self._briefing.anchors.values()))))
+        fresh = Subgraph(
+            condition=time_condition(
+                self._graph, read_question(self._briefing.question, list(self._briefing.anchors.values()))
+            )
+        )
         limits = self.options.limits
         for path in chosen:
             self._followed.setdefault(path.hops[-1], set()).update(path.ends.tolist())

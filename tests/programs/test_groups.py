@@ -137,7 +137,9 @@ def test_the_noun_that_is_asked_for(question: str) -> None:
 
 
 def test_a_noun_stands_for_the_classes_that_it_heads() -> None:
-    assert asked_class(read_question("how many countries are there"), ["country of the world", "big country", "river"]) == (
+    assert asked_class(
+        read_question("how many countries are there"), ["country of the world", "big country", "river"]
+    ) == (
         "country of the world",
         "big country",
     )
