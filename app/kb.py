@@ -503,9 +503,9 @@ def _table(kb: KnowledgeBase) -> Table:
 
 def _language(name: str) -> str:
     """A language, with the spaCy pipeline that reads it here."""
-    from triplecheck.language.pipeline import trained_package
+    from triplecheck.language.pipeline import installed
 
-    return f"{name}, read by {trained_package(name) or 'tokens alone: no trained spaCy pipeline is installed'}"
+    return f"{name}, read by {installed(name)}"
 
 
 def _add_report(rows: Table, report: dict[str, Any]) -> None:

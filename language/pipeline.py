@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.abc import MetaPathFinder
-from importlib.metadata import entry_points
+from importlib.metadata import entry_points, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -206,6 +206,12 @@ def trained_package(name: str) -> str | None:
     )
 
 
+def installed(name: str) -> str:
+    """What reads a language here: a trained pipeline with its version, or tokens alone."""
+    package = trained_package(name)
+    return "tokens alone, without a trained pipeline" if package is None else f"{package} {version(package)}"
+
+
 def _installed() -> list[str]:
     """The installed pipelines."""
     return sorted(entry_points(group="spacy_models").names)
@@ -383,6 +389,7 @@ __all__: Sequence[str] = (
     "Text",
     "Token",
     "check_language",
+    "installed",
     "pipeline",
     "read_text",
     "trained_package",

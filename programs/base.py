@@ -210,7 +210,7 @@ class Program(dspy.Module):
         """
         question = checked_question(question)
         trace = Trace(_listeners(on_step))
-        with session(ranker=self.sources.own_ranker) as ledger:
+        with session(ranker=self.sources.own_ranker, language=self.sources.language) as ledger:
             try:
                 found = self.run(question, trace)
             except ModelReplyError as error:
