@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.abc import MetaPathFinder
-from importlib.metadata import entry_points
+from importlib.metadata import entry_points, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -225,10 +225,16 @@ def trained_package(name: str) -> str | None:
     installed = _installed()
     if name in installed:
         return name
-    own = [package for package in installed if package.partition("_")[0] == name]
+    own = [package for package in installed if package.partition("_")[0] == _code(name)]
     return min(
         own, key=lambda one: (next((i for i, s in enumerate(_SIZES) if s in one), len(_SIZES)), one), default=None
     )
+
+
+def installed(name: str) -> str:
+    """What reads a language here: a trained pipeline with its version, or tokens alone."""
+    package = trained_package(name)
+    return "tokens alone, without a trained pipeline" if package is None else f"{package} {version(package)}"
 
 
 def _installed() -> list[str]:
@@ -236,12 +242,18 @@ def _installed() -> list[str]:
     return sorted(entry_points(group="spacy_models").names)
 
 
+def _code(name: str) -> str:
+    """The language of a tag such as "de-AT"."""
+    return name.partition("-")[0].lower()
+
+
 def _is_code(name: str) -> bool:
     """Whether spaCy has rules for the tokens of a language."""
+    code = _code(name)
     spec = importlib.util.find_spec("spacy")
     places = spec.submodule_search_locations if spec is not None else None
-    return bool(_NAME.fullmatch(name)) and any(
-        (Path(p) / "lang" / name / "__init__.py").is_file() for p in places or ()
+    return bool(_NAME.fullmatch(code)) and any(
+        (Path(p) / "lang" / code / "__init__.py").is_file() for p in places or ()
     )
 
 
@@ -282,7 +294,7 @@ def _loaded(name: str) -> SpacyLanguage:
         return loaded
     _warn_of_tokens(name)
     try:
-        blank: SpacyLanguage = spacy.blank(name)
+        blank: SpacyLanguage = spacy.blank(_code(name))
     except ImportError as error:
         raise UserError(f"the language {name!r} needs another package: {error}") from error
     return blank
@@ -402,6 +414,7 @@ __all__: Sequence[str] = (
     "Text",
     "Token",
     "check_language",
+    "installed",
     "pipeline",
     "read_text",
     "trained_package",

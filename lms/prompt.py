@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from triplecheck.kg.errors import TriplecheckError
+from triplecheck.language.pipeline import ENGLISH
 from triplecheck.language.text import words_of
 from triplecheck.signatures import Step
 from triplecheck.signatures.notation import KnownName, read_known_name
@@ -183,11 +184,13 @@ class Prompt:
         inputs: text by input field.
         outputs: names of the output fields, in order.
         instructions: from the system message; empty if it has another form.
+        language: of its texts, as `language.pipeline` names languages.
     """
 
     inputs: dict[str, str]
     outputs: tuple[str, ...]
     instructions: str = ""
+    language: str = ENGLISH
 
     @property
     def signature(self) -> str:

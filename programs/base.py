@@ -22,6 +22,7 @@ from triplecheck.kg.documents import Documents
 from triplecheck.kg.patterns import SchemaNames
 from triplecheck.kg.ranker import GENERAL
 from triplecheck.kg.relation_vectors import RelationVectors
+from triplecheck.language.pipeline import ENGLISH
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict, session
 from triplecheck.programs.options import DEFAULT, ProgramOptions, check_options
 from triplecheck.programs.outcome import Outcome, prediction
@@ -51,6 +52,7 @@ class Sources:
             no vectors of nodes.
         ranker: file of a ranker of paths that was trained on this graph; by default that of the knowledge base.
         documents: texts to search; by default those of the knowledge base.
+        language: of the questions, see `language.pipeline`; by default that of the knowledge base, else "en".
     """
 
     def __init__(
@@ -61,7 +63,9 @@ class Sources:
         knowledge_base: KnowledgeBase | None = None,
         ranker: Path | None = None,
         documents: Documents | None = None,
+        language: str | None = None,
     ) -> None:
+        self.language = language or (ENGLISH if knowledge_base is None else knowledge_base.language)
         self._documents = documents
         self.graph = graph
         self.linker = linker
@@ -93,7 +97,8 @@ class Sources:
                 "for a graph alone give Sources(graph, linker)"
             )
         base = None if given.is_remote else given
-        return cls(given.graph, given.linker, given.relation_vectors, base, documents=given.documents_elsewhere)
+        documents, language = given.documents_elsewhere, given.language
+        return cls(given.graph, given.linker, given.relation_vectors, base, documents=documents, language=language)
 
     @property
     def documents(self) -> Documents | None:
@@ -205,7 +210,7 @@ class Program(dspy.Module):
         """
         question = checked_question(question)
         trace = Trace(_listeners(on_step))
-        with session(ranker=self.sources.own_ranker) as ledger:
+        with session(ranker=self.sources.own_ranker, language=self.sources.language) as ledger:
             try:
                 found = self.run(question, trace)
             except ModelReplyError as error:

@@ -9,6 +9,7 @@ from functools import partial
 
 from triplecheck.kg import Candidate, Direction, Graph, Linker, Words, normalize
 from triplecheck.language.parse import stop_words
+from triplecheck.language.pipeline import ENGLISH, read_text
 from triplecheck.language.question import read_question
 from triplecheck.programs.steps import Linked, Trace, Truncated
 from triplecheck.programs.subgraph import node_names
@@ -65,6 +66,7 @@ class TopicLinker:
         graph: the graph that has the names.
         linker: finds names.
         question: the question.
+        language: its language.
         grounding: prefer candidates whose relations fit the question.
         top_k: relations averaged by grounding; None for the linker's own.
         union: candidates of all kinds, not only of the most exact kind.
@@ -75,6 +77,7 @@ class TopicLinker:
         graph: Graph,
         linker: Linker,
         question: str,
+        language: str = ENGLISH,
         *,
         grounding: bool = True,
         top_k: int | None = None,
@@ -85,7 +88,7 @@ class TopicLinker:
             linker.candidates, question=question if grounding else None, top_k=top_k, union=union
         )
         self._question = question
-        found = [(m.text, self._candidates(m)) for m in linker.mentions(question)[:_NAMES_SHOWN]]
+        found = [(m.text, self._candidates(m)) for m in linker.mentions(read_text(question, language))[:_NAMES_SHOWN]]
         meant = [(text, *self._meant(text, candidates, question)) for text, candidates in found if candidates]
         known = [Known(text, candidates) for text, candidates, _ in meant]
         # The name of a class says what is asked for; it is a topic only where nothing else is named.

@@ -126,7 +126,13 @@ class AnchorRAG(Program):
         """Candidate entity generation in one call, then relation-aware entity grounding (Eq. 1 and 2)."""
         how = self.options
         linker = TopicLinker(
-            self.graph, self.sources.linker, question, grounding=how.grounding, top_k=how.top_k, union=how.union
+            self.graph,
+            self.sources.linker,
+            question,
+            self.sources.language,
+            grounding=how.grounding,
+            top_k=how.top_k,
+            union=how.union,
         )
         reply = self.extract_keywords(question=question, known_names=linker.known_names())
         self.wrote(trace, self.extract_keywords, reply)
