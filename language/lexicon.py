@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from triplecheck.language.text import plain
+
+_AS_WRITTEN = frozenset({"names", "scales", "orders", "kinds"})
+"""Fields whose values are words of relations and names."""
 _FOLDER = Path(__file__).with_name("words")
 
 Scale = Mapping[str, tuple[str, str]]
@@ -25,6 +29,7 @@ class Lexicon:
     """The words of a language.
 
     Attributes:
+        capital_nouns: whether nouns are written with a capital.
         names: proper names that stand for topics while a question is parsed.
         labels: dependency labels of the pipeline and those of Universal Dependencies; `predicate` is the complement of
             a copula that is its head.
@@ -45,7 +50,8 @@ class Lexicon:
         orders: words without degree that compare as superlatives and comparatives do.
         amounts: words for more and fewer of the noun that follows.
         unordered: adjectives whose superlative compares nothing that a graph has.
-        forms: words that pipelines read wrongly or that have no lemma without a trained one: lemma and degree.
+        forms: words that pipelines read wrongly, or that have no lemma without a trained one, in lower case: lemma and
+            degree. A star stands for any ending.
         than: what joins a comparative and its standard.
         aggregates: words for a number, a sum, an average, a difference.
         quantities: question words for an amount.
@@ -66,6 +72,7 @@ class Lexicon:
         containers: words for the graph and for what is in it.
     """
 
+    capital_nouns: bool = False
     names: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     questions: Mapping[str, str] = field(default_factory=dict)
@@ -115,8 +122,11 @@ def lexicon(code: str) -> Lexicon:
     if not path.exists():
         return Lexicon()
     read: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    kinds = {one.name: str(one.type).partition("[")[0] for one in fields(Lexicon)}
-    return Lexicon(**{key: _typed(kinds[key], value) for key, value in read.items()})
+    types = {one.name: str(one.type).partition("[")[0] for one in fields(Lexicon)}
+    forms = {text.casefold(): (plain(lemma), degree) for text, (lemma, degree) in read.pop("forms", {}).items()}
+    labels = read.pop("labels", {})
+    typed = {key: _typed(types[key], value, key not in _AS_WRITTEN) for key, value in read.items()}
+    return Lexicon(**typed, forms=forms, labels=labels)
 
 
 def languages() -> list[str]:
@@ -124,12 +134,15 @@ def languages() -> list[str]:
     return sorted(path.stem for path in _FOLDER.glob("*.json"))
 
 
-def _typed(kind: str, value: Any) -> Any:
-    """A value as its field has it: lists are sets or tuples."""
+def _typed(kind: str, value: Any, folded: bool) -> Any:
+    """A value as its field has it: lists are sets or tuples, words in lower case without accents if they are folded."""
     if kind == "frozenset":
-        return frozenset(value)
+        return frozenset(map(plain, value))
     if isinstance(value, Mapping):
-        return {key: _typed("tuple", one) if not isinstance(one, str) else one for key, one in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return tuple(_typed("tuple", one) if not isinstance(one, str) else one for one in value)
-    return value
+        return {
+            plain(key): one if isinstance(one, str) else _typed("tuple", one, folded)
+            for key, one in value.items()
+        }
+    if isinstance(value, list):
+        return tuple(_typed("tuple", one, folded) for one in value)
+    return plain(value) if folded and isinstance(value, str) else value

@@ -220,9 +220,11 @@ def _asked_nouns(tokens: list[Token], words: Lexicon, reader: Pipeline) -> list[
 
 def _in_form(token: Token, words: Lexicon) -> Token:
     """A token with the lemma and the degree that the lexicon gives its form."""
-    form = words.forms.get(plain(token.text))
+    text = token.text.casefold()
+    stems = (text[:end] + "*" for end in range(len(text), 0, -1))
+    form = words.forms.get(text) or next((words.forms[stem] for stem in stems if stem in words.forms), None)
     if form is None:
-        return token
+        return replace(token, lemma=plain(token.lemma))
     features = {**dict(token.features), "Degree": form[1]} if form[1] else dict(token.features)
     return replace(token, lemma=form[0], features=tuple(sorted(features.items())))
 

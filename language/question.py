@@ -323,14 +323,27 @@ def asked_noun(grammar: Parse) -> int | None:
         if not counts and lexicon.questions[word] not in ("thing", "person"):
             return None
         following = at + 1
-        while following < len(words) and grammar.pos(following) in _BEFORE_NOUN:
+        while following < len(words) and _before_noun(grammar, following):
             following += 1
         # "which lakes", "which of the lakes", "what are the lakes"
-        return _last_of_noun(grammar, following) if grammar.pos(following) == "NOUN" else None
-    if grammar.lemma(0) in lexicon.requests:
-        found = next((i for i in range(1, len(words)) if grammar.pos(i) == "NOUN"), None)
+        return _last_of_noun(grammar, following) if _is_noun(grammar, following) else None
+    if grammar.said_any(0, lexicon.requests):
+        found = next((i for i in range(1, len(words)) if _is_noun(grammar, i)), None)
         return None if found is None else _last_of_noun(grammar, found)
     return None
+
+
+def _before_noun(grammar: Parse, at: int) -> bool:
+    if grammar.is_trained:
+        return grammar.pos(at) in _BEFORE_NOUN
+    return grammar.is_stop(at) or compares(grammar, at) or grammar.is_topic(at)
+
+
+def _is_noun(grammar: Parse, at: int) -> bool:
+    """Whether a word is a noun, or, without parts of speech, may be one."""
+    if grammar.is_trained:
+        return grammar.pos(at) == "NOUN"
+    return 0 <= at < len(grammar) and not grammar.is_stop(at) and not grammar.is_topic(at)
 
 
 def _modifies(grammar: Parse, at: int, noun: int | None) -> bool:
@@ -360,7 +373,11 @@ def attribute_of(grammar: Parse) -> str:
 
 
 def _names(grammar: Parse) -> Iterable[list[str]]:
-    named = (at and (t.text == TOPIC or (t.text[0].isupper() and not t.is_stop)) for at, t in enumerate(grammar.tokens))
+    common = grammar.lexicon.capital_nouns
+    named = (
+        at and (t.text == TOPIC or (t.text[0].isupper() and not t.is_stop and (t.pos == "PROPN" or not common)))
+        for at, t in enumerate(grammar.tokens)
+    )
     for is_name, run in itertools.groupby(zip(named, grammar.tokens, strict=True), key=lambda one: bool(one[0])):
         words = [token.text for _, token in run]
         if is_name and TOPIC not in words:

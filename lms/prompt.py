@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from triplecheck.kg.errors import TriplecheckError
 from triplecheck.language.pipeline import ENGLISH
+from triplecheck.language.question import Question, read_question
 from triplecheck.language.text import words_of
 from triplecheck.signatures import Step
 from triplecheck.signatures.notation import KnownName, read_known_name
@@ -196,6 +197,11 @@ class Prompt:
     def signature(self) -> str:
         """The fields as DSPy writes them: "question, facts -> answers"."""
         return f"{', '.join(self.inputs)} -> {', '.join(self.outputs)}"
+
+    def question(self, phrases: Iterable[str] = ()) -> Question:
+        """The question, read with its topics, and with names of relations if there are any."""
+        topics = self.items("topics") if "topics" in self.inputs else []
+        return read_question(self.text("question"), topics, phrases, self.language)
 
     def text(self, name: str) -> str:
         """An input as text; empty if missing."""

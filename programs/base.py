@@ -8,7 +8,7 @@ import tempfile
 import threading
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -23,6 +23,7 @@ from triplecheck.kg.patterns import SchemaNames
 from triplecheck.kg.ranker import GENERAL
 from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.language.pipeline import ENGLISH
+from triplecheck.language.question import Question, read_question
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict, session
 from triplecheck.programs.options import DEFAULT, ProgramOptions, check_options
 from triplecheck.programs.outcome import Outcome, prediction
@@ -192,6 +193,15 @@ class Program(dspy.Module):
         """The graph that answers are checked against."""
         return self.sources.graph
 
+    def read(self, question: str, shown: Sequence[str] = ()) -> Question:
+        """A question, read in the language of the sources.
+
+        Args:
+            question: the question.
+            shown: its topics, as prompts show them.
+        """
+        return read_question(question, shown, language=self.sources.language)
+
     @abstractmethod
     def run(self, question: str, trace: Trace) -> Outcome:
         """The algorithm: answer one question and record each step in the trace."""
@@ -265,7 +275,7 @@ class Program(dspy.Module):
 
     def sure_enough(self, question: str, found: Outcome, trace: Trace) -> Outcome:
         """The outcome with its verdict and confidence; an abstention if it is not sure enough."""
-        judge = Judge(self.graph, self.sources.ranker, self.sources.relations)
+        judge = Judge(self.graph, self.sources.ranker, self.sources.relations, self.sources.language)
         if found.abstained is not None:
             return judge.with_nearest(question, found, trace.steps)
         found = judge.judge(question, self._doubted(question, found, trace), trace.steps)

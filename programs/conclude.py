@@ -11,7 +11,7 @@ from typing import Any
 from triplecheck.kg import Direction, Graph, Literal, Words, normalize
 from triplecheck.kg.types import Edge
 from triplecheck.kg.values import agrees, mentions, quantity, value_of
-from triplecheck.language.question import Question, read_question, spelling
+from triplecheck.language.question import Question, spelling
 from triplecheck.lms import ModelReplyError, RolePredict
 from triplecheck.programs.aggregation import NotComputableError, Result, aggregate, terminal
 from triplecheck.programs.base import Program
@@ -56,7 +56,7 @@ class Reading:
 
 
 def names_of_facts(
-    graph: Graph, facts: Iterable[Fact], topics: Mapping[int, str], question: str, step: RolePredict
+    graph: Graph, facts: Iterable[Fact], topics: Mapping[int, str], question: Question, step: RolePredict
 ) -> dict[int, str]:
     """The text of each node in a prompt with facts.
 
@@ -64,9 +64,9 @@ def names_of_facts(
     asks who or where.
     """
     nodes = [node for fact in facts for node in (fact.anchor, *fact.values)]
-    return node_names(
-        graph, nodes, typed=step.is_baseline and read_question(question).asked.kind in ("person", "place")
-    ) | dict(topics)
+    return node_names(graph, nodes, typed=step.is_baseline and question.asked.kind in ("person", "place")) | dict(
+        topics
+    )
 
 
 def answer_from_facts(program: Program, step: RolePredict, reading: Reading, trace: Trace) -> Outcome:
@@ -147,7 +147,7 @@ class _Conclusion:
     @cached_property
     def _asked(self) -> Question:
         """The question, with the topics masked."""
-        return read_question(self._reading.question, self._reading.shown)
+        return self._program.read(self._reading.question, self._reading.shown)
 
     def conclude(self, operation: str, answers: Sequence[str]) -> Outcome:
         """The outcome of an operation over the cited facts (`none` for nothing) and of the answers as written."""

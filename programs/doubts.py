@@ -7,6 +7,7 @@ more than one way. Only a "yes" to a question that asks where or who is not acce
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -14,6 +15,7 @@ import dspy
 
 from triplecheck.kg import Literal, Relation, normalize
 from triplecheck.kg.values import quantity
+from triplecheck.language.pipeline import ENGLISH
 from triplecheck.language.question import Question, read_question
 from triplecheck.lms import Doubt, RolePredict
 from triplecheck.programs.operands import EXTREMES
@@ -24,18 +26,18 @@ YES_NO = ("yes", "no")
 _SHOWN = 5  # shared values in a message
 
 
-def answering_step() -> RolePredict:
+def answering_step(language: str = ENGLISH) -> RolePredict:
     """The step that answers from facts, with its replies checked by `reply_problem`."""
-    return RolePredict(AnswerFromFacts, role="answer", check=reply_problem)
+    return RolePredict(AnswerFromFacts, role="answer", check=partial(reply_problem, language=language))
 
 
-def reply_problem(inputs: Mapping[str, Any], reply: dspy.Prediction) -> str | None:
+def reply_problem(inputs: Mapping[str, Any], reply: dspy.Prediction, language: str = ENGLISH) -> str | None:
     """What is wrong with a reply of `AnswerFromFacts` that has the right format; None if nothing is."""
     said = [normalize(answer) for answer in reply.answers if answer.strip()]
     topics = {normalize(read_topic(topic).name) for topic in inputs["topics"]}
     facts = read_facts(inputs["facts"])
     values = {normalize(value) for fact in facts for value in fact.values}
-    question = read_question(inputs["question"], inputs["topics"])
+    question = read_question(inputs["question"], inputs["topics"], language=language)
     is_yes_or_no = len(said) == 1 and said[0] in YES_NO and reply.operation == "none"
     if is_yes_or_no and question.asks_for_thing and said[0] not in values:  # there is a band called Yes
         return (
@@ -67,7 +69,9 @@ def _of_operation(
             )
     if not whether and (opposite := opposite_extreme(question, operation, _kinds(reply, facts))):
         return f"{opposite}; the earliest, oldest or smallest has the min, the latest, youngest or largest the max"
-    counts = read_question(question.text).counts  # without topics: a model may have taken the word "number" for one
+    counts = read_question(
+        question.text, language=question.language
+    ).counts  # without topics: a model may have taken the word "number" for one
     if operation == "count" and not counts:
         return "the operation is count, but the question does not ask how many there are"
     if operation == "same" and question.asks_for_thing:

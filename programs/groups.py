@@ -16,7 +16,6 @@ from triplecheck.kg.patterns import BoundPattern, Link, Query, extreme, match
 from triplecheck.kg.types import Edge
 from triplecheck.kg.values import quantity, value_of
 from triplecheck.language.described import asked_class, describe, nouns, says_nothing_else
-from triplecheck.language.question import read_question
 from triplecheck.lms import RolePredict
 from triplecheck.programs.base import Program
 from triplecheck.programs.expansion import valid_numbers
@@ -114,7 +113,7 @@ class Groups:
         labels: dict[str, list[str]] = {}
         for id in self._graph.type_ids:
             labels.setdefault(clean(self._graph.type_label(id)), []).append(id)
-        self._read = read_question(question, shown)
+        self._read = program.read(question, shown)
         self._names = nouns(self._read, list(labels))[:_CLASSES]
         self._domains: dict[str, int] = {}
         self._ids = {name: labels[name] for name in self._names}

@@ -16,7 +16,6 @@ import numpy as np
 from triplecheck.kg import Direction, Graph
 from triplecheck.kg.ranker import Hops, load_ranker
 from triplecheck.kg.types import Edge
-from triplecheck.language.question import read_question
 from triplecheck.lms import RolePredict
 from triplecheck.programs.base import AnySources, Program
 from triplecheck.programs.conclude import Reading, answer_from_facts, names_of_facts
@@ -36,7 +35,7 @@ from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.room import within_tokens
 from triplecheck.programs.steps import Checked, Pruned, Stopped, Trace, Truncated
 from triplecheck.programs.subgraph import Path, RelationNames, Subgraph, render_path
-from triplecheck.programs.topics import Topic, TopicLinker, named_topics, without_topics
+from triplecheck.programs.topics import Topic, TopicLinker, named_topics
 from triplecheck.signatures import NameTopics, SelectPaths
 
 Filtering = Literal["schema", "instances", "none"]
@@ -169,7 +168,7 @@ class KERAG(Program):
         self.name_topics = RolePredict(NameTopics, role="extract")
         self.pick_from_class = picking_step()
         self.select_paths = RolePredict(SelectPaths, role="prune")
-        self.summarize = answering_step()
+        self.summarize = answering_step(self.sources.language)
 
     def run(self, question: str, trace: Trace) -> Outcome:
         """Planning, retrieval, summarization: the three modules of the paper."""
@@ -202,7 +201,7 @@ class KERAG(Program):
         candidates = self.options.limits.candidates
         topics = [topic for name in named for topic in linker.link(name, reply.domain, candidates, trace)]
         names, shown = named_topics(self.graph, topics)
-        relations = RelationNames(self.graph, self.sources.relations, without_topics(question, shown))
+        relations = RelationNames(self.graph, self.sources.relations, self.read(question, shown).bare)
         groups = Groups(self, question, topics, shown, relations) if self.options.described else None
         mentions = {topic.node: topic.written for topic in topics}
         hops = self._rank_hops(question, names, shown)
@@ -228,7 +227,7 @@ class KERAG(Program):
         relations = self.sources.relations
         if relations is None or not self.options.ranker:
             return {}
-        read = read_question(question, shown)
+        read = self.read(question, shown)
         ranker = load_ranker(self.sources.ranker)
         found = relations.ranked([read.masked(name) for name in names.values()], ranker)
         return dict(zip(names, found, strict=True)) if found else {}
@@ -245,7 +244,7 @@ class KERAG(Program):
     # --- retrieval -----------------------------------------------------------------------------
     def retrieve(self, plan: Plan, trace: Trace) -> Subgraph:
         """Retrieval module: at each hop list the relations at the frontier, filter them, expand only those kept."""
-        subgraph = Subgraph(condition=time_condition(self.graph, read_question(plan.question, plan.shown)))
+        subgraph = Subgraph(condition=time_condition(self.graph, self.read(plan.question, plan.shown)))
         frontier = [Path(topic, (), np.array([topic])) for topic in plan.topics]
         for hop in range(1, plan.depth + 1):
             offered = self._offers(plan, frontier, trace)
@@ -353,7 +352,7 @@ class KERAG(Program):
     # --- summarization -------------------------------------------------------------------------
     def answer(self, plan: Plan, subgraph: Subgraph, trace: Trace) -> Outcome:
         """Summarization module: chain of thought over the facts; code checks the answer and computes aggregations."""
-        names = names_of_facts(self.graph, subgraph.facts, plan.topics, plan.question, self.summarize)
+        names = names_of_facts(self.graph, subgraph.facts, plan.topics, self.read(plan.question), self.summarize)
         tokens = self.options.limits.tokens
         facts, lines = within_tokens(self.graph, subgraph.facts, names, plan.relations, tokens, trace)
         reading = Reading(plan.question, plan.topics, plan.shown, subgraph, facts, lines, names)

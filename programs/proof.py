@@ -18,6 +18,8 @@ from triplecheck.kg.types import Edge
 from triplecheck.kg.values import quantity, value_of
 from triplecheck.language.described import asked_class
 from triplecheck.language.kinds import fit
+from triplecheck.language.operations import Limit, TimeLimit
+from triplecheck.language.pipeline import ENGLISH
 from triplecheck.language.question import Question, read_question
 from triplecheck.language.relevance import Encode, PathRelevance, phrases
 from triplecheck.language.text import TOPIC
@@ -69,11 +71,19 @@ class Proof:
         question: the question.
         found: the answer and its evidence.
         steps: the trace, for the linked topics and the paths that were offered.
+        language: of the question.
     """
 
     def __init__(
-        self, graph: Graph, encode: Encode, question: str, found: Outcome, steps: Sequence[TraceEvent]
+        self,
+        graph: Graph,
+        encode: Encode,
+        question: str,
+        found: Outcome,
+        steps: Sequence[TraceEvent],
+        language: str = ENGLISH,
     ) -> None:
+        self._language = language
         self.graph = graph
         self.encode = encode
         self.question = question
@@ -196,7 +206,7 @@ class Proof:
         written = [name for name in aliases if name in question]
         names = (*self.topics.values(), *self.graph.labels(list(self.topics)), *written)
         known = dict.fromkeys(write_topic(name) for name in names)
-        return read_question(self.question, list(known))
+        return read_question(self.question, list(known), language=self._language)
 
     @cached_property
     def parsed(self) -> Question:
@@ -247,7 +257,8 @@ class Proof:
         read, words, computed = self.parsed, self._words(), self.computed
         proved = self._proved_time
         words |= set(normalize(proved).split())
-        found = [one.text for one in (*read.limits, *read.times) if one.text not in proved and one.is_bound]
+        bounds: list[Limit | TimeLimit] = [*read.limits, *read.times]
+        found = [one.text for one in bounds if one.text not in proved and one.is_bound]
         limits = set(normalize(" ".join(found)).split())
         found += [text for text in read.numbers if not set(normalize(text).split()) <= words | limits]
         found += [negation.text for negation in read.negations]

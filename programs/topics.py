@@ -10,7 +10,6 @@ from functools import partial
 from triplecheck.kg import Candidate, Direction, Graph, Linker, Words, normalize
 from triplecheck.language.parse import stop_words
 from triplecheck.language.pipeline import ENGLISH, read_text
-from triplecheck.language.question import read_question
 from triplecheck.programs.steps import Linked, Trace, Truncated
 from triplecheck.programs.subgraph import node_names
 from triplecheck.signatures.notation import names_in, split_note, with_note, write_topic
@@ -88,6 +87,7 @@ class TopicLinker:
             linker.candidates, question=question if grounding else None, top_k=top_k, union=union
         )
         self._question = question
+        self._stop_words = stop_words(language)
         found = [(m.text, self._candidates(m)) for m in linker.mentions(read_text(question, language))[:_NAMES_SHOWN]]
         meant = [(text, *self._meant(text, candidates, question)) for text, candidates in found if candidates]
         known = [Known(text, candidates) for text, candidates, _ in meant]
@@ -163,7 +163,7 @@ class TopicLinker:
         inner = self._question.split()[1:]
         if any(word[:1].isupper() for word in inner) and any(word[:1].islower() for word in inner):
             return any(map(str.isupper, written[1:] if self._question.lstrip().startswith(written) else written))
-        return len([word for word in normalize(written).split() if word not in stop_words()]) > 1
+        return len([word for word in normalize(written).split() if word not in self._stop_words]) > 1
 
     def link(self, name: str, domain: str, limit: int, trace: Trace) -> list[Topic]:
         """Nodes that a name may mean: of homonyms that fit equally well those of the domain, otherwise the best."""
@@ -237,16 +237,6 @@ def named_topics(graph: Graph, topics: Sequence[Topic]) -> tuple[dict[int, str],
     names = node_names(graph, [topic.node for topic in topics])
     written = {topic.node: topic.written for topic in topics}
     return names, [as_written(written[node], name) for node, name in names.items()]
-
-
-def without_topics(question: str, shown: Sequence[str]) -> str:
-    """A question without the names of its topics. The words that are left name relations.
-
-    Args:
-        question: the question.
-        shown: the topics, as prompts show them.
-    """
-    return read_question(question, shown).bare or question
 
 
 def as_written(written: str, name: str) -> str:

@@ -13,7 +13,7 @@ from triplecheck.kg.ranker import PathRanker
 from triplecheck.language.described import says_only
 from triplecheck.language.kinds import fit
 from triplecheck.language.operations import Comparison
-from triplecheck.language.question import Question, read_question, spelling
+from triplecheck.language.question import Question, spelling
 from triplecheck.language.relevance import LEAST_SUPPORT, Encode, PathRelevance, phrases, sense_of
 from triplecheck.language.text import plain
 from triplecheck.lms.fact_paths import NOTHING_FOUND, FactPath, each, explain, follow, is_quantity
@@ -66,7 +66,7 @@ def answer_from_facts(prompt: Prompt, encode: Encode, ranker: PathRanker | None 
     paths = follow(read_facts(prompt.items("facts")), [topic.name for topic in read])
     if not paths:
         return Conclusion().fields()
-    question = read_question(text, topics, phrases(hop for path in paths for hop in path.hops))
+    question = prompt.question(phrases(hop for path in paths for hop in path.hops))
     relevance = PathRelevance(question, encode, ranker)
     scores = relevance.paths([path.hops for path in paths], topics=[path.topic for path in paths])
     fits = functools.cache(lambda note: fit(question.asked.kind, note.split(", "), encode))

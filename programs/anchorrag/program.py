@@ -46,7 +46,7 @@ from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.room import estimated_tokens, within_tokens
 from triplecheck.programs.steps import Checked, Stopped, Trace, Truncated
 from triplecheck.programs.subgraph import Fact, Path, PathKey, RelationNames, Subgraph
-from triplecheck.programs.topics import TopicLinker, without_topics
+from triplecheck.programs.topics import TopicLinker
 from triplecheck.signatures import (
     AnswerFromMemory,
     ExtractKeywords,
@@ -108,7 +108,7 @@ class AnchorRAG(Program):
         self.name_sub_goals = RolePredict(NameSubGoals, role="extract")
         self.update_memory = RolePredict(UpdateMemory, role="judge")
         self.reflect = RolePredict(Reflect, role="judge")
-        self.answer_from_facts = answering_step()
+        self.answer_from_facts = answering_step(self.sources.language)
         self.answer_from_memory = RolePredict(AnswerFromMemory, role="answer")
 
     def run(self, question: str, trace: Trace) -> Outcome:
@@ -141,13 +141,15 @@ class AnchorRAG(Program):
         anchors = choose_anchors(self.graph, linker, reply.keywords, corrected, rank, margin, how.agents, trace)
         relations = self.sources.relations
         shown = [anchor.shown for anchor in anchors]
+        read = self.read(corrected, shown)
         return anchors, Briefing(
             corrected,
             {anchor.node: anchor.name for anchor in anchors},
             shown,
-            RelationNames(self.graph, relations, without_topics(corrected, shown)),
+            RelationNames(self.graph, relations, read.bare),
             None if relations is None else relations.against(corrected),
             self._schema,
+            read,
         )
 
     # --- supervisor (section 3.5) ----------------------------------------------------------------
@@ -245,7 +247,7 @@ class AnchorRAG(Program):
 
     # --- prompts -------------------------------------------------------------------------------
     def _names(self, briefing: Briefing, facts: Sequence[Fact]) -> dict[int, str]:
-        return names_of_facts(self.graph, facts, briefing.anchors, briefing.question, self.answer_from_facts)
+        return names_of_facts(self.graph, facts, briefing.anchors, self.read(briefing.question), self.answer_from_facts)
 
     def _lines(
         self, briefing: Briefing, groups: Sequence[Sequence[Fact]], trace: Trace, *, reading: bool = False

@@ -31,7 +31,7 @@ from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.room import within_tokens
 from triplecheck.programs.steps import Checked, Pruned, Scored, Trace, Truncated
 from triplecheck.programs.subgraph import Fact, Hop, Path, RelationNames, Subgraph, node_names, render_path
-from triplecheck.programs.topics import TopicLinker, named_topics, without_topics
+from triplecheck.programs.topics import TopicLinker, named_topics
 from triplecheck.signatures import (
     AnswerFromMemory,
     JudgeSufficiency,
@@ -154,7 +154,7 @@ class ExploringProgram(Program):
         self.score_relations = RolePredict(ScoreRelations, role="prune")
         self.score_entities = RolePredict(ScoreEntities, role="prune")
         self.judge = RolePredict(JudgeSufficiency, role="judge")
-        self.answer_from_facts = answering_step()
+        self.answer_from_facts = answering_step(self.sources.language)
         self.answer_from_memory = RolePredict(AnswerFromMemory, role="answer")
 
     def start(self, question: str, trace: Trace) -> Exploration:
@@ -170,7 +170,7 @@ class ExploringProgram(Program):
             question,
             names,
             shown,
-            RelationNames(self.graph, relations, without_topics(question, shown)),
+            RelationNames(self.graph, relations, self.read(question, shown).bare),
             None if relations is None else relations.against(question),
             trace,
         )
@@ -264,7 +264,7 @@ class ExploringProgram(Program):
 
     def lines(self, at: Exploration) -> tuple[dict[int, str], list[Fact], list[str]]:
         """Names of all nodes in the facts, the facts that fit into a prompt, and their lines."""
-        names = names_of_facts(self.graph, at.facts.facts, at.topics, at.question, self.answer_from_facts)
+        names = names_of_facts(self.graph, at.facts.facts, at.topics, self.read(at.question), self.answer_from_facts)
         tokens = self.options.limits.tokens
         return names, *within_tokens(self.graph, at.facts.facts, names, at.relations, tokens, at.trace)
 
