@@ -284,9 +284,15 @@ def _year(parse: Parse, at: int) -> int | None:
 def limits(parse: Parse, taken: Collection[int]) -> tuple[Limit, ...]:
     """The bounds of numbers in a question, without those of times."""
     found: list[Limit] = []
+    end = 0
     for at in range(len(parse)):
-        if at not in taken and not parse.is_topic(at) and (value := number(parse, at)) is not None:
-            found += _limits(parse, at, value, taken)
+        if at < end or at in taken or parse.is_topic(at) or (value := number(parse, at)) is None:
+            continue
+        end = at + 1
+        while (more := number(parse, end)) is not None and more >= 100:  # "two million"
+            value, end = value * more, end + 1
+        if (limit := _limit(parse, at, end, value, taken)) is not None:
+            found.append(limit)
     return tuple(found)
 
 
@@ -301,22 +307,21 @@ def number(parse: Parse, at: int) -> float | None:
         return None
 
 
-def _limits(parse: Parse, at: int, value: float, taken: Collection[int]) -> Iterator[Limit]:
-    noun = _counted(parse, at)
-    after = at + 1
-    while (more := number(parse, after)) is not None and more >= 100:  # "two million"
-        value, after = value * more, after + 1
+def _limit(parse: Parse, at: int, after: int, value: float, taken: Collection[int]) -> Limit | None:
+    """The bound that the number at positions [at, after) is; None if it is none."""
+    noun = _counted(parse, after - 1)
     start, operator, quantity = _bound(parse, at, taken)
     end = after
     if operator is None:
         for one, phrases in parse.lexicon.limits.items():
-            if stop := max((parse.said(after, p) for p in phrases), default=0):
+            places = [after] if noun is None else [after, noun + 1]
+            if stop := max((parse.said(i, phrase) for phrase in phrases for i in places), default=0):
                 operator, start, end = one, at, stop
     if operator is None:
-        return
+        return None
     counted = noun is not None
     what = quantity or ("" if noun is None else parse.words[noun]) or _measured(parse, start)
-    yield Limit(parse.written(start, end), operator, value, what, counted and not quantity, (start, end))  # type: ignore[arg-type]
+    return Limit(parse.written(start, end), operator, value, what, counted and not quantity, (start, end))  # type: ignore[arg-type]
 
 
 def _bound(parse: Parse, at: int, taken: Collection[int]) -> tuple[int, str | None, str]:
@@ -341,7 +346,7 @@ def _counted(parse: Parse, at: int) -> int | None:
         head = parse.tokens[at].head
         if parse.is_a(at, "nummod") and head > at and parse.pos(head) == "NOUN":
             return head
-        if not parse.is_trained and not parse.is_stop(at + 1) and number(parse, at + 1) is None:
+        if not parse.is_trained and parse.is_noun(at + 1) and number(parse, at + 1) is None:
             return at + 1
     return None
 
@@ -390,7 +395,8 @@ def negations(parse: Parse) -> tuple[Negation, ...]:
             continue
         head = parse.tokens[at].head
         joined = at > 0 and parse.ends[at - 1] == parse.tokens[at].start  # "don't"
-        last = max([at, head, *(i for i in range(at, len(parse)) if head in parse.ancestors(i))]) + 1
+        below = (i for i in range(at, len(parse)) if head in parse.ancestors(i))
+        last = max([at, head, *below]) + 1 if parse.is_trained else len(parse)
         found.append(Negation(parse.written(at - joined, at + 1), parse.written(at + 1, max(last, at + 1)), at))
     return tuple(found)
 

@@ -85,6 +85,14 @@ class Parse:
             return token.is_stop
         return token.pos in _FUNCTION
 
+    def is_noun(self, at: int) -> bool:
+        """Whether a word is a noun, or, without parts of speech, may be one."""
+        if not 0 <= at < len(self) or self.is_topic(at):
+            return False
+        if self.is_trained or self.lemma(at) in self.lexicon.nouns:
+            return self.pos(at) in ("NOUN", "")
+        return not self.is_stop(at) and (self.tokens[at].text[0].isupper() or not self.lexicon.capital_nouns)
+
     def said(self, at: int, phrase: str) -> int:
         """The end of a phrase that stands at a position, in lemmas or as written; 0 if it does not."""
         parts = phrase.split()

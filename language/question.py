@@ -177,6 +177,11 @@ class Question:
         return self.compares is not None or any(join.kind == "or" for join in self.joins)
 
     @property
+    def sets_beside(self) -> bool:
+        """Whether it sets its topic beside other things, by "and", "or" or "than"."""
+        return bool(self.joins) or not self.parse.lexicon.than.isdisjoint(self.words)
+
+    @property
     def excludes_topics(self) -> bool:
         """Whether it asks for others than the topic: "who else", "the same teacher as X"."""
         return not self.parse.lexicon.others.isdisjoint(self.words)
@@ -326,9 +331,9 @@ def asked_noun(grammar: Parse) -> int | None:
         while following < len(words) and _before_noun(grammar, following):
             following += 1
         # "which lakes", "which of the lakes", "what are the lakes"
-        return _last_of_noun(grammar, following) if _is_noun(grammar, following) else None
+        return _last_of_noun(grammar, following) if grammar.is_noun(following) else None
     if grammar.said_any(0, lexicon.requests):
-        found = next((i for i in range(1, len(words)) if _is_noun(grammar, i)), None)
+        found = next((i for i in range(1, len(words)) if grammar.is_noun(i)), None)
         return None if found is None else _last_of_noun(grammar, found)
     return None
 
@@ -336,14 +341,7 @@ def asked_noun(grammar: Parse) -> int | None:
 def _before_noun(grammar: Parse, at: int) -> bool:
     if grammar.is_trained:
         return grammar.pos(at) in _BEFORE_NOUN
-    return grammar.is_stop(at) or compares(grammar, at) or grammar.is_topic(at)
-
-
-def _is_noun(grammar: Parse, at: int) -> bool:
-    """Whether a word is a noun, or, without parts of speech, may be one."""
-    if grammar.is_trained:
-        return grammar.pos(at) == "NOUN"
-    return 0 <= at < len(grammar) and not grammar.is_stop(at) and not grammar.is_topic(at)
+    return not grammar.is_noun(at) and (grammar.is_stop(at) or compares(grammar, at) or grammar.is_topic(at))
 
 
 def _modifies(grammar: Parse, at: int, noun: int | None) -> bool:

@@ -18,9 +18,9 @@ import numpy.typing as npt
 
 from triplecheck.kg.ranker import Hops as RankedHops
 from triplecheck.kg.ranker import PathRanker
-from triplecheck.kg.readable import singular
 from triplecheck.language.operations import Comparison, Sense
 from triplecheck.language.parse import stop_words
+from triplecheck.language.pipeline import pipeline
 from triplecheck.language.question import Question, spelling
 from triplecheck.language.roles import head_to, verb_of
 from triplecheck.signatures.notation import BACKWARD, Hops, WrittenHop, split_kind, wordings
@@ -254,8 +254,12 @@ class PathRelevance:
 
     def _asks_for_heads(self, hop: WrittenHop) -> bool:
         """Whether the question asks for the heads of a relation: "the parts of a car" for "part of"."""
-        names = {f"{singular(s.text)} of" for s in self.segments if s.of_topic}
+        names = {f"{self._singular(s.text)} of" for s in self.segments if s.of_topic}
         return not names.isdisjoint(wordings(hop.label))
+
+    def _singular(self, text: str) -> str:
+        *before, noun = text.split()
+        return " ".join([*before, pipeline(self._question.language).lemma(noun, "NOUN")])
 
     def _likeness(self, paths: Sequence[Hops]) -> FloatArray:
         """Cosine of each path, the sum of its relations, with the whole question."""

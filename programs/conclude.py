@@ -141,7 +141,7 @@ class _Conclusion:
         self._reading = reading
         self._cited = cited
         self._trace = trace
-        self._operands = Operands(program.graph, reading.subgraph, reading.question, program.sources.relations)
+        self._operands = Operands(program.graph, reading.subgraph, self._asked, program.sources.relations)
         self._matcher = AnswerMatcher(program.graph, cited, reading.subgraph.facts, reading.names, reading.question)
 
     @cached_property

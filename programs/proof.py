@@ -155,7 +155,7 @@ class Proof:
     def fits_word(self) -> int:
         """How the first answer fits "who" or "where" (`language.kinds.fit`); 1 if the graph gives it no class."""
         labels = [self.graph.type_label(kind) for node in self.found.answers[:1] for kind in self.graph.types(node)]
-        return 1 if self.kind == "text" or not labels else fit(self.parsed.asked.kind, labels, self.encode)
+        return 1 if self.kind == "text" or not labels else fit(self.parsed.asked.kind, labels, self.encode, self._language)
 
     @cached_property
     def echoes(self) -> bool:

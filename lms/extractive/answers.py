@@ -69,7 +69,7 @@ def answer_from_facts(prompt: Prompt, encode: Encode, ranker: PathRanker | None 
     question = prompt.question(phrases(hop for path in paths for hop in path.hops))
     relevance = PathRelevance(question, encode, ranker)
     scores = relevance.paths([path.hops for path in paths], topics=[path.topic for path in paths])
-    fits = functools.cache(lambda note: fit(question.asked.kind, note.split(", "), encode))
+    fits = functools.cache(lambda note: fit(question.asked.kind, note.split(", "), encode, prompt.language))
     scores += np.array([_fit(question.asked.kind, path, fits) for path in paths])
     order = sorted(range(len(paths)), key=lambda i: -scores[i])
     spellings = {topic.name: spelling(topic) for topic in read}
