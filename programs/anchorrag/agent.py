@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from triplecheck.kg import Graph
+from triplecheck.language.question import Question
 from triplecheck.lms import RolePredict
 from triplecheck.programs.anchorrag.options import AnchorRAGOptions
 from triplecheck.programs.anchorrag.predictor import Anchor
@@ -41,6 +42,7 @@ class Briefing:
         relations: the wording of each relation in prompts.
         likeness: cosine of each relation with the question, shape (relations,); None without vectors.
         schema_relations: patterns of the relations that are not followed.
+        read: the question, with its anchors masked.
     """
 
     question: str
@@ -49,6 +51,7 @@ class Briefing:
     relations: RelationNames
     likeness: npt.NDArray[np.float32] | None
     schema_relations: Sequence[re.Pattern[str]]
+    read: Question
 
 
 class AgentSteps(Protocol):
@@ -130,7 +133,7 @@ class Retriever:
             self._set_aside(offers, chosen)
         chosen += self._resumed
         self._next, self._resumed = [], []
-        fresh = Subgraph(condition=time_condition(self._graph, self._briefing.question))
+        fresh = Subgraph(condition=time_condition(self._graph, self._briefing.read))
         limits = self.options.limits
         for path in chosen:
             self._followed.setdefault(path.hops[-1], set()).update(path.ends.tolist())

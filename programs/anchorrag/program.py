@@ -48,7 +48,7 @@ from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.room import estimated_tokens, within_tokens
 from triplecheck.programs.steps import Checked, Stopped, Trace, Truncated
 from triplecheck.programs.subgraph import Fact, Path, PathKey, RelationNames, Subgraph
-from triplecheck.programs.topics import TopicLinker, without_topics
+from triplecheck.programs.topics import TopicLinker
 from triplecheck.signatures import (
     ExtractKeywords,
     FilterTriples,
@@ -114,7 +114,7 @@ class AnchorRAG(AnsweringProgram, RecallingProgram):
             self.name_sub_goals = RolePredict(NameSubGoals, role="extract")
             self.update_memory = RolePredict(UpdateMemory, role="judge")
             self.reflect = RolePredict(Reflect, role="judge")
-        self.answer_from_facts = answering_step(self.assists)
+        self.answer_from_facts = answering_step(self.assists, self.sources.language)
 
     def run(self, question: str, trace: Trace) -> Outcome:
         """Predictor, retriever agents, supervisor."""
@@ -130,7 +130,13 @@ class AnchorRAG(AnsweringProgram, RecallingProgram):
         """Candidate entity generation in one call, then relation-aware entity grounding (Eq. 1 and 2)."""
         how = self.options
         linker = TopicLinker(
-            self.graph, self.sources.linker, question, grounding=how.grounding, top_k=how.top_k, union=how.union
+            self.graph,
+            self.sources.linker,
+            question,
+            self.sources.language,
+            grounding=how.grounding,
+            top_k=how.top_k,
+            union=how.union,
         )
         reply = self.extract_keywords(question=question, known_names=linker.known_names())
         self.wrote(trace, self.extract_keywords, reply)
@@ -139,13 +145,15 @@ class AnchorRAG(AnsweringProgram, RecallingProgram):
         anchors = choose_anchors(self.graph, linker, reply.keywords, corrected, rank, margin, how.agents, trace)
         relations = self.sources.relations
         shown = [anchor.shown for anchor in anchors]
+        read = self.read(corrected, shown)
         return anchors, Briefing(
             corrected,
             {anchor.node: anchor.name for anchor in anchors},
             shown,
-            RelationNames(self.graph, relations, without_topics(corrected, shown)),
+            RelationNames(self.graph, relations, read.bare),
             None if relations is None else relations.against(corrected),
             self._schema,
+            read,
         )
 
     # --- supervisor (section 3.5) ----------------------------------------------------------------
@@ -239,7 +247,7 @@ class AnchorRAG(AnsweringProgram, RecallingProgram):
 
     # --- prompts -------------------------------------------------------------------------------
     def _names(self, briefing: Briefing, facts: Sequence[Fact]) -> dict[int, str]:
-        return names_of_facts(self.assists, self.graph, facts, briefing.anchors, briefing.question)
+        return names_of_facts(self.assists, self.graph, facts, briefing.anchors, briefing.read)
 
     def _lines(
         self, briefing: Briefing, groups: Sequence[Sequence[Fact]], trace: Trace, *, reading: bool = False

@@ -160,7 +160,7 @@ class FourStepFocus(Program):
 
     def run(self, question: str, trace: Trace) -> Outcome:
         """Algorithm 1, with a second attempt at its lines 1 and 2 if `critic` is on."""
-        linker = TopicLinker(self.graph, self.sources.linker, question)
+        linker = TopicLinker(self.graph, self.sources.linker, question, self.sources.language)
         inputs = {
             "question": question,
             "types": linker.types(),

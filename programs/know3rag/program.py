@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 from triplecheck.kg import UserError
+from triplecheck.language.pipeline import read_text
 from triplecheck.language.sentences import split_sentences
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
 from triplecheck.programs.base import AnySources, Program, check_positive
@@ -216,7 +217,7 @@ class Know3RAG(Program):
         if not answer:
             return Turn("", Reliability((), math.inf, "there is no answer"))
         try:
-            names = names_in(self.graph, self.sources.linker, text)
+            names = names_in(self.graph, self.sources.linker, read_text(text, self.sources.language))
             relations = relations_near(self.sources, split_sentences(text))
             extracted = self.extract_triples(texts=[text], entities=names, relations=relations)
         except (ModelReplyError, PromptTooLongError) as error:
