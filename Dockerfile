@@ -7,6 +7,7 @@ COPY pyproject.toml setup.py constraints.txt README.md LICENSE ./
 COPY triplecheck triplecheck
 COPY kg kg
 COPY signatures signatures
+COPY language language
 COPY lms lms
 COPY programs programs
 COPY evals evals

@@ -114,6 +114,7 @@ def build(
             documents=texts,
             encoder=None if no_vectors else DEFAULT_ENCODER,
             name_vectors=name_vectors,
+            language=source.language or "en",
             sources=source.names,
             progress=tell,
         )
@@ -386,6 +387,7 @@ def _about(kb: KnowledgeBase) -> dict[str, Any]:
         "bytes": sum(size for size, _ in about.files.values()),
         "content_hash": about.content_hash,
         "encoder": None if about.encoder is None else about.encoder["name"],
+        "language": about.language,
         "embeddings": trained,
         "stale": about.stale,
         "changes": about.changes,
@@ -481,6 +483,7 @@ def _table(kb: KnowledgeBase) -> Table:
         rows.add_row(name, f"{count:,}")
     rows.add_row("size", f"{about['bytes'] / 1e6:,.1f} MB")
     rows.add_row("vectors", about["encoder"] or "none")
+    rows.add_row("language", _language(about["language"]))
     if about["embeddings"]:
         trained, quality = about["embeddings"]["options"], about["embeddings"]["quality"]
         rows.add_row("embeddings", f"{trained['model']}, {trained['dimensions']} dimensions, MRR {quality['mrr']:.3f}")
@@ -496,6 +499,13 @@ def _table(kb: KnowledgeBase) -> Table:
         rows.add_row("skipped lines", f"{about['skipped']:,}")
     rows.add_row("content hash", about["content_hash"])
     return rows
+
+
+def _language(name: str) -> str:
+    """A language, with the spaCy pipeline that reads it here."""
+    from triplecheck.language.pipeline import installed
+
+    return f"{name}, read by {installed(name)}"
 
 
 def _add_report(rows: Table, report: dict[str, Any]) -> None:

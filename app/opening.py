@@ -91,11 +91,17 @@ def open_knowledge_base(settings: Settings, progress: ProgressCallback | None = 
     """The configured knowledge base or endpoint, or the bundled knowledge base, with the configured documents.
 
     Raises:
+        UserError: there is no such language.
         KnowledgeBaseError: it is missing or damaged, or there are no documents at their place.
         GraphUnavailableError: the endpoint does not answer.
         UnavailableError: the server of the documents does not answer.
     """
+    if settings.language is not None:
+        from triplecheck.language.pipeline import check_language
+
+        check_language(settings.language)
     base = _opened_base(settings, progress)
+    base.language = settings.language or base.language
     if settings.documents is not None:
         from triplecheck.kg.document_stores import open_documents
 

@@ -117,6 +117,15 @@ class ModelOptions:
             DATA,
         ),
     ] = None
+    language: Annotated[
+        str | None,
+        flag(
+            "--language LANGUAGE",
+            "Language of the questions, such as de, or an installed spaCy pipeline. Default: that of the knowledge "
+            "base.",
+            DATA,
+        ),
+    ] = None
     lm: LmOption = None
     role: RoleOption = None
     budget_calls: Annotated[int | None, flag("--budget-calls N", "Stop after N model calls.", LIMITS)] = None
@@ -146,7 +155,13 @@ class ModelOptions:
 
         roles = parse_pairs(self.role or (), "--role")
         return load_settings(
-            kb=self.kb, documents=self.documents_at, lm=self.lm, roles=roles, budget=self.budget, **more
+            kb=self.kb,
+            documents=self.documents_at,
+            language=self.language,
+            lm=self.lm,
+            roles=roles,
+            budget=self.budget,
+            **more,
         )
 
 

@@ -83,7 +83,8 @@ class SourceOptions:
         str | None,
         flag(
             "--language TAG",
-            "Preferred language of labels in RDF, such as de. Default: en, or that of the knowledge base that changes.",
+            "Language of the labels, where RDF has several, and of the questions, such as de, or a spaCy pipeline. "
+            "Default: en, or that of the knowledge base that changes.",
         ),
     ] = None
     skip_bad: Annotated[bool, flag("--skip-bad", "Skip malformed lines, and list them.")] = False
@@ -120,7 +121,10 @@ class SourceOptions:
             UserError: there is nothing, or a query without its database.
         """
         from triplecheck.kg.errors import UserError
+        from triplecheck.language.pipeline import check_language
 
+        if self.language is not None:
+            check_language(self.language)
         if bool(self.sql) != (self.database is not None):
             raise UserError("--sql is a query to a --database; give both")
         if not (self.names or any(others)):
@@ -128,7 +132,7 @@ class SourceOptions:
 
     @property
     def _rdf(self) -> dict[str, Any]:
-        return {"axioms": self.axioms, "language": self.language or "en"}
+        return {"axioms": self.axioms, "language": (self.language or "en").partition("_")[0]}
 
     def asked_header(self) -> bool | None:
         """Whether tables begin with a header; on a terminal a person is asked where only a person can tell."""

@@ -17,6 +17,7 @@ from triplecheck.kg import columnar_build, names
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.linking import GraphLinker
 from triplecheck.kg.names import NameIndex, normalize
+from triplecheck.language.pipeline import read_text
 
 _QUESTION = "which films did {} appear in before they moved to the city?"
 _ASKED, _RAPIDFUZZ_ASKED = 200, 30
@@ -51,7 +52,7 @@ class _Named:
 def _link(linker: GraphLinker, question: str) -> list[str]:
     """Normalised names of the first candidates of each mention in a question."""
     found = []
-    for mention in linker.mentions(question):
+    for mention in linker.mentions(read_text(question)):
         for form in mention.forms[:_BEST]:
             found += [normalize(c.label) for c in linker.candidates(form, limit=_BEST)]
     return found
@@ -138,7 +139,7 @@ def _against_spacy(named: _Named, options: Options) -> Iterator[Measurement]:
     matcher.add("NAME", list(nlp.tokenizer.pipe(named.labels)))
     questions = [_QUESTION.format(name) for name in named.labels[:_ASKED]]
     contestants: dict[str, Callable[[], object]] = {
-        "ours": lambda: [named.exact.mentions(question) for question in questions],
+        "ours": lambda: [named.exact.mentions(read_text(question)) for question in questions],
         "spacy": lambda: [matcher(nlp(question)) for question in questions],
     }
     median = interleaved(contestants, options.rounds, len(questions))

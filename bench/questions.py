@@ -14,6 +14,7 @@ from bench.registry import Measurement, Options, figure
 from bench.timing import each, percentile
 from triplecheck.kg import KnowledgeBase, build
 from triplecheck.kg.readers import read_graph
+from triplecheck.language.pipeline import read_text
 from triplecheck.programs import KERAG, Sources
 
 _FOLDER, _QUESTIONS, _ASKED = "fb15k237_freebaseqa", "questions_webqsp_train.jsonl.gz", 100
@@ -21,7 +22,7 @@ _FOLDER, _QUESTIONS, _ASKED = "fb15k237_freebaseqa", "questions_webqsp_train.jso
 
 def link(kb: KnowledgeBase, question: str) -> float:
     """Mentions, candidates, and the scores of the candidates' relations."""
-    for mention in kb.linker.mentions(question):
+    for mention in kb.linker.mentions(read_text(question)):
         kb.linker.candidates(mention, question)
     return 0.0
 

@@ -37,6 +37,7 @@ def describe(
         # The id of an embedded model contains a hash of its weights.
         "models": {name: str(language_model(model).model) for name, model in roles.lms().items()},
         "knowledge_base": graph,
+        "language": program.sources.language,
         "settings": plain(dict(settings or {})),
     }
 

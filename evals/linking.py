@@ -24,6 +24,7 @@ from triplecheck.evals.questions import read_questions
 from triplecheck.evals.variants.rewriting import TopicMention, misspell, topic_mentions
 from triplecheck.kg import Candidate, Graph, Linker
 from triplecheck.kg._atomic import write_text
+from triplecheck.language.pipeline import ENGLISH, read_text
 
 _KS = (1, 3, 10)
 _HOMONYMS = 1_000
@@ -55,12 +56,14 @@ def misspelt(one: TopicMention, edits: int, seed: int) -> TopicMention:
     return one.rewritten(misspell(one.mention, edits, rng).text)
 
 
-def recall(asked: Sequence[TopicMention], linker: Linker) -> Recall:
+def recall(asked: Sequence[TopicMention], linker: Linker, language: str = ENGLISH) -> Recall:
     """Link every mention, on its own and within its question."""
     alone, within, wall, processor = [], [], [], []
     for one in asked:
         started = time.perf_counter(), time.process_time()
-        found = [linker.candidates(mention, one.question) for mention in linker.mentions(one.question)]
+        found = [
+            linker.candidates(mention, one.question) for mention in linker.mentions(read_text(one.question, language))
+        ]
         wall.append(time.perf_counter() - started[0])
         processor.append(time.process_time() - started[1])
         alone.append(_rank(linker.candidates(one.mention, one.question), one.nodes))
@@ -175,7 +178,7 @@ def _tables(cases: Sequence[DataFolder], kbs: Path, limit: int, seed: int) -> It
         linker.candidates("warm up", "Is it warm?")
         asked = topic_mentions(case.sample(limit, seed), graph, linker)
         for mention, edits in (("verbatim", 0), ("1 typo", 1), ("2 typos", 2)) if asked else ():
-            found = recall([misspelt(one, edits, seed) for one in asked], linker)
+            found = recall([misspelt(one, edits, seed) for one in asked], linker, base.language)
             times = ["{:.1f} / {:.1f}".format(*times) for times in (found.wall, found.processor)]
             cells = [_slashed(found.alone), _slashed(found.within), *times]
             yield f"| {case.name} | {mention} | {found.n} | {' | '.join(cells)} |"

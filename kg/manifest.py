@@ -41,6 +41,7 @@ class Manifest:
         report: what became of what was read: `read`, `descriptions`, `duplicates`, and `left_out` by the reason.
         stale: parts that were trained on an earlier state of the knowledge base, and why they are stale.
         changes: how often it was changed since it was built.
+        language: of its labels and of the questions about it, as `language.pipeline` names languages.
     """
 
     counts: dict[str, int]
@@ -53,6 +54,7 @@ class Manifest:
     report: dict[str, Any] = field(default_factory=dict)
     stale: dict[str, str] = field(default_factory=dict)
     changes: int = 0
+    language: str = "en"
     format: str = FORMAT
     version: int = VERSION
 
@@ -364,7 +366,7 @@ def _read(folder: Path) -> Manifest:
 
 def _check_types(manifest: Manifest) -> None:
     encoder = manifest.encoder
-    texts = [*manifest.sources, *manifest.blocks, *manifest.blocks.values(), manifest.content_hash]
+    texts = [*manifest.sources, *manifest.blocks, *manifest.blocks.values(), manifest.content_hash, manifest.language]
     texts += manifest.stale.values()
     if encoder is not None:
         texts += [encoder["name"], encoder["fingerprint"]]

@@ -1,24 +1,21 @@
 """Mention detection: which parts of a question name something in the graph.
 
-First the longest match over all names on spaCy's tokens, then a typo-tolerant search in the unmatched tokens: names
-inside runs of tokens by their trigrams, and short words by all spellings one edit away.
+First the longest match over all names on the question's tokens, then a typo-tolerant search in the unmatched tokens:
+names inside runs of tokens by their trigrams, and short words by all spellings one edit away.
 """
 
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from triplecheck.kg.names import TrigramIndex, normalize, similarity
-from triplecheck.kg.tokens import tokenize
 from triplecheck.kg.words import common_words, nearest_word
 
 _LONGEST_NAME = 14  # tokens
 _LONGEST_SPAN = 100  # characters
-_LONGEST_WORD = 500  # characters; the rest of a longer one is read as spaces
 _LEAST_SIMILARITY = 0.78
 _LEAST_OF_WORDS = 0.9  # if only the difference from a name suggests that words are misspelt
 _UNKNOWN_FIT = 0.4  # salience of a span that matches no name, relative to one that does
@@ -31,10 +28,6 @@ CONNECTORS = frozenset("a an and at by de del der di du for from in la le of on 
 
 # After "the", these are names ("the US", "The Who").
 _PRONOUNS = frozenset("he her him i it me she them they us we who you".split())
-
-_HALF_PAIR = re.compile("[\ud800-\udfff]")
-# The tokenizer takes time quadratic in the length of a word.
-_LONG_WORD = re.compile(rf"(\S{{{_LONGEST_WORD}}})(\S++)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +49,50 @@ class Mention:
     forms: tuple[str, ...]
     similarity: float
     salience: float
+
+
+class ReadToken(Protocol):
+    """A token of a text; `language.pipeline.Token` is one."""
+
+    @property
+    def text(self) -> str:
+        """As written."""
+
+    @property
+    def lower(self) -> str:
+        """In lower case."""
+
+    @property
+    def start(self) -> int:
+        """Its first character in the text."""
+
+    @property
+    def end(self) -> int:
+        """Where it ends, exclusive."""
+
+    @property
+    def is_stop(self) -> bool:
+        """Whether it is among the language's most frequent words."""
+
+    @property
+    def is_punct(self) -> bool:
+        """Whether it consists of punctuation."""
+
+    @property
+    def is_space(self) -> bool:
+        """Whether it consists of white space."""
+
+
+class ReadText(Protocol):
+    """A text that was read; `language.pipeline.read_text` reads one."""
+
+    @property
+    def text(self) -> str:
+        """The whole text."""
+
+    @property
+    def tokens(self) -> Sequence[ReadToken]:
+        """Its tokens in order."""
 
 
 class Names(Protocol):
@@ -81,11 +118,9 @@ class MentionDetector:
         self._trigrams = trigrams
         self._relation_words = relation_words
 
-    def detect(self, question: str) -> list[Mention]:
+    def detect(self, question: ReadText) -> list[Mention]:
         """Mentions that do not overlap, most salient first; misspelt ones may overlap an exact one."""
-        whole = _HALF_PAIR.sub("\ufffd", question)
-        whole = _LONG_WORD.sub(lambda word: word[1] + " " * len(word[2]), whole)
-        words = _Words(whole, self._relation_words)
+        words = _Words(question, self._relation_words)
         exact = self._exact(words)
         misspelt = self._misspelt(words, exact) if self._trigrams is not None else []
         named = [*exact, *misspelt]
@@ -191,9 +226,9 @@ def _best_window(words: _Words, start: int, end: int, form: str) -> tuple[float,
 class _Words:
     """The tokens of a question and the evidence of their spelling."""
 
-    def __init__(self, question: str, relation_words: frozenset[str]) -> None:
-        self._question = question
-        self._doc = doc = tokenize(question)
+    def __init__(self, question: ReadText, relation_words: frozenset[str]) -> None:
+        self._question = question.text
+        self._doc = doc = question.tokens
         self._relation_words = relation_words
         self._forms: dict[tuple[int, int], str] = {}
         self._starts: list[int] = [t.start for t in doc]

@@ -56,6 +56,7 @@ def merge(out: Path | str, bases: Sequence[KnowledgeBase], progress: ProgressCal
         documents=documents or None,
         encoder=encoder,
         name_vectors=any(base.name_vectors is not None for base in bases),
+        language=bases[0].manifest.language,
         sources={source for base in bases for source in base.manifest.sources},
         progress=progress,
     )

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from triplecheck.kg.graph import Graph, IntArray
 from triplecheck.kg.linking import Candidate, spelling_fit
-from triplecheck.kg.mentions import CONNECTORS, Mention, MentionDetector
+from triplecheck.kg.mentions import CONNECTORS, Mention, MentionDetector, ReadText
 from triplecheck.kg.names import normalize, similarity
 from triplecheck.kg.queried import chunks
 
@@ -66,11 +66,11 @@ class QueriedLinker:
         """(name, node) of nodes whose names the text index finds."""
         return ()
 
-    def mentions(self, question: str) -> list[Mention]:
+    def mentions(self, question: ReadText) -> list[Mention]:
         """Parts of the question that are names in the graph, most salient first."""
-        words = list(_WORD.finditer(question))[:_MOST_WORDS]
+        words = list(_WORD.finditer(question.text))[:_MOST_WORDS]
         spans = [
-            question[first.start() : last.end()]
+            question.text[first.start() : last.end()]
             for at, first in enumerate(words)
             for last in words[at : at + _LONGEST_NAME]
         ]

@@ -1,35 +1,25 @@
-"""Parses descriptions: "the longest river", "the state that borders the most states", "how many lakes are there".
+"""Reads descriptions: "the longest river", "the state that borders the most states", "how many lakes are there".
 
-English only, by closed lists of function words, like `question`.
+A superlative and the noun that it modifies describe things; nouns are those of classes by the lemma of their head.
 """
 
 from __future__ import annotations
 
-import re
+import functools
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from triplecheck.kg.readable import singular
-from triplecheck.language.question import COMPARATIVES, STOP_WORDS, TOPIC, plain, spelling
-from triplecheck.signatures.notation import read_topic
+from triplecheck.language.operations import Comparison, adjective_of, compared, compares, degree
+from triplecheck.language.parse import Parse
+from triplecheck.language.pipeline import pipeline
+from triplecheck.language.question import Question
+from triplecheck.language.text import words_of
 
 Choice = Literal["all", "count", "max", "min", "most", "fewest"]
 
-_TOKEN = re.compile(r"'s\b|[^\W_]+(?:[.'’-][^\W_]+)*")
-_MOST, _FEWEST = frozenset({"most"}), frozenset({"fewest", "least"})
-_SUPERLATIVES = frozenset(word for word in COMPARATIVES if word.endswith("est")) | _MOST | _FEWEST
-_DETERMINERS = frozenset("the a an all any every each these those some other our your".split())
-_ASKING = frozenset("what which many list name count find show".split())
-_ASKING_PAIRS = frozenset(
-    tuple(pair.split()) for pair in ("what are", "which are", "which of", "give me", "show me", "number of", "many of")
-)
-_ASKING_FOR_ONE = frozenset({("what", "is"), ("what", "was"), ("which", "is"), ("which", "was")})
-_PLACING = frozenset("through across into near from on along at around over".split())
-_EMPTY = frozenset("graph database there exist exists known altogether total all list lists number different".split())
-_LINKING = frozenset("with having has have that which who whose is are was were of by the its a an had".split())
-_AUXILIARIES = frozenset("is are was were do does did has have had".split())
 _LONGEST_NOUN, _LONGEST_PLACE = 3, 5
+_LONGEST_ENDING, _SHORTEST_STEM = 2, 3  # letters of the ending and of the stem of a noun that no pipeline lemmatizes
 
 
 @dataclass(frozen=True)
@@ -51,6 +41,7 @@ class Description:
         choice: which of the class are meant.
         attribute: words of the relation that singles them out; empty for `all` and `count`.
         whole: whether the rest of the question says nothing else, so that these things answer it.
+        compares: what the superlative compares; None for `all` and `count`.
     """
 
     text: str
@@ -58,30 +49,31 @@ class Description:
     choice: Choice
     attribute: str
     whole: bool
+    compares: Comparison | None = None
 
 
-def nouns(question: str, names: Sequence[str]) -> list[str]:
+def nouns(question: Question, names: Sequence[str]) -> list[str]:
     """Of the names of classes, those that the question uses as a noun, in its order."""
-    words = [plain(word) for word in _TOKEN.findall(question)]
-    return list(dict.fromkeys(name for place in _places(words, names) for name in place.names))
+    return list(dict.fromkeys(name for place in _places(question, names) for name in place.names))
 
 
-def says_nothing_else(question: str, description: str) -> bool:
+def says_nothing_else(question: Question, description: str) -> bool:
     """Whether a question says nothing but a description and what asks for it."""
-    words, described = _words(question), _words(description)
-    at = _find(words, described)
-    rest = words if at < 0 else [*words[:at], *words[at + len(described) :]]
-    return not _content(rest)
+    grammar = question.parse
+    at = question.text.casefold().find(description.casefold().strip())
+    span = (at, at + len(description.strip())) if at >= 0 else (0, 0)
+    rest = [i for i, t in enumerate(grammar.tokens) if not span[0] <= t.start < span[1]]
+    return not any(_says_something(grammar, i) or grammar.is_topic(i) for i in rest)
 
 
-def says_only(words: Sequence[str], noun: str) -> bool:
-    """Whether the words of a question say nothing but its topics and a class noun."""
-    own = {singular(word) for word in _words(noun)}
-    said = [word for word in _content(words) if singular(word) not in own and word not in _PLACING | _ASKING]
-    return not said
+def says_only(question: Question, noun: str) -> bool:
+    """Whether a question says nothing but its topics and a class noun."""
+    own = {form for word in words_of(noun) for form in _forms(word, question.language)}
+    said = (word for i, word in enumerate(question.words) if _says_something(question.parse, i))
+    return all(own & _forms(word, question.language) for word in said)
 
 
-def asked_noun(question: str, names: Sequence[str], *, one: bool = False) -> tuple[str, ...]:
+def asked_class(question: Question, names: Sequence[str], *, one: bool = False) -> tuple[str, ...]:
     """The names of the class of things that a question asks for: "which lakes ...", "how many lakes ...".
 
     Args:
@@ -89,216 +81,236 @@ def asked_noun(question: str, names: Sequence[str], *, one: bool = False) -> tup
         names: of classes.
         one: also in "what is the longest lake ...", where the noun may name a relation.
     """
-    words = _words(question)
-    for noun in _places(words, names):
-        if words[noun.end : noun.end + 1] == ["'s"]:
-            continue  # "the longest river's length"
-        before = [word for word in words[: noun.start] if word not in _DETERMINERS]
-        if one and len(before) == 1 and before[0] in _SUPERLATIVES:
-            return noun.names  # "the longest river in France"
-        if before and (_is_content(before[-1]) or (one and before[-1] in _SUPERLATIVES)) and before[-1] not in _ASKING:
-            before.pop()  # "what are the major cities"
-        plural = singular(words[noun.end - 1]) != words[noun.end - 1]
-        pair = tuple(before[-2:])
-        asks = (before and before[-1] in _ASKING) or pair in _ASKING_PAIRS or (one and pair in _ASKING_FOR_ONE)
-        asks = asks or (plural and not before)
-        if asks:
-            return noun.names
-    return ()
+    asked, grammar = question.asked, question.parse
+    places = _places(question, names)
+    if asked.at < 0:
+        first = next((noun for noun in places if all(map(grammar.is_stop, range(noun.start)))), None)
+        begins = first is not None and _is_plural(grammar, first.end - 1) and not asked.word
+        return first.names if begins and first is not None else ()
+    noun = next((noun for noun in places if noun.start <= asked.at < noun.end), None)
+    if noun is None or grammar.said_any(noun.end, grammar.lexicon.genitives - grammar.lexicon.prepositions):
+        return ()  # "the longest river's length"
+    copula = any(grammar.lemma(i) in grammar.lexicon.copulas for i in range(noun.start))
+    return noun.names if one or not copula or asked.is_list else ()
 
 
-def describe(
-    question: str, topics: Sequence[str], names: Sequence[str], relations: Collection[str] = ()
-) -> Description | None:
+def describe(question: Question, names: Sequence[str], relations: Collection[str] = ()) -> Description | None:
     """The first description in a question, None if there is none.
 
     Args:
         question: the question.
-        topics: the named topics, as they stand in prompts.
         names: names of the classes that the question may speak of.
         relations: names of relations; a superlative in one of them ("highest point") describes nothing.
     """
-    tokens = _Tokens(question, [spelling(read_topic(topic)) for topic in topics], names)
-    phrases = {tuple(_words(relation)) for relation in relations}
-    for at, word in enumerate(tokens.words):
-        names_relation = any(tuple(tokens.words[at:end]) in phrases for end in range(at + 1, at + _LONGEST_NOUN + 2))
-        if word in _SUPERLATIVES and not names_relation and (found := tokens.superlative(at)):
+    grammar = question.parse
+    reader = _Reader(question, names)
+    phrases = {tuple(words_of(relation)) for relation in relations}
+    for at in range(len(grammar)):
+        named = any(tuple(grammar.words[at:end]) in phrases for end in range(at + 1, at + _LONGEST_NOUN + 2))
+        if degree(grammar, at) == "Sup" and not named and (found := reader.superlative(at)):
             return found
-    return tokens.everything()
+    return reader.everything()
 
 
-class _Tokens:
-    """The words of a question, with the places of its topics and class nouns."""
+class _Reader:
+    """A question with the places of its class nouns."""
 
-    def __init__(self, question: str, topics: Sequence[str], names: Sequence[str]) -> None:
+    def __init__(self, question: Question, names: Sequence[str]) -> None:
         self._question = question
-        self._spans = [match.span() for match in _TOKEN.finditer(question)]
-        self.words = [plain(question[start:end]) for start, end in self._spans]
-        self._nouns = _places(self.words, names)
-        for topic in topics:
-            name = _words(topic)
-            at = _find(self.words, name)
-            if name and at >= 0:
-                self.words[at : at + len(name)] = [TOPIC] * len(name)
+        self._grammar = question.parse
+        self._nouns = _places(question, names)
 
     def superlative(self, at: int) -> Description | None:
         """The description with the superlative at a position."""
-        word = self.words[at]
-        counted = word in _MOST | _FEWEST
-        following = self._noun_at(at + 1)
-        choice: Choice
-        if counted and (compared := COMPARATIVES.get(self._word(at + 1))):  # "the most populous city"
-            choice = compared[0] if word in _MOST else ("min" if compared[0] == "max" else "max")  # type: ignore[assignment]
-            noun = self._noun_at(at + 2) or self._bare_noun(at + 2)
-            return None if noun is None else self._made(at, noun.end, noun, choice, compared[1])
-        adjective = self._word(at + 1)
-        if word in _MOST and following is not None and following.start == at + 2 and not self._is_plural(following):
-            return self._made(at, following.end, following, "max", adjective)  # "the most dense state"
-        before = self._noun_before(at)
-        if before is None and not self._nouns:
-            before = self._asked_word(at) if counted else self._linked_word(at)
-        if counted:
-            # "which river runs through the most states": the class is before the superlative
-            end = following.end if following else self._end_of_noun(at + 1)
-            if before is None or end == at + 1:
-                return None
-            verb = [w for w in self.words[before.end : at] if w not in _LINKING | STOP_WORDS]
-            target = " ".join(self.words[at + 1 : end])
-            choice = "most" if word in _MOST else "fewest"
-            return self._made(before.start, end, before, choice, " ".join([*verb, target]))
-        operation, what = COMPARATIVES[word]
-        choice = "max" if operation == "max" else "min"
+        grammar = self._grammar
+        found = compared(grammar, at)
+        if found is None:
+            return None
+        graded = adjective_of(grammar, at)
+        is_amount = grammar.lemma(at) in grammar.lexicon.amounts
+        if is_amount and graded is None and found.counts:
+            return self._most(at, found)
+        end = at + 1 if graded is None else graded + 1
+        choice: Choice = found.operation
+        following = self._noun_at(end)
         if following is not None:  # "the longest river"
-            return self._made(at, following.end, following, choice, what or word)
-        end = self._end_of_noun(at + 1)
-        if end > at + 1 and before is not None and self._links(before.end, at):
-            # "the state with the largest population"
-            return self._made(before.start, end, before, choice, " ".join(self.words[at + 1 : end]))
-        if before is not None and end == at + 1 and self._links(before.end, at):
+            return self._made(at, following.end, following, choice, found.quantity, found)
+        before = self._noun_before(at) or (None if self._nouns else self._linked_word(at))
+        noun_end = self._end_of_noun(end)
+        if before is not None and self._links(before.end, at):
+            if noun_end > end:  # "the state with the largest population"
+                attribute = " ".join(grammar.words[end:noun_end])
+                return self._made(before.start, noun_end, before, choice, attribute, found)
             # "which state is the largest", "the largest in population"
-            named = self._end_of_noun(at + 2) if self._word(at + 1) in ("in", "by") else at + 1
-            attribute = " ".join(self.words[at + 2 : named]) if named > at + 2 else what or word
-            return self._made(before.start, max(named, at + 1) if named > at + 2 else at + 1, before, choice, attribute)
-        bare = self._bare_noun(at + 1)
-        return None if bare is None else self._made(at, bare.end, bare, choice, what or word)
+            named = self._end_of_noun(end + 1) if grammar.pos(end) == "ADP" else end
+            attribute = " ".join(grammar.words[end + 1 : named]) if named > end + 1 else found.quantity
+            return self._made(
+                before.start, max(named, end) if named > end + 1 else end, before, choice, attribute, found
+            )
+        return (
+            None if noun_end == end else self._made(at, noun_end, _Noun(end, noun_end), choice, found.quantity, found)
+        )
 
     def everything(self) -> Description | None:
         """A description of a whole class, if the question says nothing else."""
+        grammar = self._grammar
         for noun in self._nouns:
-            rest = [*self.words[: noun.start], *self.words[noun.end :]]
-            if TOPIC in rest or _content(rest) or _SUPERLATIVES & set(rest):
+            rest = [at for at in range(len(grammar)) if not noun.start <= at < noun.end]
+            if any(grammar.is_topic(at) or _says_something(grammar, at) or degree(grammar, at) == "Sup" for at in rest):
                 continue
-            counts = "many" in rest[:3] or "number" in rest or rest[:1] == ["count"]
-            choice: Choice = "count" if counts else "all"
-            return Description(self._text(noun.start, noun.end), noun.names, choice, "", whole=True)
+            choice: Choice = "count" if self._question.counts else "all"
+            return Description(grammar.written(noun.start, noun.end), noun.names, choice, "", whole=True)
         return None
 
-    # --- places --------------------------------------------------------------------------------
-    def _word(self, at: int) -> str:
-        return self.words[at] if 0 <= at < len(self.words) else ""
+    def _most(self, at: int, found: Comparison) -> Description | None:
+        """ "Which river runs through the most states": the class is before the superlative."""
+        grammar = self._grammar
+        before = self._noun_before(at) or (None if self._nouns else self._asked_word(at))
+        following = self._noun_at(at + 1)
+        end = following.end if following else self._end_of_noun(at + 1)
+        if before is None or end == at + 1:
+            return None
+        verb = [grammar.words[i] for i in range(before.end, at) if not grammar.is_stop(i) and not grammar.is_topic(i)]
+        choice: Choice = "most" if found.operation == "max" else "fewest"
+        attribute = " ".join([*verb, *grammar.words[at + 1 : end]])
+        return self._made(before.start, end, before, choice, attribute, found)
 
+    # --- places --------------------------------------------------------------------------------
     def _noun_at(self, at: int) -> _Noun | None:
         """The class noun at a position, with at most one adjective before it."""
         return next((noun for noun in self._nouns if at <= noun.start <= at + 1), None)
-
-    def _is_plural(self, noun: _Noun) -> bool:
-        return singular(self.words[noun.end - 1]) != self.words[noun.end - 1]
 
     def _noun_before(self, at: int) -> _Noun | None:
         return max((noun for noun in self._nouns if noun.end <= at), default=None, key=lambda noun: noun.end)
 
     def _asked_word(self, at: int) -> _Noun | None:
-        """The word after "which" or "what" before a position, for a graph without classes."""
-        places = (i for i in range(1, at) if self.words[i - 1] in ("which", "what") and _is_content(self.words[i]))
-        return next((_Noun(i, i + 1) for i in places), None)
+        """The noun that is asked for, if it is before a position, for a graph without classes."""
+        asked = self._question.asked.at
+        return _Noun(asked, asked + 1) if 0 <= asked < at else None
 
     def _linked_word(self, at: int) -> _Noun | None:
         """The word that linking words join to a position ("state with the largest"), for a graph without classes."""
         end = at
-        while end and self.words[end - 1] in _LINKING:
+        while end and self._grammar.is_stop(end - 1):
             end -= 1
-        return _Noun(end - 1, end) if 0 < end < at and _is_content(self.words[end - 1]) else None
+        return _Noun(end - 1, end) if 0 < end < at and self._is_content(end - 1) else None
 
-    def _bare_noun(self, at: int) -> _Noun | None:
-        """Content words at a position, for a graph that has no such class."""
-        end = self._end_of_noun(at)
-        return None if end == at else _Noun(at, end)
+    def _is_content(self, at: int) -> bool:
+        grammar = self._grammar
+        return not (grammar.is_topic(at) or grammar.is_stop(at) or compares(grammar, at))
 
     def _end_of_noun(self, at: int) -> int:
         end = at
-        while end < min(len(self.words), at + _LONGEST_NOUN) and _is_content(self.words[end]):
+        while end < min(len(self._grammar), at + _LONGEST_NOUN) and self._is_content(end):
             end += 1
         return end
 
     def _links(self, start: int, end: int) -> bool:
         """Whether only linking words are between two places."""
-        return all(word in _LINKING for word in self.words[start:end])
+        return all(map(self._grammar.is_stop, range(start, end)))
 
-    def _made(self, start: int, end: int, noun: _Noun, choice: Choice, attribute: str) -> Description | None:
-        while start and self.words[start - 1] in _DETERMINERS:
+    def _made(
+        self, start: int, end: int, noun: _Noun, choice: Choice, attribute: str, found: Comparison
+    ) -> Description | None:
+        grammar = self._grammar
+        while start and (grammar.pos(start - 1) == "DET" or grammar.words[start - 1] in grammar.lexicon.articles):
+            if grammar.words[start - 1] in grammar.lexicon.questions:
+                break
             start -= 1
-        while start and self.words[start - 1] in (TOPIC, "'s"):  # "Nolan's longest film"
+        joints = grammar.lexicon.genitives - grammar.lexicon.prepositions
+        while start and (grammar.is_topic(start - 1) or grammar.words[start - 1] in joints):  # "Nolan's longest film"
             start -= 1
         end = self._end_of_place(end)
-        rest = [*self.words[:start], *self.words[end:]]
-        return Description(self._text(start, end), noun.names, choice, attribute, whole=not _content(rest))
+        rest = [at for at in range(len(grammar)) if not start <= at < end]
+        whole = not any(grammar.is_topic(at) or _says_something(grammar, at) for at in rest)
+        return Description(grammar.written(start, end), noun.names, choice, attribute, whole, found)
 
     def _end_of_place(self, end: int) -> int:
         """The end of "in Texas" or "that borders Texas" after a description, else its own end."""
-        for at in range(end + 1, min(end + _LONGEST_PLACE, len(self.words))):
-            if self.words[at] == TOPIC:
-                said = [word for word in _content(self.words[end:at]) if word not in _PLACING]
-                if len(said) > 1 or self.words[end] in _AUXILIARIES | {"and", "or"}:
+        grammar = self._grammar
+        for at in range(end + 1, min(end + _LONGEST_PLACE, len(grammar))):
+            if grammar.is_topic(at):
+                said = [i for i in range(end, at) if _says_something(grammar, i)]
+                if (
+                    len(said) > 1
+                    or grammar.pos(end) in ("AUX", "CCONJ")
+                    or grammar.lemma(end) in grammar.lexicon.auxiliaries
+                ):
                     return end
-                while at < len(self.words) and self.words[at] == TOPIC:
+                while grammar.is_topic(at):
                     at += 1
                 return at
         return end
 
-    def _text(self, start: int, end: int) -> str:
-        return self._question[self._spans[start][0] : self._spans[end - 1][1]]
+
+def _says_something(grammar: Parse, at: int) -> bool:
+    """Whether a word says more than what the graph has: "there", "in the database", "listed"."""
+    if grammar.is_topic(at) or grammar.is_stop(at) or compares(grammar, at):
+        return False
+    return {grammar.lemma(at), grammar.words[at]}.isdisjoint(grammar.lexicon.containers)
 
 
-def _is_content(word: str) -> bool:
-    return word not in STOP_WORDS and word not in COMPARATIVES and word not in (TOPIC, "'s")
+def _is_plural(grammar: Parse, at: int) -> bool:
+    return grammar.tokens[at].feature("Number") == "Plur"
 
 
-def _content(words: Sequence[str]) -> list[str]:
-    return [word for word in words if _is_content(word) and word not in _EMPTY]
-
-
-def _words(text: str) -> list[str]:
-    return [plain(word) for word in _TOKEN.findall(text)]
-
-
-def _find(words: Sequence[str], target: Sequence[str]) -> int:
-    size = len(target)
-    return next((at for at in range(len(words) - size + 1) if list(words[at : at + size]) == list(target)), -1)
-
-
-def _places(words: Sequence[str], names: Sequence[str]) -> list[_Noun]:
+# --- classes ---------------------------------------------------------------------------------------
+def _places(question: Question, names: Sequence[str]) -> list[_Noun]:
     """Where the question uses the names of classes, without overlaps.
 
     A name of more words is preferred. Where no class has the whole name, classes of which it is the head noun are
     meant: "city" for "city of the United States" and "big city".
     """
-    by_form: dict[tuple[str, ...], tuple[list[str], list[str]]] = {}
+    grammar, language = question.parse, question.language
+    said = [
+        frozenset() if grammar.is_topic(at) else _forms(word, language) | {grammar.lemma(at)}
+        for at, word in enumerate(grammar.words)
+    ]
+    known = frozenset[str]().union(*said)
+    initials = {word[: _SHORTEST_STEM - 1] for word in known}
+    by_words: dict[tuple[str, ...], tuple[list[str], list[str]]] = {}
     for name in names:
-        whole = [singular(word) for word in _words(name)]
-        forms = {tuple(whole): 0}
-        before = next((at for at, word in enumerate(whole) if word in ("of", "in", "by", "for")), len(whole))
-        for form in (whole[:before], whole[max(before - 1, 0) : before]):
-            forms.setdefault(tuple(form), 1)
-        for key, rank in forms.items():
-            by_form.setdefault(key, ([], []))[rank].append(name)
-    folded = [singular(word) for word in words]
+        for form, rank in _class_forms(name, language).items():
+            likely = all(word[: _SHORTEST_STEM - 1] in initials for word in form)
+            if likely and all(known & _forms(word, language) for word in form):
+                by_words.setdefault(form, ([], []))[rank].append(name)
     found: list[_Noun] = []
     taken: set[int] = set()
-    longest = max(map(len, by_form), default=0)
-    for size in range(min(longest, len(words)), 0, -1):
-        for at in range(len(words) - size + 1):
-            whole_names, headed = by_form.get(tuple(folded[at : at + size]), ((), ()))
-            if (whole_names or headed) and taken.isdisjoint(range(at, at + size)):
-                taken.update(range(at, at + size))
-                found.append(_Noun(at, at + size, tuple(whole_names or headed)))
+    for form in sorted(by_words, key=len, reverse=True):
+        for at in range(len(said) - len(form) + 1):
+            here = range(at, at + len(form))
+            if taken.isdisjoint(here) and all(
+                said[i] & _forms(word, language) for i, word in zip(here, form, strict=True)
+            ):
+                taken.update(here)
+                same = [other for other in by_words if len(other) == len(form) and _agree(other, form, language)]
+                whole = [name for other in same for name in by_words[other][0]]
+                headed = [name for other in same for name in by_words[other][1]]
+                found.append(_Noun(at, here.stop, tuple(whole or headed)))
     return sorted(found, key=lambda noun: noun.start)
+
+
+def _agree(one: Sequence[str], other: Sequence[str], language: str) -> bool:
+    return all(_forms(a, language) & _forms(b, language) for a, b in zip(one, other, strict=True))
+
+
+@functools.lru_cache(10_000)
+def _class_forms(name: str, language: str) -> dict[tuple[str, ...], int]:
+    """The words by which a question may name a class: 0 for its name, 1 for its head noun with or without modifiers."""
+    words = words_of(name)
+    stops = pipeline(language).stop_words
+    before = next((at for at, word in enumerate(words) if at and word in stops), len(words))
+    forms = {tuple(words): 0} if words else {}
+    for form in (words[:before], words[max(before - 1, 0) : before]):
+        if form:
+            forms.setdefault(tuple(form), 1)
+    return forms
+
+
+@functools.lru_cache(10_000)
+def _forms(word: str, language: str) -> frozenset[str]:
+    """A noun and its lemma; without a lemmatizer, what may be its stem."""
+    reader = pipeline(language)
+    if reader.is_trained:
+        return frozenset({word, reader.lemma(word, "NOUN")})
+    return frozenset({word, *(word[:-n] for n in range(1, _LONGEST_ENDING + 1) if len(word) - n >= _SHORTEST_STEM)})

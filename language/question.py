@@ -1,104 +1,44 @@
-"""Parses a question: what it asks for, which words may name relations, what to compute.
+"""Reads a question: what it asks for, which words may name relations, what to compute and what must hold.
 
-English only, by closed lists of function words; the rest is left to sentence embeddings.
+The rules speak Universal Dependencies (`parse`); what a word means beyond its grammar comes from the lexicon of the
+language (`lexicon`). Without a trained pipeline the words and their order alone are read.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
-import re
-import unicodedata
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
-
-from rapidfuzz.distance import OSA
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from triplecheck.kg.ranker import OTHER_TOPIC, OWN_TOPIC
 from triplecheck.kg.words import common_words, nearest_word
+from triplecheck.language.operations import (
+    Aggregate,
+    Comparison,
+    Join,
+    Limit,
+    Negation,
+    TimeLimit,
+    aggregate,
+    compares,
+    comparison,
+    joins,
+    limits,
+    negations,
+    ordinal,
+    time_limits,
+)
+from triplecheck.language.parse import Parse, parse
+from triplecheck.language.pipeline import ENGLISH
+from triplecheck.language.text import TOPIC, mask, words_of
 from triplecheck.signatures.notation import WrittenTopic, read_topic, split_note
 
-TOPIC = "§"
+Kind = Literal["thing", "person", "place", "time", "number", "manner", "reason", "yes or no"]
 
-STOP_WORDS = frozenset(
-    """a about also am an and any are as at be been being by can could did do does done during ever every for from
-    get give go got had has have he her here him his how i in into is it its list me many much name of on one ones
-    or other our please s same say she should show so some tell than that the their them then there these they
-    this those to us was we were what when where which while who whom whose will with would you your""".split()
-)
-_KINDS = frozenset("kind kinds type types sort sorts form forms".split())
-_WORD = re.compile(r"'s\b|[^\W_]+(?:\.[^\W_]+)*", re.UNICODE)
-
-# What a question word asks for, as words of relations or types.
-_ASKED = {
-    ("where",): "place location",
-    ("when",): "date year",
-    ("how", "old"): "age date of birth",
-    ("how", "tall"): "height",
-    ("how", "high"): "height elevation",
-    ("how", "long"): "length duration",
-    ("how", "big"): "size area",
-    ("how", "large"): "size area",
-    ("how", "far"): "distance",
-    ("how", "heavy"): "weight mass",
-    ("how", "deep"): "depth",
-    ("how", "fast"): "speed",
-}
-# Comparatives: (operation, what is compared); if empty, the noun beside it says what.
-COMPARATIVES = {
-    "older": ("min", "date of birth year founded"),
-    "oldest": ("min", "date of birth year founded"),
-    "younger": ("max", "date of birth year founded"),
-    "youngest": ("max", "date of birth year founded"),
-    "newer": ("max", "date year"),
-    "newest": ("max", "date year"),
-    "earlier": ("min", "date year"),
-    "earliest": ("min", "date year"),
-    "first": ("min", "date year"),
-    "before": ("min", "date year"),
-    "sooner": ("min", "date year"),
-    "later": ("max", "date year"),
-    "latest": ("max", "date year"),
-    "last": ("max", "date year"),
-    "after": ("max", "date year"),
-    "recent": ("max", "date year"),
-    "taller": ("max", "height"),
-    "tallest": ("max", "height"),
-    "higher": ("max", "height elevation"),
-    "highest": ("max", "height elevation"),
-    "lower": ("min", "height elevation"),
-    "lowest": ("min", "height elevation"),
-    "longer": ("max", "length duration running time"),
-    "longest": ("max", "length duration running time"),
-    "shorter": ("min", "length duration height"),
-    "shortest": ("min", "length duration running time"),
-    "bigger": ("max", "size area population"),
-    "biggest": ("max", "size area population"),
-    "larger": ("max", "size area population"),
-    "largest": ("max", "size area population"),
-    "smaller": ("min", "size area population"),
-    "smallest": ("min", "size area population"),
-    "heavier": ("max", "weight mass"),
-    "heaviest": ("max", "weight mass"),
-    "lighter": ("min", "weight mass"),
-    "lightest": ("min", "weight mass"),
-    "wider": ("max", "width diameter"),
-    "widest": ("max", "width diameter"),
-    "populous": ("max", "population"),
-    "more": ("max", ""),
-    "most": ("max", ""),
-    "greater": ("max", ""),
-    "greatest": ("max", ""),
-    "fewer": ("min", ""),
-    "fewest": ("min", ""),
-    "less": ("min", ""),
-    "least": ("min", ""),
-}
-# What a question with no content words but its topic asks for: "who is X", "what did X do".
-_IMPLIED = {"who": "occupation profession", "do": "occupation profession", "did": "occupation profession"}
-_FIRST_DONE = re.compile(r"^(?:\w+ed|given|shown|held|seen|sung|sold|run|met|name|names|lady)$")
-_PEOPLE = frozenset("people inhabitants residents citizens".split())
-_AUXILIARIES = frozenset("is are was were do does did has have had can could will would".split())
-_QUESTION_WORDS = frozenset("who whom whose what which when where how why".split())
+_PARSES = 2_048
+_BEFORE_NOUN = frozenset({"ADJ", "ADV", "DET", "ADP", "NUM", "AUX", "PROPN"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,28 +61,151 @@ class Segment:
 
 
 @dataclass(frozen=True)
-class ParsedQuestion:
-    """A question, parsed.
+class Asked:
+    """What a question asks for.
 
     Attributes:
-        words: in lower case, topics replaced by `TOPIC`.
-        segments: what may name relations.
-        counts: asks for a number of things.
-        compares: (operation, what is compared) where it compares or asks for an extreme, else None.
-        asks_whether: expects yes or no.
-        asks_same: asks whether something is the same for two topics.
-        text: the question as it was given.
-        topics: what it is about.
+        word: the question word, in lower case; empty if there is none.
+        kind: of the answer.
+        noun: the noun that the question word or the request belongs to ("which lakes", "list all lakes"), as written.
+        lemma: of the noun.
+        is_list: whether several are asked for, by the number of the noun.
+        attribute: what the question word asks for, in words of relations: "height" for "how tall".
+        at: the position of the noun; -1 without one.
     """
 
-    words: tuple[str, ...]
+    word: str = ""
+    kind: Kind = "thing"
+    noun: str = ""
+    lemma: str = ""
+    is_list: bool = False
+    attribute: str = ""
+    at: int = -1
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Nouns that lead from a topic, one by one: "X's father's wife", "the wife of the father of X".
+
+    Attributes:
+        topic: how the question spells it.
+        steps: the nouns with their modifiers, the one next to the topic first.
+    """
+
+    topic: str
+    steps: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question, read once.
+
+    Attributes:
+        text: the question as it was given.
+        language: the code of the language, or the name of the pipeline.
+        topics: what it is about.
+        parse: its grammar, with topics masked.
+        segments: what may name relations.
+        asked: what it asks for.
+        compares: what it compares or asks the extreme of; else None.
+        ordinal: 2 for "the second oldest"; else None.
+        aggregate: what it computes from several values; empty if nothing.
+        limits: the bounds of numbers.
+        times: the times that it is about.
+        negations: what it excludes.
+        joins: what "and" and "or" join.
+        chains: the nouns that lead from each topic.
+        asks_same: whether it asks whether something is the same for two topics.
+    """
+
+    text: str
+    language: str
+    topics: tuple[WrittenTopic, ...]
+    parse: Parse
     segments: tuple[Segment, ...]
-    counts: bool
-    compares: tuple[str, str] | None
-    asks_whether: bool
+    asked: Asked
+    compares: Comparison | None
+    ordinal: int | None
+    aggregate: Aggregate
+    limits: tuple[Limit, ...]
+    times: tuple[TimeLimit, ...]
+    negations: tuple[Negation, ...]
+    joins: tuple[Join, ...]
+    chains: tuple[Chain, ...]
     asks_same: bool
-    text: str = ""
-    topics: tuple[WrittenTopic, ...] = ()
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """In lower case, topics replaced by `TOPIC`."""
+        return self.parse.words
+
+    @property
+    def lemmas(self) -> tuple[str, ...]:
+        """Of each word."""
+        return tuple(token.lemma for token in self.parse.tokens)
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """The numbers in digits outside topics, as written."""
+        return tuple(
+            t.text for at, t in enumerate(self.parse.tokens) if t.text[0].isdigit() and not self.parse.is_topic(at)
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Runs of words with capitals that are no topic, without the question's first word."""
+        return tuple(" ".join(run) for run in _names(self.parse))
+
+    @property
+    def counts(self) -> bool:
+        """Whether it asks for a number of things."""
+        return self.aggregate == "count"
+
+    @property
+    def asks_whether(self) -> bool:
+        """Whether it expects yes or no."""
+        return self.asked.kind == "yes or no"
+
+    @property
+    def asks_for_thing(self) -> bool:
+        """Whether it asks for a thing, person, time or place, so that yes or no is no answer."""
+        return bool(self.asked.word) and not self.asks_whether
+
+    @property
+    def chooses(self) -> bool:
+        """Whether one of the topics may be the answer: it compares them, or joins them by "or"."""
+        return self.compares is not None or any(join.kind == "or" for join in self.joins)
+
+    @property
+    def sets_beside(self) -> bool:
+        """Whether it sets its topic beside other things, by "and", "or" or "than"."""
+        return bool(self.joins) or not self.parse.lexicon.than.isdisjoint(self.words)
+
+    @property
+    def excludes_topics(self) -> bool:
+        """Whether it asks for others than the topic: "who else", "the same teacher as X"."""
+        return not self.parse.lexicon.others.isdisjoint(self.words)
+
+    @property
+    def chain(self) -> tuple[str, ...]:
+        """What a chain of possessives from the one topic names, at least a hop each: "X's father's wife", "the wife of
+        X's father", the nearest first; empty if there is no such chain."""
+        own = self.words.index(TOPIC) if self.words.count(TOPIC) == 1 else len(self.words)
+        if self.words[own + 1 : own + 2] not in (("'s",), ("'",)):
+            return ()
+        linked = [segment for segment in self.segments if segment.kind == "chained"]
+        return tuple(segment.text for segment in sorted(linked, key=lambda segment: segment.distance))
+
+    @property
+    def bare(self) -> str:
+        """The question without its topics."""
+        return " ".join(word for word in self.words if word not in (TOPIC, "'s"))
+
+    def naming(self, phrases: Iterable[str]) -> Question:
+        """The question, read with names of relations: each one in it is content, and mends misspelt words."""
+        named = {tuple(words_of(phrase)) for phrase in phrases}
+        grammar = _mended(self.parse, named)
+        return replace(self, parse=grammar, segments=tuple(_segments(self, grammar, _named(grammar.words, named))))
 
     def masked(self, name: str = "") -> str:
         """The question in lower case, with marks in place of its topics, as a ranker of paths reads it.
@@ -158,198 +221,274 @@ class ParsedQuestion:
         words = [OWN_TOPIC if word == TOPIC else word for word in mask(words_of(self.text), [spelling(own)])]
         return " ".join(OTHER_TOPIC if word == TOPIC else word for word in mask(words, list(others)))
 
-    @property
-    def question_word(self) -> str:
-        """The first question word of the question; empty if there is none."""
-        return first_question_word(self.words)
-
-    @property
-    def chain(self) -> tuple[str, ...]:
-        """What a chain of possessives from the one topic names, at least a hop each: "X's father's wife", "the wife of
-        X's father"; empty if there is no such chain."""
-        if self.words.count(TOPIC) != 1 or (TOPIC, "'s") not in itertools.pairwise(self.words):
-            return ()
-        return tuple(segment.text for segment in self.segments if segment.kind == "chained")
-
-    @property
-    def bare(self) -> str:
-        """The question without its topics."""
-        return " ".join(word for word in self.words if word not in (TOPIC, "'s"))
-
-
-def first_question_word(words: Iterable[str]) -> str:
-    """The first question word; empty if there is none."""
-    return next((word for word in words if word in _QUESTION_WORDS), "")
-
 
 def spelling(topic: WrittenTopic) -> str:
     """How the question spells a topic, without a note: its words may be far from a note's."""
     return split_note(topic.spelling)[0]
 
 
-def read_question(text: str, topics: Sequence[str], phrases: Iterable[str] = ()) -> ParsedQuestion:
-    """Parse a question.
+def read_question(
+    text: str, topics: Sequence[str] = (), phrases: Iterable[str] = (), language: str = ENGLISH
+) -> Question:
+    """Read a question.
 
     Args:
         text: the question.
         topics: as they stand in the prompt.
-        phrases: names of relations; each one in the question is treated as one word.
+        phrases: names of relations; each one in the question is content, and mends misspelt words.
+        language: a code, or the name of a spaCy pipeline.
     """
     written = tuple(map(read_topic, topics))
-    words = mask(words_of(text), [spelling(topic) for topic in written])
-    named = {tuple(words_of(phrase)) for phrase in phrases}
-    words = _join(_mended(words, named), named)
-    compares = _comparison(words)
-    first = next((w for w in words if w != TOPIC), "")
-    pairs = set(itertools.pairwise(words))
-    # "X was married to whom?" and "is X a man or a woman?" do not ask for yes or no.
-    asks_else = "or" in words or (words[:1] == [TOPIC] and not _QUESTION_WORDS.isdisjoint(words))
-    whether = first in _AUXILIARIES and not asks_else
-    return ParsedQuestion(
-        words=tuple(words),
-        segments=tuple(_segments(words, compares)),
-        counts=("how", "many") in pairs or ("number", "of") in pairs or first == "count",
-        compares=compares,
-        asks_whether=whether,
-        asks_same=whether and bool({"same", "share", "shared"} & set(words)),
+    return replace(_read(text, tuple(map(spelling, written)), language), topics=written).naming(phrases)
+
+
+@functools.lru_cache(_PARSES)
+def _read(text: str, topics: tuple[str, ...], language: str) -> Question:
+    """All that needs no names of relations."""
+    grammar = parse(text, topics, language)
+    times = time_limits(grammar)
+    in_times = {at for limit in times for at in range(*limit.span)}
+    bounds = limits(grammar, in_times)
+    compared = comparison(grammar, in_times | {at for limit in bounds for at in range(*limit.span)})
+    asked = _asked(grammar)
+    whether = asked.kind == "yes or no"
+    return Question(
         text=text,
-        topics=written,
+        language=language,
+        topics=(),
+        parse=grammar,
+        segments=(),
+        asked=asked,
+        compares=compared,
+        ordinal=ordinal(grammar),
+        aggregate=aggregate(grammar, compared),
+        limits=bounds,
+        times=times,
+        negations=negations(grammar),
+        joins=joins(grammar),
+        chains=tuple(_chains(grammar)),
+        asks_same=whether and not grammar.lexicon.same.isdisjoint({*grammar.words, *map(grammar.lemma, _all(grammar))}),
     )
 
 
-def _mended(words: Sequence[str], phrases: Collection[tuple[str, ...]]) -> list[str]:
-    """The words, with misspelt ones that are near a word of a phrase spelt as there."""
-    known = {word for phrase in phrases for word in phrase}
-    usual = common_words()
-    return [
-        word if word == TOPIC or word in STOP_WORDS or word in usual else nearest_word(word, known) or word
-        for word in words
-    ]
+# --- what is asked for -----------------------------------------------------------------------------
+def _all(grammar: Parse) -> range:
+    return range(len(grammar))
 
 
-def _join(words: list[str], phrases: Collection[tuple[str, ...]]) -> list[str]:
-    """The words, with each phrase among them joined into one."""
-    for phrase in sorted((p for p in phrases if len(p) > 1), key=lambda p: (-len(p), p)):
-        for start in range(len(words) - len(phrase) + 1):
-            if tuple(words[start : start + len(phrase)]) == phrase:
-                words = [*words[:start], " ".join(phrase), *words[start + len(phrase) :]]
-                break
-    return words
+def _asked(grammar: Parse) -> Asked:
+    """What a question asks for."""
+    lexicon, words = grammar.lexicon, grammar.words
+    at = next((i for i, word in enumerate(words) if word in lexicon.questions), None)
+    word = "" if at is None else words[at]
+    if _asks_whether(grammar):
+        return Asked(word, "yes or no")
+    noun = asked_noun(grammar)
+    pattern = attribute_of(grammar)
+    attribute = lexicon.attributes.get(pattern, "")
+    kind: str = lexicon.questions.get(word, "thing")
+    lemma = "" if noun is None else grammar.lemma(noun)
+    if lemma in lexicon.nouns:
+        kind = lexicon.nouns[lemma]
+    elif grammar.find([*lexicon.quantities, *lexicon.aggregates.get("count", ())]) or len(pattern.split()) == 2:
+        kind = "number"
+    is_list = noun is not None and grammar.tokens[noun].feature("Number") == "Plur"
+    start = noun
+    while start and _modifies(grammar, start - 1, noun):
+        start -= 1
+    phrase = "" if noun is None or start is None else grammar.written(start, noun + 1)
+    return Asked(word, kind, phrase, lemma, is_list, attribute, -1 if noun is None else noun)  # type: ignore[arg-type]
 
 
-def plain(text: str) -> str:
-    """Lower case, without accents and typographic quotes."""
-    text = text.casefold().replace("’", "'").replace("‘", "'")
-    return "".join(c for c in unicodedata.normalize("NFKD", text) if not "\u0300" <= c <= "\u036f")
+def _asks_whether(grammar: Parse) -> bool:
+    """Whether a question expects yes or no: it begins with an auxiliary, offers no choice, and has no question word."""
+    lexicon = grammar.lexicon
+    first = next((i for i in _all(grammar) if not grammar.is_topic(i)), None)
+    if first is None or not ({grammar.lemma(first), grammar.words[first]} & lexicon.auxiliaries):
+        return False
+    chooses = not set(lexicon.coordination.get("or", ())).isdisjoint(grammar.words)
+    return not chooses and not any(_interrogates(grammar, at) for at in _all(grammar))
 
 
-def words_of(text: str) -> list[str]:
-    """The words of a text in lower case, without punctuation; "'s" is a word."""
-    return _WORD.findall(plain(text))
+def _interrogates(grammar: Parse, at: int) -> bool:
+    """Whether a word is a question word and does not begin a relative clause."""
+    if grammar.words[at] not in grammar.lexicon.questions:
+        return False
+    above = [at, *grammar.ancestors(at)]
+    return not any(grammar.is_a(i, "acl") and grammar.tokens[i].head < at for i in above)
 
 
-def mask(words: list[str], topics: Sequence[str]) -> list[str]:
-    """Replace each topic by `TOPIC`, with tolerance for misspellings."""
-    for topic in sorted(topics, key=len, reverse=True):
-        name = [w for w in words_of(topic) if w != "'s"]
-        span = find_span(words, name)
-        if span is not None:
-            words = [*words[: span[0]], TOPIC, *words[span[1] :]]
-    return words
-
-
-def find_span(words: Sequence[str], name: Sequence[str], least: float = 0.75) -> tuple[int, int] | None:
-    """Position [start, end) of a name in a list of words, exactly or within a few edits."""
-    if not name:
-        return None
-    target = " ".join(name)
-    best: tuple[float, int, int] | None = None
-    for size in (len(name), len(name) + 1, len(name) - 1, len(name) + 2):
-        for start in range(len(words) - size + 1) if size > 0 else ():
-            window = words[start : start + size]
-            if TOPIC in window or all(w in STOP_WORDS for w in window) != all(w in STOP_WORDS for w in name):
-                continue
-            score = OSA.normalized_similarity(" ".join(window), target)
-            if score >= least and (best is None or score > best[0]):
-                best = (score, start, start + size)
-        if best is not None and best[0] == 1.0:
-            break
-    return None if best is None else best[1:]
-
-
-def _comparison(words: Sequence[str]) -> tuple[str, str] | None:
-    for i, word in enumerate(words):
-        if word not in COMPARATIVES:
+def asked_noun(grammar: Parse) -> int | None:
+    """The position of the noun that a question word or a request belongs to; None if there is none."""
+    lexicon, words = grammar.lexicon, grammar.words
+    for at, word in enumerate(words):
+        counts = _counting(grammar, at)
+        if word not in lexicon.questions and not counts:
             continue
-        operation, what = COMPARATIVES[word]
-        after = [w for w in words[i + 1 : i + 3] if w not in STOP_WORDS and w not in (TOPIC, "'s")]
-        if word in ("first", "last") and i + 1 < len(words) and _FIRST_DONE.search(words[i + 1]):
-            continue  # "first performed": when or where, not which was the first
-        if word in ("more", "most", "less", "least") and after and after[0] in COMPARATIVES:
-            if word in ("more", "most"):
-                continue  # "most recent": the next word says it
-            contrary, what = COMPARATIVES[after[0]]  # "least populous"
-            return "min" if contrary == "max" else "max", what
-        if not what and not after:
-            continue
-        if _PEOPLE & set(after):
-            return operation, "population"
-        return operation, what or " ".join(after)
+        if not counts and lexicon.questions[word] not in ("thing", "person"):
+            return None
+        following = at + 1
+        while following < len(words) and _before_noun(grammar, following):
+            following += 1
+        # "which lakes", "which of the lakes", "what are the lakes"
+        return _last_of_noun(grammar, following) if grammar.is_noun(following) else None
+    if grammar.said_any(0, lexicon.requests):
+        found = next((i for i in range(1, len(words)) if grammar.is_noun(i)), None)
+        return None if found is None else _last_of_noun(grammar, found)
     return None
 
 
-def _segments(words: Sequence[str], compares: tuple[str, str] | None) -> list[Segment]:
+def _before_noun(grammar: Parse, at: int) -> bool:
+    if grammar.is_trained:
+        return grammar.pos(at) in _BEFORE_NOUN
+    return not grammar.is_noun(at) and (grammar.is_stop(at) or compares(grammar, at) or grammar.is_topic(at))
+
+
+def _modifies(grammar: Parse, at: int, noun: int | None) -> bool:
+    """Whether a word belongs to the name of what a noun names: "fishing" of "fishing boats", not "many"."""
+    return grammar.tokens[at].head == noun and grammar.is_a(at, "compound", "amod") and not grammar.is_stop(at)
+
+
+def _counting(grammar: Parse, at: int) -> bool:
+    return any(grammar.said(at, phrase) for phrase in grammar.lexicon.quantities)
+
+
+def _last_of_noun(grammar: Parse, at: int) -> int:
+    """The head of a compound, which is its last noun: "boats" of "fishing boats"."""
+    while at + 1 < len(grammar) and grammar.pos(at + 1) == "NOUN":
+        at += 1
+    return at
+
+
+def attribute_of(grammar: Parse) -> str:
+    """The question words whose attribute the lexicon has ("how tall"); empty if there are none."""
+    for pattern in grammar.lexicon.attributes:
+        first, _, rest = pattern.partition(" ... ")
+        place = grammar.find([first])
+        if place is not None and (not rest or rest in grammar.words[place[1] :]):
+            return pattern
+    return ""
+
+
+def _names(grammar: Parse) -> Iterable[list[str]]:
+    common = grammar.lexicon.capital_nouns
+    named = (
+        at and (t.text == TOPIC or (t.text[0].isupper() and not t.is_stop and (t.pos == "PROPN" or not common)))
+        for at, t in enumerate(grammar.tokens)
+    )
+    for is_name, run in itertools.groupby(zip(named, grammar.tokens, strict=True), key=lambda one: bool(one[0])):
+        words = [token.text for _, token in run]
+        if is_name and TOPIC not in words:
+            yield words
+
+
+# --- segments --------------------------------------------------------------------------------------
+def _mended(grammar: Parse, phrases: Collection[tuple[str, ...]]) -> Parse:
+    """The grammar, with misspelt words that are near a word of a phrase spelt as there."""
+    known = {word for phrase in phrases for word in phrase}
+    usual = common_words()
+    words = tuple(
+        word if grammar.is_topic(at) or grammar.is_stop(at) or word in usual else nearest_word(word, known) or word
+        for at, word in enumerate(grammar.words)
+    )
+    return grammar if words == grammar.words else replace(grammar, words=words)
+
+
+def _named(words: Sequence[str], phrases: Collection[tuple[str, ...]]) -> set[int]:
+    """The positions of phrases of several words, each once."""
+    found: set[int] = set()
+    for phrase in sorted((p for p in phrases if len(p) > 1), key=lambda p: (-len(p), p)):
+        for start in range(len(words) - len(phrase) + 1):
+            here = range(start, start + len(phrase))
+            if tuple(words[start : here.stop]) == phrase and found.isdisjoint(here):
+                found.update(here)
+                break
+    return found
+
+
+def _segments(read: Question, grammar: Parse, named: Collection[int]) -> list[Segment]:
+    """What may name relations: what the question word asks for, then runs of content words."""
     found: list[Segment] = []
-    if "where" in words and "from" in words:
-        found.append(Segment("place of birth origin", "asked"))
-    for question_word, asked in _ASKED.items() if not found else ():
-        size = len(question_word)
-        if any(tuple(words[i : i + size]) == question_word for i in range(len(words))):
-            found.append(Segment(asked, "asked"))
-            break
-    i = 0
-    while i < len(words):
-        if not _is_content(words, i):
-            i += 1
+    words, lexicon = grammar.words, grammar.lexicon
+    if read.asked.attribute and not read.asks_whether:
+        found.append(Segment(read.asked.attribute, "asked"))
+    asking = _words_of_asking(grammar)
+    content = [at in named or (at not in asking and _is_content(grammar, at)) for at in _all(grammar)]
+    topic = words.index(TOPIC) if TOPIC in words else len(words)
+    at = 0
+    while at < len(words):
+        if not content[at]:
+            at += 1
             continue
-        end = i
-        while end < len(words) and _is_content(words, end):
+        end = at
+        while end < len(words) and content[end]:
             end += 1
-        if words[end - 1] in _KINDS and words[end : end + 1] == ["of"]:
+        if grammar.lemma(end - 1) in lexicon.sorts and end < len(words) and words[end] in lexicon.genitives:
             end += 1
-            while end < len(words) and _is_content(words, end):
+            while end < len(words) and content[end]:
                 end += 1
-        text = " ".join(words[i:end])
-        if text not in _KINDS:
-            start = words.index(TOPIC) if TOPIC in words else len(words)
-            distance = i - start if i > start else 2 * len(words) - i
-            found.append(Segment(text, _kind(words, i, end, found), distance, _belongs_to_topic(words, i, end)))
-        i = end
-    if compares is not None and compares[1]:
-        found.append(Segment(compares[1], "plain"))
-    return found or [Segment(_IMPLIED.get(next((w for w in words if w in _IMPLIED), ""), "what"), "plain")]
+        if not all(grammar.lemma(i) in lexicon.sorts for i in range(at, end)):
+            text = " ".join(words[at:end])
+            distance = at - topic if at > topic else 2 * len(words) - at
+            found.append(Segment(text, _kind(grammar, at, end, found), distance, _belongs_to_topic(grammar, at, end)))
+        at = end
+    if read.compares is not None and read.compares.quantity:
+        found.append(Segment(read.compares.quantity, "plain"))
+    implied = next(
+        (lexicon.implied[w] for at in _all(grammar) for w in (words[at], grammar.lemma(at)) if w in lexicon.implied),
+        "what",
+    )
+    return found or [Segment(implied, "plain")]
 
 
-def _belongs_to_topic(words: Sequence[str], start: int, end: int) -> bool:
-    after = [word for word in words[end : end + 3] if word not in ("the", "a", "an")]
-    return after[:2] == ["of", TOPIC] or list(words[max(start - 2, 0) : start]) == [TOPIC, "'s"]
+def _words_of_asking(grammar: Parse) -> set[int]:
+    """The positions of the question words that ask for an attribute: "how tall"."""
+    pattern = attribute_of(grammar).partition(" ... ")[0]
+    place = grammar.find([pattern]) if pattern else None
+    return set() if place is None else set(range(*place))
 
 
-def _is_content(words: Sequence[str], i: int) -> bool:
-    if words[i - 1 : i] == ["the"] and words[i + 1 : i + 2] == [TOPIC] and i > 1:
+def _is_content(grammar: Parse, at: int) -> bool:
+    """Whether a word may name a relation."""
+    if at > 1 and grammar.words[at - 1] in grammar.lexicon.articles and grammar.is_topic(at + 1):
         return False  # "the opera Tosca": what the topic is
-    if words[i] in COMPARATIVES and words[i] != "populous":
+    if grammar.is_topic(at) or grammar.is_stop(at):
         return False
-    pair = tuple(words[i - 1 : i + 1])
-    return words[i] not in STOP_WORDS and words[i] not in (TOPIC, "'s") and pair not in _ASKED
+    return not compares(grammar, at) or grammar.lemma(at) in grammar.lexicon.unordered
 
 
-def _kind(words: Sequence[str], start: int, end: int, before: Sequence[Segment]) -> str:
-    previous = words[start - 1] if start else ""
-    following = words[end] if end < len(words) else ""
-    many = previous == "many" and words[start - 2 : start - 1] == ["how"]
-    if (previous in ("what", "which") or many) and not any(s.kind == "asked" for s in before):
+def _belongs_to_topic(grammar: Parse, start: int, end: int) -> bool:
+    after = [i for i in range(end, min(end + 3, len(grammar))) if grammar.words[i] not in grammar.lexicon.articles]
+    of = len(after) > 1 and grammar.words[after[0]] in grammar.lexicon.genitives and grammar.is_topic(after[1])
+    return of or (start > 1 and grammar.is_topic(start - 2) and grammar.words[start - 1] in grammar.lexicon.genitives)
+
+
+def _kind(grammar: Parse, start: int, end: int, before: Sequence[Segment]) -> str:
+    words, lexicon = grammar.words, grammar.lexicon
+    asked = start > 0 and lexicon.questions.get(words[start - 1]) == "thing"
+    asked = asked or any(grammar.said(i, phrase) == start for phrase in lexicon.quantities for i in range(start))
+    if asked and not any(s.kind == "asked" for s in before):
         return "asked"
-    if following in ("of", "'s") or previous == "'s":
-        return "chained"
-    return "plain"
+    joined = (start > 0 and words[start - 1] in lexicon.genitives - lexicon.prepositions) or (
+        end < len(words) and words[end] in lexicon.genitives
+    )
+    return "chained" if joined else "plain"
+
+
+def _chains(grammar: Parse) -> Iterable[Chain]:
+    """The nouns above each topic that it, or its chain, is the possessor of."""
+    for at in _all(grammar):
+        steps: list[str] = []
+        below = at if grammar.is_topic(at) else None
+        while below is not None and grammar.is_a(below, "nmod") and grammar.tokens[below].head != below:
+            head = grammar.tokens[below].head
+            joined = {grammar.words[i] for i in grammar.dependents(below, "case")}
+            if grammar.pos(head) != "NOUN" or (joined and joined.isdisjoint(grammar.lexicon.genitives)):
+                break
+            start = head
+            while start and _modifies(grammar, start - 1, head):
+                start -= 1
+            steps.append(" ".join(grammar.words[start : head + 1]))
+            below = head
+        if steps:
+            yield Chain(grammar.topics[at], tuple(steps))

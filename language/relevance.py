@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,10 @@ import numpy.typing as npt
 
 from triplecheck.kg.ranker import Hops as RankedHops
 from triplecheck.kg.ranker import PathRanker
-from triplecheck.kg.readable import singular
-from triplecheck.language.question import STOP_WORDS, ParsedQuestion, spelling
+from triplecheck.language.operations import Comparison, Sense
+from triplecheck.language.parse import stop_words
+from triplecheck.language.pipeline import pipeline
+from triplecheck.language.question import Question, spelling
 from triplecheck.language.roles import head_to, verb_of
 from triplecheck.signatures.notation import BACKWARD, Hops, WrittenHop, split_kind, wordings
 
@@ -56,14 +58,14 @@ class PathRelevance:
         ranker: adds to the score of paths; None: the score set by hand alone.
     """
 
-    def __init__(self, question: ParsedQuestion, encode: Encode, ranker: PathRanker | None = None) -> None:
+    def __init__(self, question: Question, encode: Encode, ranker: PathRanker | None = None) -> None:
         self._question = question
         self._encode = encode
         # Without training on questions about several things, conditions are weighed by their rules.
         one = len({spelling(topic) for topic in question.topics}) == 1
         self._ranker = ranker if ranker is not None and (one or ranker.several) else None
         self.segments = question.segments[:_MOST_SEGMENTS]
-        self._parts = [_parts(segment.text) for segment in self.segments]
+        self._parts = [_parts(segment.text, stop_words(question.language)) for segment in self.segments]
         self._asked = np.array([s.kind == "asked" for s in self.segments])
         self._chained = sum(s.kind == "chained" for s in self.segments)
         self._distances = np.array([s.distance for s in self.segments])
@@ -74,7 +76,7 @@ class PathRelevance:
         self._part_weights[self._part_starts] = 1.0
         self._question_texts = [question.bare or "what", *texts]
         self._known: dict[str, FloatArray] = {}
-        self._verb = verb_of(question.words)
+        self._verb = verb_of(question.parse)
         self._matches: dict[tuple[str, ...], float] = {}
         self._preferred: set[Hops] = set()
 
@@ -236,7 +238,7 @@ class PathRelevance:
         """Whether a hop goes against the verb, to X's teachers for "whom did X teach"; None if that is unclear."""
         if self._verb is None:
             return None
-        role = head_to(self._verb, wordings(hop.label))
+        role = head_to(self._verb, wordings(hop.label), self._question.language)
         return None if role is None else (role == self._verb.topic) == (hop.arrow == BACKWARD)
 
     def _wrong_way(self, path: Hops) -> bool:
@@ -252,8 +254,12 @@ class PathRelevance:
 
     def _asks_for_heads(self, hop: WrittenHop) -> bool:
         """Whether the question asks for the heads of a relation: "the parts of a car" for "part of"."""
-        names = {f"{singular(s.text)} of" for s in self.segments if s.of_topic}
+        names = {f"{self._singular(s.text)} of" for s in self.segments if s.of_topic}
         return not names.isdisjoint(wordings(hop.label))
+
+    def _singular(self, text: str) -> str:
+        *before, noun = text.split()
+        return " ".join([*before, pipeline(self._question.language).lemma(noun, "NOUN")])
 
     def _likeness(self, paths: Sequence[Hops]) -> FloatArray:
         """Cosine of each path, the sum of its relations, with the whole question."""
@@ -295,8 +301,7 @@ class PathRelevance:
     def _asked_end(self) -> list[str]:
         """What is asked for, in at most one text."""
         asked = [s.text for s in self.segments if s.kind == "asked"]
-        who = {"who", "whom", "whose"}.intersection(self._question.words)
-        return asked[:1] if asked else ["person"] if who else []
+        return asked[:1] if asked else ["person"] if self._question.asked.kind == "person" else []
 
     def _end_bonus(self, ends: Sequence[str]) -> FloatArray:
         """Similarity of the type at the end to what is asked for."""
@@ -306,6 +311,18 @@ class PathRelevance:
         cosines = self._encode(known) @ self._encode(self._asked_end)[0]
         bonus: FloatArray = _END * np.where([bool(end) for end in ends], cosines, 0.0)
         return bonus
+
+
+def sense_of(compares: Comparison, label: str, kind: str, encode: Encode) -> Sense:
+    """What a comparison means by the values of a relation: the oldest has the largest age, the first date of birth.
+
+    Args:
+        compares: the comparison.
+        label: of the relation.
+        kind: of its values, `time` or `number`.
+        encode: texts to L2-normalised vectors, (n, d).
+    """
+    return compares.over(kind, lambda quantity: float((encode(wordings(label)) @ encode([quantity])[0]).max()))
 
 
 def _labels(path: Hops) -> tuple[str, ...]:
@@ -323,12 +340,12 @@ def nearest(label: str) -> str:
     return f"{split_kind(label)[1]} {wordings(label)[-1]}".strip()
 
 
-def _parts(text: str) -> list[str]:
+def _parts(text: str, stops: Collection[str]) -> list[str]:
     """A segment whole, then its words and pairs of words."""
     words = text.split()
     parts = [text]
     if len(words) > 1:
-        parts += [word for word in words if word not in STOP_WORDS]
+        parts += [word for word in words if word not in stops]
     if len(words) > 2:
         parts += [" ".join(pair) for pair in itertools.pairwise(words)]
     return parts

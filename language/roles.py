@@ -1,55 +1,23 @@
 """Who does it to whom: "who taught X" and "whom did X teach" follow one relation in opposite directions.
 
-Only questions of one clause are read, whose verb stands beside the topic. English only.
+Only questions of one clause are read, whose verb has the topic as its subject or object.
 """
 
 from __future__ import annotations
 
-import re
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from triplecheck.language.question import TOPIC
+from triplecheck.language.lexicon import lexicon
+from triplecheck.language.parse import Parse
+from triplecheck.language.pipeline import ENGLISH, pipeline
+from triplecheck.language.text import plain
 
 Role = Literal["subject", "object"]
 
-_DO = frozenset("do does did".split())
-_BE = frozenset("is are was were been".split())
-_ASKING = frozenset("who whom what which".split())
-_PREPOSITIONS = frozenset("at for from in on to under with against into of about after".split())
-_AGENT = re.compile(r"\w{3}(?:er|or)$")
-_VERB = re.compile(r"\w{2}(?:ed|s)$")
-_IRREGULAR = {
-    past: base
-    for base, several in {
-        "bear": "bore born",
-        "beat": "beaten",
-        "build": "built",
-        "buy": "bought",
-        "choose": "chose chosen",
-        "draw": "drew drawn",
-        "fight": "fought",
-        "give": "gave given",
-        "hold": "held",
-        "lead": "led",
-        "make": "made",
-        "sell": "sold",
-        "shoot": "shot",
-        "sing": "sang sung",
-        "speak": "spoke spoken",
-        "take": "took taken",
-        "teach": "taught",
-        "wear": "wore worn",
-        "win": "won",
-        "write": "wrote written",
-    }.items()
-    for past in several.split()
-}
-# What one does to another, both do.
-_MUTUAL = re.compile(
-    r"\b(?:border|adjoin|adjacent|neighb|marr|spouse|meet|met\b|connect|relat|touch|fac(?:ed?|ing)\b|share)"
-)
+_LEAST_STEM = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,66 +26,106 @@ class Verb:
 
     Attributes:
         text: the verb, with its preposition.
+        lemma: the lemma of the verb.
         topic: what the topic is to it.
     """
 
     text: str
+    lemma: str
     topic: Role
 
 
-def verb_of(words: Sequence[str]) -> Verb | None:
-    """The verb of a question, if the topic is its subject or object and the question has no other clause.
-
-    Args:
-        words: in lower case, topics replaced by `TOPIC`.
-    """
-    words = " ".join(words).split()  # the name of a relation counts as one word
-    if words.count(TOPIC) != 1:
+def verb_of(parse: Parse) -> Verb | None:
+    """The verb of a question, if the topic is its subject or object and the question has no other content."""
+    topics = [at for at in range(len(parse)) if parse.is_topic(at)]
+    if len(topics) != 1 or not parse.is_trained:
         return None
-    at = words.index(TOPIC)
-    before, after = list(words[:at]), list(words[at + 1 :])
-    found: Verb | None = None
-    if after and len(before) == 2 and before[0] in _ASKING | {"where"} and before[1] in _DO and _is_verb(after):
-        found = Verb(" ".join(after), "subject")  # whom did X teach
-    elif after and before and before[-1] in _BE and (after[-1] == "by" or "by" in before[:1]):
-        found = Verb(" ".join(after).removesuffix(" by"), "object")  # who was X taught by
-    elif not after and before[:1] and before[0] in _ASKING and len(before) > 1:
-        rest = before[1:]
-        if rest[0] in _BE and rest[-1] == "by" and len(rest) == 3:
-            found = Verb(rest[1], "subject")  # who was taught by X
-        elif rest[0] not in _BE | _DO and _is_verb(rest):
-            found = Verb(" ".join(rest), "object")  # who taught X
-    return None if found is None or _MUTUAL.search(found.text) else found
+    (topic,) = topics
+    verb = parse.tokens[topic].head
+    content = [at for at in range(len(parse)) if not parse.is_stop(at) and at not in (topic, verb)]
+    is_noun = parse.is_a(topic, "nmod") and parse.is_a(verb, "root", "xcomp")  # a verb that is read as a noun
+    if content or verb == topic or parse.is_stop(verb) or (parse.pos(verb) not in ("VERB", "AUX") and not is_noun):
+        return None
+    if not any(word in parse.lexicon.questions for word in parse.words) or is_mutual(
+        parse.lemma(verb), parse.words[verb], parse.lexicon.mutual
+    ):
+        return None
+    passive = any(
+        parse.is_a(at, "aux:pass") or (parse.lemma(at) in parse.lexicon.copulas and parse.pos(at) == "AUX")
+        for at in parse.children(verb)
+    )
+    asks_agent = any(parse.words[at] in parse.lexicon.agents for at in range(len(parse)) if at != topic)
+    agent = any(parse.words[at] in parse.lexicon.agents for at in parse.dependents(topic, "case"))
+    if parse.is_a(topic, "nsubj", "csubj"):
+        role: Role = "object" if passive and asks_agent else "subject"
+        if passive and not asks_agent:
+            return None
+    elif parse.is_a(topic, "obl", "obj", "iobj", "nmod"):
+        role = "subject" if passive and agent else "object"
+        if passive and not agent:
+            return None
+    else:
+        return None
+    after = [
+        at
+        for at in range(verb + 1, len(parse))
+        if parse.pos(at) == "ADP" and not (passive and parse.words[at] in parse.lexicon.agents)
+    ]
+    return Verb(" ".join(parse.words[at] for at in (verb, *after)), parse.lemma(verb), role)
 
 
-def head_to(verb: Verb, wordings: Sequence[str]) -> Role | None:
+def head_to(verb: Verb, wordings: Sequence[str], language: str = ENGLISH) -> Role | None:
     """What the head of a relation is to a verb; None if none of the relation's names has the verb in a clear form."""
-    own = verb.text.split()[0]
     roles = (
-        head_of(wording) for wording in wordings if any(same_stem(own, word) for word in wording.casefold().split())
+        head_of(wording, language)
+        for wording in wordings
+        if any(same_stem(verb.lemma, word, language) for word in wording.casefold().split())
     )
     return next((role for role in roles if role is not None), None)
 
 
-def same_stem(one: str, other: str) -> bool:
+def same_stem(one: str, other: str, language: str = ENGLISH) -> bool:
     """Whether two words are likely forms of one: "directed" and "director"."""
-    one, other = (_IRREGULAR.get(word, word) for word in (one, other))
+    if one[:1] == other[:1] and not _shares_stem(one, other):
+        one, other = _verb(one, language), _verb(other, language)
+    return _shares_stem(one, other)
+
+
+def _shares_stem(one: str, other: str) -> bool:
     shared = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-    return shared >= max(3, min(len(one), len(other)) - 3)
+    return shared >= max(_LEAST_STEM, min(len(one), len(other)) - 3)
 
 
-def head_of(wording: str) -> Role | None:
+def _verb(word: str, language: str) -> str:
+    return pipeline(language).lemma(word, "VERB")
+
+
+@functools.lru_cache(4_096)
+def head_of(wording: str, language: str = ENGLISH) -> Role | None:
     """What the head of a relation is to the verb that the relation's name holds; None if that is unclear."""
-    words = wording.casefold().split()
-    if not words or _MUTUAL.search(wording.casefold()):
+    words = plain(wording).split()
+    reader = pipeline(language)
+    known = lexicon(reader.code)
+    if not words or any(is_mutual(_verb(word, language), word, known.mutual) for word in words):
         return None
-    if words[-1] == "by" or (_AGENT.search(words[-1]) and "of" not in words):
+    last = words[-1]
+    is_agent = len(last) > _LEAST_STEM + 1 and last.endswith(known.agent_endings) and bool(known.agent_endings)
+    if last in known.agents or (is_agent and known.genitives.isdisjoint(words)):
         return "object"  # "taught by", "teacher": the tail teaches the head
-    if words[-1] in _PREPOSITIONS or (len(words) == 1 and _VERB.search(words[0])):
-        return "subject"  # "student of", "taught at"
+    if _is_adposition(last, language) or (
+        len(words) == 1 and reader.lemma(last, "VERB") != last and reader.lemma(last, "NOUN") == last
+    ):
+        return "subject"  # "student of", "taught at", "directed"
+    if len(words) == 1 and last.endswith("s") and reader.lemma(last, "VERB") != last:
+        return "subject"  # "directs"
     return None
 
 
-def _is_verb(words: Sequence[str]) -> bool:
-    """Whether words are a verb, alone or with a preposition (which may be joined to it)."""
-    return len(words) == 1 or (len(words) == 2 and words[1] in _PREPOSITIONS)
+def _is_adposition(word: str, language: str) -> bool:
+    reader = pipeline(language)
+    return word in reader.stop_words and reader.parse(word)[0].pos in ("ADP", "SCONJ", "ADV", "")
+
+
+def is_mutual(lemma: str, word: str, mutual: frozenset[str]) -> bool:
+    """Whether what one does to another, both do."""
+    return any(one.startswith(stem) for stem in mutual for one in (lemma, word))

@@ -11,6 +11,7 @@ from typing import Protocol, runtime_checkable
 from dspy.lm15 import Message, Request, Response, TextPart, Usage
 
 from triplecheck import signatures
+from triplecheck.language import pipeline
 
 
 @runtime_checkable
@@ -52,7 +53,7 @@ class AsyncEngine:
 
 
 def code_hash(module: str, beside: Sequence[str] = ("prompt.py", "values.py")) -> str:
-    """A hash of an engine's code: the modules of its package, some other files, and the steps with their notation.
+    """A hash of an engine's code: the modules of its package and of `language`, some other files, and the steps.
 
     Args:
         module: `__file__` of one of the package.
@@ -60,8 +61,10 @@ def code_hash(module: str, beside: Sequence[str] = ("prompt.py", "values.py")) -
     """
     here = Path(module).parent
     digest = hashlib.sha256()
-    steps = Path(signatures.__file__).parent
-    for path in (*sorted(here.glob("*.py")), *(here.parent / name for name in beside), *sorted(steps.glob("*.py"))):
+    steps, reading = Path(signatures.__file__).parent, Path(pipeline.__file__).parent
+    patterns = ((here, "*.py"), (steps, "*.py"), (reading, "*.py"), (reading, "words/*.json"))
+    files = [path for folder, pattern in patterns for path in sorted(folder.glob(pattern))]
+    for path in (*files, *(here.parent / name for name in beside)):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 

@@ -9,7 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from triplecheck.kg.errors import TriplecheckError
-from triplecheck.language.question import words_of
+from triplecheck.language.pipeline import ENGLISH
+from triplecheck.language.question import Question, read_question
+from triplecheck.language.text import words_of
 from triplecheck.signatures import Step
 from triplecheck.signatures.notation import KnownName, read_known_name
 
@@ -183,16 +185,23 @@ class Prompt:
         inputs: text by input field.
         outputs: names of the output fields, in order.
         instructions: from the system message; empty if it has another form.
+        language: of its texts, as `language.pipeline` names languages.
     """
 
     inputs: dict[str, str]
     outputs: tuple[str, ...]
     instructions: str = ""
+    language: str = ENGLISH
 
     @property
     def signature(self) -> str:
         """The fields as DSPy writes them: "question, facts -> answers"."""
         return f"{', '.join(self.inputs)} -> {', '.join(self.outputs)}"
+
+    def question(self, phrases: Iterable[str] = ()) -> Question:
+        """The question, read with its topics, and with names of relations if there are any."""
+        topics = self.items("topics") if "topics" in self.inputs else []
+        return read_question(self.text("question"), topics, phrases, self.language)
 
     def text(self, name: str) -> str:
         """An input as text; empty if missing."""

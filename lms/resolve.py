@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, urlencode
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from triplecheck.kg.errors import UserError
+from triplecheck.language.pipeline import ENGLISH, check_language
 from triplecheck.lms.engines import AsyncEngine, EmbeddedEngine
 from triplecheck.lms.local.weights import LLAMA_CPP, is_gguf_file
 from triplecheck.lms.local.weights import PREFIX as LOCAL
@@ -82,6 +83,11 @@ def is_extractive(model: str) -> bool:
     return model.strip().partition("?")[0] == EXTRACTIVE
 
 
+def _settings(model: str) -> dict[str, str]:
+    """The settings in a model string of the rule-based baseline."""
+    return dict(parse_qsl(model.partition("?")[2], keep_blank_values=True))
+
+
 class Resolver:
     """Creates and caches language models: one per model string, options and weights."""
 
@@ -107,13 +113,14 @@ class Resolver:
             options = _key_of_own_server(model, options) | options
             return self._kept((model,), options, lambda: self._remote(plain, options))
 
-    def with_ranker(self, model: Any, ranker: Path) -> Any:
+    def suited(self, model: Any, settings: Mapping[str, str]) -> Any:
         """See the function of this name."""
-        if (model.name if isinstance(model, MeteredLM) else model) != EXTRACTIVE:
+        name = model.name if isinstance(model, MeteredLM) else model
+        if not (isinstance(name, str) and is_extractive(name)):
             return model
         with self._lock:
-            engine = self._the_extractive(f"{EXTRACTIVE}?{urlencode({'ranker': ranker})}")
-            return self._embedded(EXTRACTIVE, engine, {})
+            engine = self._the_extractive(f"{EXTRACTIVE}?{urlencode({**settings, **_settings(name)})}")
+            return self._embedded(name, engine, {})
 
     def register(self, name: str, engine: EmbeddedEngine) -> None:
         """See `register_engine`."""
@@ -134,11 +141,12 @@ class Resolver:
             from triplecheck.kg.ranker import GENERAL
             from triplecheck.lms.extractive.engine import ExtractiveEngine
 
-            settings = dict(parse_qsl(model.partition("?")[2], keep_blank_values=True))
-            ranker = settings.pop("ranker", str(GENERAL))
+            settings = _settings(model)
+            ranker, language = settings.pop("ranker", str(GENERAL)), settings.pop("language", ENGLISH)
             if settings:
-                raise UserError(f"{model}: there is no setting {min(settings)!r}; there is ranker")
-            self._extractive[model] = ExtractiveEngine(ranker=None if ranker == "none" else Path(ranker))
+                raise UserError(f"{model}: there is no setting {min(settings)!r}; there are ranker and language")
+            file = None if ranker == "none" else Path(ranker)
+            self._extractive[model] = ExtractiveEngine(ranker=file, language=check_language(language))
         return self._extractive[model]
 
     def _local_model(self, model: str, options: dict[str, Any]) -> MeteredLM:
@@ -251,7 +259,7 @@ def language_model(model: Any, **options: Any) -> Any:
     Args:
         model: a `dspy.LM`, which is returned as it is, or a model string:
             `extractive` (embedded, not a language model), with `?ranker=FILE` for another trained ranker of paths and
-            `?ranker=none` for none; `local/smollm2` (embedded small model);
+            `?ranker=none` for none, `?language=de` for another language; `local/smollm2` (embedded small model);
             `local/DIRECTORY` (a LoRA adapter for it, or a merged model, as fine-tuning writes them);
             `llama.cpp/...` (the same on llama.cpp instead of transformers, with the extra `llama-cpp`);
             `llama.cpp/PATH.gguf` (any chat model as a GGUF file); settings of these follow `?`, as in
@@ -270,9 +278,11 @@ def language_model(model: Any, **options: Any) -> Any:
     return _resolver.language_model(model, **options) if isinstance(model, str) else model
 
 
-def with_ranker(model: Any, ranker: Path | None) -> Any:
-    """The model; `extractive` without settings gets a ranker of paths that was trained on the graph at hand."""
-    return model if ranker is None else _resolver.with_ranker(model, ranker)
+def suited(model: Any, ranker: Path | None, language: str | None) -> Any:
+    """The model; `extractive` gets the ranker and the language of the graph at hand, unless it names its own."""
+    settings = {"ranker": None if ranker is None else str(ranker), "language": language}
+    given = {name: value for name, value in settings.items() if value is not None}
+    return _resolver.suited(model, given) if given else model
 
 
 def register_engine(name: str, engine: EmbeddedEngine) -> None:

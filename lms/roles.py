@@ -18,7 +18,7 @@ from triplecheck.kg.errors import UserError
 from triplecheck.lms.adapter import DEFAULT_ADAPTER
 from triplecheck.lms.ledger import Budget, Ledger
 from triplecheck.lms.metering import model_name
-from triplecheck.lms.resolve import language_model, with_ranker
+from triplecheck.lms.resolve import language_model, suited
 
 ROLES = ("answer", "extract", "link", "prune", "judge", "query", "rerank")
 """The roles that programs use, in addition to `knowledge.1`, `knowledge.2` ... (one per knowledge model)."""
@@ -115,7 +115,7 @@ class Roles:
             ModelUnavailableError: its model is unavailable.
         """
         model = self.by_role.get(check_role(role), self.default)
-        return language_model(with_ranker(model, dspy.settings.get("path_ranker")))
+        return language_model(suited(model, dspy.settings.get("path_ranker"), dspy.settings.get("text_language")))
 
     def models(self) -> list[str]:
         """The names of all models, without duplicates, the default first."""
@@ -161,6 +161,7 @@ def session(
     budget: Budget | None = None,
     *,
     ranker: Path | None = None,
+    language: str | None = None,
 ) -> Iterator[Ledger]:
     """Set roles, adapter, budget and ledger for all code inside the block, `dspy.Parallel` included.
 
@@ -174,6 +175,7 @@ def session(
         budget: limits for the calls inside.
         ranker: file of the ranker of paths that `extractive` uses, unless its model string names another; None keeps
             that of the enclosing session.
+        language: of the texts that `extractive` reads, likewise.
 
     Raises:
         ModelUnavailableError: the default model is unavailable.
@@ -195,7 +197,8 @@ def session(
     else:
         roles, default = BASELINE, language_model(BASELINE.default)
     adapter = dspy.settings.adapter or DEFAULT_ADAPTER
-    own = {} if ranker is None else {"path_ranker": ranker}
+    own = {"path_ranker": ranker, "text_language": language}
+    own = {name: value for name, value in own.items() if value is not None}
     with dspy.context(lm_roles=roles, ledger=ledger, lm=default, adapter=adapter, **own):
         yield ledger
 

@@ -8,7 +8,7 @@ import tempfile
 import threading
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -23,6 +23,8 @@ from triplecheck.kg.documents import Documents
 from triplecheck.kg.patterns import SchemaNames
 from triplecheck.kg.ranker import GENERAL
 from triplecheck.kg.relation_vectors import RelationVectors
+from triplecheck.language.pipeline import ENGLISH
+from triplecheck.language.question import Question, read_question
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict, session
 from triplecheck.programs.assists import Assists
 from triplecheck.programs.judge.verdicts import NOT_IN_GRAPH, UNSURE, Judge
@@ -53,6 +55,7 @@ class Sources:
             no vectors of nodes.
         ranker: file of a ranker of paths that was trained on this graph; by default that of the knowledge base.
         documents: texts to search; by default those of the knowledge base.
+        language: of the questions, see `language.pipeline`; by default that of the knowledge base, else "en".
     """
 
     def __init__(
@@ -63,7 +66,9 @@ class Sources:
         knowledge_base: KnowledgeBase | None = None,
         ranker: Path | None = None,
         documents: Documents | None = None,
+        language: str | None = None,
     ) -> None:
+        self.language = language or (ENGLISH if knowledge_base is None else knowledge_base.language)
         self._documents = documents
         self.graph = graph
         self.linker = linker
@@ -95,7 +100,8 @@ class Sources:
                 "for a graph alone give Sources(graph, linker)"
             )
         base = None if given.is_remote else given
-        return cls(given.graph, given.linker, given.relation_vectors, base, documents=given.documents_elsewhere)
+        documents, language = given.documents_elsewhere, given.language
+        return cls(given.graph, given.linker, given.relation_vectors, base, documents=documents, language=language)
 
     @property
     def documents(self) -> Documents | None:
@@ -204,6 +210,15 @@ class Program(dspy.Module, metaclass=_ProgramType):
         """The graph that answers are checked against."""
         return self.sources.graph
 
+    def read(self, question: str, shown: Sequence[str] = ()) -> Question:
+        """A question, read in the language of the sources.
+
+        Args:
+            question: the question.
+            shown: its topics, as prompts show them.
+        """
+        return read_question(question, shown, language=self.sources.language)
+
     @abstractmethod
     def run(self, question: str, trace: Trace) -> Outcome:
         """The algorithm: answer one question and record each step in the trace."""
@@ -222,7 +237,7 @@ class Program(dspy.Module, metaclass=_ProgramType):
         """
         question = checked_question(question)
         trace = Trace(_listeners(on_step))
-        with session(ranker=self.sources.own_ranker) as ledger:
+        with session(ranker=self.sources.own_ranker, language=self.sources.language) as ledger:
             try:
                 found = self.run(question, trace)
             except ModelReplyError as error:
@@ -290,7 +305,7 @@ class Program(dspy.Module, metaclass=_ProgramType):
 
     def sure_enough(self, question: str, found: Outcome, trace: Trace) -> Outcome:
         """The outcome with its verdict and confidence; an abstention if it is not sure enough."""
-        judge = Judge(self.graph, self.sources.ranker, self.sources.relations)
+        judge = Judge(self.graph, self.sources.ranker, self.sources.relations, self.sources.language)
         if found.abstained is not None:
             return judge.with_nearest(question, found, trace.steps)
         found = judge.judge(question, self._doubted(question, found, trace), trace.steps)

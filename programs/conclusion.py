@@ -9,7 +9,7 @@ from functools import cached_property
 from triplecheck.kg import Direction, Graph, Literal, Words, normalize
 from triplecheck.kg.types import Edge
 from triplecheck.kg.values import agrees, mentions, quantity, value_of
-from triplecheck.language.question import ParsedQuestion, read_question
+from triplecheck.language.question import Question
 from triplecheck.programs.aggregation import NotComputableError, aggregate, is_measured, terminal
 from triplecheck.programs.assists.doubts import YES_NO, opposite_extreme
 from triplecheck.programs.base import Program
@@ -65,9 +65,9 @@ class Conclusion:
         self.matcher = AnswerMatcher(program.graph, cited, reading.subgraph.facts, reading.names, reading.question)
 
     @cached_property
-    def asked(self) -> ParsedQuestion:
+    def asked(self) -> Question:
         """The question, with the topics masked."""
-        return read_question(self.reading.question, self.reading.shown)
+        return self.program.read(self.reading.question, self.reading.shown)
 
     def compute(self, operation: str, operands: Sequence[Fact]) -> Outcome | None:
         """Run an operation over facts; None if it cannot be computed, and the trace says why."""
@@ -79,7 +79,7 @@ class Conclusion:
             self.refuse(operation, str(error))
             return None
         self.trace.add(Computed(operation, sum(len(f.values) for f in operands), result.text))
-        opposite = opposite_extreme(self.reading.question, operation)
+        opposite = opposite_extreme(self.asked, operation, self.kinds_of(operands))
         doubts = (opposite,) if opposite else ()
         return Outcome(result.text, result.nodes, self._proof(operands, result.triples), grounded=True, doubts=doubts)
 
@@ -91,6 +91,11 @@ class Conclusion:
         anchors = {fact.anchor for fact in operands}
         bridges = [edge for fact in self.cited if fact not in operands for edge in fact.triples(anchors)]
         return self.with_chains(operands, [*bridges, *triples])
+
+    def kinds_of(self, facts: Sequence[Fact]) -> set[str]:
+        """The kinds of the values of some facts: `number`, `time`, or empty for other values."""
+        sizes = [quantity(value_of(self.graph, value)) for fact in facts for value in fact.values]
+        return {size.kind if size is not None else "" for size in sizes}
 
     def lines_of(self, facts: Sequence[Fact]) -> list[str]:
         """The facts in words; those that were looked up after the model read are written by their things alone."""

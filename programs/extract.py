@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from triplecheck.kg.documents import Document
 from triplecheck.kg.plausibility import TextTriple
+from triplecheck.language.pipeline import read_text
 from triplecheck.language.sentences import split_sentences
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
 from triplecheck.programs.assists import Assists
@@ -87,7 +88,7 @@ class TripleExtractor:
     def _names(self, title: str, sentences: Sequence[str]) -> list[str]:
         names = [title] if title else []
         if self.base is not None:
-            names += names_in(self.base.graph, self.base.linker, " ".join(sentences))
+            names += names_in(self.base.graph, self.base.linker, read_text(" ".join(sentences), self.base.language))
         return list(dict.fromkeys(names))
 
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from triplecheck.kg.types import Edge
+from triplecheck.language.question import Question
 from triplecheck.lms import RolePredict
 from triplecheck.programs.assists.all_topics import all_topics
 from triplecheck.programs.assists.described import Classes, described, picking_step
@@ -33,7 +34,7 @@ from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.room import within_tokens
 from triplecheck.programs.steps import Pruned, Stopped, Trace, Truncated
 from triplecheck.programs.subgraph import Path, RelationNames, Subgraph, render_path
-from triplecheck.programs.topics import Topic, TopicLinker, named_topics, without_topics
+from triplecheck.programs.topics import Topic, TopicLinker, named_topics
 from triplecheck.signatures import NameTopics, SelectPaths
 
 Filtering = Literal["schema", "instances", "none"]
@@ -98,6 +99,7 @@ class Plan:
 
     Attributes:
         question: the question.
+        read: the question, read with its topics masked.
         topics: the name of each topic node in prompts.
         shown: the topics as prompts show them, with the question's spelling.
         mentions: the question's spelling of each topic; homonyms share it.
@@ -108,6 +110,7 @@ class Plan:
     """
 
     question: str
+    read: Question
     topics: dict[int, str]
     shown: list[str]
     mentions: Mapping[int, str]
@@ -143,7 +146,7 @@ class KERAG(AnsweringProgram):
         self.name_topics = RolePredict(NameTopics, role="extract")
         self.pick_from_class = picking_step(self.assists)
         self.select_paths = RolePredict(SelectPaths, role="prune") if self.options.filtering != "none" else None
-        self.summarize = answering_step(self.assists)
+        self.summarize = answering_step(self.assists, self.sources.language)
 
     def run(self, question: str, trace: Trace) -> Outcome:
         """Planning, retrieval, summarization: the three modules of the paper."""
@@ -167,7 +170,7 @@ class KERAG(AnsweringProgram):
     # --- planning ------------------------------------------------------------------------------
     def plan(self, question: str, trace: Trace) -> Plan:
         """Planning module: one LM call names the topic entities and their domain; then each is linked to the graph."""
-        linker = TopicLinker(self.graph, self.sources.linker, question)
+        linker = TopicLinker(self.graph, self.sources.linker, question, self.sources.language)
         reply = self.name_topics(question=question, known_names=linker.known_names(), types=linker.types_of_known())
         self.wrote(trace, self.name_topics, reply)
         named = list(dict.fromkeys(name for name in reply.topics if name.strip()))
@@ -182,16 +185,17 @@ class KERAG(AnsweringProgram):
     def start_from(self, question: str, topics: Sequence[Topic]) -> Plan:
         """The plan to start from these nodes."""
         names, shown = named_topics(self.graph, topics)
-        relations = RelationNames(self.graph, self.sources.relations, without_topics(question, shown))
+        read = self.read(question, shown)
+        relations = RelationNames(self.graph, self.sources.relations, read.bare)
         mentions = {topic.node: topic.written for topic in topics}
         classes = Classes(self, question, topics, shown, relations)
-        scores = path_scores(self.assists, self.sources, question, names, shown, _HOPS, self.options.hops)
-        return Plan(question, names, shown, mentions, relations, classes, scores)
+        scores = path_scores(self.assists, self.sources, read, names, _HOPS, self.options.hops)
+        return Plan(question, read, names, shown, mentions, relations, classes, scores)
 
     # --- retrieval -----------------------------------------------------------------------------
     def retrieve(self, plan: Plan, trace: Trace) -> Subgraph:
         """Retrieval module: at each hop list the relations at the frontier, filter them, expand only those kept."""
-        subgraph = Subgraph(condition=holding_at(self.assists, self.graph, plan.question))
+        subgraph = Subgraph(condition=holding_at(self.assists, self.graph, plan.read))
         frontier = [Path(topic, (), np.array([topic])) for topic in plan.topics]
         for _ in range(plan.scores.depth):
             offered = self.offer(plan, frontier, trace)
@@ -250,7 +254,7 @@ class KERAG(AnsweringProgram):
     # --- summarization -------------------------------------------------------------------------
     def answer(self, plan: Plan, subgraph: Subgraph, trace: Trace) -> Outcome:
         """Summarization module: chain of thought over the facts; code checks the answer and computes aggregations."""
-        names = names_of_facts(self.assists, self.graph, subgraph.facts, plan.topics, plan.question)
+        names = names_of_facts(self.assists, self.graph, subgraph.facts, plan.topics, plan.read)
         tokens = self.options.limits.tokens
         facts, lines = within_tokens(self.graph, subgraph.facts, names, plan.relations, tokens, trace)
         reading = Reading(plan.question, plan.topics, plan.shown, subgraph, facts, lines, names)

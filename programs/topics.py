@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from triplecheck.kg import Candidate, Direction, Graph, Linker, normalize
-from triplecheck.language.question import read_question
+from triplecheck.language.pipeline import ENGLISH, read_text
 from triplecheck.programs.steps import Linked, Trace, Truncated
 from triplecheck.programs.subgraph import node_names
 from triplecheck.signatures.notation import names_in, split_note, with_note, write_topic
@@ -64,6 +64,7 @@ class TopicLinker:
         graph: the graph that has the names.
         linker: finds names.
         question: the question.
+        language: its language.
         grounding: prefer candidates whose relations fit the question.
         top_k: relations averaged by grounding; None for the linker's own.
         union: candidates of all kinds, not only of the most exact kind.
@@ -74,6 +75,7 @@ class TopicLinker:
         graph: Graph,
         linker: Linker,
         question: str,
+        language: str = ENGLISH,
         *,
         grounding: bool = True,
         top_k: int | None = None,
@@ -84,7 +86,8 @@ class TopicLinker:
             linker.candidates, question=question if grounding else None, top_k=top_k, union=union
         )
         self.question = question
-        found = [(m.text, self._candidates(m)) for m in linker.mentions(question)[:_NAMES_SHOWN]]
+        self.language = language
+        found = [(m.text, self._candidates(m)) for m in linker.mentions(read_text(question, language))[:_NAMES_SHOWN]]
         meant = [(text, *self._meant(text, candidates, question)) for text, candidates in found if candidates]
         known = [Known(text, candidates) for text, candidates, _ in meant]
         # The name of a class says what is asked for; it is a topic only where nothing else is named.
@@ -214,16 +217,6 @@ def named_topics(graph: Graph, topics: Sequence[Topic]) -> tuple[dict[int, str],
     names = node_names(graph, [topic.node for topic in topics])
     written = {topic.node: topic.written for topic in topics}
     return names, [as_written(written[node], name) for node, name in names.items()]
-
-
-def without_topics(question: str, shown: Sequence[str]) -> str:
-    """A question without the names of its topics. The words that are left name relations.
-
-    Args:
-        question: the question.
-        shown: the topics, as prompts show them.
-    """
-    return read_question(question, shown).bare or question
 
 
 def as_written(written: str, name: str) -> str:

@@ -14,6 +14,7 @@ from triplecheck.kg import TriplecheckError, UserError
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.plausibility import Grounder, Plausibility, TextTriple
 from triplecheck.kg.plausibility.verdicts import GraphJudge, JudgedTriple
+from triplecheck.language.pipeline import read_text
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
 from triplecheck.programs.assists import Assists
 from triplecheck.programs.assists.near_relations import near_relations
@@ -108,7 +109,11 @@ class Verifier(dspy.Module):
         return stated
 
     def _extract(self, texts: list[str], trace: Trace) -> list[list[TextTriple]]:
-        names = [name for text in texts for name in names_in(self.sources.graph, self.sources.linker, text)]
+        names = [
+            name
+            for text in texts
+            for name in names_in(self.sources.graph, self.sources.linker, read_text(text, self.sources.language))
+        ]
         reply = self.extract_triples(
             texts=texts,
             entities=list(dict.fromkeys(names)),

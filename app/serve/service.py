@@ -370,7 +370,7 @@ def _open_bases(settings: Settings) -> dict[str, KnowledgeBase]:
     for name, kb in settings.serve.bases.items():
         if name in bases:
             raise UserError(f"two knowledge bases have the name {name!r}; give one another name")
-        bases[name] = open_knowledge_base(settings.model_copy(update={"kb": kb}))
+        bases[name] = open_knowledge_base(settings.model_copy(update={"kb": kb, "language": None}))
     return bases
 
 

@@ -32,6 +32,7 @@ from triplecheck.evals.questions import Question
 from triplecheck.evals.rows import error_row
 from triplecheck.kg import KnowledgeBase, TriplecheckError, UserError
 from triplecheck.kg.errors import extra
+from triplecheck.language.pipeline import read_text
 from triplecheck.lms import Budget, BudgetExceededError, Ledger, Roles, Usage, session
 from triplecheck.programs import Program, Sources
 
@@ -57,6 +58,8 @@ class Blueprint:
     """The knowledge base."""
     kinds: tuple[bool, bool]
     """Whether the sources have relation vectors, and whether they have the knowledge base."""
+    language: str
+    """Of the questions."""
     configuration: dict[str, Any]
     """Everything the rows depend on; the opened program must have the same description."""
     names_in_base: bool
@@ -90,6 +93,7 @@ class Blueprint:
             state=program.dump_state(),
             folder=str(Path(base.path).resolve()),
             kinds=(sources.relations is not None, sources.knowledge_base is not None),
+            language=sources.language,
             configuration=plain(job.configuration),
             names_in_base=job.knowledge_base is not None,
             timeout=job.timeout,
@@ -115,7 +119,7 @@ class Blueprint:
         base = KnowledgeBase.open(self.folder)
         with_relations, with_base = self.kinds
         relations = base.relation_vectors if with_relations else None
-        sources = Sources(base.graph, base.linker, relations, base if with_base else None)
+        sources = Sources(base.graph, base.linker, relations, base if with_base else None, language=self.language)
         program: Program = getattr(importlib.import_module(self.module), self.name)(sources, **self.arguments)
         program.load_state(self.state)
         if self.abstain_below is not None:
@@ -126,7 +130,9 @@ class Blueprint:
         differ = differences(self.configuration, plain(here))
         if differ:
             raise UserError(f"a worker process opened a program that differs from the description: {'; '.join(differ)}")
-        base.linker.mentions("warm up")  # so that loading is not part of the first question's time
+        base.linker.mentions(
+            read_text("warm up", self.language)
+        )  # so that loading is not part of the first question's time
         return Asker(program, names, self.timeout, judge)
 
 

@@ -11,9 +11,11 @@ import numpy as np
 
 from triplecheck.kg.ranker import PathRanker
 from triplecheck.language.described import says_only
-from triplecheck.language.kinds import WORDS_FOR_KINDS, fit
-from triplecheck.language.question import ParsedQuestion, plain, read_question, spelling
-from triplecheck.language.relevance import LEAST_SUPPORT, Encode, PathRelevance, phrases
+from triplecheck.language.kinds import fit
+from triplecheck.language.operations import Comparison
+from triplecheck.language.question import Question, spelling
+from triplecheck.language.relevance import LEAST_SUPPORT, Encode, PathRelevance, phrases, sense_of
+from triplecheck.language.text import plain
 from triplecheck.lms.fact_paths import NOTHING_FOUND, FactPath, each, explain, follow, is_quantity
 from triplecheck.lms.prompt import Prompt
 from triplecheck.signatures.notation import Hops, read_facts, read_topic, split_kind, split_note
@@ -29,7 +31,7 @@ _FIT, _MISFIT = 0.15, 1.0
 # Values that tell what is at the end of a path.
 _SAMPLE = 5
 _YEAR = re.compile(r"\b[12]\d{3}\b")
-_SELF = frozenset({"other", "others", "also", "else", "share", "shared", "same", "co"})
+_DATE = re.compile(r"^(-?\d{3,4})-(\d{2})(?:-(\d{2}))?$")
 
 
 @dataclass(frozen=True)
@@ -64,28 +66,28 @@ def answer_from_facts(prompt: Prompt, encode: Encode, ranker: PathRanker | None 
     paths = follow(read_facts(prompt.items("facts")), [topic.name for topic in read])
     if not paths:
         return Conclusion().fields()
-    question = read_question(text, topics, phrases(hop for path in paths for hop in path.hops))
+    question = prompt.question(phrases(hop for path in paths for hop in path.hops))
     relevance = PathRelevance(question, encode, ranker)
     scores = relevance.paths([path.hops for path in paths], topics=[path.topic for path in paths])
-    fits = functools.cache(lambda note: fit(question.question_word, note.split(", "), encode))
-    scores += np.array([_fit(question.question_word, path, fits) for path in paths])
+    fits = functools.cache(lambda note: fit(question.asked.kind, note.split(", "), encode, prompt.language))
+    scores += np.array([_fit(question.asked.kind, path, fits) for path in paths])
     order = sorted(range(len(paths)), key=lambda i: -scores[i])
     spellings = {topic.name: spelling(topic) for topic in read}
-    reader = _Reader(text, spellings, question, relevance, [_Scored(paths[i], float(scores[i])) for i in order])
+    reader = _Reader(text, spellings, question, relevance, [_Scored(paths[i], float(scores[i])) for i in order], encode)
     return reader.conclude().fields()
 
 
-def _fit(question_word: str, path: FactPath, fits: Callable[[str], int]) -> float:
-    """What a path gains by ending at what the question word asks for: a date for when, a person for who.
+def _fit(asked: str, path: FactPath, fits: Callable[[str], int]) -> float:
+    """What a path gains by ending at what the question asks for: a date for when, a person for who.
 
     Args:
-        question_word: such as `who`.
+        asked: the kind of the answer.
         path: its ends may have notes with their types.
-        fits: how well the types of a note fit the question word (`kinds.fit`).
+        fits: how well the types of a note fit it (`kinds.fit`).
     """
-    if question_word == "when":
+    if asked == "time":
         return -_MISFIT * (not path.measured and not any(_YEAR.search(end) for end in path.ends))
-    if question_word not in WORDS_FOR_KINDS:
+    if asked not in ("person", "place"):
         return 0.0
     if path.measured:
         return -_MISFIT
@@ -100,10 +102,12 @@ class _Reader:
         self,
         text: str,
         spelling: dict[str, str],
-        question: ParsedQuestion,
+        question: Question,
         relevance: PathRelevance,
         ranked: Sequence[_Scored],
+        encode: Encode,
     ) -> None:
+        self._encode = encode
         self._text = text
         self._spelling = spelling
         self._question = question
@@ -117,7 +121,7 @@ class _Reader:
         question = self._question
         if question.asks_same and (found := self._same()):
             return found
-        if question.compares and (found := self._extreme(*question.compares)):
+        if question.compares and (found := self._extreme(question.compares)):
             return found
         if question.asks_whether and (found := self._whether()):
             return found
@@ -139,7 +143,7 @@ class _Reader:
         best = None
         for scored in self._ranked:
             kind = split_kind(scored.path.hops[-1].label)[1]
-            if not kind or len(scored.path.hops) > 1 or not says_only(self._question.words, kind):
+            if not kind or len(scored.path.hops) > 1 or not says_only(self._question, kind):
                 continue
             if best is None or len(scored.path.ends) > len(best.path.ends):
                 best = scored
@@ -147,7 +151,7 @@ class _Reader:
 
     def _plain(self, path: FactPath) -> Conclusion:
         ends = path.ends
-        if set(self._question.words) & _SELF and len(ends) > 1:
+        if self._question.excludes_topics and len(ends) > 1:
             ends = [end for end in ends if end != path.topic]
         return Conclusion(explain(path), tuple(path.numbers()), "none", tuple(ends))
 
@@ -211,10 +215,11 @@ class _Reader:
         return self._relevance.support(path.hops)
 
     # --- comparing -----------------------------------------------------------------------------
-    def _extreme(self, operation: str, what: str) -> Conclusion | None:
+    def _extreme(self, compares: Comparison) -> Conclusion | None:
         """The greatest or smallest value of two topics, or of the ends of a path."""
         if len(self._subjects) > 1 and (found := self._aligned(measured=True)):
             cited = tuple(f.number for path in found[0] for f in path.facts)
+            operation = self._operation(compares, found[0][0])
             if self._question.asks_whether:
                 return self._compared(found[0], operation, cited)
             return Conclusion(each(found[0][0].hops[-1].label, "compare"), cited, operation)
@@ -226,8 +231,15 @@ class _Reader:
         ]
         if options:
             _, path = max(options, key=lambda o: o[0])
-            return Conclusion(explain(path, then="compare"), tuple(f.number for f in path.facts), operation)
+            return Conclusion(
+                explain(path, then="compare"), tuple(f.number for f in path.facts), self._operation(compares, path)
+            )
         return None
+
+    def _operation(self, compares: Comparison, path: FactPath) -> str:
+        """Which end of the values at the end of a path is meant."""
+        kind = "time" if all(map(_DATE.match, path.ends)) else "number"
+        return sense_of(compares, path.hops[-1].label, kind, self._encode).operation
 
     def _compared(self, paths: Sequence[FactPath], operation: str, cited: tuple[int, ...]) -> Conclusion | None:
         """Yes or no: compare the first named topic with the other."""
@@ -258,7 +270,7 @@ class _Reader:
 def _size(value: str) -> float | None:
     if not is_quantity(value):
         return None
-    date = re.match(r"^(-?\d{3,4})-(\d{2})(?:-(\d{2}))?$", value)
+    date = _DATE.match(value)
     if date:
         return int(date[1]) + int(date[2]) / 100 + int(date[3] or 0) / 10_000
     return float(value.replace(",", ""))

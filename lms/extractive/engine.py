@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from triplecheck import signatures as steps
 from triplecheck.kg.encode import Encoder, load_encoder
 from triplecheck.kg.errors import UserError
 from triplecheck.kg.ranker import GENERAL, PathRanker, load_ranker
+from triplecheck.language.pipeline import ENGLISH, installed
 from triplecheck.language.relevance import Encode
 from triplecheck.lms.engines import code_hash, messages_of, reply
 from triplecheck.lms.extractive import (
@@ -108,9 +110,11 @@ class ExtractiveEngine:
         encoder: for sentence vectors; by default loaded at the first call.
         ranker: file of the trained ranker of paths, read at the first call; by default the one in the package.
             None: paths are scored by the rules alone.
+        language: of the texts, as `language.pipeline` names languages.
     """
 
-    def __init__(self, encoder: Encoder | None = None, ranker: Path | None = GENERAL) -> None:
+    def __init__(self, encoder: Encoder | None = None, ranker: Path | None = GENERAL, language: str = ENGLISH) -> None:
+        self._language = language
         self._given = encoder
         self._ranker_file = ranker
 
@@ -136,7 +140,9 @@ class ExtractiveEngine:
     def fingerprint(self) -> str:
         """Hash of this code and of the weights of encoder and ranker, for DSPy's cache."""
         ranker = "none" if self._ranker is None else self._ranker.fingerprint
-        parts = f"{self._encoder.fingerprint}:{code_hash(__file__)}:{ranker}"
+        parts = (
+            f"{self._encoder.fingerprint}:{code_hash(__file__)}:{ranker}:{self._language}:{installed(self._language)}"
+        )
         return hashlib.sha256(parts.encode()).hexdigest()[:16]
 
     def complete(self, request: Request) -> Response:
@@ -147,6 +153,7 @@ class ExtractiveEngine:
         """
         messages = messages_of(request)
         prompt = read_request([(message["role"], message["content"]) for message in messages])
+        prompt = replace(prompt, language=self._language)
         try:
             outputs = solve(prompt, self._encoder.encode, self._ranker)
         except ForeignPromptError as error:

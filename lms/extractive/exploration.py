@@ -9,8 +9,9 @@ import numpy as np
 from rapidfuzz.fuzz import ratio
 
 from triplecheck.kg.ranker import PathRanker
-from triplecheck.language.question import STOP_WORDS, plain, read_question
+from triplecheck.language.parse import stop_words
 from triplecheck.language.relevance import Encode, PathRelevance, phrases
+from triplecheck.language.text import plain
 from triplecheck.lms.extractive.answers import answer_from_facts
 from triplecheck.lms.extractive.planning import name_topics, rank_paths
 from triplecheck.lms.fact_paths import FactPath, follow
@@ -39,7 +40,7 @@ def extract_keywords(prompt: Prompt) -> dict[str, object]:
             proofread = proofread.replace(known.spelling, known.name)
     if not topics:
         runs = (match[0] for match in _NAME_RUN.finditer(question))
-        topics = [run for run in runs if plain(run) not in STOP_WORDS]
+        topics = [run for run in runs if plain(run) not in stop_words(prompt.language)]
     return {"proofread": proofread, "keywords": topics}
 
 
@@ -63,7 +64,7 @@ def score_entities(prompt: Prompt, encode: Encode) -> dict[str, object]:
     items = [read_reached(item) for item in prompt.items("reached")]
     if not items:
         return {"entities": {}}
-    words = set(re.findall(r"\w+", plain(question))) - STOP_WORDS
+    words = set(re.findall(r"\w+", plain(question))) - stop_words(prompt.language)
     vectors = encode([question, *(entity for _, entity in items)])
     scores = vectors[1:] @ vectors[0]
     for i, (_, entity) in enumerate(items):
@@ -137,7 +138,7 @@ def judge_and_go_on(prompt: Prompt, encode: Encode, ranker: PathRanker | None = 
 def name_sub_goals(prompt: Prompt) -> dict[str, object]:
     """The parts of the question that may name relations, nearest to the topic first."""
     text = prompt.text("question")
-    segments = sorted(read_question(text, prompt.items("topics")).segments, key=lambda segment: segment.distance)
+    segments = sorted(prompt.question().segments, key=lambda segment: segment.distance)
     return {"goals": [segment.text for segment in segments] or [text]}
 
 
@@ -157,9 +158,7 @@ def reflect(prompt: Prompt, encode: Encode, ranker: PathRanker | None = None) ->
     followed = prompt.items("followed")
     written = [read_path(line) for line in [*offered, *followed]]
     parsed = [path.hops for path in written]
-    question = read_question(
-        prompt.text("question"), prompt.items("topics"), phrases(hop for hops in parsed for hop in hops)
-    )
+    question = prompt.question(phrases(hop for hops in parsed for hop in hops))
     usable = [i for i, hops in enumerate(parsed) if hops]
     if not any(i < len(offered) for i in usable):
         return {"revisit": []}
@@ -178,8 +177,7 @@ def _paths(prompt: Prompt) -> list[FactPath]:
 def _relevance(
     prompt: Prompt, paths: Sequence[FactPath], encode: Encode, ranker: PathRanker | None = None
 ) -> PathRelevance:
-    names = phrases(hop for path in paths for hop in path.hops)
-    return PathRelevance(read_question(prompt.text("question"), prompt.items("topics"), names), encode, ranker)
+    return PathRelevance(prompt.question(phrases(hop for path in paths for hop in path.hops)), encode, ranker)
 
 
 def _finding(facts: Sequence[WrittenFact], cosines: np.ndarray) -> str:

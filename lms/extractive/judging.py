@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from triplecheck.language.question import plain, read_question
+from triplecheck.language.question import read_question
 from triplecheck.language.relevance import LEAST_SUPPORT, Encode, PathRelevance
+from triplecheck.language.text import plain
 from triplecheck.lms.prompt import Prompt
 from triplecheck.signatures.notation import FORWARD, WrittenHop, read_triples
 
@@ -17,7 +18,7 @@ def judge_proof(prompt: Prompt, encode: Encode) -> dict[str, object]:
     relations = list(dict.fromkeys(relation for _, relation, _ in triples))
     if not relations:
         return {"reasoning": "There are no facts.", "entails": False}
-    relevance = PathRelevance(read_question(question, topics, relations), encode)
+    relevance = PathRelevance(read_question(question, topics, relations, prompt.language), encode)
     unlike = [name for name in relations if relevance.support((WrittenHop(name, FORWARD),)) < LEAST_SUPPORT]
     if unlike:
         return {"reasoning": f"The question does not ask for {unlike[0]!r}.", "entails": False}

@@ -10,8 +10,10 @@ from typing import Literal
 import numpy as np
 
 from triplecheck.kg.ranker import PathRanker
-from triplecheck.language.question import STOP_WORDS, plain, read_question
+from triplecheck.language.parse import stop_words
+from triplecheck.language.question import read_question
 from triplecheck.language.relevance import LEAST_SUPPORT, Encode, PathRelevance, nearest, phrases
+from triplecheck.language.text import plain
 from triplecheck.lms.extractive.planning import name_topics
 from triplecheck.lms.prompt import Prompt, known_names
 from triplecheck.signatures.notation import (
@@ -461,7 +463,9 @@ def _shares(question: str, candidates: Sequence[str]) -> list[tuple[float, str]]
 
     All candidates of the same patterns have such facts, so these words do not tell them apart.
     """
-    wanted = {stem: word for word in _WORD.findall(plain(question)) if word not in STOP_WORDS and (stem := _stem(word))}
+    wanted = {
+        stem: word for word in _WORD.findall(plain(question)) if word not in stop_words() and (stem := _stem(word))
+    }
     scored = []
     for candidate in candidates:
         text, facts = map(_stems, _text_and_facts(candidate))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 import numpy as np
 
 from triplecheck.kg.ranker import PathRanker
 from triplecheck.language.described import describe, nouns
-from triplecheck.language.question import STOP_WORDS, find_span, plain, read_question
-from triplecheck.language.relevance import Encode, PathRelevance, phrases
+from triplecheck.language.parse import stop_words
+from triplecheck.language.question import read_question
+from triplecheck.language.relevance import Encode, PathRelevance, phrases, sense_of
+from triplecheck.language.text import find_span, plain
 from triplecheck.lms.prompt import Prompt, known_names
 from triplecheck.signatures.notation import (
     ANYTHING_WITH,
@@ -40,11 +43,11 @@ def name_topics(prompt: Prompt) -> dict[str, object]:
     words = _words(prompt)
     folded = [plain(word) for word in words]
     cased = any(w[0].isupper() for w in words[1:]) and not all(w[0].isupper() for w in words)
-    found = []
+    stops, found = stop_words(prompt.language), []
     for order, known in enumerate(known_names(prompt)):
-        span = find_span(folded, [plain(w) for w in _WORD.findall(known.spelling) if w != "'s"])
+        span = find_span(folded, [plain(w) for w in _WORD.findall(known.spelling) if w != "'s"], stops)
         if span is not None:
-            found.append((_clarity(words[span[0] : span[1]], known.name, cased), order, span, known))
+            found.append((_clarity(words[span[0] : span[1]], known.name, cased, stops), order, span, known))
     found.sort(key=lambda f: (-f[0], f[1]))
     topics: list[KnownName] = []
     taken: set[int] = set()
@@ -56,9 +59,9 @@ def name_topics(prompt: Prompt) -> dict[str, object]:
     return {"topics": [topic.name for topic in topics], "domain": domain}
 
 
-def _clarity(words: list[str], name: str, cased: bool) -> float:
+def _clarity(words: list[str], name: str, cased: bool, stops: Collection[str]) -> float:
     """How clearly words name an entity: by their number and capitals."""
-    content = [w for w in words if w.lower() not in STOP_WORDS and w != "'s"] or words
+    content = [w for w in words if w.lower() not in stops and w != "'s"] or words
     length = 1 - 0.5 ** len(content)
     if cased:
         capital = sum(w[0].isupper() or w[0].isdigit() for w in content) / len(content)
@@ -79,7 +82,8 @@ def pick_from_class(prompt: Prompt, encode: Encode) -> dict[str, object]:
     relations = [read_relation(line) for line, _ in lines]
     labels = {wording for relation in relations for wording in wordings(relation.label)}
     named = [name for name in classes if not name.startswith(ANYTHING_WITH)]
-    found = describe(prompt.text("question"), prompt.items("topics"), named, labels)
+    question = prompt.question()
+    found = describe(question, named, labels)
     nothing: dict[str, object] = {"description": "none", "chosen": [], "choice": "all", "by": []}
     if found is None:
         return nothing
@@ -107,14 +111,19 @@ def pick_from_class(prompt: Prompt, encode: Encode) -> dict[str, object]:
         cosines = (encode(wordings(relation.label)) @ vectors.T).max(axis=0)
         cosines[1:] -= _LATER_WORD * np.arange(1, len(parts))
         other = relation.tail if relation.head in names else relation.head
-        counted = not measured and nouns(found.attribute, [other])
+        counted = not measured and nouns(read_question(found.attribute, language=prompt.language), [other])
         scores.append((float(cosines.max()) + _COUNTED * bool(counted), -number))
     best, at = max(scores)
     if best < _LEAST_FIT:
         return nothing
     if not found.names:
         outputs["chosen"] = [number for number in chosen if classes[number - 1] == relations[-at - 1].head]
-    return outputs | {"by": [-at]}
+    outputs["by"] = [-at]
+    if found.compares is not None and measured:
+        relation = relations[-at - 1]
+        kind = "time" if relation.tail == "date" else "number"
+        outputs["choice"] = sense_of(found.compares, relation.label, kind, encode).operation
+    return outputs
 
 
 # --- paths ---------------------------------------------------------------------------------------
@@ -123,9 +132,7 @@ def rank_paths(
 ) -> tuple[list[WrittenPath], list[tuple[int, float]], PathRelevance | None]:
     """The paths of a prompt; (index, score) of those that follow a relation, best first; and what scored them."""
     paths = [read_path(line) for line in prompt.items("paths")]
-    question = read_question(
-        prompt.text("question"), prompt.items("topics"), phrases(hop for path in paths for hop in path.hops)
-    )
+    question = prompt.question(phrases(hop for path in paths for hop in path.hops))
     usable = [i for i, path in enumerate(paths) if path.hops]
     if not usable:
         return [], [], None

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from triplecheck.language.question import STOP_WORDS, ParsedQuestion, read_question
+from triplecheck.language.kinds import kinds_of
+from triplecheck.language.parse import stop_words
+from triplecheck.language.question import Question, read_question
 from triplecheck.language.relevance import Encode, FloatArray
 from triplecheck.lms.extractive.sentences import (
     Sentence,
@@ -33,18 +35,6 @@ _SHARED_WORDS, _KIND_FITS, _NEAR, _TITLED, _LEADS = 0.3, 0.8, 0.35, 0.15, 0.15
 _BEST_FIT = 0.55  # a span with a higher cosine is a synonym of the noun that is asked for
 _MOST_ENCODED = 48  # sentences, those with the most words of the question first
 _MOST_READ = 6  # sentences from which spans are taken
-# The kind of answer; of several matches, the first in the question.
-_ASKED = {
-    "date": re.compile(r"\bwhen\b|\b(?:what|which) (?:year|date|day|month)\b", re.I),
-    "number": re.compile(r"\bhow (?:many|much|old|tall|long|far|high|large|big)\b", re.I),
-    "person": re.compile(r"\b(?:who|whom|whose)\b", re.I),
-    "place": re.compile(
-        r"\bwhere\b|\b(?:what|which) (?:city|country|state|county|town|village|place|region|continent|island|river)\b",
-        re.I,
-    ),
-    "thing": re.compile(r"\b(?:what|which)\b", re.I),
-}
-_WHETHER = re.compile(r"^(?:is|are|was|were|do|does|did|has|have|had|can|could)\b", re.I)
 
 
 @dataclass(frozen=True)
@@ -92,19 +82,18 @@ class Reader:
         self._text = text
         self._encode = encode
         self._names = [span.text for span in name_spans(text)]
-        self._question: ParsedQuestion = read_question(text, self._names)
-        found = [(match.start(), kind) for kind, pattern in _ASKED.items() if (match := pattern.search(text))]
-        self._asked = min(found)[1] if found else "thing"
+        self._question: Question = read_question(text, self._names)
+        self._asked = self._kind()
         self._words = set(words_of(text))
         in_names = {word for name in self._names for word in words_of(name)}
-        self._stems = {stem(w) for w in self._words - STOP_WORDS - in_names}
+        self._stems = {stem(w) for w in self._words - stop_words() - in_names}
         self.read = self._nearest([s for passage in references for s in passage_sentences(passage)])
 
     def answer(self) -> tuple[str, str]:
         """The best sentence and the answer in it."""
         if not self.read:
             return "Nothing in the references.", "none"
-        if _WHETHER.match(self._text.strip()):
+        if self._question.asks_whether:
             return self._whether()
         chosen = self._choice()
         if chosen is not None:
@@ -120,6 +109,12 @@ class Reader:
         read, span = spans[int(np.argmax(scores))]
         return read.text, span.text
 
+    def _kind(self) -> str:
+        """The kind of span that may be the answer."""
+        asked = self._question.asked
+        kind = {"time": "date", "number": "number", "person": "person", "place": "place"}.get(asked.kind, "thing")
+        return "place" if asked.noun and kinds_of([asked.noun], self._encode) == {"place"} else kind
+
     def bridge(self, so_far: str) -> str:
         """A name in the nearest sentences that is neither in the question nor in the answer so far; empty for none."""
         known = self._words | set(words_of(so_far))
@@ -131,14 +126,14 @@ class Reader:
 
     def _nearest(self, sentences: Sequence[Sentence]) -> list[Read]:
         unique = list(dict.fromkeys(sentences))
-        shared = [len(self._words & (set(words_of(f"{s.title} {s.text}")) - STOP_WORDS)) for s in unique]
+        shared = [len(self._words & (set(words_of(f"{s.title} {s.text}")) - stop_words())) for s in unique]
         order = sorted(range(len(unique)), key=lambda at: -shared[at])[:_MOST_ENCODED]
         if not order:
             return []
         texts = [f"{unique[at].title}: {unique[at].text}" if unique[at].title else unique[at].text for at in order]
         vectors = self._encode([self._text, *texts])
         cosines = vectors[1:] @ vectors[0]
-        content = max(len(self._words - STOP_WORDS), 1)
+        content = max(len(self._words - stop_words()), 1)
         read = [
             Read(unique[at], float(cosine) + _SHARED_WORDS * shared[at] / content + self._titled(unique[at]))
             for at, cosine in zip(order, cosines, strict=True)
@@ -203,7 +198,7 @@ class Reader:
         sizes = [_size(read) for _, read in found]
         at = int(np.argmax([-1.0 if read is None else read.score for _, read in found]))
         if self._question.compares is not None and None not in sizes:
-            pick = np.argmin if self._question.compares[0] == "min" else np.argmax
+            pick = np.argmin if self._question.compares.operation == "min" else np.argmax
             at = int(pick(np.array(sizes, float)))
         evidence = " ".join(read.text for _, read in found if read is not None)
         return evidence or self.read[0].text, found[at][0]
@@ -216,7 +211,7 @@ class Reader:
 
 def _content(text: str) -> list[str]:
     """The words of a text without stop words and numbers."""
-    return [word for word in words_of(text) if word not in STOP_WORDS and not word[0].isdigit()]
+    return [word for word in words_of(text) if word not in stop_words() and not word[0].isdigit()]
 
 
 def _size(read: Read | None) -> float | None:

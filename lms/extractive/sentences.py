@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from triplecheck.language.question import STOP_WORDS
+from triplecheck.language.parse import stop_words
 from triplecheck.language.sentences import split_sentences
 from triplecheck.lms.prompt import Prompt
 from triplecheck.signatures.notation import TripleTexts, write_triple
@@ -126,7 +126,7 @@ def _runs(tokens: Sequence[tuple[str, int, int]]) -> Iterator[list[tuple[str, in
     run: list[tuple[str, int, int]] = []
     for token in tokens:
         word = token[0]
-        content = word[0].isalpha() and word.lower() not in STOP_WORDS | _VERBS
+        content = word[0].isalpha() and word.lower() not in stop_words() | _VERBS
         if content and len(run) < 4 and (word[0].islower() or not run):
             run.append(token)
             continue
@@ -142,7 +142,7 @@ def _apart(taken: Sequence[Span], spans: Iterator[Span] | Sequence[Span]) -> lis
 
 
 def _is_opener(word: str) -> bool:
-    return word.lower() in _OPENERS or word.lower() in STOP_WORDS
+    return word.lower() in _OPENERS or word.lower() in stop_words()
 
 
 def _goes_on(tokens: Sequence[tuple[str, int, int]], at: int) -> bool:

@@ -25,8 +25,9 @@ from triplecheck.kg.encode import Encoder, load_encoder
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.ranker import GENERAL, LONGEST, OWN_TOPIC, PathRanker, load_ranker, save_ranker
 from triplecheck.kg.values import parse_json
-from triplecheck.language.question import find_span, read_question, words_of
+from triplecheck.language.question import read_question
 from triplecheck.language.relevance import PathRelevance
+from triplecheck.language.text import find_span, words_of
 from triplecheck.optimize.distil.path_ranker import HopNumbers, PathQuestion, Training, check_installed, train
 from triplecheck.signatures.notation import BACKWARD, FORWARD, WrittenHop, split_note
 

@@ -14,6 +14,7 @@ from triplecheck.evals.gold import Gold, linker_names, resolve_gold
 from triplecheck.evals.questions import Question
 from triplecheck.kg import Direction, Graph, IntArray, Words, normalize
 from triplecheck.kg.plausibility import Grounder
+from triplecheck.language.pipeline import read_text
 from triplecheck.optimize.traces.gold_paths import follow, found_paths, given_paths
 from triplecheck.programs import Sources
 from triplecheck.programs.subgraph import ARROWS, Hop
@@ -199,7 +200,7 @@ class Case:
         return any(self.answers & self._around(node) for node in self._named(query))
 
     def _named(self, text: str) -> Iterable[int]:
-        for mention in self.sources.linker.mentions(text):
+        for mention in self.sources.linker.mentions(read_text(text, self.sources.language)):
             yield from (candidate.node for candidate in self.sources.linker.candidates(mention, None, 1))
 
     def _around(self, node: int) -> frozenset[int]:

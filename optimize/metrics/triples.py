@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from triplecheck.kg import Direction, Variable
 from triplecheck.kg.types import Edge
+from triplecheck.language.pipeline import read_text
 from triplecheck.optimize.metrics.case import Case, StepCall, StepMetric, StepScore, listed, overlap
 from triplecheck.programs.assists.stated_triples import stated_triples
 from triplecheck.programs.triplets import read_triplets
@@ -87,7 +88,7 @@ def _linked(case: Case, texts: Sequence[str]) -> set[Edge]:
     """The graph's triples between entities that one text names."""
     found: set[Edge] = set()
     for text in texts:
-        mentions = case.sources.linker.mentions(text)[:_MENTIONED]
+        mentions = case.sources.linker.mentions(read_text(text, case.sources.language))[:_MENTIONED]
         nodes = {node for mention in mentions if mention.similarity == 1 for node in _nodes(case, mention.text)}
         for node in nodes:
             for count in case.graph.relation_counts([node]):

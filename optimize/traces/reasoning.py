@@ -12,7 +12,7 @@ from typing import Any, Literal
 from triplecheck.kg import Literal as Value
 from triplecheck.kg import Words, normalize
 from triplecheck.kg.values import mentions
-from triplecheck.language.question import STOP_WORDS
+from triplecheck.language.parse import stop_words
 from triplecheck.signatures.notation import WrittenFact, read_facts, read_topic, split_kind, split_note, wordings
 
 Gap = Literal["fact_not_named", "answer_not_named", "question_not_named"]
@@ -93,5 +93,5 @@ class _Words(Words):
 
     def hold_some(self, phrase: str) -> bool:
         """Whether one of the words of a phrase, in any form, is in the text."""
-        words = [word for word in normalize(phrase).split() if word not in STOP_WORDS and len(word) > 2]
+        words = [word for word in normalize(phrase).split() if word not in stop_words() and len(word) > 2]
         return any(word[:_STEM] in self._stems for word in words)

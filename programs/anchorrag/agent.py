@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from triplecheck.kg import Graph
+from triplecheck.language.question import Question
 from triplecheck.lms import RolePredict
 from triplecheck.programs.anchorrag.options import AnchorRAGOptions
 from triplecheck.programs.anchorrag.predictor import Anchor
@@ -44,6 +45,7 @@ class Briefing:
         likeness: cosine of each relation with the question, shape (relations,); None without vectors.
         schema_relations: patterns of the relations that are not followed.
         assists: those in use.
+        read: the question, with its anchors masked.
         condition: that edges must meet to be fetched, if there is one.
     """
 
@@ -54,6 +56,7 @@ class Briefing:
     likeness: npt.NDArray[np.float32] | None
     schema_relations: Sequence[re.Pattern[str]]
     assists: Assists
+    read: Question
     condition: TimeCondition | None
 
 

@@ -39,7 +39,7 @@ from triplecheck.programs.options import ProgramOptions
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Checked, Stopped, Trace
 from triplecheck.programs.subgraph import Fact, RelationNames, Subgraph
-from triplecheck.programs.topics import TopicLinker, without_topics
+from triplecheck.programs.topics import TopicLinker
 from triplecheck.signatures import (
     ExtractKeywords,
     FilterTriples,
@@ -97,7 +97,7 @@ class AnchorRAG(AnsweringProgram, RecallingProgram):
                 self.filter_facts = RolePredict(FilterTriples, role="prune")
         elif how.depth > 1:
             self.judge_and_go_on = RolePredict(JudgeAndGoOn, role="judge")
-        self.answer_from_facts = answering_step(self.assists)
+        self.answer_from_facts = answering_step(self.assists, self.sources.language)
 
     def run(self, question: str, trace: Trace) -> Outcome:
         """Predictor, retriever agents, supervisor."""
@@ -111,28 +111,27 @@ class AnchorRAG(AnsweringProgram, RecallingProgram):
     # --- predictor (section 3.3) -----------------------------------------------------------------
     def predict(self, question: str, trace: Trace) -> tuple[list[Anchor], Briefing]:
         """Candidate entity generation in one call, then relation-aware entity grounding (Eq. 1 and 2)."""
-        how, assists = self.options, self.assists
-        scoring: dict[str, Any] = {
-            "grounding": how.grounding,
-            "top_k": how.top_k,
-            "union": "names_first" not in assists,
-        }
-        linker = TopicLinker(self.graph, self.sources.linker, question, **scoring)
+        how, assists, sources = self.options, self.assists, self.sources
+        union = "names_first" not in assists
+        scoring: dict[str, Any] = {"grounding": how.grounding, "top_k": how.top_k, "union": union}
+        linker = TopicLinker(self.graph, sources.linker, question, sources.language, **scoring)
         reply = self.extract_keywords(question=question, known_names=linker.known_names())
         self.wrote(trace, self.extract_keywords, reply)
         corrected = kept_question(assists, question, reply.proofread, trace)
         anchors = choose_anchors(assists, self.graph, linker, reply.keywords, corrected, how.agents, trace)
         relations = self.sources.relations
         shown = [anchor.shown for anchor in anchors]
+        read = self.read(corrected, shown)
         return anchors, Briefing(
             corrected,
             {anchor.node: anchor.name for anchor in anchors},
             shown,
-            RelationNames(self.graph, relations, without_topics(corrected, shown)),
+            RelationNames(self.graph, relations, read.bare),
             None if relations is None else relations.against(corrected),
             self._schema,
             assists,
-            holding_at(assists, self.graph, corrected),
+            read,
+            holding_at(assists, self.graph, read),
         )
 
     # --- supervisor (section 3.5) ----------------------------------------------------------------
@@ -217,7 +216,7 @@ class AnchorRAG(AnsweringProgram, RecallingProgram):
                 kept.add(fact)
         groups = [agent.facts.facts for agent in agents]
         facts, lines = fact_lines(self.graph, briefing, groups, self.options.limits.tokens, trace, whole=True)
-        names = names_of_facts(self.assists, self.graph, kept.facts, briefing.anchors, briefing.question)
+        names = names_of_facts(self.assists, self.graph, kept.facts, briefing.anchors, briefing.read)
         reading = Reading(briefing.question, briefing.anchors, briefing.shown, kept, facts, lines, names)
         return answer_from_facts(self, self.answer_from_facts, reading, trace)
 

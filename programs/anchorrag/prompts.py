@@ -41,7 +41,7 @@ def fact_lines(
     """
     groups = [group for group in groups if group]
     all_facts = [fact for group in groups for fact in group]
-    names = names_of_facts(briefing.assists, graph, all_facts, briefing.anchors, briefing.question)
+    names = names_of_facts(briefing.assists, graph, all_facts, briefing.anchors, briefing.read)
     facts: list[Fact] = []
     lines: list[str] = []
     for group in groups:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from triplecheck.kg.values import quantity, value_of
 from triplecheck.programs.aggregation import terminal
 from triplecheck.programs.assists.doubts import YES_NO
 from triplecheck.programs.assists.expected_form import whether
@@ -28,14 +27,18 @@ def compared(assists: Assists, conclusion: Conclusion, written: Sequence[str]) -
     asked = conclusion.asked
     if "comparisons" not in assists or not asked.asks_whether or asked.compares is None:
         return None
-    operation, what = asked.compares
     operands = terminal(conclusion.cited)
     if not conclusion.compares_values() or not {fact.anchor for fact in operands} <= conclusion.reading.topics.keys():
         return None
-    sizes = [quantity(value_of(conclusion.graph, value)) for fact in operands for value in fact.values]
-    if what.startswith("date") and any(size is None or size.kind != "time" for size in sizes):
-        return None  # "older" with ages in place of dates: the older one has the greater age
-    found = conclusion.compute(operation, operands)
+    kinds = conclusion.kinds_of(operands)
+    if len(kinds) != 1:
+        return None
+    vectors, relation = conclusion.program.sources.relations, operands[0].hop.relation
+
+    def like(text: str) -> float:
+        return 0.0 if vectors is None else float(vectors.against(text)[relation])
+
+    found = conclusion.compute(asked.compares.over(kinds.pop(), like).operation, operands)
     found = None if found is None else whether(conclusion, operands, found)
     if found is None or found.answer not in YES_NO:
         return None

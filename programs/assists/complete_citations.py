@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from triplecheck.kg import Direction, Graph, normalize
 from triplecheck.kg.relation_vectors import RelationVectors
+from triplecheck.language.question import Question
 from triplecheck.programs.aggregation import EXTREMES, is_measured, terminal
 from triplecheck.programs.assists.table import Assists
 from triplecheck.programs.conclusion import Conclusion
 from triplecheck.programs.subgraph import Fact, Hop, PathKey, Subgraph, reached
 
-_COMPARING = frozenset({"and", "or", "than"})  # words of a question that compares its topic with other things
 _TRIED = 20  # relations that are looked at for numbers or dates
 
 
@@ -32,7 +32,7 @@ def complete_citations(
         return terminal(cited), []
     reading = conclusion.reading
     relations = conclusion.program.sources.relations
-    operands = Operands(conclusion.graph, reading.subgraph, reading.question, relations)
+    operands = Operands(conclusion.graph, reading.subgraph, conclusion.asked, relations)
     found = operands.of(operation, cited, is_written=bool(written))
     before, after = (conclusion.lines_of(facts) for facts in (terminal(cited), found))
     assists.note(conclusion.trace, "complete_citations", "AnswerFromFacts", before, after)
@@ -49,7 +49,7 @@ class Operands:
         relations: the vectors of the graph's relations; None to look nothing up.
     """
 
-    def __init__(self, graph: Graph, subgraph: Subgraph, question: str, relations: RelationVectors | None) -> None:
+    def __init__(self, graph: Graph, subgraph: Subgraph, question: Question, relations: RelationVectors | None) -> None:
         self._graph = graph
         self._subgraph = subgraph
         self._question = question
@@ -121,7 +121,7 @@ class Operands:
     def _not_itself(self, facts: list[Fact]) -> list[Fact]:
         """The facts that are not about the topic; all, if none would be left or the question compares the topic too."""
         topics = {fact.path[0] for fact in self._subgraph.facts}
-        if len(topics) > 1 or not _COMPARING.isdisjoint(normalize(self._question).split()):
+        if len(topics) > 1 or self._question.sets_beside:
             return facts
         return [fact for fact in facts if fact.anchor not in topics] or facts
 
@@ -130,7 +130,7 @@ class Operands:
         relations = {fact.hop.relation for fact in facts}
         if self._relations is None or len(relations) < 2:
             return list(facts)
-        similar = self._relations.against(self._question)
+        similar = self._relations.against(self._question.text)
         best = max(relations, key=lambda relation: float(similar[relation]))
         return [fact for fact in facts if fact.hop.relation == best]
 
@@ -156,7 +156,7 @@ class Operands:
         things = {value: fact for fact in facts for value in fact.values}
         if self._relations is None or len(things) < 2:
             return []
-        similar = self._relations.against(self._question)
+        similar = self._relations.against(self._question.text)
         counts = [count for count in self._graph.relation_counts(list(things)) if count.direction is Direction.OUT]
         for count in sorted(counts, key=lambda count: -float(similar[count.relation]))[:_TRIED]:
             if count.nodes < 2:

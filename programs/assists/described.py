@@ -16,8 +16,7 @@ from triplecheck.kg import Direction, Graph, IntArray, normalize
 from triplecheck.kg.patterns import BoundPattern, Link, Query, extreme, match
 from triplecheck.kg.types import Edge
 from triplecheck.kg.values import quantity, value_of
-from triplecheck.language.described import asked_noun, describe, nouns, says_nothing_else
-from triplecheck.language.question import read_question
+from triplecheck.language.described import asked_class, describe, nouns, says_nothing_else
 from triplecheck.lms import RolePredict
 from triplecheck.programs.assists.table import Assists
 from triplecheck.programs.base import Program
@@ -25,7 +24,7 @@ from triplecheck.programs.expansion import valid_numbers
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Linked, Picked, Trace, Truncated, listed
 from triplecheck.programs.subgraph import RelationNames
-from triplecheck.programs.topics import Topic, without_topics
+from triplecheck.programs.topics import Topic
 from triplecheck.signatures import Choice, PickFromClass
 from triplecheck.signatures.notation import ANYTHING_WITH, WrittenRelation, clean, with_note, write_relation
 
@@ -131,6 +130,7 @@ class Classes:
         self._graph = program.graph
         self._question = question
         self._relations = relations
+        self._read = program.read(question, shown)
         self._domains: dict[str, int] = {}
 
     @functools.cached_property
@@ -139,20 +139,18 @@ class Classes:
         labels: dict[str, list[str]] = {}
         for id in self._graph.type_ids:
             labels.setdefault(clean(self._graph.type_label(id)), []).append(id)
-        return {name: labels[name] for name in nouns(self._question, list(labels))[:_CLASSES]}
+        return {name: labels[name] for name in nouns(self._read, list(labels))[:_CLASSES]}
 
     @property
     def asked(self) -> tuple[str, tuple[str, ...]] | None:
         """The class of things that the question asks for, in words and as ids of types; None if it names none."""
-        names = asked_noun(self._question, list(self._ids))
-        if not names:  # "how many X novels"
-            names = asked_noun(without_topics(self._question, self._shown), list(self._ids))
+        names = asked_class(self._read, list(self._ids))
         return (names[0], tuple(id for name in names for id in self._ids[name])) if names else None
 
     @property
     def describes(self) -> bool:
         """Whether the question describes things of a class of the graph by a superlative."""
-        found = describe(self._question, self._shown, list(self._ids), self._relation_labels())
+        found = describe(self._read, list(self._ids), self._relation_labels())
         return found is not None and bool(found.names) and found.choice not in ("all", "count")
 
     def pick(self, step: RolePredict, trace: Trace) -> Group | None:
@@ -175,7 +173,7 @@ class Classes:
             return None
         if any(normalize(topic.written) not in normalize(reply.description) for topic in self.topics):
             return None  # the question says more of what it names than the description
-        if reply.choice == "count" and not read_question(self._question, self._shown).counts:
+        if reply.choice == "count" and not self._read.counts:
             return None  # the question does not ask how many
         nodes = np.unique(np.concatenate([members[name] for name in chosen])) if chosen else None
         return self._picked(reply.description.strip(), reply.choice, chosen, nodes, by, trace)
@@ -263,7 +261,7 @@ class Classes:
         if not len(nodes):
             return None
         size = len(nodes)
-        whole = says_nothing_else(self._question, description)
+        whole = says_nothing_else(self._read, description)
         if choice in ("max", "min", "most", "fewest"):
             if not by:
                 return None

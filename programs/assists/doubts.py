@@ -6,14 +6,17 @@ more than one way. Only a "yes" to a question that asks where or who is not acce
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from itertools import combinations
 from typing import Any
 
 import dspy
 
-from triplecheck.kg import Relation, normalize
-from triplecheck.language.question import STOP_WORDS, read_question
+from triplecheck.kg import Literal, Relation, normalize
+from triplecheck.kg.values import quantity
+from triplecheck.language.pipeline import ENGLISH
+from triplecheck.language.question import Question, read_question
 from triplecheck.lms import Doubt, RolePredict
 from triplecheck.programs.aggregation import EXTREMES
 from triplecheck.programs.assists.table import Assists
@@ -22,13 +25,12 @@ from triplecheck.signatures.notation import Unknown, WrittenFact, read_facts, re
 
 YES_NO = ("yes", "no")
 _SHOWN = 5  # shared values in a message
-_ASKS_FOR_THING = frozenset("where who whom whose when which what how why".split())
-_PREPOSITIONS = frozenset("in on at by from for with to of since until under".split())
 
 
-def answering_step(assists: Assists) -> RolePredict:
+def answering_step(assists: Assists, language: str = ENGLISH) -> RolePredict:
     """The step that answers from facts; a reply in which `reply_problem` finds a problem is asked for once more."""
-    return RolePredict(AnswerFromFacts, role="answer", check=reply_problem if "doubts" in assists else None)
+    check = partial(reply_problem, language=language) if "doubts" in assists else None
+    return RolePredict(AnswerFromFacts, role="answer", check=check)
 
 
 def unknown_missing(assists: Assists, output: str) -> Callable[[Mapping[str, Any], dspy.Prediction], str | None] | None:
@@ -43,15 +45,15 @@ def unknown_missing(assists: Assists, output: str) -> Callable[[Mapping[str, Any
     return problem if "doubts" in assists else None
 
 
-def reply_problem(inputs: Mapping[str, Any], reply: dspy.Prediction) -> str | None:
+def reply_problem(inputs: Mapping[str, Any], reply: dspy.Prediction, language: str = ENGLISH) -> str | None:
     """What is wrong with a reply of `AnswerFromFacts` that has the right format; None if nothing is."""
     said = [normalize(answer) for answer in reply.answers if answer.strip()]
     topics = {normalize(read_topic(topic).name) for topic in inputs["topics"]}
     facts = read_facts(inputs["facts"])
     values = {normalize(value) for fact in facts for value in fact.values}
-    question = inputs["question"]
+    question = read_question(inputs["question"], inputs["topics"], language=language)
     is_yes_or_no = len(said) == 1 and said[0] in YES_NO and reply.operation == "none"
-    if is_yes_or_no and asks_for_thing(question) and said[0] not in values:  # there is a band called Yes
+    if is_yes_or_no and question.asks_for_thing and said[0] not in values:  # there is a band called Yes
         return (
             f"the answer is {said[0]!r}, but the question is not one of yes or no; copy what it asks for from the "
             "facts, or leave the answers empty"
@@ -61,13 +63,13 @@ def reply_problem(inputs: Mapping[str, Any], reply: dspy.Prediction) -> str | No
 
 
 def _of_operation(
-    question: str, topics: set[str], said: list[str], reply: dspy.Prediction, facts: Sequence[WrittenFact]
+    question: Question, topics: set[str], said: list[str], reply: dspy.Prediction, facts: Sequence[WrittenFact]
 ) -> str | None:
     """Why the operation may not be the one that the question asks for."""
     operation = reply.operation
     # What one topic's facts have in common is seldom asked for: a model calls their values so.
     is_computed = operation != "none" and not (operation == "common" and len(topics) < 2)
-    whether = asks_whether(question)
+    whether = question.asks_whether
     if not said and not is_computed:
         if not whether and (shared := _shared(topics, facts)):
             return (
@@ -79,17 +81,18 @@ def _of_operation(
                 "facts are cited, but there is no answer and no operation; copy the answer from the cited facts, name "
                 "the operation that computes it, or cite none"
             )
-    # Without the topics: a model may have taken the word "number" for one.
-    asked = read_question(question, ())
-    if not whether and (opposite := opposite_extreme(question, operation)):
+    if not whether and (opposite := opposite_extreme(question, operation, _kinds(reply, facts))):
         return f"{opposite}; the earliest, oldest or smallest has the min, the latest, youngest or largest the max"
-    if operation == "count" and not asked.counts:
+    counts = read_question(
+        question.text, language=question.language
+    ).counts  # without topics: a model may have taken the word "number" for one
+    if operation == "count" and not counts:
         return "the operation is count, but the question does not ask how many there are"
-    if operation == "same" and asks_for_thing(question):
+    if operation == "same" and question.asks_for_thing:
         return "the operation is same, which gives yes or no, and the question is not one of yes or no"
     if operation not in ("none", "common"):
         return None
-    if asked.counts and said and not any(map(_has_digit, said)):
+    if counts and said and not any(map(_has_digit, said)):
         return "the question asks for a number, and names are answered; the operation count counts cited values"
     if whether and (said or is_computed) and set(said).isdisjoint(YES_NO):
         return (
@@ -97,6 +100,12 @@ def _of_operation(
             "share a value, or leave the answers empty"
         )
     return None
+
+
+def _kinds(reply: dspy.Prediction, facts: Sequence[WrittenFact]) -> set[str]:
+    """The kinds of the values of the cited facts."""
+    values = [value for fact in facts if fact.number in reply.cited for value in fact.values]
+    return {size.kind if size is not None else "" for size in (quantity(Literal(value)) for value in values)}
 
 
 def _shared(topics: set[str], facts: Sequence[WrittenFact]) -> str:
@@ -109,24 +118,29 @@ def _shared(topics: set[str], facts: Sequence[WrittenFact]) -> str:
     return ""
 
 
-def opposite_extreme(question: str, operation: str) -> str | None:
-    """A message if an operation is the opposite of the one that a question seems to ask for; else None."""
-    asked = read_question(question, ())
-    if operation not in EXTREMES or not asked.compares or asked.compares[0] == operation:
+def opposite_extreme(question: Question, operation: str, kinds: Collection[str]) -> str | None:
+    """A message if an operation is the opposite of the one that a question seems to ask for; else None.
+
+    Args:
+        question: read.
+        operation: that is computed.
+        kinds: of the compared values, `time` or `number`: the oldest has the largest age, and the first date of birth.
+    """
+    senses = question.compares.senses if question.compares and operation in EXTREMES else ()
+    own = [sense for sense in senses if {*kinds} == {sense.kind} == {"time"}] or senses
+    if not own or operation in {sense.operation for sense in own}:
         return None
-    return f"the operation is {operation}, and the question seems to ask for {asked.compares[0]}"
+    return f"the operation is {operation}, and the question seems to ask for {own[0].operation}"
 
 
-def _of_kind(question: str, topics: set[str], said: list[str], values: set[str]) -> str | None:
+def _of_kind(question: Question, topics: set[str], said: list[str], values: set[str]) -> str | None:
     """Why written answers may not be of the kind that the question asks for."""
-    words = normalize(question).split()
-    chooses = "or" in words or read_question(question, ()).compares is not None
-    if said and topics >= set(said) and not chooses:
+    if said and topics >= set(said) and not question.chooses:
         return (
             "the answer repeats what the question names; copy what is asked for from the facts, or leave the answers "
             "empty"
         )
-    if asks_when(question) and said and not any(map(_has_digit, said)) and any(map(_has_digit, values)):
+    if question.asked.kind == "time" and said and not any(map(_has_digit, said)) and any(map(_has_digit, values)):
         return (
             "the question asks for a time, and no answer has a date or a year; copy one from the facts, or leave the "
             "answers empty"
@@ -138,30 +152,10 @@ def _has_digit(text: str) -> bool:
     return any(map(str.isdigit, text))
 
 
-def asks_for_thing(question: str) -> bool:
-    """Whether a question asks for a thing, person, time or place, so that yes or no is no answer."""
-    return not _ASKS_FOR_THING.isdisjoint(_opening(question)[:1])
-
-
-def asks_whether(question: str) -> bool:
-    """Whether a question asks for yes or no ("Is it ...?"), and not for a thing ("Can you say who ...?")."""
-    return read_question(question, ()).asks_whether and _ASKS_FOR_THING.isdisjoint(normalize(question).split())
-
-
-def asks_when(question: str) -> bool:
-    """Whether a question asks for a time."""
-    first, *rest = [*_opening(question), ""]
-    return first == "when" or (first in ("which", "what") and rest[:1] in (["year"], ["date"], ["day"]))
-
-
-def asks_which(question: str, relation: Relation) -> bool:
+def asks_which(question: Question, relation: Relation) -> bool:
     """Whether a question asks for the thing that has a value of a relation, not for the value itself."""
-    first, *rest = _opening(question) or [""]
-    named = {word for text in (relation.label, *relation.aliases) for word in normalize(text).split()} - STOP_WORDS
-    return first in ("who", "whom") or (first == "which" and named.isdisjoint(rest[:1]))
-
-
-def _opening(question: str) -> list[str]:
-    """The words of a question, without a preposition at its start."""
-    words = normalize(question).split()
-    return words[1:] if words and words[0] in _PREPOSITIONS else words
+    named = {word for text in (relation.label, *relation.aliases) for word in normalize(text).split()}
+    asked = question.asked
+    return asked.kind == "person" or (
+        bool(asked.noun) and named.isdisjoint({asked.lemma, *normalize(asked.noun).split()})
+    )

@@ -9,7 +9,7 @@ from triplecheck.kg import normalize
 from triplecheck.kg.values import quantity, value_of
 from triplecheck.language.question import spelling
 from triplecheck.programs.aggregation import EXTREMES
-from triplecheck.programs.assists.doubts import asks_when, asks_whether, asks_which
+from triplecheck.programs.assists.doubts import asks_which
 from triplecheck.programs.assists.table import Assists
 from triplecheck.programs.conclusion import Conclusion
 from triplecheck.programs.outcome import Outcome
@@ -18,7 +18,7 @@ from triplecheck.programs.subgraph import Fact
 
 def meant_operation(assists: Assists, conclusion: Conclusion, operation: str) -> str:
     """The operation; what topics have in common is yes or no for a question that asks whether they share something."""
-    if "expected_form" not in assists or operation != "common" or not asks_whether(conclusion.reading.question):
+    if "expected_form" not in assists or operation != "common" or not conclusion.asked.asks_whether:
         return operation
     assists.note(conclusion.trace, "expected_form", "AnswerFromFacts", [operation], ["same"])
     return "same"
@@ -44,7 +44,7 @@ def is_meant(
         problem = "the facts are about one topic, and the answers are written"
     elif operation in EXTREMES and sum(len(fact.values) for fact in operands) == 1:
         relation = conclusion.graph.relation(operands[0].hop.relation)
-        if asks_which(conclusion.reading.question, relation):
+        if asks_which(conclusion.asked, relation):
             problem = "there is one value, and nothing to compare it with"
     if not problem or "expected_form" not in assists:
         return True
@@ -81,7 +81,7 @@ def in_expected_form(
 def _when(conclusion: Conclusion, operands: Sequence[Fact], found: Outcome) -> Outcome:
     """For "When was the first of her novels published?" the date in place of the novel."""
     values = tuple(value for fact in operands if fact.anchor in found.answers for value in fact.values)
-    if not asks_when(conclusion.reading.question) or len(values) != 1:
+    if conclusion.asked.asked.kind != "time" or len(values) != 1:
         return found
     size = quantity(value_of(conclusion.graph, values[0]))
     if size is None or size.kind != "time":

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from triplecheck.kg import Direction
 from triplecheck.kg.ranker import Hops, load_ranker
-from triplecheck.language.question import read_question
+from triplecheck.language.question import Question
 from triplecheck.programs.assists.table import Assists
 from triplecheck.programs.base import Sources
 from triplecheck.programs.subgraph import Path
@@ -49,9 +49,8 @@ class PathScores:
 def path_scores(
     assists: Assists,
     sources: Sources,
-    question: str,
+    question: Question,
     topics: Mapping[int, str],
-    shown: Sequence[str],
     depth: int,
     at_most: int | None,
 ) -> PathScores:
@@ -60,17 +59,15 @@ def path_scores(
     Args:
         assists: those in use.
         sources: the graph and its ranker.
-        question: the question.
+        question: the question, with its topics masked.
         topics: the name of each topic node in prompts.
-        shown: the topics as prompts show them.
         depth: how far to go by default.
         at_most: how far the user wants to go. None: as far as a ranker that was trained on the graph reads.
     """
     if sources.relations is None or assists.names.isdisjoint(_BY_RANKER):
         return PathScores({}, at_most or depth)
-    read = read_question(question, shown)
     ranker = load_ranker(sources.ranker)
-    found = sources.relations.ranked([read.masked(name) for name in topics.values()], ranker)
+    found = sources.relations.ranked([question.masked(name) for name in topics.values()], ranker)
     hops = dict(zip(topics, found, strict=True)) if found else {}
     if at_most is None and hops and not ranker.is_general and "ranked_depth" in assists:
         at_most = max(of_topic.longest(ranker.longest) for of_topic in hops.values())

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence, Set
 
 from triplecheck.kg import normalize
 from triplecheck.kg.plausibility import TextTriple
-from triplecheck.language.question import STOP_WORDS
+from triplecheck.language.parse import stop_words
 from triplecheck.language.roles import same_stem
 from triplecheck.programs.assists.table import Assists
 from triplecheck.programs.steps import Checked, Trace
@@ -78,7 +78,7 @@ def _share(phrase: str, said: Set[str]) -> float:
     Stop words are left out, unless the phrase has no other words.
     """
     words = _words(phrase)
-    words = words - STOP_WORDS or words
+    words = words - stop_words() or words
     return sum(word in said or any(_alike(word, other) for other in said) for word in words) / len(words)
 
 

@@ -35,12 +35,6 @@ _READING = ("kerag", "anchorrag", "tog", "pog")  # their models answer from fact
 
 ASSISTS = (
     Assist(
-        "homonyms",
-        "topics",
-        "Of things with one name start from those whose type or year the question says beside the name.",
-        (*_READING, "4stepfocus"),
-    ),
-    Assist(
         "all_topics", "topics", "Also start from names that the model left out and the question surely has.", _KERAG
     ),
     Assist("described", "topics", "Also start from things that the question describes by their class.", _KERAG),

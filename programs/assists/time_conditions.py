@@ -15,6 +15,7 @@ from triplecheck.kg import Graph, Literal, normalize
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.graph import EdgeProperties
 from triplecheck.kg.types import Direction, Edge
+from triplecheck.language.question import Question
 from triplecheck.programs.assists.table import Assists
 
 Day = tuple[int, int, int]
@@ -27,14 +28,6 @@ _ENDS = frozenset("end ended finish finished until till to".split())
 _POINTS = frozenset("time date year day during when".split())
 
 _DATE = re.compile(r"(-?\d{1,6})(?:-(\d{2}))?(?:-(\d{2}))?(?:T.*)?")
-_YEAR = r"(?:the (?:year|early|late) )?(-?\d{3,4})"
-_ASKED = re.compile(
-    rf"\b(?:(?P<within>in|during|as of|on)|(?P<after>after|later than)|(?P<before>before|earlier than|prior to)|"
-    rf"(?P<since>since|from)|(?P<until>until|till|up to|by))\s+{_YEAR}"
-    rf"(?:\s*(?:to|until|till|and|-|–)\s*{_YEAR})?(?![\w,.]\d)"
-    rf"|\bbetween\s+{_YEAR}\s+and\s+{_YEAR}",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True)
@@ -67,29 +60,18 @@ class TimeCondition:
         return any(time_of(statement) is not None and self.admits(statement) for statement in statements)
 
 
-def holding_at(assists: Assists, graph: Graph, question: str) -> TimeCondition | None:
+def holding_at(assists: Assists, graph: Graph, question: Question) -> TimeCondition | None:
     """The condition that edges must meet to be fetched, if there is one."""
     return time_condition(graph, question) if "time_conditions" in assists else None
 
 
-def time_condition(graph: Graph, question: str) -> TimeCondition | None:
+def time_condition(graph: Graph, question: Question) -> TimeCondition | None:
     """The condition of time of a question; None if it has none, or nothing is said about any edge of the graph."""
-    match = _ASKED.search(question) if graph.has_edge_properties or _has_blank_nodes(graph) else None
-    if match is None:
+    if not question.times or not (graph.has_edge_properties or _has_blank_nodes(graph)):
         return None
-    years = [int(year) for year in match.groups()[5:] if year]
-    first, last = (years[0], 1, 1), (years[-1], 12, 31)
-    if match["after"]:
-        span = (_next(years[0]), _LAST)
-    elif match["before"]:
-        span = (_FIRST, (years[0] - 1, 12, 31))
-    elif match["since"] and len(years) == 1:
-        span = (first, _LAST)
-    elif match["until"]:
-        span = (_FIRST, last)
-    else:
-        span = (first, last)
-    return TimeCondition(match[0], *span)
+    limit = question.times[0]
+    start = _FIRST if limit.start is None else (limit.start, 1, 1)
+    return TimeCondition(limit.text, start, _LAST if limit.end is None else (limit.end, 12, 31))
 
 
 def _has_blank_nodes(graph: Graph) -> bool:
@@ -109,10 +91,6 @@ def _joined(graph: Graph, edge: Edge) -> list[EdgeProperties]:
                 tuple((graph.relation(relation).label, value) for relation, value in pairs if value is not None)
             )
     return found
-
-
-def _next(year: int) -> Day:
-    return (year + 1, 1, 1)
 
 
 def time_of(statement: EdgeProperties) -> tuple[Day, Day] | None:

@@ -33,7 +33,7 @@ from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.room import within_tokens
 from triplecheck.programs.steps import Checked, Pruned, Scored, Trace, Truncated
 from triplecheck.programs.subgraph import Fact, Hop, Path, RelationNames, Subgraph, node_names, render_path
-from triplecheck.programs.topics import TopicLinker, named_topics, without_topics
+from triplecheck.programs.topics import TopicLinker, named_topics
 from triplecheck.signatures import (
     JudgeSufficiency,
     NameTopics,
@@ -155,11 +155,11 @@ class ExploringProgram(AnsweringProgram, RecallingProgram):
         self.score_relations = RolePredict(ScoreRelations, role="prune")
         self.score_entities = RolePredict(ScoreEntities, role="prune")
         self.judge = RolePredict(JudgeSufficiency, role="judge")
-        self.answer_from_facts = answering_step(self.assists)
+        self.answer_from_facts = answering_step(self.assists, self.sources.language)
 
     def start(self, question: str, trace: Trace) -> Exploration:
         """The topics as the model names them, each linked to the entity whose name fits best."""
-        linker = TopicLinker(self.graph, self.sources.linker, question, grounding=False)
+        linker = TopicLinker(self.graph, self.sources.linker, question, self.sources.language, grounding=False)
         reply = self.name_topics(question=question, known_names=linker.known_names(), types=linker.types_of_known())
         self.wrote(trace, self.name_topics, reply)
         named = dict.fromkeys(name for name in reply.topics if name.strip())
@@ -170,7 +170,7 @@ class ExploringProgram(AnsweringProgram, RecallingProgram):
             question,
             names,
             shown,
-            RelationNames(self.graph, relations, without_topics(question, shown)),
+            RelationNames(self.graph, relations, self.read(question, shown).bare),
             None if relations is None else relations.against(question),
             trace,
         )
@@ -264,7 +264,7 @@ class ExploringProgram(AnsweringProgram, RecallingProgram):
 
     def lines(self, at: Exploration) -> tuple[dict[int, str], list[Fact], list[str]]:
         """Names of all nodes in the facts, the facts that fit into a prompt, and their lines."""
-        names = names_of_facts(self.assists, self.graph, at.facts.facts, at.topics, at.question)
+        names = names_of_facts(self.assists, self.graph, at.facts.facts, at.topics, self.read(at.question, at.shown))
         tokens = self.options.limits.tokens
         return names, *within_tokens(self.graph, at.facts.facts, names, at.relations, tokens, at.trace)
 

@@ -23,7 +23,6 @@ from triplecheck.kg import UserError
 from triplecheck.kg.errors import extra
 from triplecheck.kg.ranker import PathRanker
 from triplecheck.kg.relation_vectors import RelationVectors
-from triplecheck.language.kinds import WORDS_FOR_KINDS
 from triplecheck.language.relevance import LEAST_SUPPORT
 from triplecheck.programs.judge.proof import LEAST_COVERAGE, Proof
 from triplecheck.programs.judge.ranked import ranked_features
@@ -118,17 +117,17 @@ def _likeness(proof: Proof) -> float:
 
 
 def _kind_fit(proof: Proof) -> float:
-    word, kind = proof.parsed.question_word, proof.kind
+    asked, kind = proof.parsed.asked.kind, proof.kind
     whether = proof.parsed.asks_whether
     if proof.misses_class or proof.echoes:
         return -1.0
     if kind == "yes or no" or whether:
         return 1.0 if (kind == "yes or no") == whether else -1.0
-    if word == "when":
+    if asked == "time":
         return 1.0 if kind in ("time", "number") else 0.0 if proof.names_year else -1.0
     if proof.parsed.counts:
         return 1.0 if kind == "number" else -1.0
-    if word in WORDS_FOR_KINDS:
+    if asked in ("person", "place"):
         return -1.0 if kind in ("number", "time") else float(proof.fits_word)
     return 0.0
 

@@ -1,7 +1,7 @@
 """What a proof says of a question: its paths, the parts of the question that it covers, and the facts nearest to it.
 
 All of it is computed from the question, the graph, the evidence and the linked topics, so it is the same for every
-program and every model. The parts of a question are read by closed lists of English function words.
+program and every model.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ from functools import cached_property
 import numpy as np
 
 from triplecheck.kg import Direction, Graph, Words, normalize
-from triplecheck.kg.readable import singular
 from triplecheck.kg.types import Edge
 from triplecheck.kg.values import quantity, value_of
-from triplecheck.language.described import asked_noun
+from triplecheck.language.described import asked_class
 from triplecheck.language.kinds import fit
-from triplecheck.language.question import COMPARATIVES, TOPIC, ParsedQuestion, read_question
+from triplecheck.language.operations import Limit, TimeLimit
+from triplecheck.language.pipeline import ENGLISH
+from triplecheck.language.question import Question, read_question
 from triplecheck.language.relevance import Encode, PathRelevance, phrases
+from triplecheck.language.text import TOPIC
 from triplecheck.programs.assists.time_conditions import time_condition
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Computed, Linked, Picked, Pruned, TraceEvent
@@ -42,30 +44,7 @@ _NEAREST, _VALUES = 3, 3
 LEAST_COVERAGE = 0.3
 """Cosine below which no phrase of a proof covers a part of a question."""
 
-_NUMBER = re.compile(r"(?<![\w.])\d[\d,.]*\d|(?<![\w.])\d")
 _YEAR = re.compile(r"\b[12]\d{3}\b")
-_LIMIT = re.compile(
-    r"\b(?:after|before|since|until|from|between|over|under|above|below|(?:more|less|fewer|later|earlier|older|younger|"
-    r"larger|smaller|greater|higher|lower) than|at (?:least|most))\s+(?:the\s+)?(?:year\s+)?\d[\d,.]*",
-    re.IGNORECASE,
-)
-_EXCEPTIONS = re.compile(r"\b(?:not|never|except|excluding|without|neither|nor|(?:\w+n't))\b", re.IGNORECASE)
-_NAME = re.compile(r"(?<![.?!] )(?<!^)\b[A-Z][\w'-]*(?: [A-Z][\w'-]*)*")
-
-_OPPOSITES = [
-    (frozenset(one.split()), frozenset(other.split()), has_converse)
-    for one, other, has_converse in (
-        ("born birth", "die died death", False),
-        ("founded established", "dissolved abolished", False),
-        ("mother", "father", False),
-        ("daughter", "son", False),
-        ("predecessor preceded", "successor succeeded", True),
-        ("wife", "husband", True),
-        ("sister", "brother", True),
-    )
-]
-"""Words of opposite meaning, and whether a relation of the one, followed backwards, can be the other: a `wife` is
-followed backwards to her husband."""
 
 WrittenHops = tuple[WrittenHop, ...]
 
@@ -92,11 +71,19 @@ class Proof:
         question: the question.
         found: the answer and its evidence.
         steps: the trace, for the linked topics and the paths that were offered.
+        language: of the question.
     """
 
     def __init__(
-        self, graph: Graph, encode: Encode, question: str, found: Outcome, steps: Sequence[TraceEvent]
+        self,
+        graph: Graph,
+        encode: Encode,
+        question: str,
+        found: Outcome,
+        steps: Sequence[TraceEvent],
+        language: str = ENGLISH,
     ) -> None:
+        self._language = language
         self.graph = graph
         self.encode = encode
         self.question = question
@@ -150,17 +137,15 @@ class Proof:
     @cached_property
     def asked_class(self) -> str:
         """The type of the answers, if the question asks for it by its name; else empty."""
-        return next(iter(asked_noun(self.question, self.types)), "")
+        return next(iter(asked_class(self.read, self.types)), "")
 
     @cached_property
     def misses_class(self) -> bool:
         """Whether the question asks for things of a class of the graph, and no answer is one."""
         if self.parsed.counts or self.kind in ("yes or no", "text"):
             return False
-        said = {singular(word) for word in self.parsed.words}
-        labels = dict.fromkeys(map(self.graph.type_label, self.graph.type_ids))
-        near = [label for label in labels if said & {singular(word) for word in normalize(label).split()}]
-        asked = asked_noun(" ".join(word for word in self.parsed.words if word != TOPIC), near, one=True)
+        labels = list(dict.fromkeys(map(self.graph.type_label, self.graph.type_ids)))
+        asked = asked_class(self.parsed, labels, one=True)
         nodes = self.found.answers[:20]
         kinds = [self.graph.types(node) for node in nodes if self.graph.literal(node) is None]
         labels_of = {self.graph.type_label(kind) for own in kinds for kind in own}
@@ -170,13 +155,15 @@ class Proof:
     def fits_word(self) -> int:
         """How the first answer fits "who" or "where" (`language.kinds.fit`); 1 if the graph gives it no class."""
         labels = [self.graph.type_label(kind) for node in self.found.answers[:1] for kind in self.graph.types(node)]
-        return 1 if self.kind == "text" or not labels else fit(self.parsed.question_word, labels, self.encode)
+        return (
+            1 if self.kind == "text" or not labels else fit(self.parsed.asked.kind, labels, self.encode, self._language)
+        )
 
     @cached_property
     def echoes(self) -> bool:
         """Whether the answers are topics of a question that does not ask to choose one of them."""
         answers = set(self.found.answers)
-        chooses = self.computed or self.parsed.compares or "or" in self.parsed.words or len(self.topics) > 1
+        chooses = self.computed or self.parsed.chooses or len(self.topics) > 1
         return bool(answers) and not chooses and answers <= set(self.topics)
 
     @cached_property
@@ -214,14 +201,19 @@ class Proof:
         return list(others.values())[:_MOST_ALTERNATIVES]
 
     @cached_property
-    def parsed(self) -> ParsedQuestion:
+    def read(self) -> Question:
         """The question, with its topics masked."""
         question = Words(self.question)
         aliases = [name for node in self.topics for name in self.graph.entity(node).aliases]
         written = [name for name in aliases if name in question]
         names = (*self.topics.values(), *self.graph.labels(list(self.topics)), *written)
         known = dict.fromkeys(write_topic(name) for name in names)
-        return read_question(self.question, list(known), phrases(hop for path in self.paths for hop in path))
+        return read_question(self.question, list(known), language=self._language)
+
+    @cached_property
+    def parsed(self) -> Question:
+        """The question, read with the names of the relations of the proof."""
+        return self.read.naming(phrases(hop for path in self.paths for hop in path))
 
     @cached_property
     def spelt(self) -> str:
@@ -256,41 +248,30 @@ class Proof:
             return {}
         best = relevance.similarity(list(dict.fromkeys(said))).max(axis=0)
         dated = set(normalize(self._proved_time).split())
-        implied = {COMPARATIVES[word][1] for word in dated & COMPARATIVES.keys()}  # "after" asks for a date
         return {
-            segment.text: 1.0
-            if dated and (segment.text in implied or set(normalize(segment.text).split()) <= dated)
-            else float(value)
+            segment.text: 1.0 if dated and set(normalize(segment.text).split()) <= dated else float(value)
             for segment, value in zip(relevance.segments, best, strict=True)
         }
 
     @cached_property
     def uncovered(self) -> list[str]:
         """The conditions of the question that the proof says nothing of, in the question's words."""
-        words = self._words()
-        computed = self.computed
+        read, words, computed = self.parsed, self._words(), self.computed
         proved = self._proved_time
         words |= set(normalize(proved).split())
-        found = [match[0] for match in _LIMIT.finditer(self.question) if match[0] not in proved]
-        limits = " ".join(found)
-        for match in _NUMBER.finditer(self.question):
-            if match[0] not in limits and not set(normalize(match[0]).split()) <= words:
-                found.append(match[0])
-        found += [match[0] for match in _EXCEPTIONS.finditer(self.question)]
-        said = words | set(normalize(limits).split())
-        compared = [word for word in self.parsed.words if word in COMPARATIVES and word not in said]
-        if self.parsed.compares and not computed & {"max", "min"} and not self._says_yes_or_no:
-            found += compared[:1]
-        if self.parsed.counts and not computed & {"count", "sum", "difference"} and not self._is_number:
+        bounds: list[Limit | TimeLimit] = [*read.limits, *read.times]
+        found = [one.text for one in bounds if one.text not in proved and one.is_bound]
+        limits = set(normalize(" ".join(found)).split())
+        found += [text for text in read.numbers if not set(normalize(text).split()) <= words | limits]
+        found += [negation.text for negation in read.negations]
+        if read.compares and not computed & {"max", "min"} and not self._says_yes_or_no:
+            found += [text for text in (read.compares.text,) if text not in words | limits]
+        if read.counts and not computed & {"count", "sum", "difference"} and not self._is_number:
             found.append("how many")
         if len(chain := self.parsed.chain) > max(map(len, self.paths), default=0):
             found.append(min(chain, key=lambda text: self.coverage.get(text, 0.0)))
         found += self._opposed
-        asked = set(self.parsed.words)  # without the topics, misspelt ones too
-        for match in _NAME.finditer(self.question):
-            own = set(normalize(match[0]).split())
-            if not own & words and own & asked:
-                found.append(match[0])
+        found += [name for name in read.names if not set(normalize(name).split()) & words]
         nodes = {end for head, _, tail in self.found.evidence for end in (head, tail)}
         for mention in dict.fromkeys(self.topics.values()):
             meant = {node for node, name in self.topics.items() if name == mention}
@@ -302,20 +283,20 @@ class Proof:
     def _opposed(self) -> list[str]:
         """Words of the question whose opposite is in a relation of the proof, as "born" and `date of death`."""
         hops = [hop for path in self.paths for hop in path]
-        asked = set(self.parsed.words)
+        asked = {*self.parsed.words, *self.parsed.lemmas}
         found = []
-        for one, other, has_converse in _OPPOSITES:
+        for one, other, has_converse in self.parsed.parse.lexicon.opposites:
             followed = [hop for hop in hops if hop.arrow == FORWARD] if has_converse else hops
             said = {word for hop in followed for word in normalize(hop.label).split()}
-            for own, opposite in ((one, other), (other, one)):
+            for own, opposite in ((set(one), set(other)), (set(other), set(one))):
                 if asked & own and said & opposite and not asked & opposite and not said & own:
-                    found.append(min(asked & own))
+                    found += [word for word in self.parsed.words if word in own][:1] or [min(asked & own)]
         return found
 
     @cached_property
     def _proved_time(self) -> str:
         """The time that the question is about, if an edge of the evidence has it as a property; else empty."""
-        when = time_condition(self.graph, self.question)
+        when = time_condition(self.graph, self.parsed)
         return when.text if when is not None and when.is_proved_by(self.graph, self.found.evidence) else ""
 
     def _words(self) -> set[str]:

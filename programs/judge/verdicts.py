@@ -10,6 +10,7 @@ from triplecheck.kg import Graph
 from triplecheck.kg.encode import load_encoder
 from triplecheck.kg.ranker import GENERAL, load_ranker
 from triplecheck.kg.relation_vectors import RelationVectors
+from triplecheck.language.pipeline import ENGLISH
 from triplecheck.programs.judge.confidence import (
     features_of,
     packaged_model,
@@ -35,9 +36,17 @@ class Judge:
         graph: the graph of the evidence.
         ranker: file of the ranker of paths; the general one in its place if it was trained with another encoder.
         relations: their vectors; None: relations that are nowhere around the topics are not compared.
+        language: of the questions.
     """
 
-    def __init__(self, graph: Graph, ranker: Path = GENERAL, relations: RelationVectors | None = None) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        ranker: Path = GENERAL,
+        relations: RelationVectors | None = None,
+        language: str = ENGLISH,
+    ) -> None:
+        self._language = language
         self._graph = graph
         self._relations = relations
         # The confidence model was fitted with the default encoder, whatever vectors a knowledge base has.
@@ -58,7 +67,7 @@ class Judge:
         if not found.evidence and not by_class:
             return replace(found, verdict="unsupported")
         model = packaged_model()
-        proof = Proof(self._graph, self._encode, question, found, steps)
+        proof = Proof(self._graph, self._encode, question, found, steps, self._language)
         features = features_of(proof, self._ranker, self._relations)
         left_out = [f"the proof does not cover {part!r}" for part in uncovered_parts(proof)]
         doubts = tuple(dict.fromkeys((*found.doubts, *left_out)))
@@ -90,5 +99,5 @@ class Judge:
 
     def with_nearest(self, question: str, abstained: Outcome, steps: Sequence[TraceEvent]) -> Outcome:
         """An abstention with the facts that are nearest to the question."""
-        nearest = nearest_facts(Proof(self._graph, self._encode, question, Outcome(), steps))
+        nearest = nearest_facts(Proof(self._graph, self._encode, question, Outcome(), steps, self._language))
         return replace(abstained, missing=nearest.missing, nearest=nearest.triples)

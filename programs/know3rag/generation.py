@@ -19,7 +19,8 @@ from triplecheck.kg import Direction, Linker, TriplecheckError, UserError, Words
 from triplecheck.kg.documents import Documents
 from triplecheck.kg.graph import Graph, RelationCount
 from triplecheck.kg.linking import Candidate
-from triplecheck.kg.mentions import Mention
+from triplecheck.kg.mentions import Mention, ReadText
+from triplecheck.language.pipeline import read_text
 from triplecheck.lms import ModelReplyError, ModelUnavailableError, PromptTooLongError, RolePredict
 from triplecheck.lms.values import NOTHING
 from triplecheck.programs.base import Note, Sources
@@ -74,7 +75,7 @@ def linked_entities(sources: Sources, query: str, top_k: int, trace: Trace) -> t
     A name that the documents have is not taken for a misspelt name of the graph: the graph may not have its entity.
     """
     found: dict[int, None] = {}
-    for mention, candidates in _named(sources.graph, sources.linker, query):
+    for mention, candidates in _named(sources.graph, sources.linker, read_text(query, sources.language)):
         if len(found) == top_k:
             break
         if candidates[0].source == "typo" and _written_in(sources.documents, mention.text):
@@ -85,20 +86,20 @@ def linked_entities(sources: Sources, query: str, top_k: int, trace: Trace) -> t
     return tuple(found)
 
 
-def names_in(graph: Graph, linker: Linker, text: str, top_k: int = 20) -> list[str]:
+def names_in(graph: Graph, linker: Linker, text: ReadText, top_k: int = 20) -> list[str]:
     """Names of the graph that a text has word for word, for a prompt (Figure 9: possible entities as a reference)."""
-    words = Words(text)
+    words = Words(text.text)
     named = islice(_named(graph, linker, text), top_k)
     labels = dict.fromkeys(graph.label(candidates[0].node) for _, candidates in named)
     return [label for label in labels if label in words]
 
 
-def _named(graph: Graph, linker: Linker, query: str) -> Iterator[tuple[Mention, list[Candidate]]]:
+def _named(graph: Graph, linker: Linker, query: ReadText) -> Iterator[tuple[Mention, list[Candidate]]]:
     """The mentions of a query that entities have as a name, the most salient first, and these entities."""
     names = NameLinker(linker)
     for mention in names.mentions(query):
         if mention.salience >= _LEAST_SALIENCE:
-            candidates = [c for c in names.candidates(mention, query) if graph.literal(c.node) is None]
+            candidates = [c for c in names.candidates(mention, query.text) if graph.literal(c.node) is None]
             if candidates:
                 yield mention, candidates
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from triplecheck.language.pipeline import read_text
 from triplecheck.language.sentences import split_sentences
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
 from triplecheck.programs.assists.measured_theta import measured_theta
@@ -125,7 +126,7 @@ class Know3RAG(Program):
         if not answer:
             return Turn("", Reliability((), math.inf, "there is no answer"))
         try:
-            names = names_in(self.graph, self.sources.linker, text)
+            names = names_in(self.graph, self.sources.linker, read_text(text, self.sources.language))
             relations = near_relations(self.assists, self.sources, split_sentences(text))
             extracted = self.extract_triples(texts=[text], entities=names, relations=relations)
         except (ModelReplyError, PromptTooLongError) as error:

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from triplecheck.kg import Linker, UserError, normalize
 from triplecheck.kg.linking import Candidate
-from triplecheck.kg.mentions import Mention
+from triplecheck.kg.mentions import Mention, ReadText
 from triplecheck.kg.plausibility import Grounded, Grounder, Plausibility, TextTriple, separating_threshold
 from triplecheck.kg.types import Edge
 from triplecheck.programs.assists import Assists
@@ -171,7 +171,7 @@ class NameLinker:
     def __init__(self, linker: Linker) -> None:
         self._linker = linker
 
-    def mentions(self, question: str) -> list[Mention]:
+    def mentions(self, question: ReadText) -> list[Mention]:
         """See `kg.Linker`."""
         return self._linker.mentions(question)
 

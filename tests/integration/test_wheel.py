@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = {"app", "evals", "kg", "lms", "optimize", "programs", "signatures"}
+FOLDERS = {"app", "evals", "kg", "language", "lms", "optimize", "programs", "signatures"}
 EMBEDDINGS = ("embeddings.json", "graph.sha256", "held_out.safetensors", "weights.safetensors")
 QUESTION = "What was the nationality of Bernhard Heiden's teacher?"
 OWN_NAMES = "import app, evals, kg; print(app.MINE + evals.MINE + kg.MINE)"

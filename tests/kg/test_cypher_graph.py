@@ -24,6 +24,7 @@ from triplecheck.kg.sparql import QueryLimits
 from triplecheck.kg.sparql.client import QueryRefusedError
 from triplecheck.kg.types import XSD, Direction, Literal
 from triplecheck.kg.vocabulary import Vocabulary
+from triplecheck.language.pipeline import read_text
 
 ladybug = pytest.importorskip("ladybug")
 
@@ -152,7 +153,7 @@ class TestMapping:
         linker = CypherLinker(graph)
         assert [(c.label, c.source) for c in linker.candidates("ada novak")] == [("Ada Novak", "label")]
         assert [(c.label, c.source) for c in linker.candidates("Ada N.")] == [("Ada Novak", "alias")]
-        mentions = linker.mentions("Who acted in The Trial with Ben Ortiz?")
+        mentions = linker.mentions(read_text("Who acted in The Trial with Ben Ortiz?"))
         assert {mention.text for mention in mentions} == {"The Trial", "Ben Ortiz"}
         assert linker.candidates("nobody' OR 1=1 //") == []
 

@@ -19,6 +19,7 @@ from triplecheck.kg.readers.rdf import read_rdf
 from triplecheck.kg.sparql import HttpClient, Manners, Vocabulary
 from triplecheck.kg.sparql._cache import ReplyCache
 from triplecheck.kg.sparql.profiles import PROFILES, detect
+from triplecheck.language.pipeline import read_text
 
 ONE = "SELECT (1 AS ?one) WHERE {}"
 TURTLE = """
@@ -171,7 +172,7 @@ class TestIndex:
             expected = [(c.id, c.label, c.source, round(c.score, 6)) for c in files.linker.candidates(text)]
             assert [(c.id, c.label, c.source, round(c.score, 6)) for c in remote.linker.candidates(text)] == expected
         question = "Who taught Bernhard Heiden?"
-        assert remote.linker.mentions(question) == files.linker.mentions(question)
+        assert remote.linker.mentions(read_text(question)) == files.linker.mentions(read_text(question))
 
     def test_an_interrupted_build_goes_on_where_it_stopped(
         self, options: EndpointOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -25,6 +25,7 @@ from triplecheck.kg.names import NameIndex
 from triplecheck.kg.readers import read_graph
 from triplecheck.kg.readers.documents import read_documents
 from triplecheck.kg.types import Direction
+from triplecheck.language.pipeline import read_text
 
 EDGES = [("ada", "knows", "charles"), ("charles", "born in", "London"), ("ada", "age", "36")]
 
@@ -121,7 +122,7 @@ class TestBuild:
     def test_an_empty_graph(self, tmp_path: Path, encoder: Encoder) -> None:
         kb = built(tmp_path, "", encoder=encoder, name_vectors=True)
         assert set(kb.manifest.counts.values()) == {0}
-        assert [m.forms for m in kb.linker.mentions("Who was Ada?")] == [()]
+        assert [m.forms for m in kb.linker.mentions(read_text("Who was Ada?"))] == [()]
         assert kb.linker.candidates("Ada", "Who was Ada?") == []
         kb.verify()
 

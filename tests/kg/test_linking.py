@@ -8,6 +8,7 @@ import pytest
 from kg_parts import built
 
 from triplecheck.kg import Candidate, GraphLinker, KnowledgeBase, Linker
+from triplecheck.language.pipeline import read_text
 
 
 def candidates(kb: KnowledgeBase, text: str, question: str | None = None) -> list[Candidate]:
@@ -79,7 +80,7 @@ class TestSources:
     def test_a_less_similar_name_does_not_hide_a_part_of_a_name(self, tmp_path: Path) -> None:
         kb = built(tmp_path, "Rakovski\tfriend of\tMarx\nAndrei Tarkovsky\tdirected\tStalker\n")
         assert [c.id for c in candidates(kb, "Tarkovski")] == ["Andrei Tarkovsky", "Rakovski"]
-        (mention,) = kb.linker.mentions("Who is Tarkovski?")
+        (mention,) = kb.linker.mentions(read_text("Who is Tarkovski?"))
         assert kb.linker.candidates(mention)[0].id == "Andrei Tarkovsky"
 
     @pytest.mark.parametrize("text", ["chlie", "hcile", "chi le", "chipe", "cjhile", "chil"])
@@ -100,7 +101,7 @@ class TestSources:
         linker = GraphLinker(people.graph, people.names)
         assert [c.id for c in linker.candidates("Bernhard Heiden")] == ["heiden"]
         assert linker.candidates("Bernhard Heidn") == linker.candidates("Heiden") == []
-        named = [m.text for m in linker.mentions("Who taught Bernhard Heiden or Paul Hindemit?") if m.forms]
+        named = [m.text for m in linker.mentions(read_text("Who taught Bernhard Heiden or Paul Hindemit?")) if m.forms]
         assert named == ["Bernhard Heiden"]
 
     def test_a_name_is_found_by_meaning_with_name_vectors(self, people_with_vectors: KnowledgeBase) -> None:
@@ -168,7 +169,7 @@ class TestMentionsToCandidates:
     def test_a_mention_has_the_candidates_of_its_names(
         self, people: KnowledgeBase, question: str, ids: list[str], source: str
     ) -> None:
-        (mention,) = people.linker.mentions(question)
+        (mention,) = people.linker.mentions(read_text(question))
         found = people.linker.candidates(mention)
         assert [c.id for c in found] == ids
         assert {c.source for c in found} == {source}
@@ -192,7 +193,7 @@ class TestRelationNames:
     def test_a_word_that_names_a_relation_is_a_topic_only_alone(
         self, words: KnowledgeBase, question: str, named: list[str]
     ) -> None:
-        assert [mention.text for mention in words.linker.mentions(question) if mention.forms] == named
+        assert [mention.text for mention in words.linker.mentions(read_text(question)) if mention.forms] == named
 
     def test_a_name_with_a_capital_stays_a_topic(self, words: KnowledgeBase) -> None:
-        assert {m.text for m in words.linker.mentions("Is Antonym happy?")} == {"Antonym", "happy"}
+        assert {m.text for m in words.linker.mentions(read_text("Is Antonym happy?"))} == {"Antonym", "happy"}

@@ -11,6 +11,7 @@ from kg_parts import built
 
 from triplecheck.kg import KnowledgeBase
 from triplecheck.kg.names import Words, normalize
+from triplecheck.language.pipeline import read_text
 
 
 class TestNormalize:
@@ -128,5 +129,5 @@ class TestIndex:
         assert len(kb.names) == 0
         assert kb.names.nodes("anything") == []
         assert kb.trigrams.within("anything") == []
-        assert kb.linker.mentions("Who was Anything?") == []
+        assert kb.linker.mentions(read_text("Who was Anything?")) == []
         assert kb.linker.candidates("anything") == []

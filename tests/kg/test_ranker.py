@@ -109,6 +109,7 @@ def test_a_ranker_of_another_encoder_is_refused(tmp_path: Path) -> None:
 
 def test_a_model_string_turns_the_ranker_off() -> None:
     with_ranker, without = language_model("extractive"), language_model("extractive?ranker=none")
-    assert with_ranker.model != without.model
-    with pytest.raises(UserError, match="there is no setting 'rank'; there is ranker"):
+    german = language_model("extractive?language=de")
+    assert len({with_ranker.model, without.model, german.model}) == 3
+    with pytest.raises(UserError, match="there is no setting 'rank'; there are ranker and language"):
         language_model("extractive?rank=none")

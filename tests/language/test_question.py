@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from triplecheck.language.question import TOPIC, find_span, mask, plain, read_question
+from triplecheck.language.question import read_question
+from triplecheck.language.text import TOPIC, find_span, mask, plain
 
 
 def segments(text: str, *topics: str) -> list[tuple[str, str]]:
@@ -75,12 +76,13 @@ class TestComputing:
     def test_comparisons_and_extremes(self, text: str, operation: str) -> None:
         compares = read_question(text, ["X", "Y"]).compares
         assert compares is not None
-        assert compares[0] == operation
+        assert compares.operation == operation
 
     def test_the_compared_quantity_is_found(self) -> None:
         compares = read_question("Which has more inhabitants, X or Y?", ["X", "Y"]).compares
-        assert compares == ("max", "population")
-        assert read_question("Who won more medals, X or Y?", ["X", "Y"]).compares == ("max", "medals")
+        assert compares is not None and (compares.operation, compares.quantity) == ("max", "inhabitants")
+        medals = read_question("Who won more medals, X or Y?", ["X", "Y"]).compares
+        assert medals is not None and (medals.operation, medals.quantity) == ("max", "medals")
 
     @pytest.mark.parametrize("text", ["Who wrote X?", "Where was X first performed?", "When was X first published?"])
     def test_no_comparisons(self, text: str) -> None:
@@ -105,7 +107,7 @@ class TestSegments:
     @pytest.mark.parametrize(
         ("text", "chain"),
         [
-            ("Who is the wife of X's father?", ("wife", "father")),
+            ("Who is the wife of X's father?", ("father", "wife")),
             ("What is X's father's wife's job?", ("father", "wife", "job")),
             ("What is the population of the city of X?", ()),
             ("Is X's height greater than Y's height?", ()),

@@ -198,9 +198,14 @@ class TestEngine:
         assert answer(self.QUESTION, ["Bernhard Heiden"], HEIDEN[::-1]).answers == ["German"]
 
     def test_it_has_nothing_but_the_prompt(self) -> None:
-        # Neither a graph nor a gold answer can reach it: it takes a request and was made with an encoder and a ranker.
+        # Neither a graph nor a gold answer can reach it: it takes a request and was made with these.
         assert list(inspect.signature(ExtractiveEngine.complete).parameters) == ["self", "request"]
-        assert list(inspect.signature(ExtractiveEngine.__init__).parameters) == ["self", "encoder", "ranker"]
+        assert list(inspect.signature(ExtractiveEngine.__init__).parameters) == [
+            "self",
+            "encoder",
+            "ranker",
+            "language",
+        ]
         assert answer(self.QUESTION, ["Bernhard Heiden"], HEIDEN[:1]).answers != ["German"]
 
     def test_demonstrations_change_nothing(self) -> None:

@@ -73,11 +73,11 @@ def test_options_given_on_loading_win_over_those_saved(saved: Path, bundled: Kno
 
 
 def test_options_given_on_loading_may_exclude_steps_and_add_some(bundled: KnowledgeBase, tmp_path: Path) -> None:
-    fewer = KERAG(bundled, described=False)
+    fewer = KERAG(bundled, assist="-described")
     fewer.summarize.signature = fewer.summarize.signature.with_instructions("Look twice.")
     bundle = load_bundle(save_bundle(fewer, tmp_path / "bundle", EXTRACTIVE))
     assert steps_of(bundle.program(Sources.of(bundled))).keys() == steps_of(fewer).keys()
-    other = bundle.program(Sources.of(bundled), {"described": True, "filtering": "none"})
+    other = bundle.program(Sources.of(bundled), {"assist": "all", "filtering": "none"})
     assert steps_of(other).keys() == steps_of(KERAG(bundled, filtering="none")).keys()
     assert other.summarize.signature.instructions == "Look twice."
     assert other.pick_from_class.demos == KERAG(bundled).pick_from_class.demos

@@ -280,8 +280,9 @@ class TestYesAndNo:
             ("How many did he play?", ["Ann"], "none", ["2 instruments"], None),
             ("What did Ann play?", ["Ann"], "common", [], "no answer and no operation"),
             ("What did both play?", ["Ann", "Ben"], "common", [], None),
-            ("Which is older, Ann or Ben?", ["Ann", "Ben"], "max", [], "seems to ask for min"),
-            ("Which is older, Ann or Ben?", ["Ann", "Ben"], "min", [], None),
+            ("Which is taller, Ann or Ben?", ["Ann", "Ben"], "min", [], "seems to ask for max"),
+            ("Which is taller, Ann or Ben?", ["Ann", "Ben"], "max", [], None),
+            ("Which is older, Ann or Ben?", ["Ann", "Ben"], "max", [], None),  # ages or dates of birth
             ("Which of them won?", ["Ann", "Ben"], "max", [], None),
             ("Did Ann and Ben play the same?", ["Ann", "Ben"], "none", ["viola"], "asks whether"),
             ("Did Ann and Ben play the same?", ["Ann", "Ben"], "common", [], "asks whether"),

@@ -10,6 +10,7 @@ from program_parts import conclude_with, items, keep, kerag, play, topics
 from triplecheck import KERAG, AnchorRAG, KnowledgeBase
 from triplecheck.app.render import proof_line
 from triplecheck.kg import Literal
+from triplecheck.language.question import read_question
 from triplecheck.programs.assists.time_conditions import TimeCondition, time_condition, time_of
 
 ROOT = Path(__file__).parents[2]
@@ -44,7 +45,7 @@ def test_a_statement_holds_within_its_time(team: KnowledgeBase, question: str, a
         "open": dates(start="1998"),
         "day": dates(point_in_time="2004-02-03"),
     }
-    condition = time_condition(team.graph, question)
+    condition = time_condition(team.graph, read_question(question))
     assert isinstance(condition, TimeCondition)
     assert {name for name, statement in statements.items() if condition.admits(statement)} == admitted
     assert condition.admits((("role", Literal("captain")),))
@@ -57,7 +58,7 @@ def test_the_time_of_a_statement() -> None:
 
 
 def test_a_graph_without_properties_has_no_conditions(bundled: KnowledgeBase) -> None:
-    assert time_condition(bundled.graph, "Who won in 1993?") is None
+    assert time_condition(bundled.graph, read_question("Who won in 1993?")) is None
 
 
 @pytest.mark.parametrize("program", [KERAG, AnchorRAG])

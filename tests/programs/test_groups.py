@@ -7,7 +7,8 @@ from program_parts import fields, play, topics
 
 from triplecheck.kg import KnowledgeBase, build
 from triplecheck.kg.readers import read_graph
-from triplecheck.language.described import asked_noun, describe, says_nothing_else
+from triplecheck.language.described import asked_class, describe, says_nothing_else
+from triplecheck.language.question import read_question
 from triplecheck.lms import session
 from triplecheck.programs import KERAG
 from triplecheck.programs.steps import Linked, Picked, Trace
@@ -123,7 +124,7 @@ def test_it_can_be_turned_off(islands: KnowledgeBase) -> None:
 )
 def test_descriptions(question: str, text: str | None, choice: str | None, whole: bool | None) -> None:
     names = ["river", "state", "city", "country of the world", "big country"]
-    found = describe(question, [], names, ["highest point"])
+    found = describe(read_question(question), names, ["highest point"])
     assert (found and found.text, found and found.choice, found and found.whole) == (text, choice, whole)
 
 
@@ -131,21 +132,23 @@ def test_descriptions(question: str, text: str | None, choice: str | None, whole
     "question", ["Which islands are small?", "Which of the islands are small?", "How many of these islands are small?"]
 )
 def test_the_noun_that_is_asked_for(question: str) -> None:
-    assert asked_noun(question, ["island", "city"]) == ("island",)
+    assert asked_class(read_question(question), ["island", "city"]) == ("island",)
 
 
 def test_a_noun_stands_for_the_classes_that_it_heads() -> None:
-    assert asked_noun("how many countries are there", ["country of the world", "big country", "river"]) == (
+    assert asked_class(
+        read_question("how many countries are there"), ["country of the world", "big country", "river"]
+    ) == (
         "country of the world",
         "big country",
     )
-    assert asked_noun("how many countries are there", ["country", "big country"]) == ("country",)
-    assert asked_noun("who rules the country", ["country"]) == ()
+    assert asked_class(read_question("how many countries are there"), ["country", "big country"]) == ("country",)
+    assert asked_class(read_question("who rules the country"), ["country"]) == ()
 
 
 def test_the_rest_of_a_question_says_something_or_not() -> None:
-    assert says_nothing_else("What is the longest river in the graph?", "the longest river")
-    assert not says_nothing_else("What is the mouth of the longest river?", "the longest river")
+    assert says_nothing_else(read_question("What is the longest river in the graph?"), "the longest river")
+    assert not says_nothing_else(read_question("What is the mouth of the longest river?"), "the longest river")
 
 
 @pytest.mark.parametrize("question", ["what is the capitel of Norland", "what is the capiital of norland"])

@@ -11,6 +11,7 @@ from triplecheck.kg import build
 from triplecheck.kg.cypher import CypherGraph, CypherLinker, LadybugClient
 from triplecheck.kg.export_files import export_graph
 from triplecheck.kg.readers.rdf import read_rdf
+from triplecheck.language.pipeline import read_text
 from triplecheck.programs import Sources, replay
 
 pytest.importorskip("ladybug")
@@ -52,4 +53,4 @@ def test_homonyms_are_kept(remote: Sources) -> None:
 @pytest.mark.parametrize("text", ['"', "\\", "\n", "' }) RETURN 1 //", "\\u0060", "x" * 10_000, "\ud83d", "$values0"])
 def test_a_text_is_never_read_as_a_query(remote: Sources, text: str) -> None:
     assert remote.linker.candidates(text) == []
-    assert [m.text for m in remote.linker.mentions(f"{text} Paul Hindemith")] == ["Paul Hindemith"]
+    assert [m.text for m in remote.linker.mentions(read_text(f"{text} Paul Hindemith"))] == ["Paul Hindemith"]

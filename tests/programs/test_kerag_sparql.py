@@ -13,6 +13,7 @@ from sparql_endpoint import serve
 from triplecheck.kg.linking import Linker
 from triplecheck.kg.sparql import HttpClient, OxigraphClient, SparqlClient, SparqlGraph, SparqlLinker, Term
 from triplecheck.kg.sparql.client import Binding
+from triplecheck.language.pipeline import read_text
 from triplecheck.programs import Sources, replay
 
 TEACHER = "What was the nationality of Bernhard Heiden's teacher?"
@@ -101,7 +102,7 @@ class TestKERAG:
 class TestLinker:
     def test_it_is_a_linker(self, remote: Sources) -> None:
         linker: Linker = remote.linker
-        assert [m.text for m in linker.mentions("Did Bernhard Heiden meet Luke Fuchs in Frankfurt?")] == [
+        assert [m.text for m in linker.mentions(read_text("Did Bernhard Heiden meet Luke Fuchs in Frankfurt?"))] == [
             "Bernhard Heiden",
             "Luke Fuchs",
             "Frankfurt",
@@ -127,12 +128,12 @@ class TestLinker:
     )
     def test_quoted_text_cannot_inject_a_query(self, remote: Sources, text: str) -> None:
         assert remote.linker.candidates(text) == []
-        assert [m.text for m in remote.linker.mentions(f"{text} Paul Hindemith")] == ["Paul Hindemith"]
+        assert [m.text for m in remote.linker.mentions(read_text(f"{text} Paul Hindemith"))] == ["Paul Hindemith"]
 
     def test_relations_and_types_are_not_topics(self, store: pyoxigraph.Store) -> None:
         sources = over(OxigraphClient(store))
         assert sources.linker.candidates("student of") == []
-        assert sources.linker.mentions("who was a student of") == []
+        assert sources.linker.mentions(read_text("who was a student of")) == []
 
     def test_labels_are_found_only_in_their_exact_spelling(self) -> None:
         store = pyoxigraph.Store()
@@ -147,21 +148,21 @@ class TestLinker:
     def test_a_question_needs_few_queries_and_repeats_none(self, store: pyoxigraph.Store) -> None:
         client = CountingClient(OxigraphClient(store))
         linker = SparqlLinker(SparqlGraph(client), client)
-        linker.mentions(TEACHER)
+        linker.mentions(read_text(TEACHER))
         first = client.asked
         assert first <= 5  # the names, and whether what bears them is a node
-        linker.mentions(TEACHER)
+        linker.mentions(read_text(TEACHER))
         assert client.asked == first
 
     def test_a_long_question_is_truncated(self, store: pyoxigraph.Store) -> None:
         client = CountingClient(OxigraphClient(store))
         linker = SparqlLinker(SparqlGraph(client), client)
-        assert linker.mentions("word " * 2_000 + "Paul Hindemith") == []
+        assert linker.mentions(read_text("word " * 2_000 + "Paul Hindemith")) == []
         assert client.asked <= 20
 
     def test_threads_may_share_it(self, store: pyoxigraph.Store) -> None:
         linker = over(OxigraphClient(store)).linker
         questions = [TEACHER, "Where was Paul Hindemith born?", "Luke Fuchs?", "Michael Jordan"] * 4
         with ThreadPoolExecutor(8) as pool:
-            found = list(pool.map(lambda q: [m.text for m in linker.mentions(q)], questions))
+            found = list(pool.map(lambda q: [m.text for m in linker.mentions(read_text(q))], questions))
         assert found == found[:4] * 4

@@ -15,6 +15,7 @@ from text_parts import build_text_world
 from triplecheck.kg import Direction, KnowledgeBase, UserError, build
 from triplecheck.kg.documents import Document
 from triplecheck.kg.readers import read_graph
+from triplecheck.language.pipeline import read_text
 from triplecheck.programs import Sources
 from triplecheck.programs.assists import Assists
 from triplecheck.programs.assists.near_relations import near_relations
@@ -281,4 +282,4 @@ class TestRelationsForAPrompt:
 class TestNamesForAPrompt:
     def test_only_names_that_the_text_has_word_for_word(self, bundled: KnowledgeBase) -> None:
         text = "Bernhard Heiden was taught by Paul Hindemit."
-        assert names_in(bundled.graph, bundled.linker, text) == ["Bernhard Heiden"]
+        assert names_in(bundled.graph, bundled.linker, read_text(text)) == ["Bernhard Heiden"]

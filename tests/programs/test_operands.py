@@ -11,6 +11,7 @@ import pytest
 
 from triplecheck import kg
 from triplecheck.kg import Direction, KnowledgeBase, normalize
+from triplecheck.language.question import read_question
 from triplecheck.programs.aggregation import aggregate, is_measured
 from triplecheck.programs.assists.complete_citations import Operands
 from triplecheck.programs.subgraph import Fact, Hop, Subgraph
@@ -32,7 +33,7 @@ def test_what_topics_share_may_be_at_the_first_hop(bundled: KnowledgeBase) -> No
 
     wrote, kind = Hop(by, Direction.IN), Hop(genre, Direction.OUT)
     cited = [fact(writer, wrote), fact(character, Hop(has, Direction.IN)), fact(novel, kind, wrote, topic=writer)]
-    operands = Operands(graph, Subgraph(cited), "Which of her novels feature Miss Marple?", None)
+    operands = Operands(graph, Subgraph(cited), read_question("Which of her novels feature Miss Marple?"), None)
     assert operands.of("common", cited, is_written=False) == cited[:2]
     assert aggregate(graph, "common", cited[:2]).nodes == (novel,)
 
@@ -46,7 +47,7 @@ def test_facts_that_lead_back_stand_for_the_things_they_start_from(bundled: Know
     listed = Fact(writer, wrote, novels, len(novels), (writer, (wrote,)))
     back = [Fact(novel, by, (writer,), 1, (writer, (wrote, by))) for novel in novels]
     question = "Which of her novels was published first?"
-    operands = Operands(graph, Subgraph([listed, *back]), question, bundled.relation_vectors)
+    operands = Operands(graph, Subgraph([listed, *back]), read_question(question), bundled.relation_vectors)
     found = operands.of("min", back[:2], is_written=False)
     assert {fact.anchor for fact in found} == set(novels)
     assert {graph.relation(fact.hop.relation).id.rsplit("/", 1)[-1] for fact in found} == {"publicationYear"}
@@ -74,7 +75,7 @@ def test_an_extreme_of_related_things_leaves_out_the_topic(
         return Fact(node, people, values, len(values), (topic, (*before, people)))
 
     cited = [size(topic), *(size(node, borders) for node in near)]
-    operands = Operands(graph, Subgraph(cited), question, bundled.relation_vectors)
+    operands = Operands(graph, Subgraph(cited), read_question(question), bundled.relation_vectors)
     assert (topic in {fact.anchor for fact in operands.of("max", cited, is_written=False)}) == includes_topic
 
 
@@ -96,7 +97,7 @@ def test_the_relation_that_a_superlative_asks_for_is_the_most_similar_to_it(bund
         assert topic is not None
         things = bundled.graph.neighbors(topic, hop.relation, hop.direction).tolist()
         listed = Fact(topic, hop, tuple(things), len(things), (topic, (hop,)))
-        operands = Operands(bundled.graph, Subgraph([listed]), row["question"], bundled.relation_vectors)
+        operands = Operands(bundled.graph, Subgraph([listed]), read_question(row["question"]), bundled.relation_vectors)
         found = operands.of("max", [listed], is_written=False)
         right += {fact.hop.relation for fact in found} == {asked}
         of_things = [

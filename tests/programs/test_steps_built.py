@@ -172,7 +172,7 @@ class TestSavedStates:
     def test_a_state_without_a_step_that_is_there_is_refused_with_its_name(
         self, bundled: KnowledgeBase, tmp_path: Path
     ) -> None:
-        KERAG(bundled, filtering="none", described=False).save(tmp_path / "kerag.json")
+        KERAG(bundled, filtering="none", assist="-described").save(tmp_path / "kerag.json")
         program = KERAG(Sources.of(bundled))
         with pytest.raises(UserError, match=r"has no step pick_from_class, select_paths: .* make the program with the"):
             program.load(tmp_path / "kerag.json")

@@ -22,6 +22,7 @@ import numpy as np
 
 from torture.attack import Attack, Case, Failure
 from torture.mutate import mutated
+from triplecheck.language.pipeline import read_text
 
 
 @dataclass(frozen=True)
@@ -192,7 +193,7 @@ def _ask_base(base: Any) -> Any:
     found += [[graph.neighbors(node, 0, Direction.OUT).tolist() for node in nodes]]
     found += [[str(graph.schema(relation)) for relation in range(graph.num_relations)]]
     found += [[graph.nodes_of_type(one).tolist() for one in graph.type_ids]]
-    found += [str(base.linker.mentions("Who taught Bernhard Heiden in Frankfurt?"))]
+    found += [str(base.linker.mentions(read_text("Who taught Bernhard Heiden in Frankfurt?")))]
     found += [str(base.linker.candidates("Paul Hindemit"))]
     found += [[str(hit) for hit in base.documents.search("composer violist")]]
     ranked = base.node_search.bm25.rank("composer", limit=5)

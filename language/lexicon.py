@@ -1,0 +1,145 @@
+"""The words of a language that its grammar does not give: what "old" compares, what "where" asks for.
+
+Each language has one file, `words/CODE.json`. Its keys are the fields of `Lexicon`; words are lemmas in lower case, or
+phrases of lemmas and written words. A language without a file has an empty lexicon: questions are then read by their
+names and their content words alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from triplecheck.language.text import plain
+
+_AS_WRITTEN = frozenset({"names", "scales", "orders", "kinds"})
+"""Fields whose values are words of relations and names."""
+_FOLDER = Path(__file__).with_name("words")
+
+Scale = Mapping[str, tuple[str, str]]
+"""By kind of value, `time` or `number`: which end of the values is meant, `max` or `min`, and what is compared."""
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """The words of a language.
+
+    Attributes:
+        capital_nouns: whether nouns are written with a capital.
+        names: proper names that stand for topics while a question is parsed.
+        labels: dependency labels of the pipeline and those of Universal Dependencies; `predicate` is the complement of
+            a copula that is its head.
+        questions: question words, and what each asks for.
+        nouns: nouns for times, and other nouns that say what kind of answer is asked for.
+        attributes: what question words ask for, in words that relations have.
+        implied: what is asked for where a question has no content words but its topic.
+        requests: verbs that begin a request.
+        light: open-class words without content of their own.
+        auxiliaries: verbs that begin a question of yes or no.
+        copulas: of these, those that form the passive too.
+        sorts: nouns that join the noun after them ("kinds of music").
+        genitives: what joins a noun to its possessor.
+        prepositions: of these, those that stand before the possessor.
+        agents: prepositions of the one who acts, in the passive.
+        articles: the articles.
+        scales: adjectives and adverbs, and what they compare.
+        orders: words without degree that compare as superlatives and comparatives do.
+        amounts: words for more and fewer of the noun that follows.
+        unordered: adjectives whose superlative compares nothing that a graph has.
+        forms: words that pipelines read wrongly, or that have no lemma without a trained one, in lower case: lemma and
+            degree. A star stands for any ending.
+        than: what joins a comparative and its standard.
+        aggregates: words for a number, a sum, an average, a difference.
+        quantities: question words for an amount.
+        limits: words for a bound of a number.
+        times: words for a bound of a time.
+        to: what joins the ends of a span.
+        years: words before a year.
+        negations, exceptions, coordination: words for not, without, and, or.
+        same: words for what two things share.
+        others: words by which a topic itself is no answer.
+        ordinals, numbers: numbers in words.
+        mutual: verbs and adjectives for what one does to another and both do.
+        agent_endings: endings of nouns for the one who acts.
+        person_endings: endings of nouns for people.
+        opposites: words of opposite meaning, and whether a relation of the one, followed backwards, can be the other: a
+            `wife` is followed backwards to her husband.
+        kinds: nouns that stand for the kinds of things.
+        containers: words for the graph and for what is in it.
+    """
+
+    capital_nouns: bool = False
+    names: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    questions: Mapping[str, str] = field(default_factory=dict)
+    nouns: Mapping[str, str] = field(default_factory=dict)
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    implied: Mapping[str, str] = field(default_factory=dict)
+    requests: frozenset[str] = frozenset()
+    light: frozenset[str] = frozenset()
+    auxiliaries: frozenset[str] = frozenset()
+    copulas: frozenset[str] = frozenset()
+    sorts: frozenset[str] = frozenset()
+    genitives: frozenset[str] = frozenset()
+    prepositions: frozenset[str] = frozenset()
+    agents: frozenset[str] = frozenset()
+    articles: frozenset[str] = frozenset()
+    scales: Mapping[str, Scale] = field(default_factory=dict)
+    orders: Mapping[str, Scale] = field(default_factory=dict)
+    amounts: Mapping[str, str] = field(default_factory=dict)
+    unordered: frozenset[str] = frozenset()
+    forms: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    than: frozenset[str] = frozenset()
+    aggregates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    quantities: tuple[str, ...] = ()
+    limits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    times: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    to: frozenset[str] = frozenset()
+    years: frozenset[str] = frozenset()
+    negations: frozenset[str] = frozenset()
+    exceptions: frozenset[str] = frozenset()
+    coordination: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    same: frozenset[str] = frozenset()
+    others: frozenset[str] = frozenset()
+    ordinals: Mapping[str, int] = field(default_factory=dict)
+    numbers: Mapping[str, int] = field(default_factory=dict)
+    mutual: frozenset[str] = frozenset()
+    agent_endings: tuple[str, ...] = ()
+    person_endings: tuple[str, ...] = ()
+    opposites: tuple[tuple[tuple[str, ...], tuple[str, ...], bool], ...] = ()
+    kinds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    containers: frozenset[str] = frozenset()
+
+
+@functools.cache
+def lexicon(code: str) -> Lexicon:
+    """The lexicon of a language, by its code; an empty one if there is no file for it."""
+    path = _FOLDER / f"{code}.json"
+    if not path.exists():
+        return Lexicon()
+    read: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    types = {one.name: str(one.type).partition("[")[0] for one in fields(Lexicon)}
+    forms = {text.casefold(): (plain(lemma), degree) for text, (lemma, degree) in read.pop("forms", {}).items()}
+    labels = read.pop("labels", {})
+    typed = {key: _typed(types[key], value, key not in _AS_WRITTEN) for key, value in read.items()}
+    return Lexicon(**typed, forms=forms, labels=labels)
+
+
+def languages() -> list[str]:
+    """The codes of the languages that have a lexicon."""
+    return sorted(path.stem for path in _FOLDER.glob("*.json"))
+
+
+def _typed(kind: str, value: Any, folded: bool) -> Any:
+    """A value as its field has it: lists are sets or tuples, words in lower case without accents if they are folded."""
+    if kind == "frozenset":
+        return frozenset(map(plain, value))
+    if isinstance(value, Mapping):
+        return {plain(key): one if isinstance(one, str) else _typed("tuple", one, folded) for key, one in value.items()}
+    if isinstance(value, list):
+        return tuple(_typed("tuple", one, folded) for one in value)
+    return plain(value) if folded and isinstance(value, str) else value

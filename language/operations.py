@@ -1,0 +1,416 @@
+"""What a question computes or asks to hold: comparisons, bounds of numbers and of times, negations, aggregates.
+
+The rules read degrees, numerals and dependencies; the words that mean them come from the lexicon.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from triplecheck.language.lexicon import Scale
+from triplecheck.language.parse import Parse
+
+Extreme = Literal["max", "min"]
+Aggregate = Literal["", "count", "sum", "average", "difference"]
+Operator = Literal["<", "<=", "=", ">=", ">"]
+During = Literal["within", "after", "before", "since", "until", "between"]
+
+_YEAR = re.compile(r"-?\d{3,4}")
+_BEFORE_NUMBER = 3  # words between a bound and its number
+
+
+@dataclass(frozen=True)
+class Sense:
+    """What a word may compare: the oldest has the largest age, and the first date of birth.
+
+    Attributes:
+        kind: of the values, `time` or `number`.
+        operation: which end of the values is meant.
+        quantity: what is compared, as words of relations.
+    """
+
+    kind: str
+    operation: Extreme
+    quantity: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a comparative or a superlative compares.
+
+    Attributes:
+        text: the word, as the question has it.
+        at: its position.
+        lemma: of the adjective, or of the word for an amount.
+        degree: `Sup` or `Cmp`; empty for an order ("first", "before").
+        senses: what it may compare.
+        counts: whether the number of things is compared ("the most cities"), not a value.
+    """
+
+    text: str
+    at: int
+    lemma: str
+    degree: str
+    senses: tuple[Sense, ...]
+    counts: bool = False
+
+    @property
+    def operation(self) -> Extreme:
+        """Which end of the values is meant, as far as the word tells."""
+        return self.senses[0].operation
+
+    @property
+    def quantity(self) -> str:
+        """What is compared, as words of relations."""
+        return " ".join(sense.quantity for sense in self.senses)
+
+    def over(self, kind: str, likeness: Callable[[str], float]) -> Sense:
+        """What it compares of some values.
+
+        Args:
+            kind: of the values, `time` or `number`; a year may be a number.
+            likeness: of a quantity and the relation of the values.
+        """
+        own = [sense for sense in self.senses if sense.kind == kind == "time"] or list(self.senses)
+        return own[0] if len(own) == 1 else max(own, key=lambda sense: likeness(sense.quantity))
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A bound of a number: "more than two boats", "older than 40".
+
+    Attributes:
+        text: as the question has it.
+        operator: how the number is compared with the bound.
+        value: the bound.
+        quantity: what is bounded, in words of relations: of the comparative, else the noun beside the number.
+        counts: whether things are counted ("two boats"), not a value compared.
+        span: positions [start, end).
+    """
+
+    text: str
+    operator: Operator
+    value: float
+    quantity: str
+    counts: bool
+    span: tuple[int, int]
+    is_bound: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class TimeLimit:
+    """A time that a question is about.
+
+    Attributes:
+        text: as the question has it.
+        during: the relation to the time.
+        start, end: the first and the last year; None if there is no bound.
+        span: positions [start, end).
+    """
+
+    text: str
+    during: During
+    start: int | None
+    end: int | None
+    span: tuple[int, int]
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether it is more than a year in which something holds."""
+        return self.during != "within"
+
+
+@dataclass(frozen=True)
+class Negation:
+    """What a question excludes.
+
+    Attributes:
+        text: the word that says so.
+        scope: what it excludes, in the question's words.
+        at: position of the word.
+    """
+
+    text: str
+    scope: str
+    at: int
+
+
+@dataclass(frozen=True)
+class Join:
+    """Things or conditions that "and" or "or" joins.
+
+    Attributes:
+        kind: `and` or `or`.
+        members: the joined words; of topics, their spelling.
+    """
+
+    kind: Literal["and", "or"]
+    members: tuple[str, ...]
+
+
+# --- comparisons -----------------------------------------------------------------------------------
+def comparison(parse: Parse, taken: Collection[int]) -> Comparison | None:
+    """The first comparative, superlative or order of a question that compares something; None if there is none.
+
+    Args:
+        parse: the question.
+        taken: positions that say something else.
+    """
+    return next((found for at in range(len(parse)) if at not in taken and (found := compared(parse, at))), None)
+
+
+def compares(parse: Parse, at: int) -> bool:
+    """Whether a word compares: it has a degree, or is an order."""
+    return bool(degree(parse, at)) or parse.words[at] in parse.lexicon.orders
+
+
+def degree(parse: Parse, at: int) -> str:
+    """`Sup` or `Cmp`, of an adjective or adverb that has one; else empty."""
+    token = parse.tokens[at]
+    found = token.feature("Degree")
+    known = token.lemma in parse.lexicon.scales or token.lemma in parse.lexicon.amounts
+    return found if found in ("Sup", "Cmp") and (known or token.pos in ("ADJ", "ADV")) else ""
+
+
+def compared(parse: Parse, at: int) -> Comparison | None:
+    """What the word at a position compares; None if it compares nothing."""
+    words, token, lexicon = parse.words, parse.tokens[at], parse.lexicon
+    grade = degree(parse, at)
+    if words[at] in lexicon.orders and not grade:
+        return _order(parse, at)
+    if not grade or token.lemma in lexicon.unordered:
+        return None
+    after = [i for i in range(at + 1, min(at + 3, len(parse))) if not parse.is_stop(i) and not parse.is_topic(i)]
+    if token.lemma in lexicon.amounts:
+        way = lexicon.amounts[token.lemma]
+        if (adjective := adjective_of(parse, at)) is not None:  # "the least populous"
+            return _of_scale(parse, at, parse.lemma(adjective), grade, scale(parse, adjective), way == "min")
+        if not after:
+            return None
+        noun = " ".join(words[i] for i in after)
+        sense = Sense("number", _end(way), noun)
+        return Comparison(words[at], at, token.lemma, grade, (sense,), parse.pos(after[0]) != "ADJ")
+    return _of_scale(parse, at, token.lemma, grade, scale(parse, at))
+
+
+def adjective_of(parse: Parse, at: int) -> int | None:
+    """The adjective that a word for an amount grades: "populous" of "most populous"; None if it has a noun."""
+    following = at + 1
+    if following >= len(parse) or degree(parse, following):
+        return None
+    if parse.lemma(following) in parse.lexicon.scales or parse.words[following] in parse.lexicon.orders:
+        return following
+    graded = parse.is_a(at, "advmod") and parse.pos(following) in ("ADJ", "VERB", "ADV")
+    return following if graded and parse.tokens[at].head == following else None
+
+
+def scale(parse: Parse, at: int) -> Scale:
+    """What the adjective at a position compares; one that is not known, by its lemma."""
+    lexicon = parse.lexicon
+    known = lexicon.scales.get(parse.lemma(at)) or lexicon.orders.get(parse.words[at])
+    return known or {"number": ("max", parse.lemma(at))}
+
+
+def _order(parse: Parse, at: int) -> Comparison | None:
+    if parse.pos(at) in ("ADP", "SCONJ"):
+        if not (any(map(parse.is_topic, range(at))) and any(map(parse.is_topic, range(at + 1, len(parse))))):
+            return None  # "who was king before X": no two things are compared
+    elif at + 1 < len(parse) and (parse.pos(at + 1) == "VERB" or parse.lemma(at + 1) in parse.lexicon.light):
+        return None  # "first performed": when or where, not which was the first
+    return _of_scale(parse, at, parse.words[at], "", parse.lexicon.orders[parse.words[at]])
+
+
+def _of_scale(parse: Parse, at: int, lemma: str, grade: str, found: Scale, turned: bool = False) -> Comparison:
+    senses = (Sense(kind, _end(way, turned), what) for kind, (way, what) in found.items())
+    return Comparison(parse.words[at], at, lemma, grade, tuple(senses))
+
+
+def _end(way: str, turned: bool = False) -> Extreme:
+    return "min" if (way == "min") != turned else "max"
+
+
+# --- bounds ----------------------------------------------------------------------------------------
+def time_limits(parse: Parse) -> tuple[TimeLimit, ...]:
+    """The times that a question is about."""
+    found: list[TimeLimit] = []
+    taken = 0
+    for at in range(len(parse)):
+        if at >= taken and (limit := _time_limit(parse, at)) is not None:
+            found.append(limit)
+            taken = limit.span[1]
+    return tuple(found)
+
+
+def _time_limit(parse: Parse, at: int) -> TimeLimit | None:
+    ends = {
+        during: end for during, phrases in parse.lexicon.times.items() for p in phrases if (end := parse.said(at, p))
+    }
+    if not ends:
+        return None
+    during = max(ends, key=lambda one: ends[one])
+    first = ends[during]
+    while first < len(parse) and (
+        parse.words[first] in parse.lexicon.articles or parse.lemma(first) in parse.lexicon.years
+    ):
+        first += 1
+    year = _year(parse, first)
+    if year is None:
+        return None
+    end, last = first + 1, None
+    if parse.said_any(end, parse.lexicon.to):
+        last = _year(parse, end + 1)
+        end = end + 2 if last is not None else end
+    if during == "between" and last is None:
+        return None
+    bounds: dict[str, tuple[int | None, int | None]] = {
+        "after": (year + 1, None),
+        "before": (None, year - 1),
+        "since": (year, last),
+        "until": (None, year),
+    }
+    start, stop = bounds.get(during, (year, year if last is None else last))
+    return TimeLimit(parse.written(at, end), during, start, stop, (at, end))  # type: ignore[arg-type]
+
+
+def _year(parse: Parse, at: int) -> int | None:
+    """The number at a position if it may be a year: three or four digits that count nothing."""
+    text = (parse.topics[at] or parse.tokens[at].text) if at < len(parse) else ""
+    return int(text) if _YEAR.fullmatch(text) and _counted(parse, at) is None else None
+
+
+def limits(parse: Parse, taken: Collection[int]) -> tuple[Limit, ...]:
+    """The bounds of numbers in a question, without those of times."""
+    found: list[Limit] = []
+    end = 0
+    for at in range(len(parse)):
+        if at < end or at in taken or parse.is_topic(at) or (value := number(parse, at)) is None:
+            continue
+        end = at + 1
+        while (more := number(parse, end)) is not None and more >= 100:  # "two million"
+            value, end = value * more, end + 1
+        if (limit := _limit(parse, at, end, value, taken)) is not None:
+            found.append(limit)
+    return tuple(found)
+
+
+def number(parse: Parse, at: int) -> float | None:
+    """The number at a position, in digits or in words; None if there is none."""
+    if not 0 <= at < len(parse):
+        return None
+    text = parse.tokens[at].text.replace(",", "")
+    try:
+        return float(text) if text[:1].isdigit() or text[:1] == "-" else float(parse.lexicon.numbers[parse.words[at]])
+    except (KeyError, ValueError):
+        return None
+
+
+def _limit(parse: Parse, at: int, after: int, value: float, taken: Collection[int]) -> Limit | None:
+    """The bound that the number at positions [at, after) is; None if it is none."""
+    noun = _counted(parse, after - 1)
+    start, operator, quantity = _bound(parse, at, taken)
+    end = after
+    if operator is None:
+        for one, phrases in parse.lexicon.limits.items():
+            places = [after] if noun is None else [after, noun + 1]
+            if stop := max((parse.said(i, phrase) for phrase in phrases for i in places), default=0):
+                operator, start, end = one, at, stop
+    if operator is None:
+        return None
+    counted = noun is not None
+    what = quantity or ("" if noun is None else parse.words[noun]) or _measured(parse, start)
+    return Limit(parse.written(start, end), operator, value, what, counted and not quantity, (start, end))  # type: ignore[arg-type]
+
+
+def _bound(parse: Parse, at: int, taken: Collection[int]) -> tuple[int, str | None, str]:
+    """Where the words before a number begin that make it a bound, the operator, and what they compare."""
+    for start in range(max(at - _BEFORE_NUMBER, 0), at):
+        if start in taken:
+            continue
+        for operator, phrases in parse.lexicon.limits.items():
+            if any(parse.said(start, phrase) == at for phrase in phrases):
+                return start, operator, ""
+        if parse.words[at - 1] in parse.lexicon.than and start == at - 2 and degree(parse, start):
+            found = compared(parse, start)
+            if found is not None:
+                sense = next((one for one in found.senses if one.kind == "number"), found.senses[0])
+                return start, ">" if sense.operation == "max" else "<", sense.quantity
+    return at, None, ""
+
+
+def _counted(parse: Parse, at: int) -> int | None:
+    """The noun that a number counts; None if it counts none."""
+    if at + 1 < len(parse) and not parse.is_topic(at + 1):
+        head = parse.tokens[at].head
+        if parse.is_a(at, "nummod") and head > at and parse.pos(head) == "NOUN":
+            return head
+        if not parse.is_trained and parse.is_noun(at + 1) and number(parse, at + 1) is None:
+            return at + 1
+    return None
+
+
+def _measured(parse: Parse, at: int) -> str:
+    """The noun before a bound: "crew" of "a crew of at least 18"."""
+    before = (i for i in range(at - 1, max(at - 4, -1), -1) if not parse.is_stop(i) and not parse.is_topic(i))
+    return next((parse.words[i] for i in before if parse.pos(i) in ("NOUN", "")), "")
+
+
+def ordinal(parse: Parse) -> int | None:
+    """The place in an order that a question asks for: 2 for "the second oldest"; None if it asks for none."""
+    for at, word in enumerate(parse.words[:-1]):
+        place = parse.lexicon.ordinals.get(word)
+        if place is None and (match := re.fullmatch(r"(\d+)(?:st|nd|rd|th|\.)", word)):
+            place = int(match[1])
+        if place is not None and any(compares(parse, i) for i in (at + 1, at + 2) if i < len(parse)):
+            return place
+    return None
+
+
+# --- the rest --------------------------------------------------------------------------------------
+def aggregate(parse: Parse, compared: Comparison | None) -> Aggregate:
+    """What a question computes from several values; empty if it computes nothing."""
+    said = {name: place for name, phrases in parse.lexicon.aggregates.items() if (place := parse.find(phrases))}
+    # "count" and "together" may be nouns and topics of another thing: only a request begins with the first.
+    quantity = parse.find(parse.lexicon.quantities)
+    if quantity is not None and compared is not None and compared.degree == "Cmp" and compared.at == quantity[1]:
+        return "difference"  # "how much heavier"
+    for name in ("average", "difference", "sum", "count"):
+        if name in said and (name != "count" or _asks_number(parse, said[name])):
+            return name
+    return ""
+
+
+def _asks_number(parse: Parse, place: tuple[int, int]) -> bool:
+    return place[1] - place[0] > 1 or next((i for i in range(len(parse)) if not parse.is_topic(i)), -1) == place[0]
+
+
+def negations(parse: Parse) -> tuple[Negation, ...]:
+    """What a question excludes."""
+    found = []
+    for at, word in enumerate(parse.words):
+        polar = parse.tokens[at].feature("Polarity") == "Neg"
+        if not (polar or word in parse.lexicon.negations or parse.lemma(at) in parse.lexicon.negations):
+            continue
+        head = parse.tokens[at].head
+        joined = at > 0 and parse.ends[at - 1] == parse.tokens[at].start  # "don't"
+        below = (i for i in range(at, len(parse)) if head in parse.ancestors(i))
+        last = max([at, head, *below]) + 1 if parse.is_trained else len(parse)
+        found.append(Negation(parse.written(at - joined, at + 1), parse.written(at + 1, max(last, at + 1)), at))
+    return tuple(found)
+
+
+def joins(parse: Parse) -> tuple[Join, ...]:
+    """What "and" and "or" join."""
+    found = []
+    for at in range(len(parse)):
+        kind = next((k for k, said in parse.lexicon.coordination.items() if parse.words[at] in said), None)
+        if kind is None or parse.pos(at) not in ("CCONJ", "") or at + 1 == len(parse):
+            continue
+        second = next((i for i in range(at + 1, len(parse)) if parse.is_a(i, "conj")), at + 1)
+        first = parse.tokens[second].head if parse.is_a(second, "conj") else at - 1
+        if 0 <= first < at:
+            members = tuple(parse.topics[i] or parse.tokens[i].text for i in (first, second))
+            found.append(Join(kind, members))  # type: ignore[arg-type]
+    return tuple(found)

@@ -1,0 +1,244 @@
+"""The grammar of a question in Universal Dependencies, whatever scheme its pipeline has.
+
+Topics are masked by proper names while a pipeline reads the question, so that it needs to know no name and no capital
+letters. Where prepositions are the heads of their nouns and copulas those of their predicates, as in the schemes of
+ClearNLP and TIGER, the tree is turned: content words are heads, as in https://universaldependencies.org.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from triplecheck.language.lexicon import Lexicon, lexicon
+from triplecheck.language.pipeline import ENGLISH, Pipeline, Token, pipeline
+from triplecheck.language.text import TOPIC, plain, spans
+
+_NOMINAL = frozenset({"NOUN", "PROPN", "PRON", "NUM"})
+_FUNCTION = frozenset({"AUX", "DET", "PRON", "ADP", "PART", "CCONJ", "SCONJ", "INTJ", "PUNCT", "SYM"})
+_PARSES = 2_048
+
+
+@dataclass(frozen=True)
+class Parse:
+    """The tokens of a text, without punctuation.
+
+    Attributes:
+        text: the text.
+        tokens: their labels and heads are those of Universal Dependencies; `TOPIC` for a topic.
+        topics: of each token, the spelling of the topic that it stands for; else empty.
+        words: their texts in lower case, without accents.
+        ends: where each ends in the text, exclusive.
+        lexicon: of the language.
+        is_trained: whether parts of speech and dependencies are known.
+    """
+
+    text: str
+    tokens: tuple[Token, ...]
+    topics: tuple[str, ...]
+    words: tuple[str, ...]
+    ends: tuple[int, ...]
+    lexicon: Lexicon
+    is_trained: bool
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def lemma(self, at: int) -> str:
+        """The lemma of a token; empty beyond the ends."""
+        return self.tokens[at].lemma if 0 <= at < len(self.tokens) else ""
+
+    def pos(self, at: int) -> str:
+        """The part of speech of a token; empty beyond the ends."""
+        return self.tokens[at].pos if 0 <= at < len(self.tokens) else ""
+
+    def children(self, at: int) -> Iterator[int]:
+        """The tokens whose head is a token."""
+        return (i for i, token in enumerate(self.tokens) if token.head == at and i != at)
+
+    def dependents(self, at: int, *labels: str) -> list[int]:
+        """The children of a token with one of some labels, subtypes included (`obl` has `obl:npmod`)."""
+        return [i for i in self.children(at) if _is(self.tokens[i].dep, labels)]
+
+    def is_a(self, at: int, *labels: str) -> bool:
+        """Whether a token has one of some labels."""
+        return _is(self.tokens[at].dep, labels)
+
+    def ancestors(self, at: int) -> Iterator[int]:
+        """The heads above a token, nearest first."""
+        seen = {at}
+        while (at := self.tokens[at].head) not in seen:
+            seen.add(at)
+            yield at
+
+    def is_topic(self, at: int) -> bool:
+        """Whether a token stands for a topic."""
+        return 0 <= at < len(self.words) and self.words[at] == TOPIC
+
+    def is_stop(self, at: int) -> bool:
+        """Whether a token has no content of its own: a function word, or a light one."""
+        token, word = self.tokens[at], self.words[at]
+        if word in self.lexicon.genitives or token.lemma in self.lexicon.light or word in self.lexicon.light:
+            return True
+        if not self.is_trained or token.pos == "ADV":
+            return token.is_stop
+        return token.pos in _FUNCTION
+
+    def is_noun(self, at: int) -> bool:
+        """Whether a word is a noun, or, without parts of speech, may be one."""
+        if not 0 <= at < len(self) or self.is_topic(at):
+            return False
+        if self.is_trained or self.lemma(at) in self.lexicon.nouns:
+            return self.pos(at) in ("NOUN", "")
+        return not self.is_stop(at) and (self.tokens[at].text[0].isupper() or not self.lexicon.capital_nouns)
+
+    def said(self, at: int, phrase: str) -> int:
+        """The end of a phrase that stands at a position, in lemmas or as written; 0 if it does not."""
+        parts = phrase.split()
+        here = range(at, at + len(parts))
+        same = here.stop <= len(self) and all(
+            p in (self.lemma(i), self.words[i]) for i, p in zip(here, parts, strict=True)
+        )
+        return here.stop if same else 0
+
+    def said_any(self, at: int, words: Collection[str]) -> bool:
+        """Whether one of some words stands at a position."""
+        return 0 <= at < len(self) and bool({self.words[at], self.lemma(at)} & set(words))
+
+    def find(self, phrases: Sequence[str]) -> tuple[int, int] | None:
+        """The first place [start, end) of one of some phrases, the longest there; None if there is none."""
+        for at in range(len(self)):
+            if end := max((self.said(at, phrase) for phrase in phrases), default=0):
+                return at, end
+        return None
+
+    def written(self, start: int, end: int) -> str:
+        """The words of the question from a token to another, exclusive."""
+        return self.text[self.tokens[start].start : self.ends[end - 1]] if end > start else ""
+
+
+def _is(label: str, labels: Sequence[str]) -> bool:
+    return any(label == one or label.startswith(f"{one}:") for one in labels)
+
+
+@functools.lru_cache(_PARSES)
+def parse(text: str, topics: tuple[str, ...], language: str) -> Parse:
+    """The grammar of a question.
+
+    Args:
+        text: the question.
+        topics: how it spells its topics.
+        language: a code, or the name of a pipeline.
+    """
+    reader = pipeline(language)
+    words = lexicon(reader.code)
+    names = [name for name in words.names if name.casefold() not in text.casefold()]
+    places = spans(text, topics, reader.stop_words)
+    masked, kept, at = "", [], 0
+    for number, (start, end, topic) in enumerate(places):
+        name = names[number % len(names)] if names else text[start:end]
+        masked += text[at:start]
+        kept.append((len(masked), len(masked) + len(name), start, end, topic))
+        masked, at = masked + name, end
+    masked += text[at:]
+    tokens = reader.parse(masked) if reader.is_trained else reader.tokens(masked)
+    placed = [_placed(token, kept) for token in tokens]
+    tree = _asked_nouns(_universal([token for token, _, _ in placed], words), words, reader)
+    own = [
+        i for i, (token, _, topic) in enumerate(placed) if _is_word(token, words, topic) and not _continues(i, placed)
+    ]
+    numbers = {old: new for new, old in enumerate(own)}
+    found = tuple(replace(tree[i], head=numbers[_above(tree, i, numbers)]) for i in own)
+    return Parse(
+        text,
+        found,
+        tuple(placed[i][2] for i in own),
+        tuple(TOPIC if placed[i][2] else plain(placed[i][0].text) for i in own),
+        tuple(placed[i][1] for i in own),
+        words,
+        reader.is_trained,
+    )
+
+
+def _placed(token: Token, kept: Sequence[tuple[int, int, int, int, str]]) -> tuple[Token, int, str]:
+    """A token of the masked text with its place in the question, its end there, and the topic that it stands for."""
+    moved = 0
+    for start, end, own_start, own_end, topic in kept:
+        if start <= token.start < end:
+            return replace(token, text=TOPIC, lemma=TOPIC, start=own_start, pos="PROPN"), own_end, topic
+        if token.start >= end:
+            moved = own_end - end
+    return replace(token, start=token.start + moved), token.end + moved, ""
+
+
+def _continues(at: int, placed: Sequence[tuple[Token, int, str]]) -> bool:
+    """Whether a token is a further part of the same topic."""
+    return bool(at and placed[at][2]) and placed[at][0].start == placed[at - 1][0].start
+
+
+def _is_word(token: Token, words: Lexicon, topic: str) -> bool:
+    return bool(topic) or any(map(str.isalnum, token.text)) or (token.text in words.genitives)
+
+
+def _above(tokens: Sequence[Token], at: int, own: dict[int, int]) -> int:
+    """The head of a token among the words: of one under punctuation, the next above; its own place for a root."""
+    head, seen = tokens[at].head, {at}
+    while head not in own and head not in seen:
+        seen.add(head)
+        head = tokens[head].head
+    return head if head in own else at
+
+
+def _universal(tokens: Sequence[Token], words: Lexicon) -> list[Token]:
+    """The tokens with labels and heads of Universal Dependencies."""
+    found = [_in_form(replace(token, dep=words.labels.get(token.dep, token.dep)), words) for token in tokens]
+    for at, token in enumerate(found):
+        noun = next((i for i, t in enumerate(found) if t.head == at and i != at and t.pos in _NOMINAL), None)
+        if token.pos in ("ADP", "SCONJ") and noun is not None and _is(token.dep, ("case",)):
+            above = token.head if token.head != at else noun
+            label = "nmod" if above != noun and found[above].pos in _NOMINAL else "obl"
+            agent = ":agent" if token.lemma in words.agents and label == "obl" else ""
+            found[noun] = replace(found[noun], head=above, dep="root" if above == noun else label + agent)
+            found[at] = replace(token, head=noun, dep="case")
+    for at, token in enumerate(found):
+        predicate = next((i for i, t in enumerate(found) if t.head == at and i != at and t.dep == "predicate"), None)
+        if predicate is None:
+            continue
+        found[predicate] = replace(found[predicate], head=predicate if token.head == at else token.head, dep=token.dep)
+        found[at] = replace(token, head=predicate, dep="cop")
+        for i, other in enumerate(found):
+            if other.head == at and i not in (at, predicate):
+                found[i] = replace(other, head=predicate, dep="nsubj" if other.dep == "predicate" else other.dep)
+    return found
+
+
+def _asked_nouns(tokens: list[Token], words: Lexicon, reader: Pipeline) -> list[Token]:
+    """The tokens; one after "which" is a noun, though it may look like a verb, if a verb of the same clause follows."""
+    for at, token in enumerate(tokens[1:], 1):
+        asks = words.questions.get(tokens[at - 1].text.lower()) == "thing"
+        after = next((t for t in tokens[at + 1 :] if t.pos in ("VERB", "AUX", "PRON", "SCONJ") or t.is_punct), None)
+        if asks and token.pos == "VERB" and after is not None and after.pos in ("VERB", "AUX"):
+            lemma = reader.lemma(token.text, "NOUN")
+            number = "Sing" if lemma == token.text.lower() else "Plur"
+            tokens[at] = replace(token, pos="NOUN", lemma=lemma, features=(("Number", number),))
+            tokens[at - 1] = replace(tokens[at - 1], pos="DET", head=at, dep="det")
+    return tokens
+
+
+def _in_form(token: Token, words: Lexicon) -> Token:
+    """A token with the lemma and the degree that the lexicon gives its form."""
+    text = token.text.casefold()
+    stems = (text[:end] + "*" for end in range(len(text), 0, -1))
+    form = words.forms.get(text) or next((words.forms[stem] for stem in stems if stem in words.forms), None)
+    if form is None:
+        return replace(token, lemma=plain(token.lemma))
+    features = {**dict(token.features), "Degree": form[1]} if form[1] else dict(token.features)
+    return replace(token, lemma=form[0], features=tuple(sorted(features.items())))
+
+
+@functools.cache
+def stop_words(language: str = ENGLISH) -> frozenset[str]:
+    """The words of a language that have no content of their own, in lower case."""
+    reader = pipeline(language)
+    return reader.stop_words | lexicon(reader.code).light

@@ -1,0 +1,236 @@
+"""What a question computes and what must hold, for each kind in several phrasings."""
+
+from __future__ import annotations
+
+import pytest
+
+from triplecheck.language.question import Question, read_question
+
+
+def read(text: str) -> Question:
+    """Names in stars are topics: "Who leads *Acme*?"."""
+    parts = text.split("*")
+    return read_question("".join(parts), parts[1::2])
+
+
+class TestWhatIsAskedFor:
+    @pytest.mark.parametrize(
+        ("text", "kind", "noun", "is_list"),
+        [
+            ("Who leads *Acme*?", "person", "", False),
+            ("by whom was *acme* founded", "person", "", False),
+            ("Where was *Mary Dunn* born?", "place", "", False),
+            ("when did *mary dunn* die", "time", "", False),
+            ("In which year did *Mary Dunn* die?", "time", "year", False),
+            ("*mary dunn* was born on what date", "time", "date", False),
+            ("How many bridges cross the *Tane*?", "number", "bridges", True),
+            ("how tall is *Mary Dunn*", "number", "", False),
+            ("What fishing boats does *Acme* own?", "thing", "fishing boats", True),
+            ("which harbours does *acme* use", "thing", "harbours", True),
+            ("List all novels by *Mary Dunn*.", "thing", "novels", True),
+            ("name a novel that *mary dunn* wrote", "thing", "novel", False),
+            ("What are the harbours of *Norland*?", "thing", "harbours", True),
+            ("Which of the harbours belong to *Norland*?", "thing", "harbours", True),
+            ("Is *Mary Dunn* a painter?", "yes or no", "", False),
+            ("did *mary dunn* write *The Quay*", "yes or no", "", False),
+            ("Can you say who leads *Acme*?", "person", "", False),
+            ("Why did *Mary Dunn* leave *Norland*?", "reason", "", False),
+        ],
+    )
+    def test_the_kind_and_the_noun(self, text: str, kind: str, noun: str, is_list: bool) -> None:
+        asked = read(text).asked
+        assert (asked.kind, asked.noun, asked.is_list) == (kind, noun, is_list)
+
+    @pytest.mark.parametrize(
+        ("text", "attribute"),
+        [
+            ("How old is *Mary Dunn*?", "age"),
+            ("how far is *Aro* from *Bry*", "distance"),
+            ("where does *Mary Dunn* come from", "origin"),
+            ("When was *Acme* founded?", "date"),
+        ],
+    )
+    def test_the_attribute(self, text: str, attribute: str) -> None:
+        assert attribute in read(text).asked.attribute.split()
+
+
+class TestComparisons:
+    @pytest.mark.parametrize(
+        ("text", "lemma", "degree", "operation", "quantity"),
+        [
+            ("Which tower is the tallest?", "tall", "Sup", "max", "height"),
+            ("what is the least populous town of *Norland*", "populous", "Sup", "min", "population"),
+            ("Which is the most expensive boat?", "expensive", "Sup", "max", "price"),
+            ("which town has the fewest bridges", "few", "Sup", "min", "bridges"),
+            ("Which town has the largest harbour?", "large", "Sup", "max", "area"),
+            ("Is *Aro* deeper than *Bry*?", "deep", "Cmp", "max", "depth"),
+            ("which has more bridges, *aro* or *bry*", "more", "Cmp", "max", "bridges"),
+            ("Which is the most fragrant tea?", "fragrant", "Sup", "max", "fragrant"),
+            ("What is the strongest magnet?", "strong", "Sup", "max", "strong"),
+            ("Was *Mary Dunn* born before *Joe Lee*?", "before", "", "min", "date"),
+            ("what was the first novel of *mary dunn*", "first", "", "min", "date"),
+        ],
+    )
+    def test_what_is_compared(self, text: str, lemma: str, degree: str, operation: str, quantity: str) -> None:
+        found = read(text).compares
+        assert found is not None
+        assert (found.lemma, found.degree, found.operation) == (lemma, degree, operation)
+        assert quantity in found.quantity.split()
+
+    @pytest.mark.parametrize(("kind", "like", "operation"), [("time", "", "min"), ("number", "age", "max")])
+    def test_the_oldest_has_the_first_date_of_birth_and_the_largest_age(
+        self, kind: str, like: str, operation: str
+    ) -> None:
+        found = read("Who is the oldest sailor?").compares
+        assert found is not None
+        assert found.over(kind, lambda quantity: float(like in quantity.split())).operation == operation
+
+    def test_a_year_is_a_number_that_stands_for_a_time(self) -> None:
+        found = read("Which is the newest boat?").compares
+        assert found is not None
+        assert found.over("number", lambda quantity: float("year" in quantity)).operation == "max"
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "Who wrote *The Quay*?",
+            "Who was king before *Joe Lee*?",
+            "Where was *The Quay* first performed?",
+            "Which towns have more than two bridges?",
+            "Which sailors are older than 40?",
+            "Which boats were built before 1990?",
+            "Who is the best friend of *Mary Dunn*?",
+        ],
+    )
+    def test_what_compares_nothing(self, text: str) -> None:
+        assert read(text).compares is None
+
+    @pytest.mark.parametrize(
+        ("text", "place"),
+        [
+            ("Which is the second oldest boat?", 2),
+            ("what is the third largest town in *norland*", 3),
+            ("Who is the 4th tallest sailor?", 4),
+            ("Which is the oldest boat?", None),
+            ("Who fought in the *Second War*?", None),
+        ],
+    )
+    def test_ordinals(self, text: str, place: int | None) -> None:
+        assert read(text).ordinal == place
+
+
+class TestBounds:
+    @pytest.mark.parametrize(
+        ("text", "operator", "value", "quantity", "counts"),
+        [
+            ("Which towns have more than two bridges?", ">", 2, "bridges", True),
+            ("which towns have at least 3 bridges", ">=", 3, "bridges", True),
+            ("Which towns have fewer than ten bridges?", "<", 10, "bridges", True),
+            ("Which boats have a crew of at most 12?", "<=", 12, "crew", False),
+            ("Which towns have a population over 2,500?", ">", 2500, "population", False),
+            ("which sailors are older than 40", ">", 40, "age", False),
+            ("Which sailors are younger than 40?", "<", 40, "age", False),
+            ("How many towers are taller than 90 metres?", ">", 90, "height", False),
+            ("Which towns have two million inhabitants or more?", ">=", 2_000_000, "inhabitants", True),
+        ],
+    )
+    def test_of_numbers(self, text: str, operator: str, value: float, quantity: str, counts: bool) -> None:
+        (limit,) = read(text).limits
+        assert (limit.operator, limit.value, limit.counts) == (operator, value, counts)
+        assert quantity in limit.quantity.split()
+
+    @pytest.mark.parametrize(
+        ("text", "written", "start", "end"),
+        [
+            ("Who led *Acme* in 1993?", "in 1993", 1993, 1993),
+            ("who led *acme* after 2005", "after 2005", 2006, None),
+            ("Which boats were built before 1990?", "before 1990", None, 1989),
+            ("Who has led *Acme* since the year 2001?", "since the year 2001", 2001, None),
+            ("Who led *Acme* from 1999 to 2003?", "from 1999 to 2003", 1999, 2003),
+            ("which boats were built between 2000 and 2012", "between 2000 and 2012", 2000, 2012),
+            ("Who led *Acme* until 1980?", "until 1980", None, 1980),
+            ("What was the capital before *1990*?", "before 1990", None, 1989),
+        ],
+    )
+    def test_of_times(self, text: str, written: str, start: int | None, end: int | None) -> None:
+        (limit,) = read(text).times
+        assert (limit.text, limit.start, limit.end) == (written, start, end)
+
+    @pytest.mark.parametrize("text", ["Who leads *Acme*?", "Which towns have 1500 bridges?", "Who wrote *1984*?"])
+    def test_there_are_none(self, text: str) -> None:
+        assert read(text).limits == read(text).times == ()
+
+
+class TestOtherConditions:
+    @pytest.mark.parametrize(
+        ("text", "said", "scope"),
+        [
+            ("Which boats are not owned by *Acme*?", "not", "owned by Acme"),
+            ("who doesn't live in *norland*", "doesn't", "live in norland"),
+            ("Which towns have no bridge?", "no", "bridge"),
+            ("Who never worked for *Acme*?", "never", "worked for Acme"),
+            ("Which towns of *Norland* except *Aro* have bridges?", "except", "Aro"),
+            ("List the towns without a harbour.", "without", "a harbour"),
+        ],
+    )
+    def test_negation(self, text: str, said: str, scope: str) -> None:
+        (negation,) = read(text).negations
+        assert (negation.text, negation.scope) == (said, scope)
+
+    @pytest.mark.parametrize(
+        ("text", "kind", "members"),
+        [
+            ("Which boats belong to both *Acme* and *Bolt*?", "and", ("Acme", "Bolt")),
+            ("which boats are owned by *acme* or *bolt*", "or", ("acme", "bolt")),
+            ("Which boats are owned by *Acme* and have *Aro* as their port?", "and", ("owned", "have")),
+            ("Who is taller, *Mary Dunn* or *Joe Lee*?", "or", ("Mary Dunn", "Joe Lee")),
+        ],
+    )
+    def test_what_is_joined(self, text: str, kind: str, members: tuple[str, ...]) -> None:
+        (join,) = read(text).joins
+        assert (join.kind, join.members) == (kind, members)
+
+    @pytest.mark.parametrize(
+        ("text", "aggregate"),
+        [
+            ("How many boats does *Acme* own?", "count"),
+            ("what is the number of boats of *acme*", "count"),
+            ("Count the boats of *Acme*.", "count"),
+            ("How many sailors do the boats of *Acme* have in total?", "sum"),
+            ("How old are *Mary Dunn* and *Joe Lee* together?", "sum"),
+            ("What is the average age of the sailors?", "average"),
+            ("how much heavier is *aro* than *bry*", "difference"),
+            ("What is the difference in height between *Aro* and *Bry*?", "difference"),
+            ("Which boats does *Acme* own?", ""),
+            ("What number did *Mary Dunn* wear?", ""),
+        ],
+    )
+    def test_aggregates(self, text: str, aggregate: str) -> None:
+        assert read(text).aggregate == aggregate
+
+    @pytest.mark.parametrize("text", ["Do *Aro* and *Bry* have the same port?", "do *aro* and *bry* share a port"])
+    def test_the_same_for_two(self, text: str) -> None:
+        assert read(text).asks_same
+
+    @pytest.mark.parametrize(
+        ("text", "topic", "steps"),
+        [
+            ("What is *Mary Dunn*'s father's job?", "Mary Dunn", ("father", "job")),
+            ("who is the wife of the father of *mary dunn*", "mary dunn", ("father", "wife")),
+            ("What is the population of the capital of *Norland*?", "Norland", ("capital", "population")),
+            ("Who is the sister of *Mary Dunn*'s first husband?", "Mary Dunn", ("first husband", "sister")),
+            ("Which boats of *Acme* are old?", "Acme", ("boats",)),
+        ],
+    )
+    def test_chains_begin_at_the_topic(self, text: str, topic: str, steps: tuple[str, ...]) -> None:
+        (chain,) = read(text).chains
+        assert (chain.topic, chain.steps) == (topic, steps)
+
+    def test_each_topic_has_its_chain(self) -> None:
+        chains = read("Is *Aro*'s height greater than *Bry*'s height?").chains
+        assert [(chain.topic, chain.steps) for chain in chains] == [("Aro", ("height",)), ("Bry", ("height",))]
+
+    def test_a_misspelt_topic_is_masked_too(self) -> None:
+        question = read_question("how many bridges has the capitol of Norlnad more than 3", ["Norland"])
+        assert [chain.topic for chain in question.chains] == ["Norland"]
+        assert question.masked().endswith("more than 3")
