@@ -88,6 +88,7 @@ def with_server(bundled: KnowledgeBase) -> Iterator[Reader]:
 
 PAGES: dict[str, Stage] = {
     "asking.md": alone,
+    "assists.md": alone,
     "endpoints.md": with_endpoint,
     "faq.md": alone,
     "index.md": alone,
