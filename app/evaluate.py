@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from triplecheck.app.console import is_quiet, is_verbose, print_json, printable, reporting, show_scores, stderr, stdout
 from triplecheck.app.opening import open_batch
-from triplecheck.app.options import OUTPUT, RUNS, BatchOptions, flag, flattened
+from triplecheck.app.options import OUTPUT, RUNS, BatchOptions, ProgramArgument, flag, flattened
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -47,9 +45,7 @@ _OTHERS = (
 
 @flattened(questions="Default: the bundled test questions.")
 def evaluate(
-    program: Annotated[
-        str, typer.Argument(metavar="PROGRAM", help="Program to evaluate, such as kerag; see `triplecheck programs`.")
-    ],
+    program: ProgramArgument,
     run: BatchOptions,
     judge: Annotated[
         bool, flag("--judge", "Let the model of the role `judge` decide on answers that do not match exactly.")
