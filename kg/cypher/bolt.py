@@ -106,21 +106,22 @@ class BoltClient:
         return rows
 
     def _with_retries(self, ask: Any, meter: Meter) -> Any:
+        import tenacity
         from neo4j.exceptions import DriverError, Neo4jError
 
-        tries = 0
-        while True:
-            tries += 1
-            try:
-                return self._within(ask, meter)
-            except (Neo4jError, DriverError) as error:
-                wait = _FIRST_WAIT * 2 ** (tries - 1)
-                late = time.monotonic() + wait > meter.end
-                if tries > self._retries or not error.is_retryable() or late:
-                    raise self._failure(error) from error
-                time.sleep(wait)
-            except (ValueError, TypeError, OSError) as error:
-                raise GraphUnavailableError(f"{self.name} failed on a query: {self._said(error)}") from error
+        tries = tenacity.Retrying(
+            retry=tenacity.retry_if_exception(lambda e: isinstance(e, Neo4jError | DriverError) and e.is_retryable()),
+            wait=tenacity.wait_exponential(_FIRST_WAIT),
+            stop=tenacity.stop_after_attempt(self._retries + 1)
+            | tenacity.stop_before_delay(max(0.0, meter.end - time.monotonic())),
+            reraise=True,
+        )
+        try:
+            return tries(self._within, ask, meter)
+        except (Neo4jError, DriverError) as error:
+            raise self._failure(error) from error
+        except (ValueError, TypeError, OSError) as error:
+            raise GraphUnavailableError(f"{self.name} failed on a query: {self._said(error)}") from error
 
     def _within(self, ask: Any, meter: Meter) -> Any:
         """Ask in another thread: the driver waits without end for a server that has stopped."""
