@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import queue
-import threading
 import time
 import urllib.parse
 from collections.abc import Mapping
@@ -16,6 +14,7 @@ from triplecheck.kg.cypher.dialects import BOLT_SCHEMES, Dialect, detect
 from triplecheck.kg.errors import GraphUnavailableError, UserError, extra
 from triplecheck.kg.redaction import redacted
 from triplecheck.kg.sparql.client import Meter, QueryLimits, QueryRefusedError, too_slow
+from triplecheck.kg.waiting import StillRunningError, within
 
 if TYPE_CHECKING:
     import neo4j
@@ -125,22 +124,10 @@ class BoltClient:
 
     def _within(self, ask: Any, meter: Meter) -> Any:
         """Ask in another thread: the driver waits without end for a server that has stopped."""
-        done: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
-
-        def work() -> None:
-            try:
-                done.put((ask(), None))
-            except BaseException as error:  # noqa: BLE001 - raised where the reply is waited for
-                done.put((None, error))
-
-        threading.Thread(target=work, name="bolt", daemon=True).start()
         try:
-            found, error = done.get(timeout=max(0.0, meter.end - time.monotonic()) + _GRACE)
-        except queue.Empty:
+            return within(max(0.0, meter.end - time.monotonic()) + _GRACE, ask)
+        except StillRunningError:
             raise too_slow(self.name, self._limits) from None
-        if error is not None:
-            raise error
-        return found
 
     def _failure(self, error: neo4j.exceptions.Neo4jError | neo4j.exceptions.DriverError) -> Exception:
         from neo4j.exceptions import AuthError, ClientError, ConfigurationError, Neo4jError, ServiceUnavailable
