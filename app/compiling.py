@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from triplecheck.app.console import (
+    columns,
     duration,
     is_quiet,
     is_verbose,
@@ -196,16 +197,11 @@ def show_estimate(name: str, estimate: Estimate, to: Console) -> None:
 
 def show(result: Compiled, place: Path) -> None:
     """Print the candidates on the Pareto front, and the scores of the program before and after."""
-    from rich.table import Table
-
     out = stdout()
     assert result.before is not None and result.after is not None and result.chosen is not None
     if not is_quiet():
         _show_front(result)
-    table = Table(box=None, pad_edge=False)
-    table.add_column("held out")
-    for name, _ in _TABLE:
-        table.add_column(name, justify="right")
+    table = columns("held out", numbers=[name for name, _ in _TABLE])
     for name, scores in (("before", result.before.scores), ("after", result.after.scores)):
         table.add_row(name, *(_number(scores, field) for _, field in _TABLE))
     out.print(table)
@@ -217,13 +213,9 @@ def show(result: Compiled, place: Path) -> None:
 
 
 def _show_front(result: Compiled) -> None:
-    from rich.table import Table
-
     out = stdout()
     assert result.chosen is not None
-    front = Table(box=None, pad_edge=False)
-    for name in ("candidate", "score", "calls", "size"):
-        front.add_column(name, justify="left" if name == "candidate" else "right")
+    front = columns("candidate", numbers=("score", "calls", "size"))
     for one in result.front:
         mark = " (chosen)" if one.key == result.chosen.key else ""
         front.add_row(f"{one.key}{mark}", f"{one.score:.3f}", f"{one.calls:.1f}", f"{one.size:,}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import IntEnum
@@ -60,16 +60,24 @@ def shown(*, quiet: bool, verbose: int) -> Iterator[None]:
         _verbosity.reset(token)
 
 
-def rows_of(values: Mapping[str, Any]) -> Table:
+def columns(*texts: str, numbers: Sequence[str] = (), title: str | None = None) -> Table:
+    """An empty table: columns of texts, then columns of numbers."""
+    from rich.table import Column, Table
+
+    headers = [*(Column(name, overflow="fold") for name in texts), *(Column(name, justify="right") for name in numbers)]
+    return Table(*headers, title=title, title_justify="left", box=None, pad_edge=False)
+
+
+def rows_of(values: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> Table:
     """Names and values as a table of two columns."""
-    from rich.table import Table
+    from rich.table import Column, Table
     from rich.text import Text
 
-    rows = Table(show_header=False, box=None, pad_edge=False)
-    rows.add_column(style="bold", no_wrap=True)
-    rows.add_column(overflow="fold")
-    for name, value in values.items():
-        rows.add_row(name, Text(printable(str(value))))
+    rows = Table(
+        Column(style="bold", no_wrap=True), Column(overflow="fold"), show_header=False, box=None, pad_edge=False
+    )
+    for name, value in values.items() if isinstance(values, Mapping) else values:
+        rows.add_row(name, value if isinstance(value, Text) else Text(printable(str(value))))
     return rows
 
 

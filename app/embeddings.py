@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from triplecheck.app.console import print_json, printable, reporting, stderr, stdout, waiting
+from triplecheck.app.console import columns, print_json, printable, reporting, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
 from triplecheck.app.options import LIMITS, OUTPUT, JsonOption, KbArgument, flag, flattened
 
@@ -149,15 +149,10 @@ def _record(curve: Roc) -> dict[str, Any]:
 
 
 def _table(one: Calibrated) -> Any:
-    from rich.table import Table
-
-    columns = list(dict.fromkeys((curve.corruption, curve.unit) for curve in one.curves))
+    pairs = list(dict.fromkeys((curve.corruption, curve.unit) for curve in one.curves))
     heading = f"{printable(one.name)}: AUROC of true against corrupted tails"
-    table = Table(title=heading, title_justify="left", box=None, pad_edge=False)
-    table.add_column("score")
-    for corruption, unit in columns:
-        table.add_column(f"{corruption}, {unit}", justify="right")
+    table = columns("score", numbers=[f"{corruption}, {unit}" for corruption, unit in pairs], title=heading)
     for method in dict.fromkeys(curve.method for curve in one.curves):
         of = {(curve.corruption, curve.unit): curve.auroc for curve in one.curves if curve.method == method}
-        table.add_row(method, *(f"{of[column]:.3f}" for column in columns))
+        table.add_row(method, *(f"{of[pair]:.3f}" for pair in pairs))
     return table

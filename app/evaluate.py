@@ -6,7 +6,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from triplecheck.app.console import is_quiet, is_verbose, print_json, printable, reporting, show_scores, stderr, stdout
+from triplecheck.app.console import (
+    columns,
+    is_quiet,
+    is_verbose,
+    print_json,
+    printable,
+    reporting,
+    show_scores,
+    stderr,
+    stdout,
+)
 from triplecheck.app.opening import open_batch
 from triplecheck.app.options import OUTPUT, RUNS, BatchOptions, ProgramArgument, flag, flattened
 
@@ -219,12 +229,8 @@ def _show_intervals(scores: Scores) -> None:
 
 
 def _table(summary: Summary) -> Table:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    table.add_column("")
-    for name in ("asked", "covered", *(name for name, _ in _MEANS), "calls", "tokens", "seconds"):
-        table.add_column(name, justify="right")
+    numbers = ("asked", "covered", *(name for name, _ in _MEANS), "calls", "tokens", "seconds")
+    table = columns("", numbers=numbers)
     groups: list[tuple[str, Scores]] = [("all", summary.scores)]
     groups += [(f"{hops} hops" if hops.isdigit() else hops, scores) for hops, scores in summary.by_hops.items()]
     groups += [*summary.by_kind.items(), *summary.by_popularity.items()]

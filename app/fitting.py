@@ -6,7 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from triplecheck.app.console import is_quiet, print_json, printable, reporting, show_scores, stderr, stdout, waiting
+from triplecheck.app.console import (
+    columns,
+    is_quiet,
+    print_json,
+    printable,
+    reporting,
+    show_scores,
+    stderr,
+    stdout,
+    waiting,
+)
 from triplecheck.app.opening import Batch, arguments, open_batch
 from triplecheck.app.options import RUNS, BatchOptions, ProgramArgument, flag, flattened
 
@@ -157,15 +167,10 @@ def show_fitted(fitted: Fitted, place: Path) -> None:
 
 
 def _show_candidates(fitted: Fitted) -> None:
-    from rich.table import Table
-
     from triplecheck.optimize.fit.search import label
 
     out = stdout()
-    table = Table(box=None, pad_edge=False)
-    table.add_column("setting", overflow="fold")
-    for name in ("right", "calls"):
-        table.add_column(name, justify="right")
+    table = columns("setting", numbers=("right", "calls"))
     for one in fitted.searched.tried:
         mark = " (chosen)" if one is fitted.searched.chosen else ""
         table.add_row(f"{printable(label(one.setting))}{mark}", f"{one.scored.score:.3f}", f"{one.scored.calls:.1f}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,7 +13,7 @@ import typer
 
 from triplecheck.app import changes, embeddings, extracting, match, training
 from triplecheck.app.command import BuildCommand, Commands, TrainCommand
-from triplecheck.app.console import print_json, printable, reporting, rows_of, stderr, stdout, waiting
+from triplecheck.app.console import columns, print_json, printable, reporting, rows_of, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
 from triplecheck.app.options import (
     LIMITS,
@@ -298,9 +298,9 @@ def search(
         out.print("nothing found")
     if candidates:
         rows = [(c.label, c.id, c.source, f"{c.score:.3f}") for c in candidates]
-        out.print(_columns(("name", "id", "source", "score"), rows))
+        out.print(_scored(("name", "id", "source"), rows))
     if hits:
-        out.print(_columns(("document", "node", "text", "score"), [_hit_row(hit) for hit in hits]))
+        out.print(_scored(("document", "node", "text"), map(_hit_row, hits)))
 
 
 @commands.command()
@@ -490,56 +490,50 @@ def index(
 
 def _table(kb: KnowledgeBase) -> Table:
     """What a knowledge base contains, as a table."""
-    from rich.table import Table
-    from rich.text import Text
+    return rows_of(_rows(_about(kb)))
 
-    about = _about(kb)
-    rows = Table(show_header=False, box=None, pad_edge=False)
-    rows.add_column(style="bold", no_wrap=True)
-    rows.add_column(overflow="fold")
-    rows.add_row("knowledge base", Text(printable(about["path"])))
+
+def _rows(about: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "knowledge base", about["path"]
     for name, count in about["counts"].items():
-        rows.add_row(name, f"{count:,}")
-    rows.add_row("size", f"{about['bytes'] / 1e6:,.1f} MB")
-    rows.add_row("vectors", about["encoder"] or "none")
+        yield name, f"{count:,}"
+    yield "size", f"{about['bytes'] / 1e6:,.1f} MB"
+    yield "vectors", about["encoder"] or "none"
     if about["embeddings"]:
         trained, quality = about["embeddings"]["options"], about["embeddings"]["quality"]
-        rows.add_row("embeddings", f"{trained['model']}, {trained['dimensions']} dimensions, MRR {quality['mrr']:.3f}")
+        yield "embeddings", f"{trained['model']}, {trained['dimensions']} dimensions, MRR {quality['mrr']:.3f}"
     for part, reason in about["stale"].items():
-        rows.add_row("stale", f"{part}: {reason}")
+        yield "stale", f"{part}: {reason}"
     if about["changes"]:
-        rows.add_row("changed since built", f"{about['changes']:,} times")
+        yield "changed since built", f"{about['changes']:,} times"
     if ranker := about["ranker"]:
-        rows.add_row("ranker", training.summary(ranker))
-    _add_report(rows, kb.manifest.report)
-    rows.add_row("sources", Text(printable(", ".join(about["sources"])) or "unknown"))
+        yield "ranker", training.summary(ranker)
+    yield from _rows_of_report(about["report"])
+    yield "sources", ", ".join(about["sources"]) or "unknown"
     if about["skipped"]:
-        rows.add_row("skipped lines", f"{about['skipped']:,}")
-    rows.add_row("content hash", about["content_hash"])
-    return rows
+        yield "skipped lines", f"{about['skipped']:,}"
+    yield "content hash", about["content_hash"]
 
 
-def _add_report(rows: Table, report: dict[str, Any]) -> None:
+def _rows_of_report(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """What became of what was read."""
     if not report:
         return
-    rows.add_row("statements read", f"{report['read']:,}")
+    yield "statements read", f"{report['read']:,}"
     if report["descriptions"]:
-        rows.add_row("kept as descriptions", f"{report['descriptions']:,} (labels, comments, types)")
+        yield "kept as descriptions", f"{report['descriptions']:,} (labels, comments, types)"
     if report.get("properties"):
-        rows.add_row("kept on edges", f"{report['properties']:,} (edge properties)")
-    rows.add_row("merged as duplicates", f"{report['duplicates']:,}")
+        yield "kept on edges", f"{report['properties']:,} (edge properties)"
+    yield "merged as duplicates", f"{report['duplicates']:,}"
     for reason, count in report["left_out"].items():
-        rows.add_row("left out", f"{count:,} {printable(reason)}")
+        yield "left out", f"{count:,} {reason}"
 
 
-def _columns(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
-    from rich.table import Table
+def _scored(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """Rows of texts that end with a score."""
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False)
-    for name in header:
-        table.add_column(name, overflow="fold", justify="right" if name == "score" else "left")
+    table = columns(*header, numbers=("score",))
     for row in rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
     return table

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from triplecheck.app.command import Commands
-from triplecheck.app.console import print_json, printable, reporting, stderr, stdout, waiting
+from triplecheck.app.console import columns, print_json, printable, reporting, rows_of, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
 from triplecheck.app.options import DATA, LIMITS, MODEL, JsonOption, LimitOption, SeedOption, flag, flattened
 
@@ -40,15 +40,11 @@ def list_(json: JsonOption = False) -> None:
 
         triplecheck lm list
     """
-    from rich.table import Table
-
     rows = list(_known_models())
     if json:
         print_json({name: {"about": about, "ready": not missing, "missing": missing} for name, about, missing in rows})
         return
-    table = Table(box=None, pad_edge=False)
-    for column in ("model", "ready", "what it is"):
-        table.add_column(column)
+    table = columns("model", "ready", "what it is")
     for name, about, missing in rows:
         table.add_row(name, "yes" if not missing else f"needs {missing}", about)
     stdout().print(table)
@@ -204,11 +200,7 @@ def _complain_if_unread(model: str, steps: Sequence[StepCheck]) -> None:
 
 
 def _table_of_steps(steps: Sequence[StepCheck]) -> Table:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for column in ("step", "read", "right", "score", "tokens", "seconds"):
-        table.add_column(column)
+    table = columns("step", "read", "right", "score", "tokens", "seconds")
     for step in steps:
         score = "" if step.score is None else f"{step.score:.2f}"
         tokens = f"{step.prompt_tokens} in, {step.completion_tokens} out"
@@ -218,27 +210,23 @@ def _table_of_steps(steps: Sequence[StepCheck]) -> Table:
 
 
 def _table(report: CheckReport) -> Table:
-    from rich.table import Table
     from rich.text import Text
 
     from triplecheck.lms.resolve import is_extractive
 
-    table = Table(show_header=False, box=None, pad_edge=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
     note = " (a rule-based baseline, not a language model)" if is_extractive(report.model) else ""
-    table.add_row("model", Text(printable(report.model) + note))
-    table.add_row("reachable", Text("yes", style="green") if report.reachable else Text("no", style="red"))
+    rows: dict[str, Any] = {"model": report.model + note}
+    rows["reachable"] = Text("yes", style="green") if report.reachable else Text("no", style="red")
     if report.reachable:
         cost = report.dollars_per_call
-        table.add_row("cost per call", "unknown" if cost is None else f"${cost:.6f}" if cost else "free")
+        rows["cost per call"] = "unknown" if cost is None else f"${cost:.6f}" if cost else "free"
     if report.trials:
-        table.add_row("tokens per call", f"{report.prompt_tokens:.0f} in, {report.completion_tokens:.0f} out")
-        table.add_row("latency", f"{report.seconds:.3f} s (median)")
-        table.add_row("follows the format", f"{report.kept_format} of {len(report.trials)}")
+        rows["tokens per call"] = f"{report.prompt_tokens:.0f} in, {report.completion_tokens:.0f} out"
+        rows["latency"] = f"{report.seconds:.3f} s (median)"
+        rows["follows the format"] = f"{report.kept_format} of {len(report.trials)}"
     for trial in report.trials:
         outputs = ", ".join(f"{name}={value}" for name, value in trial.outputs.items())
         reply = outputs if trial.kept_format else f"{trial.problem}; reply: {trial.reply[:200]!r}"
         sign = ("✓ ", "green") if trial.kept_format else ("✗ ", "red")
-        table.add_row(f"  {trial.name}", Text.assemble(sign, f"{printable(reply)} ({trial.seconds:.3f} s)"))
-    return table
+        rows[f"  {trial.name}"] = Text.assemble(sign, f"{printable(reply)} ({trial.seconds:.3f} s)")
+    return rows_of(rows)
