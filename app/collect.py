@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from triplecheck.app.console import is_quiet, print_json, printable, reporting, show_scores, stderr, stdout, waiting
+from triplecheck.app.console import (
+    counted,
+    is_quiet,
+    print_json,
+    printable,
+    reporting,
+    show_scores,
+    stderr,
+    stdout,
+    waiting,
+)
 from triplecheck.app.opening import Batch, open_batch
 from triplecheck.app.options import OUTPUT, BatchOptions, ProgramArgument, flag, flattened
 
@@ -166,8 +176,8 @@ def _show(manifest: TraceManifest, out: Path, written: list[Path]) -> None:
     to = stdout()
     if not is_quiet():
         _show_counts(manifest)
-    left_out = ", ".join(f"{reason} {count}" for reason, count in manifest.left_out.items())
-    to.print(f"{manifest.rows} rows in {printable(str(out))}" + (f"; left out: {left_out}" if left_out else ""))
+    left_out = f"; left out: {counted(manifest.left_out)}" if manifest.left_out else ""
+    to.print(f"{manifest.rows} rows in {printable(str(out))}{left_out}")
     for path in written:
         to.print(printable(str(path)), soft_wrap=True)
 
@@ -175,8 +185,7 @@ def _show(manifest: TraceManifest, out: Path, written: list[Path]) -> None:
 def _show_counts(manifest: TraceManifest) -> None:
     to = stdout()
     for name, about in manifest.passes.items():
-        rejected = ", ".join(f"{reason} {count}" for reason, count in about["rejected"].items())
-        tail = f"; rejected: {rejected}" if rejected else ""
+        tail = f"; rejected: {counted(about['rejected'])}" if about["rejected"] else ""
         to.print(f"{name}: {about['kept']} of {about['asked']} questions kept{tail}", soft_wrap=True)
         if about["stopped"]:
             to.print(f"{name} stopped: {printable(about['stopped'])}", soft_wrap=True)
@@ -189,4 +198,4 @@ def _show_counts(manifest: TraceManifest) -> None:
         ("step", manifest.by_signature),
         ("split", manifest.by_split),
     ):
-        to.print(f"rows by {title}: " + ", ".join(f"{name} {count}" for name, count in counts.items()), soft_wrap=True)
+        to.print(f"rows by {title}: {counted(counts)}", soft_wrap=True)

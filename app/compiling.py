@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from triplecheck.app.console import (
     columns,
+    counted,
     duration,
     is_quiet,
     is_verbose,
@@ -17,6 +18,7 @@ from triplecheck.app.console import (
     reporting,
     stderr,
     stdout,
+    total_of,
     waiting,
 )
 from triplecheck.app.opening import Batch, open_batch
@@ -235,10 +237,8 @@ def _show_front(result: Compiled) -> None:
 def _show_usage(result: Compiled) -> None:
     out = stdout()
     if result.failures:
-        failed = ", ".join(f"{name} {count}" for name, count in result.failures.items())
-        out.print(f"failed runs, counted as wrong: {failed}", soft_wrap=True)
-    usage = result.usage
-    out.print(f"total: {usage.calls:,} calls, {usage.cached_calls:,} of them cached, {usage.tokens:,} tokens")
+        out.print(f"failed runs, counted as wrong: {counted(result.failures)}", soft_wrap=True)
+    out.print(total_of(result.usage))
 
 
 def _number(scores: Scores, field: str) -> str:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from triplecheck.evals import Progress
     from triplecheck.kg.progress import ProgressCallback
+    from triplecheck.lms import Usage
 
 _PIPE_WIDTH = 160  # columns, if the output is not a terminal
 
@@ -128,6 +129,16 @@ def print_json(value: dict[str, Any]) -> None:
 def printable(text: str) -> str:
     """The text on one line, without control characters."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in " ".join(text.split()))
+
+
+def counted(counts: Mapping[str, int]) -> str:
+    """Names with their counts on one line: `one 3, two 1`."""
+    return ", ".join(f"{name} {count:,}" for name, count in counts.items())
+
+
+def total_of(usage: Usage) -> str:
+    """Calls and tokens of a run on one line."""
+    return f"total: {usage.calls:,} calls, {usage.cached_calls:,} of them cached, {usage.tokens:,} tokens"
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from triplecheck.app.console import is_quiet, print_json, printable, reporting, stderr, stdout, waiting
+from triplecheck.app.console import counted, is_quiet, print_json, printable, reporting, stderr, stdout, waiting
 from triplecheck.app.options import DATA, LIMITS, OUTPUT, JsonOption, flag, flattened
 
 if TYPE_CHECKING:
@@ -194,9 +194,8 @@ def _show(made: Distilled, model: str) -> None:
 def _show_data(data: dict[str, Any]) -> None:
     to = stdout()
     for title in ("step", "source"):
-        counts = ", ".join(f"{name} {count}" for name, count in data[f"by_{title}"].items())
-        to.print(f"rows by {title}: {counts}", soft_wrap=True)
-    left_out = ", ".join(f"{reason} {count}" for reason, count in data["left_out"].items())
+        to.print(f"rows by {title}: {counted(data[f'by_{title}'])}", soft_wrap=True)
+    left_out = counted(data["left_out"])
     to.print(
         f"trained on {data['train']} rows, measured on {data['dev']}" + (f"; left out: {left_out}" if left_out else ""),
         soft_wrap=True,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from triplecheck.app.console import (
     columns,
+    counted,
     is_quiet,
     is_verbose,
     print_json,
@@ -196,15 +197,15 @@ def show_summary(summary: Summary, place: Path) -> None:
     if is_quiet():
         return
     out.print()
-    counted = (
+    groups = (
         ("status", scores.status),
         ("lost at", scores.lost),
         ("errors", scores.errors),
         ("judged", scores.judged),
     )
-    for name, counts in counted:
+    for name, counts in groups:
         if counts:
-            out.print(f"{name}: " + ", ".join(f"{key} {count}" for key, count in counts.items()), soft_wrap=True)
+            out.print(f"{name}: {counted(counts)}", soft_wrap=True)
     _show_intervals(scores)
     roles = summary.configuration.get("roles", {})
     models = ", ".join(f"{role}={model}" for role, model in roles.items())

@@ -15,6 +15,7 @@ from triplecheck.app.console import (
     show_scores,
     stderr,
     stdout,
+    total_of,
     waiting,
 )
 from triplecheck.app.opening import Batch, arguments, open_batch
@@ -158,8 +159,7 @@ def show_fitted(fitted: Fitted, place: Path) -> None:
         out.print(f"abstains below a confidence of {fitted.choice.abstain_below:.4g}")
     for note in fitted.notes:
         out.print(f"note: {printable(note)}", soft_wrap=True)
-    usage = fitted.usage
-    out.print(f"total: {usage.calls:,} calls, {usage.cached_calls:,} of them cached, {usage.tokens:,} tokens")
+    out.print(total_of(fitted.usage))
     out.print(
         f"bundle: {printable(str(fitted.bundle))} (fit.json and calibration.png in {printable(str(place))})",
         soft_wrap=True,

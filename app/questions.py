@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from triplecheck.app.console import is_quiet, printable, reporting, stderr, stdout, waiting
+from triplecheck.app.console import counted, is_quiet, printable, reporting, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
 from triplecheck.app.options import (
     DATA,
@@ -101,11 +101,10 @@ def synthesize(
         roles = what.roles
     made = _synthesized(kb, what, roles)
     written = write_questions(made.questions, out)
-    counts = Counter(question.kind for question in made.questions)
     stdout().print(f"{written} questions in {printable(str(out))}", soft_wrap=True)
     if is_quiet():
         return
-    stdout().print(", ".join(f"{kind} {count}" for kind, count in counts.items()), soft_wrap=True)
+    stdout().print(counted(Counter(str(question.kind) for question in made.questions)), soft_wrap=True)
     if roles is not None:
         stdout().print(f"worded by {printable(roles.model('query'))}: {made.paraphrased}", soft_wrap=True)
     if made.exhausted:

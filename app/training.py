@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from triplecheck.app.console import print_json, printable, reporting, stderr, stdout, waiting
+from triplecheck.app.console import counted, print_json, printable, reporting, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
 from triplecheck.app.options import (
     DATA,
@@ -133,9 +133,8 @@ def _show(trained: TrainedRanker) -> None:
         )
     if trained.stored is None:
         stdout().print("not stored: it answers fewer questions than before; give it more questions")
-    left_out = ", ".join(f"{reason} {count:,}" for reason, count in trained.left_out.items())
-    if left_out:
-        stdout().print(f"left out: {printable(left_out)}")
+    if trained.left_out:
+        stdout().print(f"left out: {printable(counted(trained.left_out))}")
 
 
 def train_general(
