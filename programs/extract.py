@@ -10,9 +10,9 @@ from triplecheck.kg.plausibility import TextTriple
 from triplecheck.language.pipeline import read_text
 from triplecheck.language.sentences import split_sentences
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
-from triplecheck.programs.assists import Assists
 from triplecheck.programs.assists.near_relations import near_relations
 from triplecheck.programs.assists.stated_triples import stated_triples
+from triplecheck.programs.assists.table import EVERY
 from triplecheck.programs.base import Sources
 from triplecheck.programs.know3rag.generation import names_in
 from triplecheck.signatures import ExtractTriples
@@ -74,7 +74,7 @@ class TripleExtractor:
         for part in _parts(sentences):
             texts = [f"{title}: {sentence}" if title else sentence for sentence in part]
             try:
-                relations = [] if self.base is None else near_relations(Assists(), self.base, part)
+                relations = [] if self.base is None else near_relations(EVERY, self.base, part)
                 reply = self.extract_triples(texts=texts, entities=self._names(title, part), relations=relations)
             except (ModelReplyError, PromptTooLongError) as error:
                 problems.append(str(error))

@@ -166,7 +166,7 @@ class KERAG(AnsweringProgram):
     # --- planning ------------------------------------------------------------------------------
     def plan(self, question: str, trace: Trace) -> Plan:
         """Planning module: one LM call names the topic entities and their domain; then each is linked to the graph."""
-        linker = TopicLinker(self.graph, self.sources.linker, question, self.sources.language)
+        linker = TopicLinker(self.graph, self.sources.linker, question, self.sources.language, self.assists, trace)
         reply = self.name_topics(question=question, known_names=linker.known_names(), types=linker.types_of_known())
         self.wrote(trace, self.name_topics, reply)
         named = list(dict.fromkeys(name for name in reply.topics if name.strip()))

@@ -16,9 +16,9 @@ from triplecheck.kg.plausibility import Grounder, Plausibility, TextTriple
 from triplecheck.kg.plausibility.verdicts import GraphJudge, JudgedTriple
 from triplecheck.language.pipeline import read_text
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
-from triplecheck.programs.assists import Assists
 from triplecheck.programs.assists.near_relations import near_relations
 from triplecheck.programs.assists.stated_triples import triples_of
+from triplecheck.programs.assists.table import EVERY
 from triplecheck.programs.base import Sources
 from triplecheck.programs.concurrently import concurrently
 from triplecheck.programs.know3rag.generation import names_in
@@ -69,7 +69,7 @@ class Verifier(dspy.Module):
             raise UserError("texts are verified against a knowledge base, not an endpoint; build one of the graph")
         ranks = None if base.embeddings is None else Plausibility.of(base, "tail_rank")
         self.sources = sources
-        self.assists = Assists()
+        self.assists = EVERY
         self.judge = GraphJudge(sources.graph, ranks, plausible=plausible)
         self.extract_triples = RolePredict(ExtractTriples, role="extract")
 

@@ -114,7 +114,7 @@ class AnchorRAG(AnsweringProgram, RecallingProgram):
         how, assists, sources = self.options, self.assists, self.sources
         union = "names_first" not in assists
         scoring: dict[str, Any] = {"grounding": how.grounding, "top_k": how.top_k, "union": union}
-        linker = TopicLinker(self.graph, sources.linker, question, sources.language, **scoring)
+        linker = TopicLinker(self.graph, sources.linker, question, sources.language, assists, trace, **scoring)
         reply = self.extract_keywords(question=question, known_names=linker.known_names())
         self.wrote(trace, self.extract_keywords, reply)
         corrected = kept_question(assists, question, reply.proofread, trace)

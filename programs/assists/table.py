@@ -31,12 +31,14 @@ class Assist:
 
 _KERAG, _ANCHORRAG, _FOURSTEPFOCUS, _KNOW3RAG = ("kerag",), ("anchorrag",), ("4stepfocus",), ("know3rag",)
 _READING = ("kerag", "anchorrag", "tog", "pog")  # their models answer from facts
+_LINKING = (*_READING, "4stepfocus")
 
 
 ASSISTS = (
     Assist(
         "all_topics", "topics", "Also start from names that the model left out and the question surely has.", _KERAG
     ),
+    Assist("homonyms", "topics", "Of things with one name take those whose type or year stands beside it.", _LINKING),
     Assist("described", "topics", "Also start from things that the question describes by their class.", _KERAG),
     Assist("kept_question", "topics", "Keep the question where its correction is another question.", _ANCHORRAG),
     Assist(
@@ -138,3 +140,7 @@ class Assists:
         assert name in _NAMES, name
         if list(before) != list(after):
             trace.add(Assisted(name, step, list(before), list(after)))
+
+
+EVERY = Assists()
+"""All assists, for what is no program of a paper."""

@@ -63,7 +63,7 @@ class FourStepFocus(Program):
 
     def run(self, question: str, trace: Trace) -> Outcome:
         """Algorithm 1."""
-        linker = TopicLinker(self.graph, self.sources.linker, question, self.sources.language)
+        linker = TopicLinker(self.graph, self.sources.linker, question, self.sources.language, self.assists, trace)
         inputs = {
             "question": question,
             "types": linker.types(),
