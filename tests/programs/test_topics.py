@@ -221,3 +221,12 @@ class TestHomonymsSingledOut:
     )
     def test_by_the_type_or_year_beside_the_name(self, build: Build, question: str, meant: set[str]) -> None:
         assert set(linked(build(self.ROWS), question, "Macbeth")) == meant
+
+    def test_without_the_assist_all_are_kept_and_with_it_the_trace_says_which(self, build: Build) -> None:
+        base, trace = build(self.ROWS), Trace()
+        asked = "Who wrote the play Macbeth?"
+        for assists, count in ((Assists("none"), 3), (Assists(), 1)):
+            found = TopicLinker(base.graph, base.linker, asked, "en", assists, trace)
+            assert len(found.link("Macbeth", "unknown", 3, trace)) == count
+        (step,) = (step for step in trace.steps if isinstance(step, Assisted))
+        assert step.name == "homonyms" and len(step.before) == 3 and len(step.after) == 1
