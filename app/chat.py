@@ -60,6 +60,9 @@ class Chat:
     """The last prediction, and the same as a record without its picture."""
 
     def __post_init__(self) -> None:
+        from triplecheck.programs.conversation import FollowUps
+
+        self._follow_ups = FollowUps()
         self._open(self.settings)
 
     def _open(self, settings: Settings) -> None:
@@ -76,7 +79,6 @@ class Chat:
         from triplecheck.app import render
         from triplecheck.app.serve.service import Steps, name_of
         from triplecheck.lms import session
-        from triplecheck.programs.conversation import understood
 
         started = time.perf_counter()
         err, steps = stderr(), Steps()
@@ -84,7 +86,7 @@ class Chat:
             session(self.setup.roles, budget=self.setup.budget) as ledger,
             thinking(err, self.out if is_verbose() else None) as show,
         ):
-            asked = understood(question, self.turns)
+            asked = self._follow_ups.understood(question, self.turns)
             if asked != question:
                 self.out.print(f"  {printable(asked)}", style="italic cyan", soft_wrap=not self.out.is_terminal)
 

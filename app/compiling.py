@@ -192,7 +192,8 @@ def _show_front(result: Compiled) -> None:
     front = Table(box=None, pad_edge=False)
     for name in ("candidate", "score", "calls", "size"):
         front.add_column(name, justify="left" if name == "candidate" else "right")
-    for one in result.front:
+    # The program as written is chosen before one that is as accurate with shorter prompts.
+    for one in result.front if result.chosen in result.front else (result.chosen, *result.front):
         mark = " (chosen)" if one.key == result.chosen.key else ""
         front.add_row(f"{one.key}{mark}", f"{one.score:.3f}", f"{one.calls:.1f}", f"{one.size:,}")
     out.print(front)

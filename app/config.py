@@ -144,8 +144,6 @@ class Settings(BaseSettings):
     """Model of every role that is not in `roles`; None: `extractive`."""
     roles: Annotated[dict[str, str], NoDecode] = Field(default_factory=dict)
     """Model by role. In the environment: `answer=MODEL,prune=MODEL`."""
-    demos: bool = True
-    """Show language models the worked examples of the steps, unless the steps have demonstrations of their own."""
     ranker: bool = True
     """Let `extractive` score paths with the trained ranker, besides its rules."""
     grounded_only: bool = False

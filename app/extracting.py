@@ -132,7 +132,7 @@ def _of_model(models: Roles) -> dict[str, Any]:
     """What the statements depend on besides the texts: the model of the role, and the prompt."""
     from triplecheck.signatures import ExtractTriples
 
-    return {"model": models.model("extract"), "demos": models.demos, "prompt": ExtractTriples.instructions}
+    return {"model": models.model("extract"), "prompt": ExtractTriples.instructions}
 
 
 def _read_all(

@@ -97,9 +97,6 @@ def check(
         list[str] | None,
         flag("--option NAME=VALUE", "Option of the program, such as `limits.offered=12`. Repeatable.", MODEL),
     ] = None,
-    demos: Annotated[
-        bool | None, flag("--demos/--no-demos", "Show the model worked examples of each step.", MODEL)
-    ] = None,
     workers: Annotated[int, flag("--workers N", "Calls in parallel.", LIMITS, min=1)] = 1,
     json: JsonOption = False,
 ) -> None:
@@ -117,7 +114,7 @@ def check(
 
         triplecheck lm check llama.cpp/models/qwen2.5-7b-instruct.gguf
 
-        triplecheck lm check openai/gpt-4o-mini --limit 50 --no-demos
+        triplecheck lm check openai/gpt-4o-mini --limit 50 --option demos=none
 
         OPENAI_API_BASE=http://127.0.0.1:8080/v1 triplecheck lm check openai/my-model
     """
@@ -142,7 +139,7 @@ def check(
     from triplecheck.app.config import parse_options
 
     asked = _questions(questions, limit, seed)
-    given = {"program": program, "options": parse_options(option or ()), "demos": demos, "workers": workers}
+    given = {"program": program, "options": parse_options(option or ()), "workers": workers}
     steps = [] if quick and not is_baseline else _check_steps(model, kb, asked, **given)
     if json:
         print_json(report.to_json() | {"steps": [{**asdict(step), "fails": step.fails} for step in steps]})

@@ -225,10 +225,9 @@ def roles(settings: Settings) -> Roles:
         from triplecheck.optimize.bundle import load_bundle
 
         found = load_bundle(settings.bundle).roles
-        found = Roles(found.default, found.by_role, demos=found.demos and settings.demos)
     else:
         default = {} if settings.lm is None else {"default": settings.lm}
-        found = Roles(**default, by_role=settings.roles, demos=settings.demos)
+        found = Roles(**default, by_role=settings.roles)
     if settings.ranker:
         return found
 
@@ -236,7 +235,7 @@ def roles(settings: Settings) -> Roles:
         return f"{EXTRACTIVE}?ranker=none" if model == EXTRACTIVE else model
 
     by_role = {role: without(model) for role, model in found.by_role.items()}
-    return Roles(without(found.default), by_role, demos=found.demos)
+    return Roles(without(found.default), by_role)
 
 
 def read_questions(settings: Settings, run: BatchOptions, bundled: Sequence[str]) -> tuple[list[Question], str]:

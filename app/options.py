@@ -188,14 +188,6 @@ class RunOptions(ModelOptions):
         ),
     ] = None
     hops: Annotated[int | None, flag("--hops N", "Maximum distance from the question's topics.", MODEL)] = None
-    demos: Annotated[
-        bool | None,
-        flag(
-            "--demos/--no-demos",
-            "Show language models worked examples of each step; a compiled program shows its own demonstrations.",
-            MODEL,
-        ),
-    ] = None
     ranker: Annotated[
         bool | None,
         flag("--ranker/--no-ranker", "Let `extractive` score paths with the trained ranker, besides its rules.", MODEL),
@@ -223,7 +215,6 @@ class RunOptions(ModelOptions):
 
         return super().settings(
             bundle=self.bundle,
-            demos=self.demos,
             ranker=self.ranker,
             grounded_only=self.grounded_only,
             verdict=self.verdict,

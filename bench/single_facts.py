@@ -19,7 +19,7 @@ from typing import NamedTuple
 from triplecheck import KnowledgeBase
 from triplecheck.kg import Direction, Graph
 from triplecheck.lms import ModelReplyError, session
-from triplecheck.programs.doubts import answering_step
+from triplecheck.programs.assists.doubts import answering_step
 
 ANSWERED = {
     "date of birth": "When was {} born?",

@@ -15,7 +15,7 @@ import numpy as np
 
 from triplecheck.evals.metrics.statistics import area_under_risk_coverage, auroc, expected_calibration_error
 from triplecheck.kg import UserError
-from triplecheck.programs.confidence import ConfidenceModel, fit_model, says_what_is_asked
+from triplecheck.programs.judge.confidence import ConfidenceModel, fit_model, says_what_is_asked
 
 PRECISION = 0.92
 """Share of right answers among those called proved that their level is chosen for: a little more than the nine in ten

@@ -139,10 +139,7 @@ def _typed(kind: str, value: Any, folded: bool) -> Any:
     if kind == "frozenset":
         return frozenset(map(plain, value))
     if isinstance(value, Mapping):
-        return {
-            plain(key): one if isinstance(one, str) else _typed("tuple", one, folded)
-            for key, one in value.items()
-        }
+        return {plain(key): one if isinstance(one, str) else _typed("tuple", one, folded) for key, one in value.items()}
     if isinstance(value, list):
         return tuple(_typed("tuple", one, folded) for one in value)
     return plain(value) if folded and isinstance(value, str) else value

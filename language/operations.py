@@ -6,7 +6,7 @@ The rules read degrees, numerals and dependencies; the words that mean them come
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -378,7 +378,7 @@ def aggregate(parse: Parse, compared: Comparison | None) -> Aggregate:
         return "difference"  # "how much heavier"
     for name in ("average", "difference", "sum", "count"):
         if name in said and (name != "count" or _asks_number(parse, said[name])):
-            return name  # type: ignore[return-value]
+            return name
     return ""
 
 

@@ -14,6 +14,7 @@ distilled in this project, which were made for its headers.
 from __future__ import annotations
 
 import copy
+import functools
 import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeVar
@@ -193,7 +194,7 @@ class TolerantAdapter(dspy.ChatAdapter):
         for name, text in found.items():
             try:
                 parsed[name] = self.read_field(signature, name, text)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 problem = f"the field `{name}` is not as asked for: {error}"
                 raise UnreadableReplyError(signature, completion, problem, parsed) from error
         parsed = apply_output_field_defaults(signature, parsed)
@@ -472,3 +473,39 @@ def adapter_of(lm: Any) -> TolerantAdapter:
 
 DEFAULT_ADAPTER = AdapterOfModel()
 """The adapter of sessions where the user has set none."""
+
+
+class _WithParseErrors:
+    """Goes before the class of an adapter: what its parser cannot read is an `AdapterParseError`."""
+
+    def parse(self, signature: type[dspy.Signature], completion: str) -> dict[str, Any]:
+        """Read a reply as typed fields."""
+        try:
+            fields: dict[str, Any] = super().parse(signature, completion)  # type: ignore[misc]
+        except (ValueError, RecursionError) as error:
+            raise UnreadableReplyError(signature, completion, f"{type(error).__name__}: {error}", {}) from error
+        return fields
+
+    def _make_json_adapter_fallback(self) -> Any:
+        return with_parse_errors(super()._make_json_adapter_fallback())  # type: ignore[misc]
+
+
+def with_parse_errors(adapter: Any) -> Any:
+    """A copy of an adapter of DSPy or of the user whose `parse` fails with an `AdapterParseError` only.
+
+    Parsers of DSPy's adapters also raise other errors, for deep nesting and half a surrogate pair. The adapters of
+    this project need no such copy.
+    """
+    if isinstance(adapter, TolerantAdapter):
+        return adapter
+    other = copy.copy(adapter)
+    other.__class__ = _class_with_parse_errors(type(adapter))  # type: ignore[arg-type]
+    return other
+
+
+@functools.cache
+def _class_with_parse_errors(kind: type[Any]) -> type[Any]:
+    made: Any = type(kind.__name__, (_WithParseErrors, kind), {})
+    # DSPy has wrapped both once more for its callbacks.
+    made.format, made.parse = kind.format, _WithParseErrors.parse
+    return made  # type: ignore[no-any-return]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import re
-import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -37,6 +36,7 @@ from triplecheck.lms.adapter import (
     UnreadableReplyError,
     adapter_of,
     label_of,
+    with_parse_errors,
 )
 from triplecheck.lms.copying import copies_example, names_of_examples, texts_of
 from triplecheck.lms.errors import ModelReplyError, ModelUnavailableError, PromptTooLongError
@@ -45,6 +45,7 @@ from triplecheck.lms.resolve import language_model
 from triplecheck.lms.roles import BASELINE, DEFAULT_MODEL, Roles, check_role, name_of, warn_of_baseline
 from triplecheck.lms.values import numbered_lists
 from triplecheck.signatures import demonstrations, step_of
+from triplecheck.signatures.demonstrations import WORKED, is_worked, restored
 from triplecheck.signatures.notation import read_facts, read_known_name, separated
 from triplecheck.signatures.step import CopiedFrom, NamesIn, Numbers, hint_of
 
@@ -132,13 +133,18 @@ class RolePredict(dspy.Predict):
     (`teacher_settings={"lm_roles": Roles(...)}`). The attribute `lm` (set for example by fine-tuning) and the
     argument `lm=` take precedence. Without a session, `dspy.settings.lm` is used, else the default model.
 
-    A general language model (`lms.metering.is_general`) reads the step's worked examples (`signatures.demonstrations`)
-    where the step has no demonstrations of its own; `session(demos=False)` turns them off. Its prompts have labels
-    (`LabelAdapter`), unless the user has configured an adapter.
+    It is made with the worked examples of its step (`signatures.demonstrations`) as `demos`, each with the mark
+    `worked` (`is_worked` tells), and `reset` brings them back. Optimizers may keep, drop and replace them; what is in
+    `demos` is what is shown. `without_worked_examples` takes them away for good.
+
+    Worked examples are for models that follow instructions (`MeteredLM.general`). A model made for the prompts of this
+    project, such as the baseline or a distilled model, is shown all demonstrations but these. The prompts of a general
+    model have labels (`LabelAdapter`), unless the user has configured an adapter.
 
     Lists among the inputs and in the demonstrations are written with numbers by every adapter, DSPy's own included.
 
-    If a reply cannot be parsed, the model is asked once more with the reason; a second failure is an error.
+    If a reply cannot be parsed, the model is asked once more with the reason; a second failure is an error. DSPy's
+    trace gets one entry for each call, with the reply that was accepted.
 
     Args:
         signature: the step.
@@ -148,6 +154,9 @@ class RolePredict(dspy.Predict):
             A reply with a problem counts as one that cannot be parsed; a `Doubt` is raised once, the second reply
             stands.
         **config: settings for the model's calls, such as `temperature` and `max_tokens`.
+
+    Attributes:
+        has_examples: whether it is made with worked examples, and takes some from a saved state.
 
     Calling it raises:
         ModelReplyError: two replies could not be read.
@@ -164,7 +173,8 @@ class RolePredict(dspy.Predict):
         check: Callable[[Mapping[str, Any], dspy.Prediction], str | None] | None = None,
         **config: Any,
     ) -> None:
-        super().__init__(signature, callbacks=callbacks, **config)
+        self.has_examples = True
+        super().__init__(signature, callbacks=callbacks, **config)  # calls `reset`
         self.role = check_role(role)
         self._check = check
 
@@ -173,16 +183,14 @@ class RolePredict(dspy.Predict):
         attempt = self._attempt(kwargs)
         with self._around(attempt):
             try:
-                with self._reading():
-                    reply = super().forward(**attempt.kwargs)
-                return self._checked(attempt, self._separated(self._sound(reply), attempt))
+                with _traced_if_accepted():
+                    return self._accepted(attempt, super().forward(**attempt.kwargs))
             except AdapterParseError as error:
                 attempt = attempt.again(error)
         with self._around(attempt):
             try:
-                with self._reading():
-                    reply = super().forward(**attempt.kwargs)
-                return self._checked(attempt, self._separated(self._sound(reply), attempt), last=True)
+                with _traced_if_accepted():
+                    return self._accepted(attempt, super().forward(**attempt.kwargs), last=True)
             except AdapterParseError as error:
                 raise self._unreadable(error, attempt) from error
 
@@ -191,31 +199,16 @@ class RolePredict(dspy.Predict):
         attempt = self._attempt(kwargs)
         with self._around(attempt):
             try:
-                with self._reading():
-                    reply = await super().aforward(**attempt.kwargs)
-                return self._checked(attempt, self._separated(self._sound(reply), attempt))
+                with _traced_if_accepted():
+                    return self._accepted(attempt, await super().aforward(**attempt.kwargs))
             except AdapterParseError as error:
                 attempt = attempt.again(error)
         with self._around(attempt):
             try:
-                with self._reading():
-                    reply = await super().aforward(**attempt.kwargs)
-                return self._checked(attempt, self._separated(self._sound(reply), attempt), last=True)
+                with _traced_if_accepted():
+                    return self._accepted(attempt, await super().aforward(**attempt.kwargs), last=True)
             except AdapterParseError as error:
                 raise self._unreadable(error, attempt) from error
-
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        """Makes an `AdapterParseError` of other errors in an adapter's `parse`.
-
-        DSPy's adapters raise those of their parsers for deep nesting and half a surrogate pair.
-        """
-        try:
-            yield
-        except (ValueError, RecursionError) as error:
-            if not any(frame.f_code.co_name == "parse" for frame, _ in traceback.walk_tb(error.__traceback__)):
-                raise
-            raise UnreadableReplyError(self.signature, "", f"{type(error).__name__}: {error}", {}) from error
 
     def _sound(self, prediction: dspy.Prediction) -> dspy.Prediction:
         """The prediction without half surrogate pairs, which JSON can spell.
@@ -230,8 +223,14 @@ class RolePredict(dspy.Predict):
             prediction[name] = _valid(value)
         return prediction
 
-    def _checked(self, attempt: _Attempt, reply: dspy.Prediction, *, last: bool = False) -> dspy.Prediction:
-        """The reply; an `AdapterParseError` if the step's own check finds a problem."""
+    def _accepted(self, attempt: _Attempt, reply: dspy.Prediction, *, last: bool = False) -> dspy.Prediction:
+        """The reply, cleaned.
+
+        Raises:
+            UnreadableReplyError: a number is not finite, the step's own check finds a problem, or the reply is about
+                an example.
+        """
+        reply = self._separated(self._sound(reply), attempt)
         problem = None if self._check is None else self._check(attempt.inputs, reply)
         if problem is None and attempt.inputs["demos"]:
             names = names_of_examples(texts_of(dict(reply.items())), attempt.inputs)
@@ -240,8 +239,6 @@ class RolePredict(dspy.Predict):
                 problem = Doubt(f"it names {listed}, which only an example does; answer what is asked here")
         if problem is None or (last and isinstance(problem, Doubt)):
             return reply
-        if dspy.settings.trace:
-            dspy.settings.trace.pop()  # a demonstration must not be made of it
         outputs = dict(reply.items())
         text = attempt.adapter.format_assistant_message_content(self.signature, attempt.inputs | outputs)
         raise UnreadableReplyError(self.signature, text, problem, outputs)
@@ -259,14 +256,10 @@ class RolePredict(dspy.Predict):
         if isinstance(lm, MeteredLM) and lm.embedded and rollout is not None:
             # DSPy does not pass rollout ids to engines; a sampling engine varies with the seed.
             config.setdefault("seed", rollout)
-        demos = kwargs.pop("demos", None) or self.demos
-        roles: Roles | None = dspy.settings.get("lm_roles")
-        if not demos and is_general(lm) and (roles is None or roles.demos):
-            step = step_of(self.signature)
-            demos = demonstrations(step) if step else []
-        fields = self.signature.input_fields
-        numbered = numbered_lists(fields, kwargs) | {"demos": [_numbered(fields, demo) for demo in demos]}
-        return _Attempt(lm, config, kwargs | numbered, _adapter_for(lm))
+        demos = kwargs.pop("demos", self.demos)
+        shown = [_shown(self.signature, demo) for demo in demos if is_general(lm) or not is_worked(demo)]
+        numbered = numbered_lists(self.signature.input_fields, kwargs)
+        return _Attempt(lm, config, kwargs | numbered | {"demos": shown}, _adapter_for(lm))
 
     def _separated(self, prediction: dspy.Prediction, attempt: _Attempt) -> dspy.Prediction:
         """The prediction, with known names that the model joined in one text taken apart."""
@@ -340,18 +333,27 @@ class RolePredict(dspy.Predict):
             )
         model = state.pop("model", None)
         super().load_state(state, allow_unsafe_lm_state=allow_unsafe_lm_state)
-        inputs = self.signature.input_fields
-        saved_demos: list[dict[str, Any]] = state["demos"]
-        self.demos = [dspy.Example(**row).with_inputs(*(name for name in row if name in inputs)) for row in saved_demos]
+        found = restored(self.signature, state["demos"])
+        self.demos = [demo for demo in found if self.has_examples or not is_worked(demo)]
         if model is not None:
             self.lm = language_model(model)
         return self
 
     def reset(self) -> None:
-        """Forget demonstrations and traces. A model from `set_lm` stays: it is not learned."""
+        """Forget what was learned: the demonstrations are the worked examples again.
+
+        A model from `set_lm` stays: it is not learned.
+        """
         own = vars(self).get("lm")  # DSPy resets a step while it makes it
         super().reset()
         self.lm = own
+        step = step_of(self.signature) if self.has_examples else None
+        self.demos = [demo.copy(**{WORKED: True}) for demo in demonstrations(step)] if step else []
+
+    def without_worked_examples(self) -> None:
+        """Take the worked examples away, also after a `reset` and from states that are loaded; others stay."""
+        self.has_examples = False
+        self.demos = [demo for demo in self.demos if not is_worked(demo)]
 
     @contextmanager
     def _around(self, attempt: _Attempt) -> Iterator[None]:
@@ -381,11 +383,26 @@ class RolePredict(dspy.Predict):
         )
 
 
+@contextmanager
+def _traced_if_accepted() -> Iterator[None]:
+    """Adds a call inside the block to DSPy's trace when the block ends without an error.
+
+    Optimizers make demonstrations and training rows of what is in the trace.
+    """
+    trace = dspy.settings.trace
+    with dspy.context(trace=None if trace is None else []):
+        yield
+        calls = dspy.settings.trace
+    if trace is not None:
+        trace += calls
+        del trace[: max(0, len(trace) - dspy.settings.max_trace_size)]
+
+
 def _adapter_for(lm: Any) -> Any:
     """The user's adapter; without one, the one whose format the model reads best."""
     configured = dspy.settings.adapter
     if configured is not None and configured is not DEFAULT_ADAPTER:
-        return configured
+        return with_parse_errors(configured)
     return adapter_of(lm)
 
 
@@ -423,10 +440,10 @@ class StreamListener(_StreamListener):
             return super().receive(chunk)
 
 
-def _numbered(fields: Mapping[str, Any], demo: Any) -> Any:
-    """A demonstration, a mapping or a `dspy.Example`, with numbered lists."""
-    lists = numbered_lists(fields, demo)
-    return demo.copy(**lists) if isinstance(demo, dspy.Example) else {**demo, **lists}
+def _shown(signature: type[dspy.Signature], demo: Mapping[str, Any] | dspy.Example) -> dict[str, Any]:
+    """A demonstration as prompts show it: the fields of the step, with numbered lists."""
+    fields = {name: value for name, value in demo.items() if name in signature.fields}
+    return fields | numbered_lists(signature.input_fields, fields)
 
 
 @dataclass

@@ -47,7 +47,6 @@ class Roles:
     Args:
         default: the model of every role that is not named.
         by_role: role to model, for roles such as `knowledge.1` that are not Python names.
-        demos: whether steps without demonstrations show language models their worked examples.
         **roles: role to model.
 
     Raises:
@@ -58,15 +57,11 @@ class Roles:
     """The model of every role that is not in `by_role`."""
     by_role: Mapping[str, Model] = field(hash=False)
     """Role to model. Do not change it after construction."""
-    demos: bool
-    """Whether steps without demonstrations show language models their worked examples."""
 
     def __init__(
         self,
         default: Model = DEFAULT_MODEL,
         by_role: Mapping[str, Model] | None = None,
-        *,
-        demos: bool = True,
         **roles: Model,
     ) -> None:
         named = dict(by_role or {})
@@ -82,7 +77,6 @@ class Roles:
                 )
         object.__setattr__(self, "default", default)
         object.__setattr__(self, "by_role", named)
-        object.__setattr__(self, "demos", demos)
 
     @classmethod
     def parse(cls, items: Iterable[str], default: str = DEFAULT_MODEL) -> Roles:
@@ -140,13 +134,13 @@ class Roles:
     def to_json(self) -> dict[str, str]:
         """`{"default": ..., role: model ...}`: the form in manifests and reports."""
         named = {role: name_of(model) for role, model in sorted(self.by_role.items())}
-        return {"default": name_of(self.default), **named, **({} if self.demos else {_DEMOS: "off"})}
+        return {"default": name_of(self.default), **named}
 
     @classmethod
     def from_json(cls, row: Mapping[str, str]) -> Roles:
         """The roles that `to_json` wrote."""
-        named = {role: model for role, model in row.items() if role != _DEMOS}
-        return cls(named.pop("default"), named, demos=_DEMOS not in row)
+        named = dict(row)
+        return cls(named.pop("default"), named)
 
 
 def name_of(model: Model) -> str:
@@ -154,7 +148,6 @@ def name_of(model: Model) -> str:
     return model if isinstance(model, str) else model_name(model)
 
 
-_DEMOS = "demos"
 REPLIES_IN_MEMORY = 10_000
 """Replies that DSPy's cache keeps in memory, about 85 MB; by default it keeps a million, 8 GB."""
 
@@ -167,7 +160,6 @@ def session(
     roles: Roles | Model | None = None,
     budget: Budget | None = None,
     *,
-    demos: bool | None = None,
     ranker: Path | None = None,
     language: str | None = None,
 ) -> Iterator[Ledger]:
@@ -181,8 +173,6 @@ def session(
         roles: the models; a model string or a `dspy.LM` is the model of all roles. None keeps the roles of the
             enclosing session, else the model of `dspy.configure(lm=...)` has all roles, else `extractive`.
         budget: limits for the calls inside.
-        demos: whether steps without demonstrations show language models their worked examples; None keeps the
-            setting of the roles.
         ranker: file of the ranker of paths that `extractive` uses, unless its model string names another; None keeps
             that of the enclosing session.
         language: of the texts that `extractive` reads, likewise.
@@ -207,8 +197,6 @@ def session(
     else:
         roles, default = BASELINE, language_model(BASELINE.default)
     adapter = dspy.settings.adapter or DEFAULT_ADAPTER
-    if demos is not None and demos != roles.demos:
-        roles = Roles(roles.default, roles.by_role, demos=demos)
     own = {"path_ranker": ranker, "text_language": language}
     own = {name: value for name, value in own.items() if value is not None}
     with dspy.context(lm_roles=roles, ledger=ledger, lm=default, adapter=adapter, **own):

@@ -88,7 +88,9 @@ def _hash_adapter(adapter: Path) -> str:
     return digest.hexdigest()
 
 
-FORMAT, VERSION = "triplecheck-bundle", 1
+FORMAT, VERSION = "triplecheck-bundle", 2
+_HIDDEN_EXAMPLES = 1
+"""The version whose state has no worked examples, and steps that its options exclude."""
 _LIBRARIES = ("triplecheck", "dspy")
 
 
@@ -109,6 +111,7 @@ class Bundle:
     model_ids: Mapping[str, str]
     adapter: str
     versions: Mapping[str, str]
+    format_version: int = VERSION
     about: Mapping[str, Any] = field(default_factory=dict)
     """How it was compiled, and its scores."""
 
@@ -119,12 +122,21 @@ class Bundle:
             sources: a knowledge base, its directory, `bundled`, or `Sources`.
             options: options that override those it was compiled with.
 
+        Steps that the options exclude are left out, and steps that only these options have are as written.
+
         Raises:
             UserError: a step has other fields than when it was compiled; the message lists them.
         """
-        bare = self._bare(Sources.of(sources), options or {})
+        sources = Sources.of(sources)
+        bare = self._bare(sources, {})
         self._check(bare)
-        program: Program = with_state(bare, self.state)
+        bare = self._bare(sources, options) if options else bare
+        written = state_of(bare)
+        state = {name: self.state.get(name, row) for name, row in written.items()}
+        if self.format_version == _HIDDEN_EXAMPLES:
+            # A step without demonstrations showed its worked examples.
+            state = {name: row | {"demos": row["demos"] or written[name]["demos"]} for name, row in state.items()}
+        program: Program = with_state(bare, state)
         return program
 
     def notes(self, sources: Sources, roles: Roles | None = None) -> list[str]:
@@ -164,7 +176,10 @@ class Bundle:
     def _check(self, bare: Program) -> None:
         now = {name: asked_for(step.signature) for name, step in steps_of(bare).items()}
         changed = []
-        for name in sorted({*now, *self.fields}):
+        names = {*now, *self.fields}
+        if self.format_version == _HIDDEN_EXAMPLES:
+            names = now.keys() & self.fields.keys()
+        for name in sorted(names):
             was, is_now = self.fields.get(name), now.get(name)
             if was is None or is_now is None:
                 changed.append(f"step {name!r} is {'new' if was is None else 'gone'}")
@@ -247,7 +262,7 @@ def load_bundle(path: Path | str) -> Bundle:
     file, program = path / "manifest.json", path / "program.json"
     manifest, _ = _json(file)
     state, content = _json(program)
-    if manifest.get("format") != FORMAT or manifest.get("version") != VERSION:
+    if manifest.get("format") != FORMAT or manifest.get("version") not in (_HIDDEN_EXAMPLES, VERSION):
         raise ReadError(file, None, f"is not a bundle of version {VERSION}; compile again")
     if manifest.get("sha256") != _hash(content):
         raise ReadError(program, None, "is not the one that manifest.json was written for; restore it or compile again")
@@ -258,6 +273,8 @@ def load_bundle(path: Path | str) -> Bundle:
     try:
         here = carried_models(manifest.get("models", {}), path)
         models = {role: here.get(model, model) for role, model in manifest["roles"].items()}
+        if manifest["version"] == _HIDDEN_EXAMPLES and models.pop("demos", None) is not None:
+            manifest["options"]["demos"] = "none"
         for row in state.values():
             if "model" in row:
                 row["model"] = here.get(row["model"], row["model"])
@@ -272,6 +289,7 @@ def load_bundle(path: Path | str) -> Bundle:
             model_ids={here.get(name, name): was for name, was in manifest["model_ids"].items()},
             adapter=manifest["adapter"],
             versions=manifest["versions"],
+            format_version=manifest["version"],
             about=manifest["about"],
         )
     except (KeyError, TypeError, AttributeError) as error:
@@ -290,6 +308,7 @@ class _Signature(TypedDict):
 
 
 class _Manifest(TypedDict):
+    version: int
     program: str
     options: dict[str, Any]
     roles: dict[str, str | bool]

@@ -68,7 +68,6 @@ def check_steps(
     *,
     program: str = "kerag",
     options: Mapping[str, Any] | None = None,
-    demos: bool | None = None,
     workers: int = 1,
     progress: ProgressCallback = no_progress,
     **settings: Any,
@@ -84,7 +83,6 @@ def check_steps(
         questions: with answers in it; None: three of the bundled ones.
         program: name of the program.
         options: of the program.
-        demos: whether the steps show their worked examples; None: the default.
         workers: calls of a step in parallel.
         progress: called as ("asking", calls done, calls in all).
         **settings: of `dspy.LM`.
@@ -97,7 +95,7 @@ def check_steps(
         asked = read_questions(bundled_questions("dev"))
         questions = [next(question for question in asked if question.kind == kind) for kind in KINDS]
     made = make_program(resolve_program(program), Sources.of(base), options or {})
-    with session(language_model(model, **settings), demos=demos):
+    with session(language_model(model, **settings)):
         by_step = calls_by_step(made, questions)
         total, done = sum(map(len, by_step.values())), 0
         found = []

@@ -19,6 +19,7 @@ from triplecheck.evals.configuration import digest
 from triplecheck.kg import UserError
 from triplecheck.lms.metering import model_name
 from triplecheck.lms.resolve import language_model
+from triplecheck.signatures.demonstrations import is_worked, restored
 
 State = dict[str, dict[str, Any]]
 
@@ -47,7 +48,7 @@ def state_key(state: Mapping[str, Any]) -> str:
 
 
 def with_state(program: Any, state: Mapping[str, Any]) -> Any:
-    """A copy of a program with this state.
+    """A copy of a program with this state. A program without worked examples gets none.
 
     Raises:
         UserError: the program has other steps, or a step has other fields.
@@ -69,7 +70,8 @@ def with_state(program: Any, state: Mapping[str, Any]) -> Any:
             step.signature = _signature(step.signature, row)
         except UnicodeError as error:
             raise UserError(f"the words of step {name!r} are not Unicode ({error}); compile again") from error
-        step.demos = [_demo(demo, step.signature) for demo in row["demos"]]
+        found, has_examples = restored(step.signature, row["demos"]), getattr(step, "has_examples", True)
+        step.demos = [demo for demo in found if has_examples or not is_worked(demo)]
         step.config = row["config"]
         step.lm = language_model(row["model"]) if "model" in row else None
     return other
@@ -149,8 +151,3 @@ def _signature(signature: type[dspy.Signature], row: Mapping[str, Any]) -> type[
     new: type[dspy.Signature] = signature.load_state({"instructions": row["instructions"], "fields": words})
     new.__name__ = signature.__name__  # traces name the step by it
     return new
-
-
-def _demo(row: Mapping[str, Any], signature: type[dspy.Signature]) -> dspy.Example:
-    inputs = [name for name in row if name in signature.input_fields]
-    return dspy.Example(**row).with_inputs(*inputs)

@@ -14,9 +14,13 @@ from decimal import Decimal
 from triplecheck.kg import Graph
 from triplecheck.kg.patterns import Measured, extremes, measure
 from triplecheck.kg.types import Edge
+from triplecheck.kg.values import quantity, value_of
 from triplecheck.programs.subgraph import Fact
 
 _DATE = re.compile(r"(-?\d+)(?:-(\d{2}))?(?:-(\d{2}))?")
+
+
+EXTREMES = ("max", "min")
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,11 @@ def aggregate(graph: Graph, operation: str, facts: Sequence[Fact]) -> Result:
         case "same":
             return _same(facts)
     raise NotComputableError(f"no such operation: {operation}")
+
+
+def is_measured(graph: Graph, fact: Fact) -> bool:
+    """Whether all values of a fact are numbers or dates."""
+    return all(quantity(value_of(graph, value)) is not None for value in fact.values)
 
 
 def terminal(facts: Sequence[Fact]) -> list[Fact]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import dspy
+from dspy.primitives.module import ProgramMeta
 from dspy.streaming.messages import StatusMessage, sync_send_to_stream
 
 from triplecheck.kg import Graph, KnowledgeBase, Linker, TriplecheckError, UserError
@@ -25,10 +26,11 @@ from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.language.pipeline import ENGLISH
 from triplecheck.language.question import Question, read_question
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict, session
+from triplecheck.programs.assists import Assists
+from triplecheck.programs.judge.verdicts import NOT_IN_GRAPH, UNSURE, Judge
 from triplecheck.programs.options import DEFAULT, ProgramOptions, check_options
 from triplecheck.programs.outcome import Outcome, prediction
 from triplecheck.programs.steps import Answered, Checked, Stopped, Trace, TraceEvent, Wrote, in_words
-from triplecheck.programs.verdicts import NOT_IN_GRAPH, UNSURE, Judge
 from triplecheck.signatures import JudgeProof
 from triplecheck.signatures.notation import write_triple
 
@@ -140,7 +142,18 @@ AnySources = Sources | KnowledgeBase | str | Path
 """What a program can be made of: see `Sources.of`."""
 
 
-class Program(dspy.Module):
+class _ProgramType(ProgramMeta):
+    """Applies the option `demos` to all steps of a program, once it is made."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:  # noqa: N805 - it is the class of programs
+        program = super().__call__(*args, **kwargs)
+        if program.options.demos == "none":
+            for _, step in program.named_sub_modules(RolePredict):
+                step.without_worked_examples()
+        return program
+
+
+class Program(dspy.Module, metaclass=_ProgramType):
     """A question answering system over one knowledge graph.
 
     `program(question=...)` returns a `dspy.Prediction` with `answer`, `answers`, `evidence`, `abstained`
@@ -167,6 +180,9 @@ class Program(dspy.Module):
     renamed: ClassVar[Mapping[str, str]] = {}
     """Former names of options, each with the name of today."""
 
+    assisting: ClassVar[Mapping[str, str]] = {}
+    """Former options that are assists, each with the name of the assist."""
+
     options: ProgramOptions
     """The options that it was made with, all of them."""
 
@@ -180,6 +196,7 @@ class Program(dspy.Module):
         super().__init__()
         self.sources = Sources.of(sources)
         self.options = self.Options(**check_options(type(self), {"preset": preset, **options}))
+        self.assists = Assists(self.options.assist)
         if self.options.judge_proof:
             self.judge_proof = RolePredict(JudgeProof, role="judge")
 
@@ -272,6 +289,19 @@ class Program(dspy.Module):
             draft = Path(folder) / "state.json"
             super().save(draft)
             write_bytes(path, draft.read_bytes())
+
+    def load_state(self, state: Mapping[str, Any], *, allow_unsafe_lm_state: bool = False) -> None:
+        """Take a state that `dump_state` gave. Steps in it that the options exclude are ignored.
+
+        Raises:
+            UserError: it lacks a step of the program.
+        """
+        if missing := sorted(dict(self.named_parameters()).keys() - state.keys()):
+            raise UserError(
+                f"the saved state has no step {', '.join(missing)}: it is of another version of {self.name!r}, or of "
+                "one with other options; make the program with the same options, or compile it again"
+            )
+        super().load_state(state, allow_unsafe_lm_state=allow_unsafe_lm_state)
 
     def sure_enough(self, question: str, found: Outcome, trace: Trace) -> Outcome:
         """The outcome with its verdict and confidence; an abstention if it is not sure enough."""

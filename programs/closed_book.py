@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from triplecheck.kg import Graph, Linker
 from triplecheck.lms import RolePredict
-from triplecheck.programs.base import Program
+from triplecheck.programs.base import AnySources, Program
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Checked, Stopped, Trace
+from triplecheck.signatures import AnswerFromMemory
 
 _EXACT = ("label", "alias")
 
@@ -20,12 +22,20 @@ def recall(program: Program, step: RolePredict, question: str, trace: Trace) -> 
     return from_memory(program.graph, program.sources.linker, reply.answers, trace)
 
 
-def recall_instead(
-    program: Program, step: RolePredict, question: str, reason: str, detail: str, trace: Trace
-) -> Outcome:
-    """The same if the graph gave no answer; abstains for `reason` if only grounded answers are wanted."""
-    trace.add(Stopped(reason, detail))
-    return Outcome(abstained=reason) if program.options.grounded_only else recall(program, step, question, trace)
+class RecallingProgram(Program):
+    """A program that answers from the model's own knowledge, by chain of thought, if the graph gave no answer."""
+
+    def __init__(self, sources: AnySources, **options: Any) -> None:
+        super().__init__(sources, **options)
+        if not self.options.grounded_only:
+            self.answer_from_memory = RolePredict(AnswerFromMemory, role="answer")
+
+    def recall_instead(self, question: str, reason: str, detail: str, trace: Trace) -> Outcome:
+        """The answer, not grounded; abstains for `reason` if only grounded answers are wanted."""
+        trace.add(Stopped(reason, detail))
+        if self.options.grounded_only:
+            return Outcome(abstained=reason)
+        return recall(self, self.answer_from_memory, question, trace)
 
 
 def from_memory(graph: Graph, linker: Linker, answers: Sequence[str], trace: Trace) -> Outcome:

@@ -11,24 +11,30 @@ from triplecheck.signatures.conversation import write_turn
 _REMEMBERED = 8  # turns
 
 
-def understood(question: str, conversation: Sequence[tuple[str, str]]) -> str:
-    """A question as it is understood after a conversation; unchanged if it can be understood alone.
+class FollowUps:
+    """Rewrites follow-up questions."""
 
-    The step `RewriteFollowUp` (role `query`) sees the last eight turns. If its reply cannot be read, the question
-    stays.
+    def __init__(self) -> None:
+        self._rewrite = RolePredict(RewriteFollowUp, role="query")
 
-    Args:
-        question: the latest one.
-        conversation: earlier questions with their answers; an empty answer for none.
+    def understood(self, question: str, conversation: Sequence[tuple[str, str]]) -> str:
+        """A question as it is understood after a conversation; unchanged if it can be understood alone.
 
-    Raises:
-        TriplecheckError: a budget is spent or the model is not available.
-    """
-    if not conversation:
-        return question
-    turns = [write_turn(*turn) for turn in conversation[-_REMEMBERED:]]
-    try:
-        reply = RolePredict(RewriteFollowUp, role="query")(conversation=turns, question=question)
-    except ModelReplyError:
-        return question
-    return str(reply.rewritten).strip() or question
+        The step `RewriteFollowUp` (role `query`) sees the last eight turns. If its reply cannot be read, the question
+        stays.
+
+        Args:
+            question: the latest one.
+            conversation: earlier questions with their answers; an empty answer for none.
+
+        Raises:
+            TriplecheckError: a budget is spent or the model is not available.
+        """
+        if not conversation:
+            return question
+        turns = [write_turn(*turn) for turn in conversation[-_REMEMBERED:]]
+        try:
+            reply = self._rewrite(conversation=turns, question=question)
+        except ModelReplyError:
+            return question
+        return str(reply.rewritten).strip() or question

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from triplecheck.kg import Direction, Graph, IntArray
 from triplecheck.kg.graph import Edges
-from triplecheck.programs.conditions import TimeCondition
+from triplecheck.programs.assists.table import Assists
+from triplecheck.programs.assists.time_conditions import TimeCondition
 from triplecheck.programs.steps import Checked, Expanded, Trace, Truncated
 from triplecheck.programs.subgraph import Fact, Hop, Path, Subgraph
 from triplecheck.signatures.notation import write_end
@@ -20,7 +20,6 @@ SCHEMA_RELATIONS = (r"(^|/)type[./]object[./]", r"(^|/)common[./]", r"(^|[/#:])s
 
 _IDENTIFIER = re.compile(r"[A-Za-z]{1,2}\d+")
 _EXAMPLES_SHOWN = 3
-_MOST_TYPED = 100_000  # edges that are looked at to tell which lead to things of a type
 
 
 def one_hop_paths(graph: Graph, paths: Iterable[Path]) -> list[tuple[Path, int]]:
@@ -40,33 +39,6 @@ def with_names(graph: Graph, offers: list[tuple[Path, int]]) -> list[tuple[Path,
     """The offers without those whose relation has an identifier for a name, which tells nothing; all, if all are so."""
     named = [offer for offer in offers if not _IDENTIFIER.fullmatch(graph.relation(offer[0].hops[-1].relation).label)]
     return named or offers
-
-
-def typed(graph: Graph, offers: Sequence[tuple[Path, int]], kind: str, types: Sequence[str]) -> list[tuple[Path, int]]:
-    """The offers, with hops to things of a type in place of those that lead to these alone, else after them.
-
-    Args:
-        graph: the graph.
-        offers: of `one_hop_paths`.
-        kind: the type in words.
-        types: its ids.
-    """
-    found = []
-    for path, edges in offers:
-        hop = replace(path.hops[-1], kind=kind, types=tuple(types))
-        schema = graph.schema(hop.relation)
-        side = dict(schema.range if hop.direction is Direction.OUT else schema.domain)
-        number = len(_far(graph, path.ends, hop)) if edges <= _MOST_TYPED and not side.keys().isdisjoint(types) else 0
-        if number < edges:
-            found.append((path, edges))
-        if number:
-            found.append((Path(path.topic, (*path.hops[:-1], hop), path.ends), number))
-    return found
-
-
-def _far(graph: Graph, starts: IntArray, hop: Hop) -> IntArray:
-    edges = edges_of(graph, starts, hop, None)
-    return edges.tails if hop.direction is Direction.OUT else edges.heads
 
 
 def edges_of(graph: Graph, starts: IntArray | Sequence[int], hop: Hop, limit: int | None) -> Edges:
@@ -168,7 +140,7 @@ def _holding(graph: Graph, edges: Edges, condition: TimeCondition, trace: Trace)
     kept = np.flatnonzero([condition.holds(graph, edge) for edge in rows])
     if len(kept) == len(edges):
         return edges
-    trace.add(Checked("condition", True, f"{condition.text}: {len(kept)} of {len(edges)} edges hold"))
+    Assists.note(trace, "time_conditions", condition.text, [f"{len(edges)} edges"], [f"{len(kept)} edges that hold"])
     return Edges(edges.heads[kept], edges.relations[kept], edges.tails[kept], len(kept))
 
 

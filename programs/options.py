@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from triplecheck.kg import UserError
+from triplecheck.programs.assists.table import ALL, Assists
 
 DEFAULT = "default"
 """The preset that changes no option."""
@@ -19,6 +20,9 @@ _PRESET = "preset"
 Bar = typing.Literal["proved", "likely", "supported", "any"]
 """The lowest verdict of answers that are given: `proved`; `likely`: proved, or supported with a confidence of at least
 the floor of the confidence model; `supported`; `any`: unsupported answers too."""
+
+Demos = typing.Literal["worked", "none"]
+"""Which demonstrations the steps of a program are made with: their worked examples, or none."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,12 +35,21 @@ class ProgramOptions:
         verdict: abstain below this verdict: `proved`, `likely`, `supported` or `any`.
         judge_proof: also ask the model of the role `judge` whether the evidence proves the answer. If it denies that,
             the answer is not proved. One more call for each answer.
+        assist: helps that the paper does not have (`programs.assists`): `all`, `none`, or names; `-doubts` is all but
+            `doubts`.
+        demos: what language models are shown before their task: `worked`, the worked examples of each step; `none`.
+            Demonstrations that a program was compiled with are shown either way.
     """
 
     grounded_only: bool = False
     closed_world: bool = False
     verdict: Bar = "any"
     judge_proof: bool = False
+    assist: str | tuple[str, ...] = ALL
+    demos: Demos = "worked"
+
+    def __post_init__(self) -> None:
+        Assists(self.assist)  # raises for an unknown name
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,6 +64,7 @@ class AnsweringOptions(ProgramOptions):
     samples: int = 1
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.samples < 1:
             raise UserError(f"samples must be at least 1, not {self.samples}")
 
@@ -62,6 +76,7 @@ class Optioned(typing.Protocol):
     Options: typing.ClassVar[type[ProgramOptions]]
     presets: typing.ClassVar[Mapping[str, Mapping[str, Any]]]
     renamed: typing.ClassVar[Mapping[str, str]]
+    assisting: typing.ClassVar[Mapping[str, str]]
 
 
 def check_options(program: type[Optioned], options: Mapping[str, Any]) -> dict[str, Any]:
@@ -89,9 +104,14 @@ def check_options(program: type[Optioned], options: Mapping[str, Any]) -> dict[s
 
 
 def with_new_names(program: type[Optioned], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Saved options, with former names replaced by those of today (`Program.renamed`)."""
-    found: dict[str, Any] = {}
+    """Saved options, with former names replaced by those of today (`Program.renamed`, `Program.assisting`)."""
+    left_out = tuple(
+        f"-{program.assisting[name]}" for name, on in options.items() if name in program.assisting and not on
+    )
+    found: dict[str, Any] = {"assist": left_out} if left_out else {}
     for name, value in options.items():
+        if name in program.assisting:
+            continue
         if name in program.renamed and value is None:
             continue  # None stood for the default
         name = program.renamed.get(name, name)
@@ -106,6 +126,9 @@ def _checked(program: type[Optioned], name: str, value: Any) -> Any:
     hints = _types(program.Options)
     if name in program.renamed:
         raise UserError(f"option {name!r} of {program.name!r} is called {program.renamed[name]!r} now")
+    if name in program.assisting:
+        assist = program.assisting[name]
+        raise UserError(f"{name!r} is an assist of {program.name!r}: assist='-{assist}' turns it off")
     if name not in hints:
         shown = [option for option in hints if option not in _types(ProgramOptions)]
         takes = f"its options are {', '.join(shown)}" if shown else "it has no options"

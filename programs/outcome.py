@@ -48,10 +48,10 @@ class Outcome:
         abstained: why there is no answer, else None.
         retrieved: nodes of all retrieved triples, whether used or not.
         ranking: nodes, best first, for a program that ranks; it begins with the answers.
-        confidence: how sure the program is that its answer is right, from 0 to 1; None: `programs.verdicts` computes
+        confidence: how sure the program is that its answer is right, from 0 to 1; None: `programs.judge` computes
             it from the evidence.
         doubts: why the evidence is no proof that this answers the question; empty if nothing speaks against it.
-        verdict: see `Verdict`; `programs.verdicts` sets it.
+        verdict: see `Verdict`; `programs.judge` sets it.
         features: what the confidence is computed from.
         missing: of an abstention, the part of the question that the graph says least of.
         nearest: of an abstention, triples of the facts that are nearest to the question.

@@ -208,6 +208,17 @@ class Weighed(TraceEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class Assisted(TraceEvent):
+    """An assist (`programs.assists`) changed what a step gave: `before` and `after`, in words."""
+
+    kind: ClassVar[str] = "assisted"
+    name: str
+    step: str
+    before: list[str]
+    after: list[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Answered(TraceEvent):
     """The program answered. `verdict` is that of the outcome."""
 
@@ -284,6 +295,8 @@ def in_words(step: TraceEvent) -> str:
             among = f"{sum(t['in_graph'] for t in triples)} of {len(triples)} triples in the graph"
             against = f"{'<' if decision == 'sure' else 'against'} {threshold:.3g}"
             return f"turn {turn}: {answer or 'no answer'}: {weight} {against}, {among}: {decision}"
+        case Assisted(name, changed, before, after):
+            return f"{name} ({changed}): {_changed(before, after)}"
         case Answered(answer, _, verdict):
             return f"{answer} ({verdict})"
         case Stopped(reason, detail):
@@ -301,6 +314,13 @@ def _sizes(variable: str, rounds: Sequence[Mapping[str, int | None]]) -> str:
 def _others_than(target: str, sizes: Mapping[str, int | None]) -> list[str]:
     """The other variables, without constants, whose names are in quotes."""
     return [name for name in sizes if name != target and name.isidentifier()]
+
+
+def _changed(before: Sequence[str], after: Sequence[str]) -> str:
+    """What was added and what was left out; if neither, the new order."""
+    added, left_out = [one for one in after if one not in before], [one for one in before if one not in after]
+    parts = [f"{sign}{listed(some)}" for sign, some in (("+ ", added), ("- ", left_out)) if some]
+    return "; ".join(parts) or f"in the order {listed(after)}"
 
 
 def _counted(triples: int, total: int) -> str:

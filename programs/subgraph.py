@@ -17,7 +17,7 @@ from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.export import plain_properties
 from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.kg.types import Edge
-from triplecheck.programs.conditions import TimeCondition
+from triplecheck.programs.assists.time_conditions import TimeCondition
 from triplecheck.signatures.notation import (
     BACKWARD,
     FORWARD,
@@ -160,6 +160,10 @@ class Subgraph:
     def nodes(self) -> frozenset[int]:
         """Nodes in all facts."""
         return frozenset(node for fact in self.facts for node in (fact.anchor, *fact.values))
+
+    def on(self, path: PathKey) -> list[Fact]:
+        """The facts at the end of a path."""
+        return [fact for fact in self.facts if fact.path == path]
 
     def incomplete(self, fact: Fact) -> bool:
         """Whether a limit cut off entities on the path of a fact, so similar facts may be missing."""

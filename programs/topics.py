@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from triplecheck.kg import Candidate, Direction, Graph, Linker, Words, normalize
-from triplecheck.language.parse import stop_words
+from triplecheck.kg import Candidate, Direction, Graph, Linker, normalize
 from triplecheck.language.pipeline import ENGLISH, read_text
 from triplecheck.programs.steps import Linked, Trace, Truncated
 from triplecheck.programs.subgraph import node_names
@@ -86,8 +85,8 @@ class TopicLinker:
         self._candidates = partial(
             linker.candidates, question=question if grounding else None, top_k=top_k, union=union
         )
-        self._question = question
-        self._stop_words = stop_words(language)
+        self.question = question
+        self.language = language
         found = [(m.text, self._candidates(m)) for m in linker.mentions(read_text(question, language))[:_NAMES_SHOWN]]
         meant = [(text, *self._meant(text, candidates, question)) for text, candidates in found if candidates]
         known = [Known(text, candidates) for text, candidates, _ in meant]
@@ -145,25 +144,6 @@ class TopicLinker:
         """The most frequent types of the graph, for a prompt."""
         ids = self._graph.type_ids[:_TYPES_SHOWN]
         return [self._graph.type_label(t) for t in ids]
-
-    def left_out(self, named: Sequence[str]) -> list[str]:
-        """Recognised names that are surely names, and that none of some given names contains.
-
-        They are spelt as in the graph and have a capital. Where capitals tell nothing, they have several words.
-        """
-        said = Words(*named)
-        return [
-            known.written
-            for known in self.known
-            if known.is_exact and self._is_name(known.written) and not any(name in said for name in known.names)
-        ]
-
-    def _is_name(self, written: str) -> bool:
-        """Whether a part of the question is a name rather than an ordinary word."""
-        inner = self._question.split()[1:]
-        if any(word[:1].isupper() for word in inner) and any(word[:1].islower() for word in inner):
-            return any(map(str.isupper, written[1:] if self._question.lstrip().startswith(written) else written))
-        return len([word for word in normalize(written).split() if word not in self._stop_words]) > 1
 
     def link(self, name: str, domain: str, limit: int, trace: Trace) -> list[Topic]:
         """Nodes that a name may mean: of homonyms that fit equally well those of the domain, otherwise the best."""

@@ -6,20 +6,44 @@ set. Steps that answer from a model's own knowledge also have everyday questions
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import functools
 import json
+from collections.abc import Iterable, Mapping
 from importlib import resources
 from typing import Any
 
 import dspy
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from triplecheck.signatures.step import Step
+
+WORKED = "worked"
+"""A field that marks a demonstration as a worked example. It is saved, and not shown in prompts."""
 
 
 def demonstrations(step: type[Step]) -> list[dspy.Example]:
     """The worked examples of a step, in the order in which a prompt shows them; empty if there are none."""
-    return [dspy.Example(**row).with_inputs(*step.input_fields) for row in _rows(step)]  # type: ignore[arg-type]
+    return [dspy.Example(**row).with_inputs(*step.input_fields) for row in copy.deepcopy(_rows(step))]  # type: ignore[arg-type]
+
+
+def restored(signature: type[dspy.Signature], rows: Iterable[Mapping[str, Any]]) -> list[dspy.Example]:
+    """Demonstrations that were saved as JSON, with the types of their fields where the values are of these types."""
+    types = {name: TypeAdapter(field.annotation) for name, field in signature.fields.items()}
+    found = []
+    for row in rows:
+        typed = dict(row)
+        for name in types.keys() & row.keys():
+            with contextlib.suppress(ValidationError):
+                typed[name] = types[name].validate_python(row[name])
+        found.append(dspy.Example(**typed).with_inputs(*(name for name in row if name in signature.input_fields)))
+    return found
+
+
+def is_worked(demo: Mapping[str, Any] | dspy.Example) -> bool:
+    """Whether a demonstration of a predictor is a worked example, not one of its own."""
+    return bool(demo.get(WORKED))
 
 
 @functools.cache

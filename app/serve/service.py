@@ -45,7 +45,7 @@ from triplecheck.lms.metering import ON_CALL
 from triplecheck.lms.resolve import EXTRACTIVE
 from triplecheck.lms.roles import restrict_cache
 from triplecheck.programs import Program, Sources, program_names, resolve_program, to_json
-from triplecheck.programs.conversation import understood
+from triplecheck.programs.conversation import FollowUps
 from triplecheck.programs.steps import TraceEvent, in_words
 from triplecheck.programs.verify import Verifier
 from triplecheck.programs.verify import to_json as verified_json
@@ -84,6 +84,7 @@ class Service:
         self.roles = roles(settings)
         self.budget = Budget(**settings.budget.model_dump())
         self._programs: dict[tuple[str, str], Program] = {}
+        self._follow_ups = FollowUps()
         self._lock = threading.Lock()
         self._sources = {name: Sources.of(base) for name, base in self.bases.items()}
         self.default_base = next(iter(self.bases))
@@ -168,7 +169,7 @@ class Service:
             self._metered(payer),
             session(self.roles, budget=self.budget),
         ):
-            result = runs(question=understood(question, conversation), on_step=note)
+            result = runs(question=self._follow_ups.understood(question, conversation), on_step=note)
             answer = steps.answer(name, self._sources[name], result, picture=picture)
             if span is not None:
                 span.answered(answer)

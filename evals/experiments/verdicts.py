@@ -14,7 +14,7 @@ from triplecheck.evals.experiments.run import Cell
 from triplecheck.evals.metrics.statistics import risk_coverage
 from triplecheck.evals.truth import Judged, Worth, curve, fit, left_out, read_judged, worth
 from triplecheck.kg.errors import extra
-from triplecheck.programs.confidence import ConfidenceModel
+from triplecheck.programs.judge.confidence import ConfidenceModel
 
 _BINS = 10
 _INCHES, _DOTS_PER_INCH = (7.0, 4.5), 120

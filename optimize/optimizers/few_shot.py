@@ -14,6 +14,7 @@ from typing import Any
 import dspy
 
 from triplecheck.kg import TriplecheckError
+from triplecheck.optimize.dspy_patches import keeping_worked_examples
 from triplecheck.optimize.spec import OptimizerJob, OptimizerSpec, Runs, Size, Value
 from triplecheck.optimize.state import steps_of
 
@@ -63,8 +64,9 @@ def _labeled(job: OptimizerJob) -> dspy.Module:
     for name, step in steps_of(student).items():
         calls = labelled.get(name, [])
         random.Random(job.seed).shuffle(calls)
-        # It takes a module with predictors, and a step is one.
-        step.demos = LabeledFewShot(k=int(job.settings["demos"])).compile(step, trainset=calls).demos if calls else []
+        if calls:  # a step without any keeps its worked examples
+            # It takes a module with predictors, and a step is one.
+            step.demos = LabeledFewShot(k=int(job.settings["demos"])).compile(step, trainset=calls).demos
     return student
 
 
@@ -80,7 +82,8 @@ def _bootstrap(job: OptimizerJob) -> dspy.Module:
         max_labeled_demos=0,
         max_rounds=1,
     )
-    return optimizer.compile(job.student, trainset=train)
+    with keeping_worked_examples():
+        return optimizer.compile(job.student, trainset=train)
 
 
 def _random_search(job: OptimizerJob) -> dspy.Module:
@@ -98,10 +101,11 @@ def _random_search(job: OptimizerJob) -> dspy.Module:
         num_candidate_programs=candidates,
         num_threads=job.workers,
     )
-    # Without seed -2: with labelled examples only, of which there are none, it is the bare program again.
-    return optimizer.compile(
-        job.student, trainset=train, valset=list(job.validation), restrict=[-3, -1, *range(candidates)]
-    )
+    with keeping_worked_examples():
+        # Without seed -2: with labelled examples only, of which there are none, it is the bare program again.
+        return optimizer.compile(
+            job.student, trainset=train, valset=list(job.validation), restrict=[-3, -1, *range(candidates)]
+        )
 
 
 def _train_once(size: Size, settings: Mapping[str, Value]) -> Runs:

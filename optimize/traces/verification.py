@@ -13,7 +13,7 @@ import dspy
 from triplecheck.evals.questions import Question
 from triplecheck.kg import Graph, Words
 from triplecheck.optimize.traces.records import StepRecord
-from triplecheck.programs.operands import EXTREMES
+from triplecheck.programs.aggregation import EXTREMES
 from triplecheck.programs.outcome import evidence_edges
 from triplecheck.programs.steps import Checked, Computed, Consulted, TraceEvent
 

@@ -19,8 +19,8 @@ from triplecheck.language.question import Question
 from triplecheck.lms import RolePredict
 from triplecheck.programs.anchorrag.options import AnchorRAGOptions
 from triplecheck.programs.anchorrag.predictor import Anchor
+from triplecheck.programs.assists.time_conditions import time_condition
 from triplecheck.programs.base import Note
-from triplecheck.programs.conditions import time_condition
 from triplecheck.programs.expansion import fetch, is_schema, note_at_end, one_hop_paths, valid_numbers
 from triplecheck.programs.room import within_tokens
 from triplecheck.programs.steps import Pruned, Scored, Stopped, Trace, Truncated
@@ -54,14 +54,19 @@ class Briefing:
     read: Question
 
 
-@dataclass(frozen=True)
-class AgentSteps:
-    """The steps at which an agent asks a model, and what notes the replies in the trace."""
+class AgentSteps(Protocol):
+    """What `AnchorRAG` offers to its agents: the steps at which they ask a model, and what notes the replies.
+
+    The last two are there if its options have calls for each item (`anchorrag.calls.CallPerItem`).
+    """
 
     score_relations: RolePredict
     score_entities: RolePredict
-    filter_triples: RolePredict
-    wrote: Note
+    filter_facts: RolePredict
+
+    @property
+    def wrote(self) -> Note:
+        """Note a reply in the trace."""
 
 
 class AgentCalls(Protocol):
@@ -302,8 +307,8 @@ class Retriever:
         names = node_names(self._graph, nodes) | self._briefing.anchors
         tokens = self.options.limits.tokens
         shown, lines = within_tokens(self._graph, facts, names, self._briefing.relations, tokens, trace)
-        reply = self._steps.filter_triples(question=self._briefing.question, topics=self._briefing.shown, facts=lines)
-        self._steps.wrote(trace, self._steps.filter_triples, reply)
+        reply = self._steps.filter_facts(question=self._briefing.question, topics=self._briefing.shown, facts=lines)
+        self._steps.wrote(trace, self._steps.filter_facts, reply)
         return [shown[n - 1] for n in valid_numbers("fact", reply.relevant, len(lines), trace)]
 
 

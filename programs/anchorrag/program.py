@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 
 from triplecheck.kg import TriplecheckError, UserError
 from triplecheck.lms import BudgetExceededError, RolePredict
-from triplecheck.programs.anchorrag.agent import AgentSteps, Briefing, Retriever
+from triplecheck.programs.anchorrag.agent import Briefing, Retriever
 from triplecheck.programs.anchorrag.calls import CallPerAgent, CallPerItem, Calls, Explored
 from triplecheck.programs.anchorrag.options import PAPER, AnchorRAGOptions
 from triplecheck.programs.anchorrag.predictor import (
@@ -35,11 +35,13 @@ from triplecheck.programs.anchorrag.predictor import (
     choose_anchors,
     proofread_question,
 )
-from triplecheck.programs.base import AnySources, Program, check_positive
-from triplecheck.programs.closed_book import recall_instead
-from triplecheck.programs.conclude import Reading, answer_from_facts, names_of_facts
+from triplecheck.programs.assists.doubts import answering_step
+from triplecheck.programs.assists.typed_names import names_of_facts
+from triplecheck.programs.base import AnySources, check_positive
+from triplecheck.programs.closed_book import RecallingProgram
+from triplecheck.programs.conclude import AnsweringProgram, answer_from_facts
+from triplecheck.programs.conclusion import Reading
 from triplecheck.programs.concurrently import concurrently
-from triplecheck.programs.doubts import answering_step
 from triplecheck.programs.expansion import valid_numbers
 from triplecheck.programs.options import ProgramOptions
 from triplecheck.programs.outcome import Outcome
@@ -48,7 +50,6 @@ from triplecheck.programs.steps import Checked, Stopped, Trace, Truncated
 from triplecheck.programs.subgraph import Fact, Path, PathKey, RelationNames, Subgraph
 from triplecheck.programs.topics import TopicLinker
 from triplecheck.signatures import (
-    AnswerFromMemory,
     ExtractKeywords,
     FilterTriples,
     JudgeAndGoOn,
@@ -66,7 +67,7 @@ Owned = tuple[Retriever, Path, int]
 _VALUES_SHOWN = 8  # of a fact in a prompt that filters, in addition to those that other facts are about
 
 
-class AnchorRAG(Program):
+class AnchorRAG(AnsweringProgram, RecallingProgram):
     """Open-world RAG by several agents.
 
     By default anchors are ranked by name first and by relations only among names that fit about equally well;
@@ -101,23 +102,26 @@ class AnchorRAG(Program):
         self._schema = [_compiled(pattern) for pattern in how.schema_relations]
         self.extract_keywords = RolePredict(ExtractKeywords, role="extract")
         self.score_relations = RolePredict(ScoreRelations, role="prune")
-        self.score_entities = RolePredict(ScoreEntities, role="prune")
-        self.filter_facts = RolePredict(FilterTriples, role="prune")
-        self.judge = RolePredict(JudgeSufficiency, role="judge")
-        self.judge_and_go_on = RolePredict(JudgeAndGoOn, role="judge")
-        self.name_sub_goals = RolePredict(NameSubGoals, role="extract")
-        self.update_memory = RolePredict(UpdateMemory, role="judge")
-        self.reflect = RolePredict(Reflect, role="judge")
-        self.answer_from_facts = answering_step(self.sources.language)
-        self.answer_from_memory = RolePredict(AnswerFromMemory, role="answer")
+        if how.per_relation_calls:
+            self.score_entities = RolePredict(ScoreEntities, role="prune")
+            self.judge = RolePredict(JudgeSufficiency, role="judge")
+            if how.filter_triples:
+                self.filter_facts = RolePredict(FilterTriples, role="prune")
+        elif how.depth > 1:
+            self.judge_and_go_on = RolePredict(JudgeAndGoOn, role="judge")
+        self._backtracks = how.backtracking and how.depth > 1
+        if self._backtracks:
+            self.name_sub_goals = RolePredict(NameSubGoals, role="extract")
+            self.update_memory = RolePredict(UpdateMemory, role="judge")
+            self.reflect = RolePredict(Reflect, role="judge")
+        self.answer_from_facts = answering_step(self.assists, self.sources.language)
 
     def run(self, question: str, trace: Trace) -> Outcome:
         """Predictor, retriever agents, supervisor."""
         anchors, briefing = self.predict(question, trace)
         if not anchors:
-            return self.recall(question, "no_topic", "no entity of the graph was recognised", trace)
-        steps = AgentSteps(self.score_relations, self.score_entities, self.filter_facts, self.wrote)
-        agents = [Retriever(self.graph, anchor, briefing, self.options, self._calls, steps) for anchor in anchors]
+            return self.recall_instead(question, "no_topic", "no entity of the graph was recognised", trace)
+        agents = [Retriever(self.graph, anchor, briefing, self.options, self._calls, self) for anchor in anchors]
         outcome = self.supervise(briefing, agents, trace)
         return replace(outcome, retrieved=frozenset(node for agent in agents for node in agent.seen))
 
@@ -155,7 +159,7 @@ class AnchorRAG(Program):
     # --- supervisor (section 3.5) ----------------------------------------------------------------
     def supervise(self, briefing: Briefing, agents: list[Retriever], trace: Trace) -> Outcome:
         """Let the agents explore until what they kept suffices; otherwise answer from the model's own knowledge."""
-        goals = self._goals(briefing, trace) if self.options.backtracking else []
+        goals = self._goals(briefing, trace) if self._backtracks else []
         facts_read = 0
         for hop in range(1, self.options.depth + 1):
             found = self._explore(agents, hop, trace)
@@ -163,7 +167,7 @@ class AnchorRAG(Program):
                 outcome, facts_read = self._answer(briefing, agents, trace), _kept(agents)
                 if outcome.abstained is None:
                     return outcome
-            if self.options.backtracking and hop < self.options.depth:
+            if self._backtracks and hop < self.options.depth:
                 self._backtrack(briefing, goals, agents, trace)
             if not any(agent.active for agent in agents):
                 break
@@ -172,11 +176,7 @@ class AnchorRAG(Program):
             outcome = self._answer(briefing, agents, trace)
             if outcome.abstained is None:
                 return outcome
-        return self.recall(briefing.question, "insufficient", "the retrieved facts do not answer it", trace)
-
-    def recall(self, question: str, reason: str, detail: str, trace: Trace) -> Outcome:
-        """Answer by chain of thought from the model's own knowledge, not grounded; abstain with `grounded_only`."""
-        return recall_instead(self, self.answer_from_memory, question, reason, detail, trace)
+        return self.recall_instead(briefing.question, "insufficient", "the retrieved facts do not answer it", trace)
 
     def _explore(self, agents: list[Retriever], hop: int, trace: Trace) -> list[tuple[Retriever, list[Fact]]]:
         """Run all active agents at the same time; the new facts of each. One that fails is removed from `agents`."""
@@ -247,7 +247,7 @@ class AnchorRAG(Program):
 
     # --- prompts -------------------------------------------------------------------------------
     def _names(self, briefing: Briefing, facts: Sequence[Fact]) -> dict[int, str]:
-        return names_of_facts(self.graph, facts, briefing.anchors, self.read(briefing.question), self.answer_from_facts)
+        return names_of_facts(self.assists, self.graph, facts, briefing.anchors, briefing.read)
 
     def _lines(
         self, briefing: Briefing, groups: Sequence[Sequence[Fact]], trace: Trace, *, reading: bool = False

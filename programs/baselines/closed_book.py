@@ -29,6 +29,15 @@ class ClosedBook(Program):
 
     cites_graph: ClassVar[bool] = False
 
+    def __init__(self, sources: AnySources, **options: Any) -> None:
+        super().__init__(sources, **options)
+        if not self.options.grounded_only:
+            self.make_steps()
+
+    @abstractmethod
+    def make_steps(self) -> None:
+        """Make the steps of `recall`."""
+
     def run(self, question: str, trace: Trace) -> Outcome:
         """Ask the model, unless only grounded answers are wanted."""
         if self.options.grounded_only:
@@ -46,8 +55,8 @@ class IO(ClosedBook):
 
     name: ClassVar[str] = "io"
 
-    def __init__(self, sources: AnySources, **options: Any) -> None:
-        super().__init__(sources, **options)
+    def make_steps(self) -> None:
+        """Make the step that answers."""
         self.answer = RolePredict(AnswerDirectly, role="answer")
 
     def recall(self, question: str, trace: Trace) -> Outcome:
@@ -60,8 +69,8 @@ class ChainOfThought(ClosedBook):
 
     name: ClassVar[str] = "cot"
 
-    def __init__(self, sources: AnySources, **options: Any) -> None:
-        super().__init__(sources, **options)
+    def make_steps(self) -> None:
+        """Make the step that answers."""
         self.answer = RolePredict(AnswerFromMemory, role="answer")
 
     def recall(self, question: str, trace: Trace) -> Outcome:
@@ -111,6 +120,9 @@ class SelfConsistency(ClosedBook):
                 f"samples must be at least 1, seed at least 0 and temperature above 0, "
                 f"not {samples}, {seed} and {temperature}"
             )
+
+    def make_steps(self) -> None:
+        """Make the step that is sampled."""
         self.answer = RolePredict(AnswerFromMemory, role="answer")
 
     def recall(self, question: str, trace: Trace) -> Outcome:

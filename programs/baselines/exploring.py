@@ -14,10 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from triplecheck.lms import RolePredict
-from triplecheck.programs.base import AnySources, Program, check_positive
-from triplecheck.programs.closed_book import recall_instead
-from triplecheck.programs.conclude import Reading, answer_from_facts, names_of_facts
-from triplecheck.programs.doubts import answering_step
+from triplecheck.programs.assists.doubts import answering_step
+from triplecheck.programs.assists.typed_names import names_of_facts
+from triplecheck.programs.base import AnySources, check_positive
+from triplecheck.programs.closed_book import RecallingProgram
+from triplecheck.programs.conclude import AnsweringProgram, answer_from_facts
+from triplecheck.programs.conclusion import Reading
 from triplecheck.programs.expansion import (
     SCHEMA_RELATIONS,
     fetch,
@@ -33,7 +35,6 @@ from triplecheck.programs.steps import Checked, Pruned, Scored, Trace, Truncated
 from triplecheck.programs.subgraph import Fact, Hop, Path, RelationNames, Subgraph, node_names, render_path
 from triplecheck.programs.topics import TopicLinker, named_topics
 from triplecheck.signatures import (
-    AnswerFromMemory,
     JudgeSufficiency,
     NameTopics,
     ScoreEntities,
@@ -132,7 +133,7 @@ class Exploration:
         return render_path(self.topics[path.topic], path.hops, self.relations, note)
 
 
-class ExploringProgram(Program):
+class ExploringProgram(AnsweringProgram, RecallingProgram):
     """A program that explores from entity to entity.
 
     Args:
@@ -154,8 +155,7 @@ class ExploringProgram(Program):
         self.score_relations = RolePredict(ScoreRelations, role="prune")
         self.score_entities = RolePredict(ScoreEntities, role="prune")
         self.judge = RolePredict(JudgeSufficiency, role="judge")
-        self.answer_from_facts = answering_step(self.sources.language)
-        self.answer_from_memory = RolePredict(AnswerFromMemory, role="answer")
+        self.answer_from_facts = answering_step(self.assists, self.sources.language)
 
     def start(self, question: str, trace: Trace) -> Exploration:
         """The topics as the model names them, each linked to the entity whose name fits best."""
@@ -264,13 +264,9 @@ class ExploringProgram(Program):
 
     def lines(self, at: Exploration) -> tuple[dict[int, str], list[Fact], list[str]]:
         """Names of all nodes in the facts, the facts that fit into a prompt, and their lines."""
-        names = names_of_facts(self.graph, at.facts.facts, at.topics, self.read(at.question), self.answer_from_facts)
+        names = names_of_facts(self.assists, self.graph, at.facts.facts, at.topics, self.read(at.question, at.shown))
         tokens = self.options.limits.tokens
         return names, *within_tokens(self.graph, at.facts.facts, names, at.relations, tokens, at.trace)
-
-    def without_facts(self, question: str, reason: str, detail: str, trace: Trace) -> Outcome:
-        """Answer from the model's own knowledge, not grounded; abstain with `grounded_only`."""
-        return recall_instead(self, self.answer_from_memory, question, reason, detail, trace)
 
 
 def ranked_by_likeness(at: Exploration, steps: Sequence[Extension]) -> list[Extension]:

@@ -91,13 +91,14 @@ class PoG(ExploringProgram):
         check_positive(frontier=self.options.frontier)
         self.name_sub_goals = RolePredict(NameSubGoals, role="extract")
         self.update_memory = RolePredict(UpdateMemory, role="judge")
-        self.reflect = RolePredict(Reflect, role="judge")
+        if self.options.reflection and self.options.depth > 1:
+            self.reflect = RolePredict(Reflect, role="judge")
 
     def run(self, question: str, trace: Trace) -> Outcome:
         """Task decomposition, then rounds of exploration, memory, evaluation and reflection."""
         at = self.start(question, trace)
         if not at.topics:
-            return self.without_facts(question, "no_topic", "no entity of the graph was recognised", trace)
+            return self.recall_instead(question, "no_topic", "no entity of the graph was recognised", trace)
         reply = self.name_sub_goals(question=question, topics=at.shown)
         self.wrote(trace, self.name_sub_goals, reply)
         goals = [goal for goal in reply.goals if goal.strip()] or [question]
@@ -126,7 +127,7 @@ class PoG(ExploringProgram):
             outcome = self.answer(at)
             if outcome.abstained is None:
                 return outcome
-        return self.without_facts(at.question, "insufficient", "what was explored does not answer it", at.trace)
+        return self.recall_instead(at.question, "insufficient", "what was explored does not answer it", at.trace)
 
     def _explore(self, at: Exploration, memory: Memory, routes: list[Route], resumed: list[Extension]) -> list[Route]:
         """Explore one hop from each route and along the resumed relations; the routes to continue from."""

@@ -27,7 +27,7 @@ class ToG(ExploringProgram):
         """Initialization, exploration and reasoning in turn, then the answer."""
         at = self.start(question, trace)
         if not at.topics:
-            return self.without_facts(question, "no_topic", "no entity of the graph was recognised", trace)
+            return self.recall_instead(question, "no_topic", "no entity of the graph was recognised", trace)
         return replace(self._search(at), retrieved=frozenset(at.seen))
 
     def _search(self, at: Exploration) -> Outcome:
@@ -46,7 +46,7 @@ class ToG(ExploringProgram):
                 outcome = self.answer(at)
                 if outcome.abstained is None:
                     return outcome
-        return self.without_facts(at.question, "insufficient", "the explored routes do not answer it", at.trace)
+        return self.recall_instead(at.question, "insufficient", "the explored routes do not answer it", at.trace)
 
     def _explore(self, at: Exploration, beam: list[Route]) -> list[tuple[Route, Fact]]:
         """Relations of every entity of the beam, then entities of every relation; the N best routes of all."""

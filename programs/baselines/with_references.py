@@ -58,8 +58,8 @@ class CorpusOptions(ProgramOptions):
 class WithReferences(ClosedBook):
     """A program that answers from passages."""
 
-    def __init__(self, sources: AnySources, **options: Any) -> None:
-        super().__init__(sources, **options)
+    def make_steps(self) -> None:
+        """Make the steps of `reason`."""
         self.with_reasoning = RolePredict(AnswerWithReferences, role="answer")
         self.from_memory = RolePredict(AnswerFromMemory, role="answer")
 
@@ -102,8 +102,8 @@ class RAGDirect(WithCorpus):
 
     name: ClassVar[str] = "ragdirect"
 
-    def __init__(self, sources: AnySources, **options: Any) -> None:
-        super().__init__(sources, **options)
+    def make_steps(self) -> None:
+        """Make the step that answers."""
         self.directly = RolePredict(AnswerFromReferences, role="answer")
 
     def recall(self, question: str, trace: Trace) -> Outcome:
@@ -132,8 +132,9 @@ class Recite(WithReferences):
 
     name: ClassVar[str] = "recite"
 
-    def __init__(self, sources: AnySources, **options: Any) -> None:
-        super().__init__(sources, **options)
+    def make_steps(self) -> None:
+        """Make the step that recites, and those of `reason`."""
+        super().make_steps()
         self.write = RolePredict(WritePassage, role="answer")
 
     def recall(self, question: str, trace: Trace) -> Outcome:
@@ -150,8 +151,9 @@ class SKR(WithCorpus):
 
     name: ClassVar[str] = "skr"
 
-    def __init__(self, sources: AnySources, **options: Any) -> None:
-        super().__init__(sources, **options)
+    def make_steps(self) -> None:
+        """Make the step that judges, and those of `reason`."""
+        super().make_steps()
         self.judge = RolePredict(JudgeKnowledge, role="judge")
 
     def recall(self, question: str, trace: Trace) -> Outcome:
@@ -189,8 +191,9 @@ class KnowledgeCard(WithReferences):
     Options: ClassVar[type[ProgramOptions]] = KnowledgeCardOptions
     options: KnowledgeCardOptions
 
-    def __init__(self, sources: AnySources, **options: Any) -> None:
-        super().__init__(sources, **options)
+    def make_steps(self) -> None:
+        """Make the steps that write passages and filter them, and those of `reason`."""
+        super().make_steps()
         self.knowledge = KnowledgeModels(self.options.knowledge_models)
         self.filter = _relevance(self.sources)
 
@@ -206,8 +209,8 @@ class ChainOfKnowledge(WithReferences):
 
     name: ClassVar[str] = "chainofknowledge"
 
-    def __init__(self, sources: AnySources, **options: Any) -> None:
-        super().__init__(sources, **options)
+    def make_steps(self) -> None:
+        """Make the step that answers."""
         self.by_triples = RolePredict(AnswerWithTriples, role="answer")
 
     def recall(self, question: str, trace: Trace) -> Outcome:
@@ -225,8 +228,9 @@ class BlendFilter(WithCorpus):
 
     name: ClassVar[str] = "blendfilter"
 
-    def __init__(self, sources: AnySources, **options: Any) -> None:
-        super().__init__(sources, **options)
+    def make_steps(self) -> None:
+        """Make the steps that recite and filter, and those of `reason`."""
+        super().make_steps()
         self.write = RolePredict(WritePassage, role="answer")
         self.filter = _relevance(self.sources)
 

@@ -154,7 +154,8 @@ class FourStepFocus(Program):
     def __init__(self, sources: AnySources, **options: Any) -> None:
         super().__init__(sources, **options)
         self.write_triplets = RolePredict(TripletsFromQuery, role="query", check=unknown_missing("triplets"))
-        self.revise_triplets = RolePredict(ReviseTriplets, role="query", check=unknown_missing("revised"))
+        if self.options.critic:
+            self.revise_triplets = RolePredict(ReviseTriplets, role="query", check=unknown_missing("revised"))
         self.reranker = Reranker(self.options.rerank)
 
     def run(self, question: str, trace: Trace) -> Outcome:

@@ -50,8 +50,10 @@ class Reranker(dspy.Module):
     def __init__(self, mode: Reranking = "listwise") -> None:
         super().__init__()
         self.mode = mode
-        self.score_candidates = RolePredict(ScoreCandidates, role="rerank")
-        self.score_candidate = RolePredict(ScoreCandidate, role="rerank")
+        if mode == "listwise":
+            self.score_candidates = RolePredict(ScoreCandidates, role="rerank")
+        elif mode == "each":
+            self.score_candidate = RolePredict(ScoreCandidate, role="rerank")
 
     def forward(
         self, question: str, candidates: Sequence[str], trace: Trace, wrote: Note, batches: int = 2

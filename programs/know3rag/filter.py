@@ -63,10 +63,15 @@ class ReferenceFilter(dspy.Module):
         self.relevance = relevance
         self.triples = triples
         self.at_once = at_once
-        self.check_passages = RolePredict(CheckPassages, role="judge")
-        self.select_passages = RolePredict(SelectPassages, role="judge")
-        self.judge_passage = RolePredict(JudgePassage, role="judge")
-        self.extract_triples = RolePredict(ExtractTriples, role="extract")
+        self.checks_together = at_once is not None and relevance and triples
+        if self.checks_together:
+            self.check_passages = RolePredict(CheckPassages, role="judge")
+        elif relevance and at_once:
+            self.select_passages = RolePredict(SelectPassages, role="judge")
+        elif relevance:
+            self.judge_passage = RolePredict(JudgePassage, role="judge")
+        if triples and not self.checks_together:
+            self.extract_triples = RolePredict(ExtractTriples, role="extract")
 
     def forward(
         self, question: str, entities: Sequence[str], references: Sequence[Reference], trace: Trace, wrote: Note
@@ -107,7 +112,7 @@ class ReferenceFilter(dspy.Module):
             return []
         places = range(len(texts))
         groups = [list(places[at : at + (self.at_once or 1)]) for at in places[:: self.at_once or 1]]
-        if self.at_once and self.relevance and self.triples:
+        if self.checks_together:
             return [partial(self._check_all, question, entities, texts, group, wrote) for group in groups]
         tasks: list[_Task] = []
         if self.relevance:

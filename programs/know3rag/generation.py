@@ -310,7 +310,7 @@ class KnowledgeModels(dspy.Module):
         self.one_call = one_call
         roles = [f"knowledge.{number}" for number in range(1, count + 1)]
         self.write_one = [RolePredict(WritePassage, role=role) for role in roles]
-        self.write_both = [RolePredict(WritePassages, role=role) for role in roles]
+        self.write_both = [RolePredict(WritePassages, role=role) for role in roles if one_call]
 
     def forward(self, query: ReferenceQuery, trace: Trace, wrote: Note) -> list[Reference]:
         """Their passages, those that are empty included, model by model. What fails loses its own passages only.

@@ -166,17 +166,23 @@ class Know3RAG(Program):
         self.turns = how.turns if how.retrieve else 0
         self.supervisor = Supervisor(self.sources, how.scoring, how.aggregate)
         self.passages = Corpus(self.sources, how.corpus, how.corpus_passages)
-        self.knowledge = KnowledgeModels(how.knowledge_models, one_call=not how.paper_calls)
+        both = how.kg_query and how.raw_query
+        self.knowledge = KnowledgeModels(
+            how.knowledge_models if self.turns else 0, one_call=both and not how.paper_calls
+        )
+        filtering = how.filtering and self.turns > 0
         self.filter = ReferenceFilter(
             self.supervisor,
-            relevance=how.filtering and how.relevance_check,
-            triples=how.filtering and how.triple_check,
+            relevance=filtering and how.relevance_check,
+            triples=filtering and how.triple_check,
             at_once=None if how.paper_calls else how.limits.checked,
         )
         self.answer_from_memory = RolePredict(AnswerFromMemory, role="answer")
-        self.answer_with_references = RolePredict(AnswerWithReferences, role="answer")
         self.extract_triples = RolePredict(ExtractTriples, role="extract")
-        self.next_question = RolePredict(NextQuestion, role="query")
+        if self.turns > 0:
+            self.answer_with_references = RolePredict(AnswerWithReferences, role="answer")
+        if self.turns > 1:
+            self.next_question = RolePredict(NextQuestion, role="query")
 
     def run(self, question: str, trace: Trace) -> Outcome:
         """Section 4.1: answer, and until the answer is reliable generate references, filter them, answer again."""

@@ -66,6 +66,18 @@ def test_every_step_is_checked_and_scored(run: Run, fresh_dspy: None) -> None:
     assert [[step[name] for name in kept] for step in parallel] == [[s[name] for name in kept] for s in steps.values()]
 
 
+@pytest.mark.parametrize(("option", "shown"), [((), True), (("--option", "demos=none"), False)])
+def test_the_steps_show_worked_examples_unless_an_option_says_none(
+    option: tuple[str, ...], shown: bool, run: Run, fresh_dspy: None
+) -> None:
+    from triplecheck.lms.testing import STAND_IN, stand_in_server
+
+    with stand_in_server(lambda _: "I would rather talk.") as server, server.environment():
+        assert run("lm", "check", STAND_IN, *option).exit_code == 1
+    first = [one for one in server.asked if "\nTopics: <" in one.system]
+    assert first and {len(one.messages) > 2 for one in first} == {shown}
+
+
 def test_the_step_that_a_model_cannot_do_is_named_with_its_reply(run: Run, fresh_dspy: None) -> None:
     from dspy.lm15 import Request
 

@@ -94,8 +94,8 @@ def test_the_confidence_of_an_answer_rests_on_it(films: str) -> None:
     from triplecheck.kg import KnowledgeBase
     from triplecheck.kg.ranker import GENERAL
     from triplecheck.programs import Outcome, Sources
+    from triplecheck.programs.judge.verdicts import Judge
     from triplecheck.programs.steps import Linked
-    from triplecheck.programs.verdicts import Judge
 
     base = KnowledgeBase.open(films)
     person, relation, town = base.graph.find("Person07"), base.graph.find_relation("glim"), base.graph.find("Town07")

@@ -103,6 +103,7 @@ def test_the_summary_separates_coverage_and_score(knowledge_base: KnowledgeBase,
     assert written["configuration"]["switches"] == {
         "abstain_below": None,
         "closed_world": False,
+        "demos": "worked",
         "grounded_only": False,
         "judge_proof": False,
         "order": "first",

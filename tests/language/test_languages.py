@@ -97,7 +97,9 @@ class TestGerman:
 
 
 class TestUnknownLanguages:
-    @pytest.mark.parametrize("text", ["東京の首都は何ですか", "Какая столица Норвегии?", "ما عاصمة النرويج؟", "", "???"])
+    @pytest.mark.parametrize(
+        "text", ["東京の首都は何ですか", "Какая столица Норвегии?", "ما عاصمة النرويج؟", "", "???"]
+    )
     @pytest.mark.parametrize("language", ["en", "de", "sv"])
     def test_any_script_is_read_by_its_tokens(self, text: str, language: str) -> None:
         question = read_question(text, [], language=language)

@@ -104,17 +104,17 @@ class TestAModelOfTheUsers:
         assert len(messages) == 2 + 2 * len(demonstrations(SelectPaths))
         assert "[[ ##" not in str(messages)
 
-    def test_examples_can_be_turned_off(self) -> None:
-        with stand_in_server(lambda _: "Keep: none") as server, server.environment(), session(STAND_IN, demos=False):
-            RolePredict(SelectPaths)(**INPUTS)
-        assert len(server.asked[0].messages) == 2
-
-    def test_own_demonstrations_take_their_place(self) -> None:
+    @pytest.mark.parametrize("kept", [0, 1, 3])
+    def test_it_reads_the_demonstrations_that_the_step_has_and_no_others(self, kept: int) -> None:
         step = RolePredict(SelectPaths)
-        step.demos = demonstrations(SelectPaths)[:1]
+        step.demos = step.demos[:kept]
         with stand_in_server(lambda _: "Keep: none") as server, server.environment(), session(STAND_IN):
             step(**INPUTS)
-        assert len(server.asked[0].messages) == 4
+        assert len(server.asked[0].messages) == 2 + 2 * kept
+
+    def test_the_mark_of_a_worked_example_is_not_shown(self) -> None:
+        _, asked = self.ask("Keep: none")
+        assert "worked" not in str(asked[0].messages).casefold()
 
     def test_a_configured_adapter_is_kept(self) -> None:
         reply = '{"reasoning": "so", "keep": [2]}'

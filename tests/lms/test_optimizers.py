@@ -8,7 +8,9 @@ import dspy
 from dspy.teleprompt import BootstrapFewShot, LabeledFewShot
 
 from triplecheck.lms import RolePredict, Roles, session
-from triplecheck.lms.testing import scripted_model
+from triplecheck.lms.testing import STAND_IN, scripted_model, stand_in_server
+from triplecheck.signatures import JudgeKnowledge, demonstrations
+from triplecheck.signatures.demonstrations import is_worked
 
 PARIS = "[[ ## answer ## ]]\nParis\n\n[[ ## completed ## ]]"
 ROME = PARIS.replace("Paris", "Rome")
@@ -37,6 +39,19 @@ def test_labelled_examples_become_demonstrations() -> None:
     with scripted_model([PARIS], "a") as engine, session("a"):
         assert compiled(question="new").answer == "Paris"
         assert len(engine.requests[0].messages) == 5
+
+
+def test_an_optimizer_finds_the_worked_examples_and_may_keep_them() -> None:
+    program, calls = RolePredict(JudgeKnowledge), demonstrations(JudgeKnowledge)
+    worked = program.demos
+    replaced = LabeledFewShot(k=1).compile(program, trainset=calls)
+    assert len(replaced.demos) == 1 and not is_worked(replaced.demos[0])
+    replaced.demos = [*worked, *replaced.demos]
+    with stand_in_server(lambda _: "Known: yes") as server, server.environment(), session(STAND_IN):
+        replaced(question="Who?")
+        replaced.reset_copy()(question="Who else?")
+    assert [len(request.messages) for request in server.asked] == [2 * len(worked) + 4, 2 * len(worked) + 2]
+    assert program.demos == worked
 
 
 def test_a_teacher_with_other_roles_writes_the_demonstrations() -> None:

@@ -3,12 +3,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import copy
+import json
 from pathlib import Path
 from typing import Any
 
 import dspy
 import pytest
 from dspy.lm15 import ContextLengthError, Message, RateLimitError, Response, TextPart, Usage
+from dspy.teleprompt.bootstrap_trace import bootstrap_trace_data
 from dspy.utils.dummies import DummyLM
 from dspy.utils.exceptions import AdapterParseError
 
@@ -24,7 +26,10 @@ from triplecheck.lms import (
     session,
 )
 from triplecheck.lms.engines import messages_of
+from triplecheck.lms.predict import Doubt
 from triplecheck.lms.testing import scripted_model
+from triplecheck.signatures import NameTopics, SelectPaths, demonstrations
+from triplecheck.signatures.demonstrations import is_worked
 
 PARIS = "[[ ## answer ## ]]\nParis\n\n[[ ## completed ## ]]"
 ROME = PARIS.replace("Paris", "Rome")
@@ -189,6 +194,115 @@ def test_a_cut_reply_leaves_no_trace() -> None:
     with scripted_model([_cut("[[ ## answer ## ]]\nPar"), PARIS], "a"), session("a"), dspy.context(trace=[]):
         RolePredict("question -> answer")(question="Q?")
         assert [prediction.answer for _, _, prediction in dspy.settings.trace] == ["Paris"]
+
+
+def test_only_the_reply_that_is_accepted_is_in_the_trace() -> None:
+    def check(inputs: Any, reply: dspy.Prediction) -> str | None:
+        return Doubt("it is not Paris") if reply.answer == "Rome" else None
+
+    step = RolePredict("question -> answer", check=check)
+    for replies, expected in (([ROME, PARIS], "Paris"), ([ROME, ROME], "Rome"), (["?", PARIS], "Paris")):
+        with scripted_model(replies, "a"), session("a"), dspy.context(trace=[("earlier", {}, None)]):
+            assert step(question="Q?").answer == expected
+            earlier, (predictor, inputs, outputs) = dspy.settings.trace
+            assert earlier[0] == "earlier" and predictor is step
+            assert (inputs, dict(outputs.items())) == ({"question": "Q?"}, {"answer": expected})
+    with scripted_model(["?", "?"], "a"), session("a"), dspy.context(trace=[]):
+        with pytest.raises(ModelReplyError):
+            step(question="Q?")
+        assert dspy.settings.trace == []
+
+
+def test_a_trace_is_as_long_as_dspy_lets_it_be_and_none_where_there_is_none() -> None:
+    step = RolePredict("question -> answer")
+    with scripted_model([PARIS] * 4, "a"), session("a"):
+        with dspy.context(trace=[], max_trace_size=2):
+            for number in range(3):
+                step(question=str(number))
+            assert [inputs["question"] for _, inputs, _ in dspy.settings.trace] == ["1", "2"]
+        with dspy.context(trace=None):
+            assert step(question="3").answer == "Paris"
+            assert dspy.settings.trace is None
+
+
+def test_optimizers_see_one_call_of_each_step_with_its_inputs() -> None:
+    examples = [dspy.Example(question="Q?").with_inputs("question")]
+    with scripted_model(["?", PARIS, "?", ROME], "a"), session("a"):
+        (row,) = bootstrap_trace_data(program=Two(), dataset=examples, num_threads=1)
+    calls = [(step.role, inputs, dict(outputs.items())) for step, inputs, outputs in row["trace"]]
+    assert calls == [
+        ("prune", {"question": "Q?"}, {"answer": "Paris"}),
+        ("answer", {"question": "Q?", "hint": "Paris"}, {"answer": "Rome"}),
+    ]
+
+
+class TestWorkedExamples:
+    """The demonstrations that a step is made with."""
+
+    def test_a_step_has_them_from_the_start(self) -> None:
+        step, examples = RolePredict(SelectPaths), demonstrations(SelectPaths)
+        assert examples and all(map(is_worked, step.demos))
+        assert [demo.without("worked") for demo in step.demos] == examples
+        assert [demo.inputs() for demo in step.demos] == [example.inputs() for example in examples]
+        assert RolePredict("question -> answer").demos == []
+
+    def test_steps_do_not_share_them(self) -> None:
+        one, two = RolePredict(SelectPaths), RolePredict(SelectPaths)
+        one.demos[0].keep.append(99)
+        one.demos.pop()
+        assert two.demos == RolePredict(SelectPaths).demos
+
+    def test_a_reset_brings_them_back(self) -> None:
+        step = RolePredict(SelectPaths)
+        before, step.demos = step.demos, []
+        assert step.reset_copy().demos == before
+        step.without_worked_examples()
+        assert step.reset_copy().demos == step.demos == []
+
+    def test_without_them_a_step_keeps_its_own(self) -> None:
+        step, own = RolePredict(SelectPaths), demonstrations(SelectPaths)[0]
+        step.demos.append(own)
+        step.without_worked_examples()
+        assert step.demos == [own]
+
+    def test_they_are_told_from_others_after_saving(self) -> None:
+        step = RolePredict(SelectPaths)
+        step.demos.append(dspy.Example(augmented=True, **demonstrations(SelectPaths)[0]))
+        state = json.loads(json.dumps(step.dump_state()))
+        loaded, without = RolePredict(SelectPaths), RolePredict(SelectPaths)
+        without.without_worked_examples()
+        for other in (loaded, without):
+            other.load_state(state)
+        assert loaded.demos == step.demos
+        assert [is_worked(demo) for demo in loaded.demos] == [True] * (len(step.demos) - 1) + [False]
+        assert without.demos == step.demos[-1:]
+
+    def test_a_model_made_for_the_prompts_of_this_project_reads_the_others_only(self) -> None:
+        step = RolePredict(NameTopics)
+        topics = "[[ ## topics ## ]]\nOak\n\n[[ ## domain ## ]]\ntree\n\n[[ ## completed ## ]]"
+        asked = {"question": "How old is Oak?", "types": [], "known_names": []}
+        with scripted_model([topics, topics], "a") as engine, session("a"):
+            step(**asked)
+            step.demos.append(demonstrations(NameTopics)[0])
+            step(**asked)
+        assert [len(messages_of(request)) for request in engine.requests] == [2, 4]
+
+
+class Careless(dspy.ChatAdapter):  # type: ignore[misc]
+    """An adapter of the user's whose formatting has a bug."""
+
+    def format(self, *args: Any, **kwargs: Any) -> Any:
+        raise ValueError("a bug")
+
+
+def test_an_error_elsewhere_than_in_parsing_is_not_taken_for_an_unreadable_reply() -> None:
+    with (
+        scripted_model([], "a"),
+        session("a"),
+        dspy.context(adapter=Careless()),
+        pytest.raises(ValueError, match="a bug"),
+    ):
+        RolePredict("question -> answer")(question="Q?")
 
 
 def test_the_call_over_budget_is_not_made() -> None:

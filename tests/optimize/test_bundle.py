@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -18,7 +19,7 @@ import triplecheck.programs.kerag as module
 from triplecheck.kg import KnowledgeBase, ReadError, UserError
 from triplecheck.lms import RolePredict, Roles, session
 from triplecheck.optimize import load_bundle, save_bundle
-from triplecheck.optimize.state import state_key, state_of, with_state
+from triplecheck.optimize.state import state_key, state_of, steps_of, with_state
 from triplecheck.programs import KERAG, Sources
 from triplecheck.signatures import AnswerFromFacts
 
@@ -69,6 +70,69 @@ def test_options_given_on_loading_win_over_those_saved(saved: Path, bundled: Kno
     program = load_bundle(saved).program(Sources.of(bundled), {"preset": "paper", "abstain_below": 0.5})
     assert isinstance(program, KERAG)
     assert (program.options.hops, program.options.limits.candidates, program.abstain_below) == (2, 1, 0.5)
+
+
+def test_options_given_on_loading_may_exclude_steps_and_add_some(bundled: KnowledgeBase, tmp_path: Path) -> None:
+    fewer = KERAG(bundled, assist="-described")
+    fewer.summarize.signature = fewer.summarize.signature.with_instructions("Look twice.")
+    bundle = load_bundle(save_bundle(fewer, tmp_path / "bundle", EXTRACTIVE))
+    assert steps_of(bundle.program(Sources.of(bundled))).keys() == steps_of(fewer).keys()
+    other = bundle.program(Sources.of(bundled), {"assist": "all", "filtering": "none"})
+    assert steps_of(other).keys() == steps_of(KERAG(bundled, filtering="none")).keys()
+    assert other.summarize.signature.instructions == "Look twice."
+    assert other.pick_from_class.demos == KERAG(bundled).pick_from_class.demos
+
+
+def test_without_worked_examples_a_bundle_keeps_its_own(saved: Path, bundled: KnowledgeBase) -> None:
+    program = load_bundle(saved).program(Sources.of(bundled), {"demos": "none"})
+    assert {name: len(step.demos) for name, step in steps_of(program).items() if step.demos} == {"select_paths": 1}
+
+
+def version_1(bundle: Path, roles: dict[str, str] | None = None) -> Path:
+    """Rewrite a bundle as the first version: no worked examples, no step for two answers, one that was never used."""
+    program, manifest = bundle / "program.json", bundle / "manifest.json"
+    state, about = json.loads(program.read_text()), json.loads(manifest.read_text())
+    for row in state.values():
+        row["demos"] = [demo for demo in row["demos"] if not demo.pop("worked", False)]
+    for rows in (state, about["signatures"]):
+        del rows["settle"]
+        rows["unused"] = rows["name_topics"]
+    del about["options"]["demos"]
+    program.write_text(json.dumps(state))
+    about |= {"version": 1, "sha256": hashlib.sha256(program.read_bytes()).hexdigest()}
+    about["roles"] |= roles or {}
+    manifest.write_text(json.dumps(about))
+    return bundle
+
+
+def test_a_bundle_from_before_shows_the_worked_examples_that_it_showed_then(
+    saved: Path, bundled: KnowledgeBase
+) -> None:
+    program = load_bundle(version_1(saved)).program(Sources.of(bundled))
+    assert state_of(program) == state_of(compiled(bundled))
+    assert [len(step.demos) for step in (program.select_paths, program.name_topics)] == [1, 4]
+
+
+def test_a_bundle_from_before_without_worked_examples_shows_none(saved: Path, bundled: KnowledgeBase) -> None:
+    bundle = load_bundle(version_1(saved, {"demos": "off"}))
+    assert bundle.roles == EXTRACTIVE
+    program = bundle.program(Sources.of(bundled))
+    assert {name: len(step.demos) for name, step in steps_of(program).items() if step.demos} == {"select_paths": 1}
+
+
+def test_a_bundle_of_an_unknown_version_is_refused(saved: Path) -> None:
+    manifest = json.loads((saved / "manifest.json").read_text()) | {"version": 99}
+    (saved / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(ReadError, match="not a bundle of version 2"):
+        load_bundle(saved)
+
+
+def test_a_step_that_is_gone_is_refused(saved: Path, bundled: KnowledgeBase) -> None:
+    manifest = json.loads((saved / "manifest.json").read_text())
+    manifest["signatures"]["unused"] = manifest["signatures"].pop("settle")
+    (saved / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(UserError, match="step 'settle' is new; step 'unused' is gone"):
+        load_bundle(saved).program(Sources.of(bundled))
 
 
 def test_a_bundle_is_two_files_of_plain_json(saved: Path) -> None:

@@ -142,9 +142,8 @@ def steps(result: Any, kind: type[TraceEvent]) -> list[Any]:
 
 def kerag(base: KnowledgeBase | Sources, **options: Any) -> KERAG:
     """KERAG that follows nothing but what the scripted model names and selects."""
-    limits = {"suggested": 0} | fields_of(options.pop("limits", None))
-    options = {"all_topics": False} | options
-    return KERAG(base if isinstance(base, Sources) else sources_of(base), limits=limits, **options)
+    options = {"assist": "-all_topics -suggested_paths", "limits": fields_of(options.pop("limits", None))} | options
+    return KERAG(base if isinstance(base, Sources) else sources_of(base), **options)
 
 
 def fields_of(limits: KERAGLimits | Mapping[str, Any] | None) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from program_parts import Build, build_turtle, conclude_with, fields, keep, kera
 from triplecheck.kg import Graph, KnowledgeBase
 from triplecheck.lms import Doubt
 from triplecheck.programs import Sources, replay
-from triplecheck.programs.doubts import reply_problem
+from triplecheck.programs.assists.doubts import reply_problem
 from triplecheck.programs.steps import Answered, Checked, Computed, Stopped, Wrote
 
 TEACHER = "What was the nationality of Bernhard Heiden's teacher?"
@@ -357,6 +357,15 @@ class TestComputing:
         wrote = steps(result, Wrote)[-1]
         assert (wrote.signature, wrote.outputs["right"]) == ("SettleAnswer", "computed")
         assert concluded(sources, *said, settled="neither", **self.HOW_MANY).reason == "contradictory"
+
+    def test_the_deciding_step_is_one_of_the_program(self, sources: Sources) -> None:
+        program = kerag(sources, filtering="none")
+        program.settle.signature = program.settle.signature.with_instructions("Weigh both answers.")
+        concludes = conclude_with("3", cite=self.HOW_MANY["cite"], operation="count")
+        settles = fields(reasoning="so it is", right="computed")
+        result, engine = play(program, self.HOW_MANY["question"], topics("Paul Hindemith"), concludes, settles)
+        assert result.answer == "2"
+        assert "Weigh both answers." in str(engine.requests[-1].system)
 
     def test_a_written_answer_that_is_preferred_is_looked_up(self, sources: Sources) -> None:
         result = concluded(sources, "viola", settled="written", **self.HOW_MANY)

@@ -11,7 +11,7 @@ from triplecheck import KERAG, AnchorRAG, KnowledgeBase
 from triplecheck.app.render import proof_line
 from triplecheck.kg import Literal
 from triplecheck.language.question import read_question
-from triplecheck.programs.conditions import TimeCondition, time_condition, time_of
+from triplecheck.programs.assists.time_conditions import TimeCondition, time_condition, time_of
 
 ROOT = Path(__file__).parents[2]
 

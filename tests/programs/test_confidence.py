@@ -14,8 +14,8 @@ from triplecheck.kg.encode import load_encoder
 from triplecheck.kg.ranker import load_ranker
 from triplecheck.programs import KERAG, Outcome, Sources
 from triplecheck.programs.base import make_program
-from triplecheck.programs.confidence import features_of, fit_model, packaged_model, read_model
-from triplecheck.programs.proof import Proof, nearest_facts
+from triplecheck.programs.judge.confidence import features_of, fit_model, packaged_model, read_model
+from triplecheck.programs.judge.proof import Proof, nearest_facts
 from triplecheck.programs.steps import Linked, Stopped, Trace, TraceEvent
 
 MONGOLIA = "What is the capital of Mongolia?"

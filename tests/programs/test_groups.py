@@ -103,14 +103,13 @@ def test_things_are_not_counted_unless_the_question_asks_how_many(untyped: Knowl
 @pytest.mark.parametrize("question", ["How many islands are there?", "How many Norland islands are listed?"])
 def test_the_asked_class_may_have_a_topic_before_it(islands: KnowledgeBase, question: str) -> None:
     with session():
-        groups = KERAG(islands).plan(question, Trace()).groups
-    assert groups is not None and groups.asked is not None
-    assert groups.asked[0] == "island"
+        asked = KERAG(islands).plan(question, Trace()).classes.asked
+    assert asked is not None and asked[0] == "island"
 
 
 def test_it_can_be_turned_off(islands: KnowledgeBase) -> None:
     with session():
-        assert KERAG(islands, described=False)(question="what is the smallest island").reason == "no_topic"
+        assert KERAG(islands, assist="-described")(question="what is the smallest island").reason == "no_topic"
 
 
 @pytest.mark.parametrize(

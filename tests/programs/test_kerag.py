@@ -30,7 +30,7 @@ from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.lms import Budget, BudgetExceededError, Roles, session
 from triplecheck.lms.testing import scripted_model
 from triplecheck.programs import KERAG, Sources, program_names, replay, resolve_program, to_json
-from triplecheck.programs.steps import Checked, Expanded, Linked, Pruned, Stopped, Wrote
+from triplecheck.programs.steps import Assisted, Checked, Expanded, Linked, Pruned, Stopped, Wrote
 
 TEACHER = "What was the nationality of Bernhard Heiden's teacher?"
 TALK = (
@@ -251,8 +251,8 @@ class TestTopics:
         replies = [topics("Lukas Foss"), fields(keep="none")]
         result, engine = play(KERAG(sources, preset=preset), self.BOTH, *replies)
         assert items(engine.requests[1], "topics") == ["Lukas Foss", *(["Bernhard Heiden"] if followed else [])]
-        told = [step.reason for step in steps(result, Checked) if step.what == "topics"]
-        assert told == (["the question also names Bernhard Heiden"] if followed else [])
+        told = [step.after for step in steps(result, Assisted) if step.name == "all_topics"]
+        assert told == ([["Lukas Foss", "Bernhard Heiden"]] if followed else [])
 
     def test_a_topic_that_is_named_twice_counts_once(self, sources: Sources) -> None:
         replies = [topics("Luke Fuchs", "Lukas Foss", "Luke Fuchs"), fields(keep="none")]
@@ -310,14 +310,16 @@ class TestAbstaining:
         assert progress["usage"].calls == 2
 
 
+def roles(program: dspy.Module) -> dict[str, str]:
+    return {name: step.role for name, step in program.named_predictors()}
+
+
 class TestAsAModule:
-    def test_its_predictors_are_the_three_steps_and_that_for_described_things(self, sources: Sources) -> None:
-        assert [(name, step.role) for name, step in kerag(sources).named_predictors()] == [
-            ("name_topics", "extract"),
-            ("pick_from_class", "extract"),
-            ("select_paths", "prune"),
-            ("summarize", "answer"),
-        ]
+    def test_its_predictors_are_the_three_steps_and_those_of_assists(self, sources: Sources) -> None:
+        paper = {"name_topics": "extract", "select_paths": "prune", "summarize": "answer"}
+        assert roles(KERAG(sources, preset="paper")) == paper
+        assert roles(KERAG(sources)) == paper | {"settle": "answer", "pick_from_class": "extract"}
+        assert roles(KERAG(sources, filtering="none", assist="none")).keys() == {"name_topics", "summarize"}
 
     def test_copies_share_the_graph_and_keep_the_options(self, sources: Sources) -> None:
         program = kerag(sources, hops=3, filtering="none", grounded_only=True)
@@ -333,7 +335,7 @@ class TestAsAModule:
         program.summarize.signature = program.summarize.signature.with_instructions("Be brief.")
         program.summarize.demos = [dspy.Example(question="q", topics=["t"], facts=["f"], answers=["a"], cited=[1])]
         state = program.dump_state()
-        assert set(state) == {"name_topics", "pick_from_class", "select_paths", "summarize"}
+        assert set(state) == {"name_topics", "pick_from_class", "select_paths", "summarize", "settle"}
         assert all(part["lm"] is None for part in state.values())
         json.dumps(state)
         program.save(tmp_path / "kerag.json")

@@ -23,7 +23,7 @@ from program_parts import (
 
 from triplecheck.kg import KnowledgeBase
 from triplecheck.programs import KERAGLimits, Sources, replay
-from triplecheck.programs.steps import Checked, Expanded, Pruned, Truncated, Wrote
+from triplecheck.programs.steps import Assisted, Checked, Expanded, Pruned, Truncated, Wrote
 
 HUB = "\n".join(
     [
@@ -111,7 +111,7 @@ def test_one_fact_is_always_shown(hub: KnowledgeBase) -> None:
 
 @pytest.mark.parametrize("ranker", [True, False])
 def test_offered_paths_are_those_most_similar_to_the_question(sources: Sources, ranker: bool) -> None:
-    program = kerag(sources, limits=KERAGLimits(offered=1), hops=1, ranker=ranker)
+    program = kerag(sources, assist="ranked_paths" if ranker else "none", limits=KERAGLimits(offered=1), hops=1)
     replies = [topics("Bernhard Heiden"), fields(keep="1"), conclude_with("Paul Hindemith")]
     result, engine = play(program, "Who was the teacher of Bernhard Heiden?", *replies)
     assert items(engine.requests[1], "paths") == ["Bernhard Heiden → student of / teacher (1 × Composer)"]
@@ -147,17 +147,19 @@ def test_paths_that_the_ranker_prefers_are_followed_with_those_that_a_model_sele
     which, replies = "Who taught Bernhard Heiden?", [topics("Bernhard Heiden"), keep("date of birth")]
     followed = {}
     for suggested in (0, 2):
-        program = kerag(sources, limits={"suggested": suggested}, hops=1)
+        program = kerag(sources, assist="-all_topics", limits={"suggested": suggested}, hops=1)
         result, _ = play(program, which, *replies, conclude_with())
         followed[suggested] = steps(result, Pruned)[0].kept
     assert len(followed[0]) == 1 and followed[0] == followed[2][:1]
     assert any("student of" in path for path in followed[2])
+    (assisted,) = steps(result, Assisted)
+    assert (assisted.name, len(assisted.before), assisted.after) == ("suggested_paths", 1, followed[2])
     nothing, _ = play(program, which, replies[0], fields(keep="none"))
     assert nothing.reason == "no_facts", "a model that selects nothing follows nothing"
 
 
 def test_a_further_hop_follows_the_first_path_of_the_ranker(sources: Sources) -> None:
-    program = kerag(sources, limits={"suggested": 2}, hops=2, stop_early=False)
+    program = kerag(sources, assist="suggested_paths ranked_paths", hops=2)
     replies = [topics("Bernhard Heiden"), keep("→ student of"), keep("← student of"), conclude_with()]
     result, _ = play(program, "Who taught Bernhard Heiden?", *replies)
     second = steps(result, Pruned)[1]
@@ -221,12 +223,12 @@ def test_no_further_hop_is_offered_that_the_ranker_finds_far_too_long(bundled: K
     assert len([step for step in steps(result, Wrote) if step.signature == "SelectPaths"]) == 1
     longer = ask(kerag(bundled), "What is the nationality of the director of Alien?")
     assert all(step.by == "schema" for step in steps(longer, Pruned))
-    unranked = ask(kerag(bundled, ranker=False), "Who directed Alien?")
+    unranked = ask(kerag(bundled, assist="-stop_early"), "Who directed Alien?")
     assert all(step.by == "schema" for step in steps(unranked, Pruned))
 
 
 def test_paths_that_meet_go_no_further_unless_the_ranker_prefers_it(bundled: KnowledgeBase) -> None:
     both = "Which films by Christopher Nolan star Michael Caine?"
     assert {step.hop: step.by for step in steps(ask(kerag(bundled), both), Pruned)} == {1: "schema", 2: "ranker"}
-    whole = ask(kerag(bundled, stop_early=False), both)
+    whole = ask(kerag(bundled, assist="-stop_early"), both)
     assert {step.hop: step.by for step in steps(whole, Pruned)} == {1: "schema", 2: "schema"}

@@ -11,9 +11,9 @@ import pytest
 
 from triplecheck import kg
 from triplecheck.kg import Direction, KnowledgeBase, normalize
-from triplecheck.programs.aggregation import aggregate
 from triplecheck.language.question import read_question
-from triplecheck.programs.operands import Operands
+from triplecheck.programs.aggregation import aggregate, is_measured
+from triplecheck.programs.assists.complete_citations import Operands
 from triplecheck.programs.subgraph import Fact, Hop, Subgraph
 
 
@@ -108,8 +108,9 @@ def test_the_relation_that_a_superlative_asks_for_is_the_most_similar_to_it(bund
         measured = [
             relation
             for relation in of_things
-            if operands.is_measured(
-                Fact(topic, hop, tuple(bundled.graph.expand(things, relation).tails.tolist()), 0, listed.path)
+            if is_measured(
+                bundled.graph,
+                Fact(topic, hop, tuple(bundled.graph.expand(things, relation).tails.tolist()), 0, listed.path),
             )
         ]
         several += len(measured) > 1

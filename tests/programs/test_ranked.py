@@ -12,8 +12,8 @@ from triplecheck.kg import KnowledgeBase
 from triplecheck.kg.encode import load_encoder
 from triplecheck.kg.ranker import load_ranker
 from triplecheck.programs import Outcome
-from triplecheck.programs.proof import Proof
-from triplecheck.programs.ranked import COMMON, ranked_features
+from triplecheck.programs.judge.proof import Proof
+from triplecheck.programs.judge.ranked import COMMON, ranked_features
 from triplecheck.programs.steps import Linked
 
 GABON = [("Gabon", "shares border with", "Cameroon"), ("Cameroon", "capital", "Yaoundé"), ("Gabon", "anthem", "Hymn")]

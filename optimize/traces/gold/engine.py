@@ -280,7 +280,8 @@ def gold_engine(
     program: Program, questions: Sequence[Question], distractors: int = 0
 ) -> Iterator[tuple[str, GoldEngine]]:
     """Register the engine for a program's questions; yields its model string and the engine."""
-    hops = getattr(program, "hops", getattr(program, "depth", _DEFAULT_HOPS))
+    options = program.options
+    hops = getattr(options, "hops", None) or getattr(options, "depth", None) or _DEFAULT_HOPS
     engine = GoldEngine(program.sources, questions, hops, distractors)
     name = f"{NAME}-{engine.fingerprint}"
     register_engine(name, engine)

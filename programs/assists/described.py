@@ -1,10 +1,11 @@
-"""Things that a question describes by their class instead of naming them: "the longest river", "how many lakes".
+"""`described`: things that a question describes by their class instead of naming them: "the longest river".
 
 A model says which class, relation and choice the description means (`PickFromClass`); code picks the things.
 """
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from triplecheck.kg.types import Edge
 from triplecheck.kg.values import quantity, value_of
 from triplecheck.language.described import asked_class, describe, nouns, says_nothing_else
 from triplecheck.lms import RolePredict
+from triplecheck.programs.assists.table import Assists
 from triplecheck.programs.base import Program
 from triplecheck.programs.expansion import valid_numbers
 from triplecheck.programs.outcome import Outcome
@@ -85,12 +87,30 @@ class _Option:
     line: str
 
 
-def picking_step() -> RolePredict:
-    """The step that says what a description means."""
-    return RolePredict(PickFromClass, role="extract")
+def picking_step(assists: Assists) -> RolePredict | None:
+    """The step that says what a description means, if it is asked for."""
+    return RolePredict(PickFromClass, role="extract") if "described" in assists else None
 
 
-class Groups:
+def described(assists: Assists, classes: Classes, step: RolePredict | None, trace: Trace) -> Group | None:
+    """The things that a question describes, if it does so by a superlative or names no topic; else None.
+
+    Args:
+        assists: those in use.
+        classes: that the question speaks of.
+        step: of `picking_step`.
+        trace: records what was picked.
+    """
+    if step is None or "described" not in assists or not (classes.describes or not classes.topics):
+        return None
+    picked = classes.pick(step, trace)
+    if picked is not None:
+        named = [topic.written for topic in classes.topics]
+        assists.note(trace, "described", "PickFromClass", named, [picked.description])
+    return picked
+
+
+class Classes:
     """The classes that one question speaks of.
 
     Args:
@@ -104,35 +124,38 @@ class Groups:
     def __init__(
         self, program: Program, question: str, topics: Sequence[Topic], shown: Sequence[str], relations: RelationNames
     ) -> None:
-        self._topics = topics
+        self.topics = topics
         self._shown = shown
         self._program = program
         self._graph = program.graph
         self._question = question
         self._relations = relations
+        self._read = program.read(question, shown)
+        self._domains: dict[str, int] = {}
+
+    @functools.cached_property
+    def _ids(self) -> dict[str, list[str]]:
+        """The classes that the question names, each with the ids of its types."""
         labels: dict[str, list[str]] = {}
         for id in self._graph.type_ids:
             labels.setdefault(clean(self._graph.type_label(id)), []).append(id)
-        self._read = program.read(question, shown)
-        self._names = nouns(self._read, list(labels))[:_CLASSES]
-        self._domains: dict[str, int] = {}
-        self._ids = {name: labels[name] for name in self._names}
+        return {name: labels[name] for name in nouns(self._read, list(labels))[:_CLASSES]}
 
     @property
     def asked(self) -> tuple[str, tuple[str, ...]] | None:
         """The class of things that the question asks for, in words and as ids of types; None if it names none."""
-        names = asked_class(self._read, self._names)
+        names = asked_class(self._read, list(self._ids))
         return (names[0], tuple(id for name in names for id in self._ids[name])) if names else None
 
     @property
-    def described(self) -> bool:
+    def describes(self) -> bool:
         """Whether the question describes things of a class of the graph by a superlative."""
-        found = describe(self._read, self._names, self._relation_labels())
+        found = describe(self._read, list(self._ids), self._relation_labels())
         return found is not None and bool(found.names) and found.choice not in ("all", "count")
 
     def pick(self, step: RolePredict, trace: Trace) -> Group | None:
         """Ask what the question describes, and pick it; None if it describes nothing of the graph."""
-        members = {name: self._members(self._ids[name]) for name in self._names} or self._heads()
+        members = {name: self._members(ids) for name, ids in self._ids.items()} or self._heads()
         if not members:
             return None
         options = self._options(members)
@@ -148,7 +171,7 @@ class Groups:
         by = [options[n - 1] for n in valid_numbers("relation", reply.by, len(options), trace)]
         if reply.description.strip().casefold() in ("", "none"):
             return None
-        if any(normalize(topic.written) not in normalize(reply.description) for topic in self._topics):
+        if any(normalize(topic.written) not in normalize(reply.description) for topic in self.topics):
             return None  # the question says more of what it names than the description
         if reply.choice == "count" and not self._read.counts:
             return None  # the question does not ask how many
@@ -266,7 +289,7 @@ class Groups:
         """
         evidence: list[Edge] = []
         places: dict[str, list[int]] = {}
-        for topic in self._topics:
+        for topic in self.topics:
             if normalize(topic.written) in normalize(description):
                 places.setdefault(topic.written, []).append(topic.node)
         for place in places.values():

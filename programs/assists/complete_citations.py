@@ -1,4 +1,4 @@
-"""The facts that an operation runs over: the cited ones, or those that the model meant when it cited too few."""
+"""`complete_citations`: the facts that an operation runs over, where the model cited too few."""
 
 from __future__ import annotations
 
@@ -7,13 +7,36 @@ from dataclasses import replace
 
 from triplecheck.kg import Direction, Graph, normalize
 from triplecheck.kg.relation_vectors import RelationVectors
-from triplecheck.kg.values import quantity, value_of
 from triplecheck.language.question import Question
-from triplecheck.programs.aggregation import terminal
+from triplecheck.programs.aggregation import EXTREMES, is_measured, terminal
+from triplecheck.programs.assists.table import Assists
+from triplecheck.programs.conclusion import Conclusion
 from triplecheck.programs.subgraph import Fact, Hop, PathKey, Subgraph, reached
 
-EXTREMES = ("max", "min")
 _TRIED = 20  # relations that are looked at for numbers or dates
+
+
+def complete_citations(
+    assists: Assists, conclusion: Conclusion, operation: str, written: Sequence[str]
+) -> tuple[list[Fact], list[list[Fact]]]:
+    """The facts that an operation runs over, and others that a count may have meant; first those at the ends of paths.
+
+    Args:
+        assists: those in use.
+        conclusion: what the model cited.
+        operation: what is computed.
+        written: the answers that the model wrote too.
+    """
+    cited = conclusion.cited
+    if "complete_citations" not in assists:
+        return terminal(cited), []
+    reading = conclusion.reading
+    relations = conclusion.program.sources.relations
+    operands = Operands(conclusion.graph, reading.subgraph, conclusion.asked, relations)
+    found = operands.of(operation, cited, is_written=bool(written))
+    before, after = (conclusion.lines_of(facts) for facts in (terminal(cited), found))
+    assists.note(conclusion.trace, "complete_citations", "AnswerFromFacts", before, after)
+    return found, list(operands.on_the_way(found)) if operation == "count" else []
 
 
 class Operands:
@@ -64,13 +87,13 @@ class Operands:
             return self._met(_shared(cited, ends) or ends, cited)
         if operation not in EXTREMES or not ends:
             return ends
-        measured = self._not_itself(self._of_one_relation([fact for fact in ends if self.is_measured(fact)]))
+        measured = self._not_itself(self._of_one_relation([fact for fact in ends if is_measured(self._graph, fact)]))
         if len(measured) == 1 == len(measured[0].values):
             return [fact for fact in self._subgraph.facts if fact.path[1] == measured[0].path[1]]
         if is_written or measured:
             return measured or ends
         things = {value for fact in ends for value in fact.values} | {fact.anchor for fact in ends}
-        values = [fact for fact in self._subgraph.facts if fact.anchor in things and self.is_measured(fact)]
+        values = [fact for fact in self._subgraph.facts if fact.anchor in things and is_measured(self._graph, fact)]
         return values if len({fact.hop for fact in values}) == 1 else (self._looked_up(ends) or ends)
 
     def _met(self, facts: list[Fact], cited: Sequence[Fact]) -> list[Fact]:
@@ -93,7 +116,7 @@ class Operands:
         if not all(fact.values == (fact.path[0],) and len(fact.path[1]) > 1 for fact in facts):
             return facts
         paths = dict.fromkeys((fact.path[0], fact.path[1][:-1]) for fact in facts)
-        return [fact for path in paths for fact in self._on(path)]
+        return [fact for path in paths for fact in self._subgraph.on(path)]
 
     def _not_itself(self, facts: list[Fact]) -> list[Fact]:
         """The facts that are not about the topic; all, if none would be left or the question compares the topic too."""
@@ -122,7 +145,7 @@ class Operands:
             if len(hops) < 2 or hops[-1].kind is not None or hops[-2].kind is None:
                 continue
             things = {fact.anchor for fact in facts if fact.path == path}
-            for fact in self._on((topic, hops[:-1])):
+            for fact in self._subgraph.on((topic, hops[:-1])):
                 values = tuple(value for value in fact.values if value in things)
                 if values:
                     found.append(replace(fact, values=values, total=len(values)))
@@ -147,34 +170,15 @@ class Operands:
                 Fact(thing, hop, tuple(ends), len(ends), _further(things[thing].path, hop))
                 for thing, ends in values.items()
             ]
-            if all(map(self.is_measured, found)):
+            if all(is_measured(self._graph, fact) for fact in found):
                 return found
         return []
-
-    def whole_path(self, facts: Sequence[Fact]) -> list[Fact]:
-        """All facts on the path of the given facts: these may be the first of a list, or those that the question means.
-
-        Empty if the given facts are all of them or lie on several paths, or if facts of several topics were retrieved.
-        """
-        paths = {fact.path for fact in facts}
-        if len(paths) != 1 or len({fact.path[0] for fact in self._subgraph.facts}) > 1:
-            return []
-        whole = self._on(paths.pop())
-        return [] if len(whole) == len(facts) else whole
 
     def on_the_way(self, facts: Sequence[Fact]) -> Iterator[list[Fact]]:
         """For each shorter path that leads to the given facts, the facts at its end."""
         for topic, hops in dict.fromkeys(fact.path for fact in facts):
             for length in range(1, len(hops)):
-                yield self._on((topic, hops[:length]))
-
-    def _on(self, path: PathKey) -> list[Fact]:
-        """The retrieved facts at the end of a path."""
-        return [fact for fact in self._subgraph.facts if fact.path == path]
-
-    def is_measured(self, fact: Fact) -> bool:
-        """Whether all values of a fact are numbers or dates."""
-        return all(quantity(value_of(self._graph, value)) is not None for value in fact.values)
+                yield self._subgraph.on((topic, hops[:length]))
 
 
 def _shared(cited: Sequence[Fact], ends: Sequence[Fact]) -> list[Fact]:

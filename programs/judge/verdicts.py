@@ -11,15 +11,15 @@ from triplecheck.kg.encode import load_encoder
 from triplecheck.kg.ranker import GENERAL, load_ranker
 from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.language.pipeline import ENGLISH
-from triplecheck.programs.confidence import (
+from triplecheck.programs.judge.confidence import (
     features_of,
     packaged_model,
     says_what_is_asked,
     uncovered_parts,
 )
+from triplecheck.programs.judge.proof import Proof, nearest_facts
 from triplecheck.programs.options import Bar
 from triplecheck.programs.outcome import Outcome, Verdict
-from triplecheck.programs.proof import Proof, nearest_facts
 from triplecheck.programs.steps import Picked, TraceEvent
 
 UNSURE = "low_confidence"

@@ -20,7 +20,7 @@ from triplecheck.kg.encode import Encoder
 from triplecheck.kg.errors import UserError
 from triplecheck.kg.ranker import LONGEST, Hops, PathRanker
 from triplecheck.kg.relation_vectors import RelationVectors
-from triplecheck.programs.proof import Proof, WrittenHops
+from triplecheck.programs.judge.proof import Proof, WrittenHops
 from triplecheck.signatures.notation import BACKWARD, split_kind, wordings
 
 COMMON = Path(__file__).parent / "common_relations.safetensors"

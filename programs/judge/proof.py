@@ -23,7 +23,7 @@ from triplecheck.language.pipeline import ENGLISH
 from triplecheck.language.question import Question, read_question
 from triplecheck.language.relevance import Encode, PathRelevance, phrases
 from triplecheck.language.text import TOPIC
-from triplecheck.programs.conditions import time_condition
+from triplecheck.programs.assists.time_conditions import time_condition
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Computed, Linked, Picked, Pruned, TraceEvent
 from triplecheck.programs.subgraph import ARROWS, Hop
@@ -155,7 +155,9 @@ class Proof:
     def fits_word(self) -> int:
         """How the first answer fits "who" or "where" (`language.kinds.fit`); 1 if the graph gives it no class."""
         labels = [self.graph.type_label(kind) for node in self.found.answers[:1] for kind in self.graph.types(node)]
-        return 1 if self.kind == "text" or not labels else fit(self.parsed.asked.kind, labels, self.encode, self._language)
+        return (
+            1 if self.kind == "text" or not labels else fit(self.parsed.asked.kind, labels, self.encode, self._language)
+        )
 
     @cached_property
     def echoes(self) -> bool:

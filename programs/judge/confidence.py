@@ -24,8 +24,8 @@ from triplecheck.kg.errors import extra
 from triplecheck.kg.ranker import PathRanker
 from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.language.relevance import LEAST_SUPPORT
-from triplecheck.programs.proof import LEAST_COVERAGE, Proof
-from triplecheck.programs.ranked import ranked_features
+from triplecheck.programs.judge.proof import LEAST_COVERAGE, Proof
+from triplecheck.programs.judge.ranked import ranked_features
 from triplecheck.programs.steps import Computed, Expanded, Matched, Picked
 
 PACKAGED = Path(__file__).parent / "confidence.json"

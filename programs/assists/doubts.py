@@ -1,4 +1,4 @@
-"""Checks of a reply of `AnswerFromFacts` by the question, its topics and the facts.
+"""`doubts`: a reply of `AnswerFromFacts` is checked by the question, its topics and the facts.
 
 A model that is doubted is asked once more, and what it then replies stands (`lms.Doubt`): a question can be read in
 more than one way. Only a "yes" to a question that asks where or who is not accepted a second time either.
@@ -18,7 +18,8 @@ from triplecheck.kg.values import quantity
 from triplecheck.language.pipeline import ENGLISH
 from triplecheck.language.question import Question, read_question
 from triplecheck.lms import Doubt, RolePredict
-from triplecheck.programs.operands import EXTREMES
+from triplecheck.programs.aggregation import EXTREMES
+from triplecheck.programs.assists.table import Assists
 from triplecheck.signatures import AnswerFromFacts
 from triplecheck.signatures.notation import WrittenFact, read_facts, read_topic
 
@@ -26,9 +27,10 @@ YES_NO = ("yes", "no")
 _SHOWN = 5  # shared values in a message
 
 
-def answering_step(language: str = ENGLISH) -> RolePredict:
-    """The step that answers from facts, with its replies checked by `reply_problem`."""
-    return RolePredict(AnswerFromFacts, role="answer", check=partial(reply_problem, language=language))
+def answering_step(assists: Assists, language: str = ENGLISH) -> RolePredict:
+    """The step that answers from facts; a reply in which `reply_problem` finds a problem is asked for once more."""
+    check = partial(reply_problem, language=language) if "doubts" in assists else None
+    return RolePredict(AnswerFromFacts, role="answer", check=check)
 
 
 def reply_problem(inputs: Mapping[str, Any], reply: dspy.Prediction, language: str = ENGLISH) -> str | None:

@@ -1,4 +1,4 @@
-"""Conditions of time in a question ("in 1993", "after 2005"), checked against the properties of edges.
+"""`time_conditions`: conditions of time in a question ("in 1993", "after 2005"), checked by the properties of edges.
 
 An edge whose statement has a start, an end or a point in time (a term of office, a date of membership) holds at that
 time only. Edges without such properties hold always. The values of a blank node that joins the parts of a statement
@@ -16,6 +16,7 @@ from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.graph import EdgeProperties
 from triplecheck.kg.types import Direction, Edge
 from triplecheck.language.question import Question
+from triplecheck.programs.assists.table import Assists
 
 Day = tuple[int, int, int]
 """Year, month, day."""
@@ -57,6 +58,11 @@ class TimeCondition:
         """Whether an edge has a time that is within the condition."""
         statements = [s for edge in edges for s in (*graph.edge_properties(*edge), *_joined(graph, edge))]
         return any(time_of(statement) is not None and self.admits(statement) for statement in statements)
+
+
+def holding_at(assists: Assists, graph: Graph, question: Question) -> TimeCondition | None:
+    """The condition that edges must meet to be fetched, if there is one."""
+    return time_condition(graph, question) if "time_conditions" in assists else None
 
 
 def time_condition(graph: Graph, question: Question) -> TimeCondition | None:

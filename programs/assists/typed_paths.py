@@ -1,0 +1,41 @@
+"""`typed_paths`: "which lakes are in Norway" asks for the lakes among all that is in Norway."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from triplecheck.kg import Direction, Graph
+from triplecheck.programs.assists.table import Assists
+from triplecheck.programs.expansion import edges_of
+from triplecheck.programs.subgraph import Path
+
+_MOST_TYPED = 100_000  # edges that are looked at to tell which lead to things of a type
+
+
+def typed_paths(
+    assists: Assists, graph: Graph, offers: list[tuple[Path, int]], asked: tuple[str, Sequence[str]] | None
+) -> list[tuple[Path, int]]:
+    """The offers, with hops to things of the asked class in place of those that lead to these alone, else after them.
+
+    Args:
+        assists: those in use.
+        graph: the graph.
+        offers: of `one_hop_paths`.
+        asked: the class in words, and the ids of its types; None if the question names none.
+    """
+    if asked is None or "typed_paths" not in assists:
+        return offers
+    kind, types = asked
+    found = []
+    for path, edges in offers:
+        hop = replace(path.hops[-1], kind=kind, types=tuple(types))
+        schema = graph.schema(hop.relation)
+        side = dict(schema.range if hop.direction is Direction.OUT else schema.domain)
+        fits = edges <= _MOST_TYPED and not side.keys().isdisjoint(types)
+        number = edges_of(graph, path.ends, hop, 0).total if fits else 0
+        if number < edges:
+            found.append((path, edges))
+        if number:
+            found.append((Path(path.topic, (*path.hops[:-1], hop), path.ends), number))
+    return found

@@ -1,0 +1,102 @@
+"""Assists: one table, one option, one entry in the trace for each change."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Any
+
+import pytest
+from program_parts import ask, conclude_with, fields, keep, play, steps, topics
+
+from triplecheck import programs
+from triplecheck.kg import KnowledgeBase, UserError
+from triplecheck.programs import KERAG, Program, Sources, program_names, resolve_program
+from triplecheck.programs.assists import ASSISTS, Assists
+from triplecheck.programs.options import with_new_names
+from triplecheck.programs.steps import Assisted, Trace, in_words
+
+FOLDER = Path(programs.__file__).parent
+NAMES = {assist.name for assist in ASSISTS}
+
+
+def test_each_assist_is_asked_for_by_its_name_in_a_module_of_the_folder() -> None:
+    modules = [path for path in (FOLDER / "assists").glob("*.py") if path.name not in ("__init__.py", "table.py")]
+    named = {
+        node.value
+        for path in modules
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    assert named >= NAMES
+
+
+def test_no_program_asks_for_the_name_of_a_model() -> None:
+    for path in FOLDER.rglob("*.py"):
+        text = path.read_text("utf-8")
+        assert "is_baseline" not in text and "is_extractive" not in text, path
+
+
+@pytest.mark.parametrize(
+    ("option", "names"),
+    [
+        ("all", NAMES),
+        ("none", set()),
+        ((), set()),
+        ("doubts", {"doubts"}),
+        ("doubts, settled", {"doubts", "settled"}),
+        (("doubts", "settled"), {"doubts", "settled"}),
+        ("-doubts", NAMES - {"doubts"}),
+        ("-doubts -settled", NAMES - {"doubts", "settled"}),
+        ("all -doubts", NAMES - {"doubts"}),
+    ],
+)
+def test_the_option_names_them(option: Any, names: set[str]) -> None:
+    assert Assists(option).names == names
+
+
+@pytest.mark.parametrize("name", program_names())
+def test_an_unknown_assist_is_rejected_with_the_names_there_are(sources: Sources, name: str) -> None:
+    program: type[Program] = resolve_program(name)
+    with pytest.raises(UserError, match=r"no assist 'doubt'; there are all, none, and all_topics, .*settled"):
+        program(sources, assist="doubt")
+    assert program(sources, assist="-doubts").assists.names == NAMES - {"doubts"}
+
+
+def test_a_former_option_names_its_assist(sources: Sources) -> None:
+    with pytest.raises(UserError, match="'stop_early' is an assist of 'kerag': assist='-stop_early' turns it off"):
+        KERAG(sources, stop_early=False)
+    saved = with_new_names(KERAG, {"stop_early": False, "ranker": False, "described": True, "hops": 1})
+    assert KERAG(sources, **saved).assists.names == NAMES - {"stop_early", "ranked_paths"}
+
+
+def test_a_change_is_in_the_trace_and_no_change_is_not() -> None:
+    trace = Trace()
+    Assists.note(trace, "doubts", "AnswerFromFacts", ["a", "b"], ["a", "b"])
+    assert trace.steps == []
+    Assists.note(trace, "doubts", "AnswerFromFacts", ["a", "b"], ["b", "c"])
+    (step,) = trace.steps
+    assert step.to_json() == {
+        "kind": "assisted",
+        "name": "doubts",
+        "step": "AnswerFromFacts",
+        "before": ["a", "b"],
+        "after": ["b", "c"],
+    }
+    assert in_words(step) == "doubts (AnswerFromFacts): + c; - a"
+
+
+def test_without_assists_the_model_alone_decides(bundled: KnowledgeBase) -> None:
+    """A model that names the wrong path gets no other one."""
+    question = "Who directed Alien?"
+    replies = [topics("Alien"), keep("genre"), fields(keep="none"), conclude_with()]
+    alone, _ = play(KERAG(bundled, assist="none"), question, *replies)
+    assert steps(alone, Assisted) == [] and alone.abstained
+    assert ask(KERAG(bundled, assist="none"), question).answer == "Ridley Scott"
+
+
+def test_an_operation_over_the_cited_facts_is_computed_without_assists_too(bundled: KnowledgeBase) -> None:
+    count = conclude_with(cite=["directed"], operation="count")
+    replies = [topics("Ridley Scott"), keep("directed"), fields(keep="none"), count]
+    found, _ = play(KERAG(bundled, assist="none"), "How many films did Ridley Scott direct?", *replies)
+    assert found.answer.isdigit() and found.grounded

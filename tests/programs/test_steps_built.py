@@ -1,0 +1,187 @@
+"""Which steps a program has: those that its options use, made with it and not while it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from triplecheck.evals import bundled_questions, read_questions
+from triplecheck.kg import KnowledgeBase, UserError
+from triplecheck.lms import RolePredict, language_model, register_engine, session, unregister_engine
+from triplecheck.lms.extractive.engine import ExtractiveEngine
+from triplecheck.programs import KERAG, Program, Sources, program_names, resolve_program
+from triplecheck.signatures.demonstrations import is_worked
+
+Options = Mapping[str, Any]
+_PER_ITEM: Options = {"per_relation_calls": True}
+_BACKTRACKING: Options = {"backtracking": True}
+_PER_CHECK: Options = {"paper_calls": True}
+_MEMORY: Options = {"grounded_only": True}
+
+EXCLUDED: list[tuple[str, Options, Options, set[str]]] = [
+    ("kerag", {}, {"filtering": "none"}, {"select_paths"}),
+    ("kerag", {}, {"assist": "-described"}, {"pick_from_class"}),
+    ("kerag", {}, {"assist": "-settled"}, {"settle"}),
+    ("kerag", {"judge_proof": True}, {}, {"judge_proof"}),
+    ("anchorrag", _PER_ITEM, {}, {"score_entities", "filter_facts", "judge"}),
+    ("anchorrag", {}, _PER_ITEM, {"judge_and_go_on"}),
+    ("anchorrag", {}, {"depth": 1}, {"judge_and_go_on"}),
+    ("anchorrag", _PER_ITEM, {**_PER_ITEM, "filter_triples": False}, {"filter_facts"}),
+    ("anchorrag", _BACKTRACKING, {}, {"name_sub_goals", "update_memory", "reflect"}),
+    ("anchorrag", _BACKTRACKING, {**_BACKTRACKING, "depth": 1}, {"name_sub_goals", "update_memory", "reflect"}),
+    ("anchorrag", {}, _MEMORY, {"answer_from_memory"}),
+    ("4stepfocus", {"critic": True}, {}, {"revise_triplets"}),
+    ("4stepfocus", {}, {"rerank": "each"}, {"reranker.score_candidates"}),
+    ("4stepfocus", {"rerank": "each"}, {}, {"reranker.score_candidate"}),
+    ("4stepfocus", {}, {"rerank": "none"}, {"reranker.score_candidates"}),
+    ("vssreranker", {}, {"rerank": "none"}, {"reranker.score_candidates"}),
+    ("know3rag", {}, {"turns": 1}, {"next_question"}),
+    (
+        "know3rag",
+        {},
+        {"retrieve": False},
+        {
+            "next_question",
+            "answer_with_references",
+            "filter.check_passages",
+            "knowledge.write_one[0]",
+            "knowledge.write_both[0]",
+        },
+    ),
+    ("know3rag", {}, {"kg_query": False}, {"knowledge.write_both[0]"}),
+    ("know3rag", {}, {"raw_query": False}, {"knowledge.write_both[0]"}),
+    ("know3rag", {}, _PER_CHECK, {"knowledge.write_both[0]", "filter.check_passages"}),
+    ("know3rag", _PER_CHECK, {}, {"filter.judge_passage", "filter.extract_triples"}),
+    ("know3rag", _PER_CHECK, {**_PER_CHECK, "relevance_check": False}, {"filter.judge_passage"}),
+    ("know3rag", _PER_CHECK, {**_PER_CHECK, "triple_check": False}, {"filter.extract_triples"}),
+    ("know3rag", {"triple_check": False}, {}, {"filter.select_passages"}),
+    ("know3rag", {}, {"filtering": False}, {"filter.check_passages"}),
+    ("know3rag", {}, {"knowledge_models": 0}, {"knowledge.write_one[0]", "knowledge.write_both[0]"}),
+    ("io", {}, _MEMORY, {"answer"}),
+    ("cot", {}, _MEMORY, {"answer"}),
+    ("selfconsistency", {}, _MEMORY, {"answer"}),
+    ("ragdirect", {}, _MEMORY, {"directly"}),
+    ("ragcot", {}, _MEMORY, {"with_reasoning", "from_memory"}),
+    ("recite", {}, _MEMORY, {"write", "with_reasoning", "from_memory"}),
+    ("skr", {}, _MEMORY, {"judge", "with_reasoning", "from_memory"}),
+    ("knowledgecard", {}, _MEMORY, {"knowledge.write_one[0]", "filter.select_passages", "from_memory"}),
+    ("chainofknowledge", {}, _MEMORY, {"by_triples"}),
+    ("blendfilter", {}, _MEMORY, {"write", "filter.select_passages", "from_memory"}),
+    ("tog", {}, _MEMORY, {"answer_from_memory"}),
+    ("pog", {}, _MEMORY, {"answer_from_memory"}),
+    ("pog", {}, {"reflection": False}, {"reflect"}),
+    ("pog", {}, {"depth": 1}, {"reflect"}),
+]
+
+
+def steps(program: Program) -> set[str]:
+    return {name for name, _ in program.named_predictors()}
+
+
+@pytest.mark.parametrize(("name", "having", "excluding", "excluded"), EXCLUDED)
+def test_a_step_that_the_options_exclude_is_not_made(
+    name: str, having: Options, excluding: Options, excluded: set[str], bundled: KnowledgeBase
+) -> None:
+    program = resolve_program(name)
+    assert excluded <= steps(program(bundled, **having))
+    assert excluded.isdisjoint(steps(program(bundled, **excluding)))
+
+
+@contextmanager
+def rules(name: str) -> Iterator[None]:
+    """A model that replies as the baseline does and is not taken for it."""
+    register_engine(name, ExtractiveEngine())
+    try:
+        with session(name):
+            yield
+    finally:
+        unregister_engine(name)
+
+
+_SEARCH = {"bm25", "vss", "multivss", "vssreranker"}  # they ask no model, or by the step of 4stepfocus
+_ANSWERING: list[tuple[str, Options]] = [
+    *((name, {}) for name in program_names() if name not in _SEARCH),
+    *((name, {"preset": "paper"}) for name in ("kerag", "anchorrag", "know3rag")),
+    ("4stepfocus", {"preset": "paper", "search": "bm25"}),
+]
+
+
+@pytest.mark.parametrize(("name", "options"), _ANSWERING)
+def test_no_step_is_made_while_a_question_is_answered(
+    name: str, options: Options, bundled: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+    before = RolePredict.__init__
+
+    def counted(self: RolePredict, *args: Any, **kwargs: Any) -> None:
+        made.append(self)
+        before(self, *args, **kwargs)
+
+    monkeypatch.setattr(RolePredict, "__init__", counted)
+    program = resolve_program(name)(bundled, **options)
+    assert len(made) >= len(steps(program)) > 0
+    made.clear()
+    asked = read_questions(bundled_questions("dev"))[:12]
+    with rules("rules"):
+        for question in asked:
+            program(question=question.question)
+    assert not made
+
+
+class TestWorkedExamples:
+    """The option `demos`."""
+
+    @pytest.mark.parametrize("name", program_names())
+    def test_every_step_has_them_unless_the_option_says_none(self, name: str, bundled: KnowledgeBase) -> None:
+        kind = resolve_program(name)
+        for _, step in kind(bundled).named_predictors():
+            assert step.demos and all(map(is_worked, step.demos))
+        without = kind(bundled, demos="none")
+        for program in (without, without.reset_copy(), without.deepcopy()):
+            assert not any(step.demos for step in program.predictors())
+
+    def test_another_value_is_refused(self, bundled: KnowledgeBase) -> None:
+        with pytest.raises(UserError, match="option 'demos' of 'kerag' cannot be 'some'"):
+            KERAG(bundled, demos="some")
+
+    def test_they_are_in_the_saved_state(self, bundled: KnowledgeBase, tmp_path: Path) -> None:
+        program, file = KERAG(bundled), tmp_path / "kerag.json"
+        program.select_paths.demos = program.select_paths.demos[:1]
+        program.save(file)
+        loaded, without = KERAG(bundled), KERAG(bundled, demos="none")
+        loaded.load(file)
+        without.load(file)
+        for name, step in loaded.named_predictors():
+            assert step.demos == dict(program.named_predictors())[name].demos
+        assert not any(step.demos for step in without.predictors())
+
+
+class TestSavedStates:
+    """States of a program with other options."""
+
+    def test_the_state_of_a_step_that_is_not_there_is_ignored(self, bundled: KnowledgeBase, tmp_path: Path) -> None:
+        whole, fewer, file = KERAG(bundled), KERAG(bundled, filtering="none"), tmp_path / "kerag.json"
+        whole.summarize.signature = whole.summarize.signature.with_instructions("Look twice.")
+        whole.save(file)
+        fewer.load(file)
+        assert fewer.summarize.signature.instructions == "Look twice."
+        assert "select_paths" not in steps(fewer)
+
+    def test_a_state_without_a_step_that_is_there_is_refused_with_its_name(
+        self, bundled: KnowledgeBase, tmp_path: Path
+    ) -> None:
+        KERAG(bundled, filtering="none", assist="-described").save(tmp_path / "kerag.json")
+        program = KERAG(Sources.of(bundled))
+        with pytest.raises(UserError, match=r"has no step pick_from_class, select_paths: .* make the program with the"):
+            program.load(tmp_path / "kerag.json")
+
+    def test_one_model_can_be_set_on_all_steps(self, bundled: KnowledgeBase) -> None:
+        program = KERAG(bundled, filtering="none")
+        with rules("others"):
+            lm = language_model("others")
+            program.set_lm(lm)
+        assert [step.lm for step in program.predictors()] == [lm] * len(steps(program))
