@@ -59,7 +59,7 @@ class Lexicon:
         times: words for a bound of a time.
         to: what joins the ends of a span.
         years: words before a year.
-        negations, exceptions, coordination: words for not, without, and, or.
+        negations, coordination: words for not, and, or.
         same: words for what two things share.
         others: words by which a topic itself is no answer.
         ordinals, numbers: numbers in words.
@@ -101,7 +101,6 @@ class Lexicon:
     to: frozenset[str] = frozenset()
     years: frozenset[str] = frozenset()
     negations: frozenset[str] = frozenset()
-    exceptions: frozenset[str] = frozenset()
     coordination: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     same: frozenset[str] = frozenset()
     others: frozenset[str] = frozenset()

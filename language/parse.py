@@ -85,6 +85,13 @@ class Parse:
             return token.is_stop
         return token.pos in _FUNCTION
 
+    @property
+    def has_finite_verb(self) -> bool:
+        """Whether it is a sentence."""
+        if self.is_trained:
+            return any(token.feature("VerbForm") == "Fin" for token in self.tokens)
+        return not self.lexicon.auxiliaries.isdisjoint(self.words)
+
     def is_noun(self, at: int) -> bool:
         """Whether a word is a noun, or, without parts of speech, may be one."""
         if not 0 <= at < len(self) or self.is_topic(at):

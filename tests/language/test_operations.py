@@ -69,6 +69,9 @@ class TestComparisons:
             ("What is the strongest magnet?", "strong", "Sup", "max", "strong"),
             ("Was *Mary Dunn* born before *Joe Lee*?", "before", "", "min", "date"),
             ("what was the first novel of *mary dunn*", "first", "", "min", "date"),
+            ("Who was born later, *Mary Dunn* or *Joe Lee*?", "late", "Cmp", "max", "date"),
+            ("what is the latest novel of *mary dunn*", "late", "Sup", "max", "date"),
+            ("what is the most recent novel by *mary dunn*", "recent", "Sup", "max", "date"),
         ],
     )
     def test_what_is_compared(self, text: str, lemma: str, degree: str, operation: str, quantity: str) -> None:
