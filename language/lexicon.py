@@ -31,8 +31,8 @@ class Lexicon:
     Attributes:
         capital_nouns: whether nouns are written with a capital.
         names: proper names that stand for topics while a question is parsed.
-        labels: dependency labels of the pipeline and those of Universal Dependencies; `predicate` is the complement of
-            a copula that is its head.
+        labels: dependency labels of the language's pipelines, with a part of speech where that decides ("nk:ADJ"), and
+            those of Universal Dependencies; `predicate` is what an auxiliary or copula that is its head belongs to.
         questions: question words, and what each asks for.
         nouns: nouns for times, and other nouns that say what kind of answer is asked for.
         attributes: what question words ask for, in words that relations have.
@@ -59,7 +59,7 @@ class Lexicon:
         times: words for a bound of a time.
         to: what joins the ends of a span.
         years: words before a year.
-        negations, exceptions, coordination: words for not, without, and, or.
+        negations, coordination: words for not, and, or.
         same: words for what two things share.
         others: words by which a topic itself is no answer.
         ordinals, numbers: numbers in words.
@@ -101,7 +101,6 @@ class Lexicon:
     to: frozenset[str] = frozenset()
     years: frozenset[str] = frozenset()
     negations: frozenset[str] = frozenset()
-    exceptions: frozenset[str] = frozenset()
     coordination: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     same: frozenset[str] = frozenset()
     others: frozenset[str] = frozenset()

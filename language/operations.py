@@ -14,7 +14,6 @@ from triplecheck.language.lexicon import Scale
 from triplecheck.language.parse import Parse
 
 Extreme = Literal["max", "min"]
-Aggregate = Literal["", "count", "sum", "average", "difference"]
 Operator = Literal["<", "<=", "=", ">=", ">"]
 During = Literal["within", "after", "before", "since", "until", "between"]
 
@@ -76,6 +75,32 @@ class Comparison:
         """
         own = [sense for sense in self.senses if sense.kind == kind == "time"] or list(self.senses)
         return own[0] if len(own) == 1 else max(own, key=lambda sense: likeness(sense.quantity))
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """What a question computes from several values.
+
+    Attributes:
+        kind: what is computed.
+        text: the words that say so.
+    """
+
+    kind: Literal["count", "sum", "average", "difference"]
+    text: str
+
+
+@dataclass(frozen=True)
+class Ordinal:
+    """A place in an order.
+
+    Attributes:
+        text: the word.
+        place: 2 for "the second oldest".
+    """
+
+    text: str
+    place: int
 
 
 @dataclass(frozen=True)
@@ -357,29 +382,29 @@ def _measured(parse: Parse, at: int) -> str:
     return next((parse.words[i] for i in before if parse.pos(i) in ("NOUN", "")), "")
 
 
-def ordinal(parse: Parse) -> int | None:
-    """The place in an order that a question asks for: 2 for "the second oldest"; None if it asks for none."""
+def ordinal(parse: Parse) -> Ordinal | None:
+    """The place in an order that a question asks for; None if it asks for none."""
     for at, word in enumerate(parse.words[:-1]):
         place = parse.lexicon.ordinals.get(word)
         if place is None and (match := re.fullmatch(r"(\d+)(?:st|nd|rd|th|\.)", word)):
             place = int(match[1])
         if place is not None and any(compares(parse, i) for i in (at + 1, at + 2) if i < len(parse)):
-            return place
+            return Ordinal(word, place)
     return None
 
 
 # --- the rest --------------------------------------------------------------------------------------
-def aggregate(parse: Parse, compared: Comparison | None) -> Aggregate:
-    """What a question computes from several values; empty if it computes nothing."""
+def aggregate(parse: Parse, compared: Comparison | None) -> Aggregate | None:
+    """What a question computes from several values; None if it computes nothing."""
     said = {name: place for name, phrases in parse.lexicon.aggregates.items() if (place := parse.find(phrases))}
     # "count" and "together" may be nouns and topics of another thing: only a request begins with the first.
     quantity = parse.find(parse.lexicon.quantities)
     if quantity is not None and compared is not None and compared.degree == "Cmp" and compared.at == quantity[1]:
-        return "difference"  # "how much heavier"
+        return Aggregate("difference", parse.written(*quantity))  # "how much heavier"
     for name in ("average", "difference", "sum", "count"):
         if name in said and (name != "count" or _asks_number(parse, said[name])):
-            return name
-    return ""
+            return Aggregate(name, parse.written(*said[name]))  # type: ignore[arg-type]
+    return None
 
 
 def _asks_number(parse: Parse, place: tuple[int, int]) -> bool:

@@ -85,6 +85,13 @@ class Parse:
             return token.is_stop
         return token.pos in _FUNCTION
 
+    @property
+    def has_finite_verb(self) -> bool:
+        """Whether it is a sentence."""
+        if self.is_trained:
+            return any(token.feature("VerbForm") == "Fin" for token in self.tokens)
+        return not self.lexicon.auxiliaries.isdisjoint(self.words)
+
     def is_noun(self, at: int) -> bool:
         """Whether a word is a noun, or, without parts of speech, may be one."""
         if not 0 <= at < len(self) or self.is_topic(at):
@@ -144,7 +151,7 @@ def parse(text: str, topics: tuple[str, ...], language: str) -> Parse:
     masked += text[at:]
     tokens = reader.parse(masked) if reader.is_trained else reader.tokens(masked)
     placed = [_placed(token, kept) for token in tokens]
-    tree = _asked_nouns(_universal([token for token, _, _ in placed], words), words, reader)
+    tree = _asked_nouns(universal([token for token, _, _ in placed], words), words, reader)
     own = [
         i for i, (token, _, topic) in enumerate(placed) if _is_word(token, words, topic) and not _continues(i, placed)
     ]
@@ -190,27 +197,38 @@ def _above(tokens: Sequence[Token], at: int, own: dict[int, int]) -> int:
     return head if head in own else at
 
 
-def _universal(tokens: Sequence[Token], words: Lexicon) -> list[Token]:
-    """The tokens with labels and heads of Universal Dependencies."""
-    found = [_in_form(replace(token, dep=words.labels.get(token.dep, token.dep)), words) for token in tokens]
+def universal(tokens: Sequence[Token], words: Lexicon) -> list[Token]:
+    """The tokens of a pipeline with labels and heads of Universal Dependencies."""
+    found = [_in_form(replace(token, dep=_label(token, words)), words) for token in tokens]
     for at, token in enumerate(found):
         noun = next((i for i, t in enumerate(found) if t.head == at and i != at and t.pos in _NOMINAL), None)
-        if token.pos in ("ADP", "SCONJ") and noun is not None and _is(token.dep, ("case",)):
+        if noun is not None and (token.pos == "ADP" or _is(token.dep, ("case",))):
             above = token.head if token.head != at else noun
             label = "nmod" if above != noun and found[above].pos in _NOMINAL else "obl"
             agent = ":agent" if token.lemma in words.agents and label == "obl" else ""
             found[noun] = replace(found[noun], head=above, dep="root" if above == noun else label + agent)
             found[at] = replace(token, head=noun, dep="case")
     for at, token in enumerate(found):
-        predicate = next((i for i, t in enumerate(found) if t.head == at and i != at and t.dep == "predicate"), None)
+        own = [i for i, t in enumerate(found) if t.head == at and i != at]
+        predicate = next((i for i in own if found[i].dep == "predicate"), None)
         if predicate is None:
             continue
-        found[predicate] = replace(found[predicate], head=predicate if token.head == at else token.head, dep=token.dep)
-        found[at] = replace(token, head=predicate, dep="cop")
-        for i, other in enumerate(found):
-            if other.head == at and i not in (at, predicate):
-                found[i] = replace(other, head=predicate, dep="nsubj" if other.dep == "predicate" else other.dep)
+        if token.pos != "AUX":  # "became mayor"
+            found[predicate] = replace(found[predicate], dep="xcomp")
+            continue
+        above = predicate if token.head == at else token.head
+        found[predicate] = replace(found[predicate], head=above, dep=token.dep)
+        found[at] = replace(token, head=predicate, dep="aux" if found[predicate].pos == "VERB" else "cop")
+        for i in own:
+            if i != predicate:
+                label = "nsubj" if found[i].dep == "predicate" else found[i].dep
+                found[i] = replace(found[i], head=predicate, dep=label)
     return found
+
+
+def _label(token: Token, words: Lexicon) -> str:
+    """The label of a token in Universal Dependencies; a scheme may need the part of speech to tell it."""
+    return words.labels.get(f"{token.dep}:{token.pos}") or words.labels.get(token.dep, token.dep)
 
 
 def _asked_nouns(tokens: list[Token], words: Lexicon, reader: Pipeline) -> list[Token]:

@@ -20,6 +20,7 @@ from triplecheck.language.operations import (
     Join,
     Limit,
     Negation,
+    Ordinal,
     TimeLimit,
     aggregate,
     compares,
@@ -108,8 +109,8 @@ class Question:
         segments: what may name relations.
         asked: what it asks for.
         compares: what it compares or asks the extreme of; else None.
-        ordinal: 2 for "the second oldest"; else None.
-        aggregate: what it computes from several values; empty if nothing.
+        ordinal: the place in an order that it asks for ("the second oldest"); else None.
+        aggregate: what it computes from several values; else None.
         limits: the bounds of numbers.
         times: the times that it is about.
         negations: what it excludes.
@@ -125,8 +126,8 @@ class Question:
     segments: tuple[Segment, ...]
     asked: Asked
     compares: Comparison | None
-    ordinal: int | None
-    aggregate: Aggregate
+    ordinal: Ordinal | None
+    aggregate: Aggregate | None
     limits: tuple[Limit, ...]
     times: tuple[TimeLimit, ...]
     negations: tuple[Negation, ...]
@@ -159,7 +160,7 @@ class Question:
     @property
     def counts(self) -> bool:
         """Whether it asks for a number of things."""
-        return self.aggregate == "count"
+        return self.aggregate is not None and self.aggregate.kind == "count"
 
     @property
     def asks_whether(self) -> bool:

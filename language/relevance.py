@@ -322,7 +322,7 @@ def sense_of(compares: Comparison, label: str, kind: str, encode: Encode) -> Sen
         kind: of its values, `time` or `number`.
         encode: texts to L2-normalised vectors, (n, d).
     """
-    return compares.over(kind, lambda quantity: float((encode(wordings(label)) @ encode([quantity])[0]).max()))
+    return compares.over(kind, lambda quantity: float((encode(wordings(label)) @ encode(quantity.split()).T).max()))
 
 
 def _labels(path: Hops) -> tuple[str, ...]:

@@ -62,7 +62,7 @@ class Conclusion:
         self.reading = reading
         self.cited = cited
         self.trace = trace
-        self.matcher = AnswerMatcher(program.graph, cited, reading.subgraph.facts, reading.names, reading.question)
+        self.matcher = AnswerMatcher(program.graph, cited, reading.subgraph.facts, reading.names, self.asked)
 
     @cached_property
     def asked(self) -> Question:

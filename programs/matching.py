@@ -9,11 +9,12 @@ from dataclasses import replace
 
 from triplecheck.kg import Graph, normalize
 from triplecheck.kg.values import agrees, mentions, quantity, value_of
+from triplecheck.language.operations import negations
+from triplecheck.language.parse import parse
+from triplecheck.language.question import Question
 from triplecheck.programs.subgraph import Fact
 
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?:\D|$)|\d{3},)")
-_VERBS = frozenset("is are was were be been has have had did does do became died won".split())
-_NEGATIONS = frozenset("no not never neither nor none nobody nothing without except unlike t".split())
 _LEAST_NAME = 3  # characters of a name that is looked for in a sentence
 
 Found = tuple[int, Fact]
@@ -35,13 +36,14 @@ class AnswerMatcher:
     """
 
     def __init__(
-        self, graph: Graph, cited: Sequence[Fact], facts: Sequence[Fact], names: dict[int, str], question: str
+        self, graph: Graph, cited: Sequence[Fact], facts: Sequence[Fact], names: dict[int, str], question: Question
     ) -> None:
         self._graph = graph
         self._cited = cited
         self._facts = facts
         self._names = names
-        self._asked = frozenset(normalize(question).split())
+        self._asked = frozenset(normalize(question.text).split())
+        self._language = question.language
 
     def find(self, text: str) -> list[Found]:
         """The nodes that an answer names: one, or several if it is a sentence; none if no fact has them."""
@@ -114,8 +116,8 @@ class AnswerMatcher:
 
     def _in_sentence(self, text: str) -> list[Found]:
         """The values of cited facts that a sentence states, in the order of the facts; none if it denies something."""
-        words = set(normalize(text).split())
-        if not words & _VERBS or words & _NEGATIONS:
+        said = parse(text, (), self._language)
+        if not said.has_finite_verb or negations(said):
             return []
         values = {value: fact for fact in reversed(self._cited) for value in reversed(fact.values)}
         ways = {value: self._spans(text, value) for value in reversed(values)}

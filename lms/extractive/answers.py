@@ -30,7 +30,7 @@ _PAIRED = 6
 _FIT, _MISFIT = 0.15, 1.0
 # Values that tell what is at the end of a path.
 _SAMPLE = 5
-_YEAR = re.compile(r"\b[12]\d{3}\b")
+_TIME = re.compile(r"\b[12]\d{3}\b|^-?\d{3,4}(?:-\d{2}(?:-\d{2})?)?$")
 _DATE = re.compile(r"^(-?\d{3,4})-(\d{2})(?:-(\d{2}))?$")
 
 
@@ -86,7 +86,7 @@ def _fit(asked: str, path: FactPath, fits: Callable[[str], int]) -> float:
         fits: how well the types of a note fit it (`kinds.fit`).
     """
     if asked == "time":
-        return -_MISFIT * (not path.measured and not any(_YEAR.search(end) for end in path.ends))
+        return -_MISFIT * (not any(_TIME.search(end) for end in path.ends))
     if asked not in ("person", "place"):
         return 0.0
     if path.measured:

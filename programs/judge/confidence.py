@@ -124,7 +124,7 @@ def _kind_fit(proof: Proof) -> float:
     if kind == "yes or no" or whether:
         return 1.0 if (kind == "yes or no") == whether else -1.0
     if asked == "time":
-        return 1.0 if kind in ("time", "number") else 0.0 if proof.names_year else -1.0
+        return 1.0 if proof.is_time else 0.0 if proof.names_year and kind != "number" else -1.0
     if proof.parsed.counts:
         return 1.0 if kind == "number" else -1.0
     if asked in ("person", "place"):

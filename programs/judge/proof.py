@@ -45,6 +45,7 @@ LEAST_COVERAGE = 0.3
 """Cosine below which no phrase of a proof covers a part of a question."""
 
 _YEAR = re.compile(r"\b[12]\d{3}\b")
+_PLAIN_YEAR = re.compile(r"-?\d{3,4}")
 
 WrittenHops = tuple[WrittenHop, ...]
 
@@ -167,6 +168,12 @@ class Proof:
         return bool(answers) and not chooses and answers <= set(self.topics)
 
     @cached_property
+    def is_time(self) -> bool:
+        """Whether the first answer is a date or may be a year."""
+        (said,) = self.graph.labels(list(self.found.answers[:1])) or (self.found.answer,)
+        return self.kind == "time" or (self.kind == "number" and bool(_PLAIN_YEAR.fullmatch(said)))
+
+    @cached_property
     def names_year(self) -> bool:
         """Whether an answer is a thing with a year in its name, such as an event."""
         return any(_YEAR.search(label) for label in self.graph.labels(list(self.found.answers[:20])))
@@ -266,8 +273,13 @@ class Proof:
         found += [negation.text for negation in read.negations]
         if read.compares and not computed & {"max", "min"} and not self._says_yes_or_no:
             found += [text for text in (read.compares.text,) if text not in words | limits]
-        if read.counts and not computed & {"count", "sum", "difference"} and not self._is_number:
-            found.append("how many")
+        if read.ordinal is not None:
+            found.append(read.ordinal.text)  # no operation takes the n-th
+        if (asked := read.aggregate) is not None and not computed & {"sum", "difference", asked.kind}:
+            named = set(normalize(asked.text).split()) <= words
+            found += [] if named or (asked.kind == "count" and self._is_number) else [asked.text]
+        if read.asked.kind == "reason":
+            found.append(read.asked.word)  # no fact of a graph is a reason
         if len(chain := self.parsed.chain) > max(map(len, self.paths), default=0):
             found.append(min(chain, key=lambda text: self.coverage.get(text, 0.0)))
         found += self._opposed

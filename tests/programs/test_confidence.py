@@ -94,7 +94,7 @@ def test_an_answer_of_the_wrong_kind_is_hardly_ever_right(bundled: KnowledgeBase
         ("What was the capital of Mongolia after 1990?", ["after 1990"]),
         ("What is not the capital of Mongolia?", ["not"]),
         ("What is the largest capital of Mongolia?", ["largest"]),
-        ("How many capitals does Mongolia have?", ["how many"]),
+        ("How many capitals does Mongolia have?", ["How many"]),
         ("What is the capital of Mongolia and of Peru?", ["Peru"]),
         ("What is Mongolia's neighbour's capital?", ["neighbour"]),
         ("Which is the capital of Mongolia's neighbour?", ["neighbour"]),
