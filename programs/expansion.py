@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -165,3 +165,11 @@ def valid_numbers(what: str, numbers: Sequence[int], count: int, trace: Trace) -
     if len(found) < len(set(numbers)):
         trace.add(Checked(f"{what} numbers", False, f"there are {count} {what}s; other numbers were ignored"))
     return found
+
+
+def normalised(scores: Mapping[int, float]) -> dict[int, float]:
+    """The share of each number that a model chose; equal shares if it gave no usable scores."""
+    total = sum(scores.values())
+    if min(scores.values(), default=0.0) < 0 or not 0 < total < float("inf"):
+        return dict.fromkeys(scores, 1 / max(1, len(scores)))
+    return {n: score / total for n, score in scores.items()}

@@ -7,7 +7,7 @@ no triple stops. `AgentCalls` decides which of these steps take a call to the mo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -23,7 +23,7 @@ from triplecheck.programs.assists import Assists
 from triplecheck.programs.assists.named_first import named_first
 from triplecheck.programs.assists.time_conditions import TimeCondition
 from triplecheck.programs.base import Note
-from triplecheck.programs.expansion import fetch, is_schema, note_at_end, one_hop_paths, valid_numbers
+from triplecheck.programs.expansion import fetch, is_schema, normalised, note_at_end, one_hop_paths, valid_numbers
 from triplecheck.programs.room import within_tokens
 from triplecheck.programs.steps import Pruned, Scored, Stopped, Trace, Truncated
 from triplecheck.programs.subgraph import Fact, Path, PathKey, RelationNames, Subgraph, node_names, render_path
@@ -226,7 +226,7 @@ class Retriever:
         )
         self._steps.wrote(trace, self._steps.score_relations, reply)
         chosen = valid_numbers("path", list(reply.relations), len(lines), trace)[:top_k]
-        shares = _normalised(reply.relations)
+        shares = normalised(reply.relations)
         scored = [(lines[n - 1], shares[n]) for n in chosen]
         trace.add(Scored(f"relations from {self.anchor.name}", scored))
         return self.keep_paths(hop, offers, [n - 1 for n in chosen], "model", trace)
@@ -260,7 +260,7 @@ class Retriever:
         )
         self._steps.wrote(trace, self._steps.score_entities, reply)
         chosen = valid_numbers("entity", list(reply.entities), len(shown), trace)[:width]
-        shares = _normalised(reply.entities)
+        shares = normalised(reply.entities)
         trace.add(Scored(f"entities: {label}", [(names[shown[n - 1]], shares[n]) for n in chosen]))
         self.facts.cut.add(fact.path)
         return replace(fact, values=tuple(shown[n - 1] for n in chosen))
@@ -292,10 +292,3 @@ class Retriever:
         reply = self._steps.filter_facts(question=self._briefing.question, topics=self._briefing.shown, facts=lines)
         self._steps.wrote(trace, self._steps.filter_facts, reply)
         return [shown[n - 1] for n in valid_numbers("fact", reply.relevant, len(lines), trace)]
-
-
-def _normalised(scores: Mapping[int, float]) -> dict[int, float]:
-    """Scores by number, normalised to sum to 1."""
-    rated = {n: max(0.0, s) for n, s in scores.items()}
-    total = sum(rated.values())
-    return {n: round(s / total, 4) for n, s in rated.items()} if total else rated

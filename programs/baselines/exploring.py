@@ -24,6 +24,7 @@ from triplecheck.programs.expansion import (
     SCHEMA_RELATIONS,
     fetch,
     is_schema,
+    normalised,
     note_at_end,
     one_hop_paths,
     valid_numbers,
@@ -145,6 +146,7 @@ class ExploringProgram(AnsweringProgram, RecallingProgram):
     """
 
     Options: ClassVar[type[ProgramOptions]] = ExploringOptions
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {"assist": "none"}}
     renamed: ClassVar[Mapping[str, str]] = {"reach": "limits"}
     options: ExploringOptions
 
@@ -283,11 +285,3 @@ def ranked_by_likeness(at: Exploration, steps: Sequence[Extension]) -> list[Exte
 def best(numbers: Sequence[int], shares: dict[int, float], top_k: int) -> list[int]:
     """The numbers with the greatest shares; among equals those named first."""
     return sorted(numbers, key=lambda n: -shares[n])[:top_k]
-
-
-def normalised(scores: Mapping[int, float]) -> dict[int, float]:
-    """The share of each number that a model chose; equal shares if it gave no usable scores."""
-    total = sum(scores.values())
-    if min(scores.values(), default=0.0) < 0 or not 0 < total < float("inf"):
-        return dict.fromkeys(scores, 1 / max(1, len(scores)))
-    return {n: score / total for n, score in scores.items()}

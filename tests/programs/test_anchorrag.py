@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import dspy
+import numpy as np
 import pytest
 from dspy.lm15 import Request
 from program_parts import Build, ask, fields, numbers, sources_of, steps
@@ -23,6 +24,7 @@ from triplecheck.lms.testing import STAND_IN, scripted_model, stand_in_server
 from triplecheck.programs import AnchorRAG, Sources, replay, resolve_program, to_json
 from triplecheck.programs.anchorrag.prompts import fact_lines
 from triplecheck.programs.assists import Assists
+from triplecheck.programs.assists.named_first import named_first
 from triplecheck.programs.steps import (
     Answered,
     Assisted,
@@ -460,7 +462,31 @@ class TestSupervisor:
 
     def test_facts_that_lead_to_a_followed_path_are_kept(self, sources: Sources) -> None:
         going = [go_on((), ("→ nationality",)), go_on(("nationality",), enough=True)]
-        assert play(anchorrag(sources), TEACHER, teacher_talk(go_on=going)).answer == "German"
+        result = play(anchorrag(sources), TEACHER, teacher_talk(go_on=list(going)))
+        assert result.answer == "German"
+        assert "leading_facts" in {step.name for step in steps(result, Assisted)}
+        talk = teacher_talk(go_on=list(going), recall=recall("Swiss"))
+        assert play(anchorrag(sources, assist="-leading_facts"), TEACHER, talk).answer == "Swiss"
+
+    def test_without_the_assist_facts_are_read_only_if_they_are_judged_sufficient(self, sources: Sources) -> None:
+        for verdict, read, said in (("no", 0, "Swiss"), ("yes", 1, "Paul Hindemith")):
+            talk = teacher_talk(
+                judge=lambda _, verdict=verdict: fields(sufficient=verdict),  # type: ignore[misc]
+                answer=answer("Paul Hindemith", cite=("student of",)),
+                recall=recall("Swiss"),
+            )
+            result = play(anchorrag(sources, assist="-unjudged_facts", depth=1), TEACHER, talk)
+            assert (result.answer, talk.steps.count("answer")) == (said, read)
+
+
+def test_entities_that_the_question_names_are_not_cut_off(sources: Sources) -> None:
+    graph, trace = sources.graph, Trace()
+    nodes = np.array([node for node in range(graph.num_nodes) if graph.literal(node) is None])
+    question = f"Is it {graph.label(int(nodes[-1]))}?"
+    kept = named_first(Assists(), graph, question, nodes, 2, trace)
+    assert len(kept) == 2 and nodes[-1] in kept
+    assert [step.name for step in trace.steps if isinstance(step, Assisted)] == ["named_first"]
+    assert named_first(Assists("none"), graph, question, nodes, 2, trace).tolist() == nodes[:2].tolist()
 
 
 @pytest.mark.parametrize(
