@@ -84,6 +84,7 @@ def extract(
     with waiting(stderr(), "loading"):
         from triplecheck.kg.manifest import refuse_foreign
         from triplecheck.kg.readers.documents import read_documents
+        from triplecheck.language.pipeline import ENGLISH, check_language
         from triplecheck.lms import Budget
         from triplecheck.programs import Sources
 
@@ -96,14 +97,16 @@ def extract(
     refuse_foreign(out)
     opened = None if base is None else open_base(base)
     sources = None if opened is None else Sources.of(opened)
+    language = check_language(settings.language or (ENGLISH if sources is None else sources.language))
     work = out.absolute().parent / f".{out.absolute().name}.extract"
     configuration = {
         "documents": hashlib.sha256(documents.read_bytes()).hexdigest(),
         "base": None if opened is None else dict(opened.identity),
+        "language": language,
         **_of_model(models),
     }
     limits = Budget(**settings.budget.model_dump())
-    rows = _read_all(texts, work, configuration, sources, models, limits, workers or settings.workers)
+    rows = _read_all(texts, work, configuration, sources, models, limits, workers or settings.workers, language)
     graph = _Graph(sources, filtered)
     for text, row in zip(texts, rows, strict=True):
         graph.add(text, row)
@@ -121,6 +124,7 @@ def extract(
             edge_properties=("sentence", "document"),
             documents=[graph.linked(text) for text in texts],
             encoder=None if no_vectors else DEFAULT_ENCODER,
+            language=language,
             sources=[str(documents)],
             progress=tell,
         )
@@ -143,6 +147,7 @@ def _read_all(
     models: Roles,
     limits: Any,
     workers: int,
+    language: str,
 ) -> list[dict[str, Any]]:
     """What was read in each document, in order; what is in `work` already is not read again."""
     from triplecheck.evals.run_directory import JsonLines, RunDirectory, repair_lines
@@ -152,7 +157,7 @@ def _read_all(
     from triplecheck.programs.extract import TripleExtractor
     from triplecheck.programs.steps import Trace
 
-    extractor = TripleExtractor(sources)
+    extractor = TripleExtractor(sources, language)
     done: dict[str, dict[str, Any]] = {}
 
     def keep(row: dict[str, Any]) -> bool:
@@ -164,7 +169,7 @@ def _read_all(
     with RunDirectory(work, _KIND, configuration, "an extraction"), reporting(stderr(), "reading") as tell:
         repair_lines(work / _ROWS, keep)
         left = [text for text in texts if text.id not in done]
-        with JsonLines(work / _ROWS) as lines, session(models, budget=limits):
+        with JsonLines(work / _ROWS) as lines, session(models, budget=limits, language=language):
             for start in range(0, len(left), _AT_ONCE * workers):
                 tell("reading", len(done), len(texts))
                 part = left[start : start + _AT_ONCE * workers]

@@ -124,6 +124,11 @@ class Pipeline:
         """Whether it gives parts of speech and dependencies, not only tokens."""
         return "parser" in self._spacy.pipe_names
 
+    @property
+    def code(self) -> str:
+        """The code of the language."""
+        return str(self._spacy.lang)
+
     def tokens(self, text: str) -> tuple[Token, ...]:
         """The tokens alone, without the pipeline's other components: a fraction of a millisecond."""
         with self._reading():

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 from triplecheck.kg import UserError
-from triplecheck.language.pipeline import read_text
-from triplecheck.language.sentences import split_sentences
+from triplecheck.language.pipeline import pipeline, read_text
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
 from triplecheck.programs.base import AnySources, Program, check_positive
 from triplecheck.programs.know3rag.filter import ReferenceFilter, choose
@@ -212,7 +211,7 @@ class Know3RAG(Program):
             return Turn("", Reliability((), math.inf, "there is no answer"))
         try:
             names = names_in(self.graph, self.sources.linker, read_text(text, self.sources.language))
-            relations = relations_near(self.sources, split_sentences(text))
+            relations = relations_near(self.sources, pipeline(self.sources.language).sentences(text))
             extracted = self.extract_triples(texts=[text], entities=names, relations=relations)
         except (ModelReplyError, PromptTooLongError) as error:
             trace.add(Checked("triples", False, str(error)))
