@@ -89,19 +89,22 @@ def extract(
     began = time.perf_counter()
     with waiting(stderr(), "loading"):
         from triplecheck.kg.manifest import refuse_foreign
+        from triplecheck.language.pipeline import ENGLISH, check_language
         from triplecheck.programs import Sources
 
         models = roles(settings)
         texts = _read_texts(documents)
     refuse_foreign(out)
     sources = None if how.base is None else Sources.of(open_base(how.base))
+    language = check_language(settings.language or (ENGLISH if sources is None else sources.language))
     work = out.absolute().parent / f".{out.absolute().name}.extract"
-    configuration = _configuration(documents, sources, models)
-    rows = _read_all(texts, work, configuration, sources, models, settings, how.workers or settings.workers)
+    configuration = _configuration(documents, sources, models, language)
+    workers = how.workers or settings.workers
+    rows = _read_all(texts, work, configuration, sources, models, settings, workers, language)
     graph = _Graph.of(texts, rows, sources, how.filtered)
     if not graph.rows:
         raise UserError(f"{documents}: no statement was extracted; try another model with --lm")
-    kb = _build(graph, texts, out, documents, with_vectors=not how.no_vectors)
+    kb = _build(graph, texts, out, documents, language, with_vectors=not how.no_vectors)
     shutil.rmtree(work, ignore_errors=True)
     _report(kb, rows, graph, time.perf_counter() - began, json=run.json)
 
@@ -123,21 +126,22 @@ def _read_texts(path: Path) -> list[Document]:
     return texts
 
 
-def _configuration(documents: Path, sources: Sources | None, models: Roles) -> dict[str, Any]:
-    """What the statements depend on: the texts, the base, the model of the role, and the prompt."""
+def _configuration(documents: Path, sources: Sources | None, models: Roles, language: str) -> dict[str, Any]:
+    """What the statements depend on: the texts, their language, the base, the model of the role, and the prompt."""
     from triplecheck.signatures import ExtractTriples
 
     base = None if sources is None else sources.knowledge_base
     return {
         "documents": hashlib.sha256(documents.read_bytes()).hexdigest(),
         "base": None if base is None else dict(base.identity),
+        "language": language,
         "model": models.model("extract"),
         "prompt": ExtractTriples.instructions,
     }
 
 
 def _build(
-    graph: _Graph, texts: Sequence[Document], out: Path, documents: Path, *, with_vectors: bool
+    graph: _Graph, texts: Sequence[Document], out: Path, documents: Path, language: str, *, with_vectors: bool
 ) -> KnowledgeBase:
     """Write the knowledge base."""
     with reporting(stderr(), "building") as tell:
@@ -165,6 +169,7 @@ def _read_all(
     models: Roles,
     settings: Settings,
     workers: int,
+    language: str,
 ) -> list[dict[str, Any]]:
     """What was read in each document, in order; what is in `work` already is not read again."""
     from triplecheck.evals.run_directory import JsonLines, RunDirectory, repair_lines
@@ -174,7 +179,7 @@ def _read_all(
     from triplecheck.programs.extract import TripleExtractor
     from triplecheck.programs.steps import Trace
 
-    extractor, limits = TripleExtractor(sources), Budget(**settings.budget.model_dump())
+    extractor, limits = TripleExtractor(sources, language), Budget(**settings.budget.model_dump())
     done: dict[str, dict[str, Any]] = {}
 
     def keep(row: dict[str, Any]) -> bool:
@@ -186,7 +191,7 @@ def _read_all(
     with RunDirectory(work, _KIND, configuration, "an extraction"), reporting(stderr(), "reading") as tell:
         repair_lines(work / _ROWS, keep)
         left = [text for text in texts if text.id not in done]
-        with JsonLines(work / _ROWS) as lines, session(models, budget=limits):
+        with JsonLines(work / _ROWS) as lines, session(models, budget=limits, language=language):
             for start in range(0, len(left), _AT_ONCE * workers):
                 tell("reading", len(done), len(texts))
                 part = left[start : start + _AT_ONCE * workers]

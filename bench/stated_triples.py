@@ -17,8 +17,7 @@ from pathlib import Path
 
 from triplecheck import KnowledgeBase
 from triplecheck.evals import bundled_questions, read_questions
-from triplecheck.language.pipeline import read_text
-from triplecheck.language.sentences import split_sentences
+from triplecheck.language.pipeline import pipeline, read_text
 from triplecheck.lms import ModelReplyError, RolePredict, session
 from triplecheck.optimize.checking import calls_by_step
 from triplecheck.optimize.traces import read_traces
@@ -60,7 +59,7 @@ def main(model: str, workers: int = 4) -> None:
     def extracted(top_k: int | None, text: str) -> tuple[list[bool], list[bool]] | None:
         """For each triple written, and for each one stated, whether the graph has it. None: an unreadable reply."""
         names = names_in(sources.graph, sources.linker, read_text(text))
-        relations = [] if top_k is None else near_relations(Assists(), sources, split_sentences(text), top_k)
+        relations = [] if top_k is None else near_relations(Assists(), sources, pipeline().sentences(text), top_k)
         try:
             with session(model):
                 reply = step(entities=names, relations=relations, texts=[text])

@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from triplecheck.language.pipeline import read_text
-from triplecheck.language.sentences import split_sentences
+from triplecheck.language.pipeline import pipeline, read_text
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
 from triplecheck.programs.assists.measured_theta import measured_theta
 from triplecheck.programs.assists.near_relations import near_relations
@@ -127,7 +126,7 @@ class Know3RAG(Program):
             return Turn("", Reliability((), math.inf, "there is no answer"))
         try:
             names = names_in(self.graph, self.sources.linker, read_text(text, self.sources.language))
-            relations = near_relations(self.assists, self.sources, split_sentences(text))
+            relations = near_relations(self.assists, self.sources, pipeline(self.sources.language).sentences(text))
             extracted = self.extract_triples(texts=[text], entities=names, relations=relations)
         except (ModelReplyError, PromptTooLongError) as error:
             trace.add(Checked("triples", False, str(error)))

@@ -92,6 +92,7 @@ PAGES: dict[str, Stage] = {
     "endpoints.md": with_endpoint,
     "faq.md": alone,
     "index.md": alone,
+    "language.md": alone,
     "models.md": with_model,
     "property-graphs.md": with_property_graph,
     "scale.md": alone,
