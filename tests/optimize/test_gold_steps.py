@@ -165,7 +165,7 @@ def test_every_taught_step_of_a_system_has_rows(
         "kerag": "AnswerFromFacts NameTopics SelectPaths",
         "anchorrag": "AnswerFromFacts AnswerFromMemory ExtractKeywords JudgeAndGoOn ScoreRelations",
         "anchorrag asking for each": "AnswerFromFacts AnswerFromMemory ExtractKeywords FilterTriples JudgeSufficiency "
-        "NameSubGoals Reflect ScoreRelations UpdateMemory",
+        "ScoreRelations",
         "4stepfocus": "ScoreCandidates TripletsFromQuery",
         "4stepfocus one by one": "ScoreCandidate TripletsFromQuery",
         "know3rag": "AnswerFromMemory AnswerWithReferences CheckPassages ExtractTriples NextQuestion",
