@@ -403,7 +403,7 @@ def aggregate(parse: Parse, compared: Comparison | None) -> Aggregate | None:
         return Aggregate("difference", parse.written(*quantity))  # "how much heavier"
     for name in ("average", "difference", "sum", "count"):
         if name in said and (name != "count" or _asks_number(parse, said[name])):
-            return Aggregate(name, parse.written(*said[name]))  # type: ignore[arg-type]
+            return Aggregate(name, parse.written(*said[name]))
     return None
 
 

@@ -29,7 +29,7 @@ from triplecheck.kg.encode import load_encoder
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.ranker import GENERAL, PART, PathRanker, load_ranker, save_ranker
 from triplecheck.kg.relation_vectors import relation_texts
-from triplecheck.language.question import read_question, spelling
+from triplecheck.language.question import spelling
 from triplecheck.lms import session
 from triplecheck.optimize.distil.path_ranker import (
     FURTHER,
@@ -355,7 +355,7 @@ def _row(graph: Graph, program: KERAG, names: Names, question: Question, longest
     topics = [node for node in plan.topics if not right or node in right]
     if not topics:
         return {"left_out": "no topic recognised"}
-    read = read_question(plan.question, plan.shown)
+    read = program.read(plan.question, plan.shown)
     spelled = {topic.name: spelling(topic) for topic in read.topics}
     subjects: dict[str, list[int]] = {}
     for node in topics:
