@@ -15,6 +15,7 @@ from dspy.lm15 import Request
 from program_parts import Build, ask, fields, numbers, sources_of, steps
 
 from triplecheck.kg import Direction, UserError
+from triplecheck.language.question import read_question
 from triplecheck.lms import Budget, BudgetExceededError, TolerantAdapter, session
 from triplecheck.lms.engines import messages_of
 from triplecheck.lms.prompt import Prompt, read_request
@@ -498,7 +499,9 @@ def test_the_facts_that_a_judge_names_are_those_of_the_agents(sources: Sources) 
     hop = Hop(0, Direction.OUT)
     values = tuple(range(12))
     facts = [Fact(node, hop, values, len(values), (node, (hop,))) for node in (0, 1)]
-    briefing: Any = SimpleNamespace(question="?", anchors={}, relations=RelationNames(sources.graph, None, ""))
+    briefing: Any = SimpleNamespace(
+        read=read_question("?"), anchors={}, relations=RelationNames(sources.graph, None, "")
+    )
     shown, lines = AnchorRAG(sources)._lines(briefing, [facts], Trace())
     assert all("more" in line for line in lines)
     assert [id(fact) for fact in shown] == [id(fact) for fact in facts], "they are compared by identity"
