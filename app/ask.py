@@ -15,7 +15,16 @@ import typer
 from triplecheck.app.catalog import EXAMPLES
 from triplecheck.app.console import is_full, is_quiet, is_verbose, print_json, stderr, stdout, waiting
 from triplecheck.app.opening import open_setup
-from triplecheck.app.options import LIMITS, LmOption, ModelOptions, RoleOption, RunOptions, flag, flattened
+from triplecheck.app.options import (
+    LIMITS,
+    LmOption,
+    ModelOptions,
+    ProgramOption,
+    RoleOption,
+    RunOptions,
+    flag,
+    flattened,
+)
 from triplecheck.app.proof_files import ProofOptions
 
 if TYPE_CHECKING:
@@ -31,9 +40,7 @@ def ask(
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question, in quotes.")],
     run: RunOptions,
     files: ProofOptions,
-    program: Annotated[
-        str | None, flag("--program NAME", "Program that answers; see `triplecheck programs`. Default: kerag.")
-    ] = None,
+    program: ProgramOption = None,
     timeout: Annotated[float | None, flag("--timeout S", "Give up after S seconds.", LIMITS, min=0)] = None,
 ) -> None:
     """Ask a question about a knowledge graph.

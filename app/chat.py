@@ -11,13 +11,13 @@ import webbrowser
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from triplecheck.app.ask import print_line, thinking
 from triplecheck.app.console import is_full, is_quiet, is_verbose, printable, stderr, stdout
 from triplecheck.app.errors import complain
 from triplecheck.app.opening import open_setup
-from triplecheck.app.options import RunOptions, flag, flattened
+from triplecheck.app.options import ProgramOption, RunOptions, flattened
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -170,9 +170,7 @@ class Chat:
 @flattened("json")
 def chat(
     run: RunOptions,
-    program: Annotated[
-        str | None, flag("--program NAME", "Program that answers; see `triplecheck programs`. Default: kerag.")
-    ] = None,
+    program: ProgramOption = None,
 ) -> None:
     """Ask one question after the other; a follow-up question is rewritten so that it can be understood alone.
 

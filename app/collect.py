@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
-
-from triplecheck.app.console import is_quiet, print_json, printable, reporting, show_scores, stderr, stdout, waiting
-from triplecheck.app.opening import open_batch
-from triplecheck.app.options import OUTPUT, BatchOptions, flag, flattened
+from triplecheck.app.console import (
+    counted,
+    is_quiet,
+    print_json,
+    printable,
+    reporting,
+    show_scores,
+    stderr,
+    stdout,
+    waiting,
+)
+from triplecheck.app.opening import Batch, open_batch
+from triplecheck.app.options import OUTPUT, BatchOptions, ProgramArgument, flag, flattened
 
 if TYPE_CHECKING:
     from triplecheck.optimize.traces import TraceManifest
 
 
-@flattened("bundle", "grounded_only", "out", questions="Default: the bundled training questions.")
-def collect(
-    program: Annotated[
-        str, typer.Argument(metavar="PROGRAM", help="Program whose steps are collected; see `triplecheck programs`.")
-    ],
-    out: Annotated[Path, flag("--out DIR", "Directory to write; an unfinished one is resumed.", OUTPUT)],
-    run: BatchOptions,
+@dataclass(frozen=True, kw_only=True)
+class CollectOptions:
+    """What is collected. All fields but `export` are arguments of `optimize.traces.collect`."""
+
     passes: Annotated[
         list[str] | None,
         flag(
@@ -30,11 +37,11 @@ def collect(
             "graph and the known answers, and verified in the same way; their reasoning is a template. Repeatable; "
             "default: `verified` with a language model, both without one.",
         ),
-    ] = None,
-    samples: Annotated[int, flag("--samples N", "Times that each question is asked.", min=1)] = 1,
+    ] = None
+    samples: Annotated[int, flag("--samples N", "Times that each question is asked.", min=1)] = 1
     temperature: Annotated[
         float | None, flag("--temperature T", "Sampling temperature. Default: 0.7 for several samples.", min=0, max=2)
-    ] = None,
+    ] = None
     verify: Annotated[
         Literal["gold", "agreement"],
         flag(
@@ -42,10 +49,10 @@ def collect(
             "`gold`: an answer is correct if it is the known one. `agreement`: without known answers; it is kept if "
             "most samples give it with the verdict `proved`.",
         ),
-    ] = "gold",
+    ] = "gold"
     agree: Annotated[
         int | None, flag("--agree N", "Samples that must prove the same answer. Default: more than half.", min=2)
-    ] = None,
+    ] = None
     rationalize: Annotated[
         bool,
         flag(
@@ -53,12 +60,12 @@ def collect(
             "Show the model the known answer of a question that no sample answers correctly and with reasoning, and "
             "keep its explanation, marked `rationalized`, if it proves the answer.",
         ),
-    ] = False,
-    step: Annotated[
+    ] = False
+    steps: Annotated[
         list[str] | None, flag("--step NAME", "Write the rows of this step alone (AnswerFromFacts). Repeatable.")
-    ] = None,
-    cap: Annotated[int, flag("--cap N", "Maximum rows per question.", min=1)] = 12,
-    dev_share: Annotated[float, flag("--dev-share X", "Share of the questions to hold out.", min=0, max=1)] = 0.1,
+    ] = None
+    cap: Annotated[int, flag("--cap N", "Maximum rows per question.", min=1)] = 12
+    dev_share: Annotated[float, flag("--dev-share X", "Share of the questions to hold out.", min=0, max=1)] = 0.1
     distractors: Annotated[
         int,
         flag(
@@ -67,7 +74,7 @@ def collect(
             "prompts look as they do at run time. Replies never contain them.",
             min=0,
         ),
-    ] = 2,
+    ] = 2
     export: Annotated[
         list[str] | None,
         flag(
@@ -76,7 +83,33 @@ def collect(
             "of each step, for `dspy.Example`) or `datasets` (Hugging Face) to DIR/FORM. Repeatable.",
             OUTPUT,
         ),
-    ] = None,
+    ] = None
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments that were given."""
+        return {name: value for name, value in vars(self).items() if name != "export" and value is not None}
+
+    def check(self) -> None:
+        """Check the names of forms.
+
+        Raises:
+            UserError: there is no such form.
+        """
+        from triplecheck.kg import UserError
+        from triplecheck.optimize.traces import FORMS
+
+        unknown = sorted(set(self.export or ()) - set(FORMS))
+        if unknown:
+            raise UserError(f"--export {unknown[0]}: no such form; there are: {', '.join(FORMS)}")
+
+
+@flattened("bundle", "grounded_only", "out", questions="Default: the bundled training questions.")
+def collect(
+    program: ProgramArgument,
+    out: Annotated[Path, flag("--out DIR", "Directory to write; an unfinished one is resumed.", OUTPUT)],
+    run: BatchOptions,
+    what: CollectOptions,
 ) -> None:
     """Collect fine-tuning data: the steps of a program on questions that it answers correctly, with proof.
 
@@ -101,50 +134,50 @@ def collect(
     settings = run.settings(program=program)
     err = stderr(quiet=run.json)
     with waiting(err, "loading"):
-        from triplecheck.kg import UserError
-        from triplecheck.optimize import traces
-
-        unknown = sorted(set(export or ()) - set(traces.FORMS))
-        if unknown:
-            raise UserError(f"--export {unknown[0]}: no such form; there are: {', '.join(traces.FORMS)}")
+        what.check()
     batch = open_batch(settings, run, ("train",), err)
-    with reporting(err, "asking") as tell:
+    manifest = _collected(batch, out, run, what)
+    written = _exported(out, what.export or ())
+    if run.json:
+        print_json(manifest.to_json() | {"out": str(out), "exported": [str(path) for path in written]})
+    else:
+        _show(manifest, out, written)
+
+
+def _collected(batch: Batch, out: Path, run: BatchOptions, what: CollectOptions) -> TraceManifest:
+    """Collect, and show the running score."""
+    from triplecheck.optimize import traces
+
+    with reporting(stderr(quiet=run.json), "asking") as tell:
         show = show_scores(tell)
-        manifest = traces.collect(
+        return traces.collect(
             batch.program,
             batch.questions,
             out,
             roles=batch.roles,
             knowledge_base=batch.kb,
-            passes=passes or None,
-            samples=samples,
-            temperature=temperature,
-            verify=verify,
-            agree=agree,
-            rationalize=rationalize,
-            steps=step or (),
-            workers=settings.workers,
+            workers=batch.settings.workers,
             timeout=run.timeout,
             budget=batch.budget,
-            cap=cap,
-            dev_share=dev_share,
-            distractors=distractors,
             progress=lambda _name, so_far: show(so_far),
+            **what.arguments,
         )
-    rows = traces.read_traces(out)
-    written = [path for form in export or () for path in traces.export(rows, form, out / form)]
-    if run.json:
-        print_json(manifest.to_json() | {"out": str(out), "exported": [str(path) for path in written]})
-        return
-    _show(manifest, out, written)
+
+
+def _exported(out: Path, forms: Sequence[str]) -> list[Path]:
+    """Write the rows in other forms."""
+    from triplecheck.optimize import traces
+
+    rows = traces.read_traces(out) if forms else []
+    return [path for form in forms for path in traces.export(rows, form, out / form)]
 
 
 def _show(manifest: TraceManifest, out: Path, written: list[Path]) -> None:
     to = stdout()
     if not is_quiet():
         _show_counts(manifest)
-    left_out = ", ".join(f"{reason} {count}" for reason, count in manifest.left_out.items())
-    to.print(f"{manifest.rows} rows in {printable(str(out))}" + (f"; left out: {left_out}" if left_out else ""))
+    left_out = f"; left out: {counted(manifest.left_out)}" if manifest.left_out else ""
+    to.print(f"{manifest.rows} rows in {printable(str(out))}{left_out}")
     for path in written:
         to.print(printable(str(path)), soft_wrap=True)
 
@@ -152,8 +185,7 @@ def _show(manifest: TraceManifest, out: Path, written: list[Path]) -> None:
 def _show_counts(manifest: TraceManifest) -> None:
     to = stdout()
     for name, about in manifest.passes.items():
-        rejected = ", ".join(f"{reason} {count}" for reason, count in about["rejected"].items())
-        tail = f"; rejected: {rejected}" if rejected else ""
+        tail = f"; rejected: {counted(about['rejected'])}" if about["rejected"] else ""
         to.print(f"{name}: {about['kept']} of {about['asked']} questions kept{tail}", soft_wrap=True)
         if about["stopped"]:
             to.print(f"{name} stopped: {printable(about['stopped'])}", soft_wrap=True)
@@ -166,4 +198,4 @@ def _show_counts(manifest: TraceManifest) -> None:
         ("step", manifest.by_signature),
         ("split", manifest.by_split),
     ):
-        to.print(f"rows by {title}: " + ", ".join(f"{name} {count}" for name, count in counts.items()), soft_wrap=True)
+        to.print(f"rows by {title}: {counted(counts)}", soft_wrap=True)

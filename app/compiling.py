@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Annotated
 
 from triplecheck.app.console import (
+    columns,
+    counted,
     duration,
     is_quiet,
     is_verbose,
@@ -17,14 +18,19 @@ from triplecheck.app.console import (
     reporting,
     stderr,
     stdout,
+    total_of,
     waiting,
 )
-from triplecheck.app.opening import open_batch
-from triplecheck.app.options import DATA, LIMITS, MODEL, OUTPUT, RUNS, BatchOptions, flag, flattened
+from triplecheck.app.opening import Batch, open_batch
+from triplecheck.app.options import DATA, LIMITS, MODEL, OUTPUT, RUNS, BatchOptions, ProgramArgument, flag, flattened
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from triplecheck.evals import Scores
-    from triplecheck.optimize import Compiled, Estimate
+    from triplecheck.evals.questions import Question
+    from triplecheck.optimize import Compiled, CompilePlan, Estimate
+    from triplecheck.optimize.candidates import Objective
 
 _TABLE = (
     ("hits@1", "hits_at_1"),
@@ -37,29 +43,21 @@ _TABLE = (
 )
 
 
-@flattened(
-    "bundle",
-    "part",
-    "timeout",
-    questions="Half of them, by a hash of their ids, are held out to measure on. Default: the bundled training "
-    "questions, measured on the bundled dev questions.",
-)
-def compile_program(
-    program: Annotated[
-        str, typer.Argument(metavar="PROGRAM", help="Program to compile, such as kerag; see `triplecheck programs`.")
-    ],
-    run: BatchOptions,
-    optimizer: Annotated[
-        str, flag("--optimizer NAME", "Optimizer; see `triplecheck optimizers`.")
-    ] = "BootstrapFewShotWithRandomSearch",
+@dataclass(frozen=True, kw_only=True)
+class CompileOptions:
+    """How a program is compiled."""
+
+    optimizer: Annotated[str, flag("--optimizer NAME", "Optimizer; see `triplecheck optimizers`.")] = (
+        "BootstrapFewShotWithRandomSearch"
+    )
     held_out: Annotated[
         Path | None, flag("--held-out FILE", "Measure on these questions, and compile with all the others.", DATA)
-    ] = None,
-    step: Annotated[str | None, flag("--step NAME", "Compile this step alone, by its own metric.")] = None,
-    setting: Annotated[list[str] | None, flag("--set NAME=VALUE", "A setting of the optimizer. Repeatable.")] = None,
+    ] = None
+    step: Annotated[str | None, flag("--step NAME", "Compile this step alone, by its own metric.")] = None
+    setting: Annotated[list[str] | None, flag("--set NAME=VALUE", "A setting of the optimizer. Repeatable.")] = None
     objective: Annotated[
         str, flag("--objective NAME", "Choose a candidate by accuracy, cost, or balanced between them.")
-    ] = "accuracy",
+    ] = "accuracy"
     teacher: Annotated[
         str | None,
         flag(
@@ -68,10 +66,10 @@ def compile_program(
             "Default: the models of --lm and --role.",
             MODEL,
         ),
-    ] = None,
+    ] = None
     prompt_model: Annotated[
         str | None, flag("--prompt-model MODEL", "Model that writes instructions. Default: that of --lm.", MODEL)
-    ] = None,
+    ] = None
     calls: Annotated[
         Path | None,
         flag(
@@ -79,8 +77,21 @@ def compile_program(
             "Directory of the models' replies. Runs that share it ask for none twice. Default: one of each run.",
             OUTPUT,
         ),
-    ] = None,
-    estimate: Annotated[bool, flag("--estimate", "Print the estimated cost and time, and stop.", LIMITS)] = False,
+    ] = None
+    estimate: Annotated[bool, flag("--estimate", "Print the estimated cost and time, and stop.", LIMITS)] = False
+
+
+@flattened(
+    "bundle",
+    "part",
+    "timeout",
+    questions="Half of them, by a hash of their ids, are held out to measure on. Default: the bundled training "
+    "questions, measured on the bundled dev questions.",
+)
+def compile_program(
+    program: ProgramArgument,
+    run: BatchOptions,
+    how: CompileOptions,
 ) -> None:
     """Compile a program: choose demonstrations, rewrite instructions, or train the model.
 
@@ -100,51 +111,75 @@ def compile_program(
     settings = run.settings(program=program)
     err = stderr(quiet=run.json)
     with waiting(err, "loading"):
-        from triplecheck import optimize
-        from triplecheck.app.config import parse_options
-        from triplecheck.evals import bundled_questions, read_questions
+        from triplecheck.optimize import resolve_optimizer
         from triplecheck.optimize.candidates import check_objective
-        from triplecheck.optimize.dspy_patches import quiet
 
-        spec = optimize.resolve_optimizer(optimizer)
-        aim = check_objective(objective)
-        if held_out is None and run.questions is None and run.data is None:
-            held_out = bundled_questions("dev")
-        kept_out = None if held_out is None else read_questions(held_out)
+        optimizer, objective = resolve_optimizer(how.optimizer).name, check_objective(how.objective)
+        held_out = _held_out(how, run)
     batch = open_batch(settings, run, ("train",), err)
-    student = batch.program
-    plan = optimize.CompilePlan(
-        program=student,
-        questions=optimize.split(batch.questions, kept_out),
-        optimizer=spec.name,
-        roles=batch.roles,
-        settings=parse_options(setting or (), "--set"),
-        step=step,
-        teacher=teacher,
-        prompt_model=prompt_model,
-        objective=aim,
-        seed=run.seed,
-        workers=settings.workers,
-        budget=batch.budget,
-    )
-    place = run.out or RUNS / f"{student.name}-{batch.source}-{spec.name}{f'-{step}' if step else ''}"
-    with reporting(err, "preparing") as tell, contextlib.nullcontext() if is_verbose() else quiet():
-        result = optimize.compile_program(
-            plan,
-            place,
-            knowledge_base=batch.kb,
-            announce=lambda estimate: show_estimate(spec.name, estimate, err),
-            estimate_only=estimate,
-            calls=calls,
-            progress=tell,
-        )
+    step = f"-{how.step}" if how.step else ""
+    place = run.out or RUNS / f"{batch.program.name}-{batch.source}-{optimizer}{step}"
+    result = _compiled(_plan(batch, run, how, optimizer, objective, held_out), batch, place, how, err)
     if run.json:
         print_json(result.to_json() | {"out": str(place)})
-    elif not estimate:
+    elif not how.estimate:
         show(result, place)
 
 
-def show_estimate(name: str, estimate: Estimate, to: Any) -> None:
+def _held_out(how: CompileOptions, run: BatchOptions) -> list[Question] | None:
+    """The questions to measure on; None: a part of those to compile with."""
+    from triplecheck.evals import bundled_questions, read_questions
+
+    if how.held_out is not None:
+        return read_questions(how.held_out)
+    return read_questions(bundled_questions("dev")) if run.questions is None and run.data is None else None
+
+
+def _plan(
+    batch: Batch,
+    run: BatchOptions,
+    how: CompileOptions,
+    optimizer: str,
+    objective: Objective,
+    held_out: list[Question] | None,
+) -> CompilePlan:
+    from triplecheck.app.config import parse_options
+    from triplecheck.optimize import CompilePlan, split
+
+    return CompilePlan(
+        program=batch.program,
+        questions=split(batch.questions, held_out),
+        optimizer=optimizer,
+        roles=batch.roles,
+        settings=parse_options(how.setting or (), "--set"),
+        step=how.step,
+        teacher=how.teacher,
+        prompt_model=how.prompt_model,
+        objective=objective,
+        seed=run.seed,
+        workers=batch.settings.workers,
+        budget=batch.budget,
+    )
+
+
+def _compiled(plan: CompilePlan, batch: Batch, place: Path, how: CompileOptions, err: Console) -> Compiled:
+    """Run the optimizer, and show the estimate and the progress."""
+    from triplecheck import optimize
+    from triplecheck.optimize.dspy_patches import quiet
+
+    with reporting(err, "preparing") as tell, contextlib.nullcontext() if is_verbose() else quiet():
+        return optimize.compile_program(
+            plan,
+            place,
+            knowledge_base=batch.kb,
+            announce=lambda estimate: show_estimate(plan.optimizer, estimate, err),
+            estimate_only=how.estimate,
+            calls=how.calls,
+            progress=tell,
+        )
+
+
+def show_estimate(name: str, estimate: Estimate, to: Console) -> None:
     """Print the estimated cost of a run."""
     money = (
         ""
@@ -164,16 +199,11 @@ def show_estimate(name: str, estimate: Estimate, to: Any) -> None:
 
 def show(result: Compiled, place: Path) -> None:
     """Print the candidates on the Pareto front, and the scores of the program before and after."""
-    from rich.table import Table
-
     out = stdout()
     assert result.before is not None and result.after is not None and result.chosen is not None
     if not is_quiet():
         _show_front(result)
-    table = Table(box=None, pad_edge=False)
-    table.add_column("held out")
-    for name, _ in _TABLE:
-        table.add_column(name, justify="right")
+    table = columns("held out", numbers=[name for name, _ in _TABLE])
     for name, scores in (("before", result.before.scores), ("after", result.after.scores)):
         table.add_row(name, *(_number(scores, field) for _, field in _TABLE))
     out.print(table)
@@ -185,13 +215,9 @@ def show(result: Compiled, place: Path) -> None:
 
 
 def _show_front(result: Compiled) -> None:
-    from rich.table import Table
-
     out = stdout()
     assert result.chosen is not None
-    front = Table(box=None, pad_edge=False)
-    for name in ("candidate", "score", "calls", "size"):
-        front.add_column(name, justify="left" if name == "candidate" else "right")
+    front = columns("candidate", numbers=("score", "calls", "size"))
     # The program as written is chosen before one that is as accurate with shorter prompts.
     for one in result.front if result.chosen in result.front else (result.chosen, *result.front):
         mark = " (chosen)" if one.key == result.chosen.key else ""
@@ -212,10 +238,8 @@ def _show_front(result: Compiled) -> None:
 def _show_usage(result: Compiled) -> None:
     out = stdout()
     if result.failures:
-        failed = ", ".join(f"{name} {count}" for name, count in result.failures.items())
-        out.print(f"failed runs, counted as wrong: {failed}", soft_wrap=True)
-    usage = result.usage
-    out.print(f"total: {usage.calls:,} calls, {usage.cached_calls:,} of them cached, {usage.tokens:,} tokens")
+        out.print(f"failed runs, counted as wrong: {counted(result.failures)}", soft_wrap=True)
+    out.print(total_of(result.usage))
 
 
 def _number(scores: Scores, field: str) -> str:

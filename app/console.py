@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import IntEnum
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from triplecheck.evals import Progress
     from triplecheck.kg.progress import ProgressCallback
+    from triplecheck.lms import Usage
 
 _PIPE_WIDTH = 160  # columns, if the output is not a terminal
 
@@ -60,16 +61,24 @@ def shown(*, quiet: bool, verbose: int) -> Iterator[None]:
         _verbosity.reset(token)
 
 
-def rows_of(values: Mapping[str, Any]) -> Table:
+def columns(*texts: str, numbers: Sequence[str] = (), title: str | None = None) -> Table:
+    """An empty table: columns of texts, then columns of numbers."""
+    from rich.table import Column, Table
+
+    headers = [*(Column(name, overflow="fold") for name in texts), *(Column(name, justify="right") for name in numbers)]
+    return Table(*headers, title=title, title_justify="left", box=None, pad_edge=False)
+
+
+def rows_of(values: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> Table:
     """Names and values as a table of two columns."""
-    from rich.table import Table
+    from rich.table import Column, Table
     from rich.text import Text
 
-    rows = Table(show_header=False, box=None, pad_edge=False)
-    rows.add_column(style="bold", no_wrap=True)
-    rows.add_column(overflow="fold")
-    for name, value in values.items():
-        rows.add_row(name, Text(printable(str(value))))
+    rows = Table(
+        Column(style="bold", no_wrap=True), Column(overflow="fold"), show_header=False, box=None, pad_edge=False
+    )
+    for name, value in values.items() if isinstance(values, Mapping) else values:
+        rows.add_row(name, value if isinstance(value, Text) else Text(printable(str(value))))
     return rows
 
 
@@ -120,6 +129,16 @@ def print_json(value: dict[str, Any]) -> None:
 def printable(text: str) -> str:
     """The text on one line, without control characters."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in " ".join(text.split()))
+
+
+def counted(counts: Mapping[str, int]) -> str:
+    """Names with their counts on one line: `one 3, two 1`."""
+    return ", ".join(f"{name} {count:,}" for name, count in counts.items())
+
+
+def total_of(usage: Usage) -> str:
+    """Calls and tokens of a run on one line."""
+    return f"total: {usage.calls:,} calls, {usage.cached_calls:,} of them cached, {usage.tokens:,} tokens"
 
 
 @contextmanager

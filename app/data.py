@@ -8,7 +8,7 @@ import typer
 
 from triplecheck.app import questions
 from triplecheck.app.command import Commands
-from triplecheck.app.console import print_json, printable, stderr, stdout, waiting
+from triplecheck.app.console import columns, print_json, printable, stderr, stdout, waiting
 from triplecheck.app.options import JsonOption, LimitOption, PathOption, QuestionsFile, SeedOption, SplitOption, flag
 
 if TYPE_CHECKING:
@@ -31,8 +31,6 @@ def list_(json: JsonOption = False) -> None:
 
         triplecheck data list
     """
-    from rich.table import Table
-
     with waiting(stderr(), "loading"):
         from triplecheck.evals.datasets import data_sets
 
@@ -40,9 +38,7 @@ def list_(json: JsonOption = False) -> None:
     if json:
         print_json({name: _about(spec) for name, spec in known.items()})
         return
-    table = Table(box=None, pad_edge=False)
-    for column in ("name", "splits", "from", "what it is"):
-        table.add_column(column)
+    table = columns("name", "splits", "from", "what it is")
     for name, spec in known.items():
         table.add_row(name, " ".join(spec.splits), "hub, files" if spec.hub else "files", spec.about)
     stdout().print(table)

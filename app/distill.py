@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from triplecheck.app.console import is_quiet, print_json, printable, reporting, stderr, stdout, waiting
-from triplecheck.app.options import DATA, LIMITS, OUTPUT, JsonOption, flag
+from triplecheck.app.console import counted, is_quiet, print_json, printable, reporting, stderr, stdout, waiting
+from triplecheck.app.options import DATA, LIMITS, OUTPUT, JsonOption, flag, flattened
 
 if TYPE_CHECKING:
-    from triplecheck.optimize.distil import Distilled
+    from triplecheck.optimize.distil import Distilled, DistilOptions
 
 
-def distill(
-    traces: Annotated[
-        list[Path], typer.Argument(metavar="TRACES...", help="Directories that `triplecheck collect` wrote.")
-    ],
-    out: Annotated[Path, flag("--out DIR", "Directory of distilled models, one folder for each.", OUTPUT)],
-    base: Annotated[
-        str, flag("--base MODEL", "Model to train: `local/smollm2`, or a transformers directory.")
-    ] = "local/smollm2",
+@dataclass(frozen=True, kw_only=True)
+class DistillOptions:
+    """What is trained, how, and where it is written. Fields of `DistilOptions` have its names."""
+
+    out: Annotated[Path, flag("--out DIR", "Directory of distilled models, one folder for each.", OUTPUT)]
+    base: Annotated[str, flag("--base MODEL", "Model to train: `local/smollm2`, or a transformers directory.")] = (
+        "local/smollm2"
+    )
     student: Annotated[
         Literal["model", "ranker"],
         flag(
@@ -29,22 +31,20 @@ def distill(
             "`model`: a language model, for all steps. `ranker`: a ranker of paths for `extractive`, in a minute on a "
             "CPU; of the other options only --name and --seed apply.",
         ),
-    ] = "model",
+    ] = "model"
     name: Annotated[
         str | None, flag("--name NAME", "Name of the model in DIR; an existing name is reassigned.", OUTPUT)
-    ] = None,
-    step: Annotated[
+    ] = None
+    steps: Annotated[
         list[str] | None, flag("--step NAME", "Train on this step alone (SelectPaths). Repeatable.", DATA)
-    ] = None,
-    epochs: Annotated[int, flag("--epochs N", "Epochs.")] = 2,
-    max_steps: Annotated[int | None, flag("--max-steps N", "Maximum training steps.", LIMITS)] = None,
-    batch: Annotated[int, flag("--batch N", "Batch size.")] = 8,
-    rate: Annotated[float, flag("--learning-rate X", "Peak learning rate.")] = 2e-4,
-    schedule: Annotated[str, flag("--schedule NAME", "Learning rate schedule: cosine or constant.")] = "cosine",
-    rank: Annotated[int, flag("--rank N", "Rank of the adapter.")] = 16,
-    max_length: Annotated[
-        int, flag("--max-length N", "Maximum tokens per row; longer rows are left out.", DATA)
-    ] = 2048,
+    ] = None
+    epochs: Annotated[int, flag("--epochs N", "Epochs.")] = 2
+    max_steps: Annotated[int | None, flag("--max-steps N", "Maximum training steps.", LIMITS)] = None
+    batch: Annotated[int, flag("--batch N", "Batch size.")] = 8
+    learning_rate: Annotated[float, flag("--learning-rate X", "Peak learning rate.")] = 2e-4
+    schedule: Annotated[str, flag("--schedule NAME", "Learning rate schedule: cosine or constant.")] = "cosine"
+    rank: Annotated[int, flag("--rank N", "Rank of the adapter.")] = 16
+    max_length: Annotated[int, flag("--max-length N", "Maximum tokens per row; longer rows are left out.", DATA)] = 2048
     empty_share: Annotated[
         float,
         flag(
@@ -53,14 +53,14 @@ def distill(
             "`nothing` whenever it is unsure.",
             DATA,
         ),
-    ] = 0.2,
-    dev_rows: Annotated[int, flag("--dev-rows N", "Maximum held-out rows to measure on.", DATA)] = 64,
+    ] = 0.2
+    dev_rows: Annotated[int, flag("--dev-rows N", "Maximum held-out rows to measure on.", DATA)] = 64
     patience: Annotated[
         int, flag("--patience N", "Stop after N evaluations without a lower held-out loss.", LIMITS)
-    ] = 3,
-    seed: Annotated[int, flag("--seed S", "Seed; the same seed gives the same model.")] = 0,
-    device: Annotated[str, flag("--device NAME", "cpu, cuda, or auto: a GPU if there is one.")] = "auto",
-    precision: Annotated[str, flag("--precision NAME", "float32, bfloat16, or auto: the faster one.")] = "auto",
+    ] = 3
+    seed: Annotated[int, flag("--seed S", "Seed; the same seed gives the same model.")] = 0
+    device: Annotated[str, flag("--device NAME", "cpu, cuda, or auto: a GPU if there is one.")] = "auto"
+    precision: Annotated[str, flag("--precision NAME", "float32, bfloat16, or auto: the faster one.")] = "auto"
     merge: Annotated[
         Path | None,
         flag(
@@ -69,7 +69,7 @@ def distill(
             "how the items begin: `local/DIR` converts these to numbers, other servers do not.",
             OUTPUT,
         ),
-    ] = None,
+    ] = None
     gguf: Annotated[
         Path | None,
         flag(
@@ -77,8 +77,29 @@ def distill(
             "Also write the adapter for llama.cpp, to be used with the base model in GGUF format.",
             OUTPUT,
         ),
-    ] = None,
-    json: JsonOption = False,
+    ] = None
+    json: JsonOption = False
+
+    @property
+    def training(self) -> DistilOptions:
+        """The settings of the training run.
+
+        Raises:
+            UserError: a setting is out of range.
+        """
+        from triplecheck.optimize.distil import DistilOptions
+
+        names = {field.name for field in dataclasses.fields(DistilOptions)}
+        given = {name: value for name, value in vars(self).items() if name in names}
+        return DistilOptions(**given, alpha=2 * self.rank)
+
+
+@flattened()
+def distill(
+    traces: Annotated[
+        list[Path], typer.Argument(metavar="TRACES...", help="Directories that `triplecheck collect` wrote.")
+    ],
+    run: DistillOptions,
 ) -> None:
     """Distill: train a small model on verified steps of programs, as an adapter of about 10 MB.
 
@@ -97,42 +118,35 @@ def distill(
 
         triplecheck ask "Who directed Alien?" --lm local/adapters/kerag
     """
-    err = stderr(quiet=json)
-    if student == "ranker":
-        _distil_ranker(traces, out / f"{name or 'ranker'}.safetensors", seed, json)
-        return
+    (_distil_ranker if run.student == "ranker" else _distil_model)(traces, run)
+
+
+def _distil_model(traces: list[Path], run: DistillOptions) -> None:
+    """Train a language model on traces and export it."""
+    err = stderr(quiet=run.json)
     with waiting(err, "loading"):
-        from triplecheck.optimize.distil import DistilOptions
-        from triplecheck.optimize.distil import distil as train
+        from triplecheck.optimize.distil import distil
         from triplecheck.optimize.distil.merge import check_free, write_gguf, write_merged
 
-        if merge is not None:
-            check_free(merge)
-
-        settings = DistilOptions(
-            rank=rank,
-            alpha=2 * rank,
-            batch=batch,
-            learning_rate=rate,
-            schedule=schedule,  # type: ignore[arg-type]
-            epochs=epochs,
-            max_steps=max_steps,
-            max_length=max_length,
-            empty_share=empty_share,
-            dev_rows=dev_rows,
-            patience=patience,
-            precision=precision,  # type: ignore[arg-type]
-            seed=seed,
-        )
+        if run.merge is not None:
+            check_free(run.merge)
+        settings = run.training
     with reporting(err, "reading") as tell:
-        made = train(
-            traces, out, base=base, options=settings, steps=step or (), name=name, device=device, progress=tell
+        made = distil(
+            traces,
+            run.out,
+            base=run.base,
+            options=settings,
+            steps=run.steps or (),
+            name=run.name,
+            device=run.device,
+            progress=tell,
         )
     with waiting(err, "exporting"):
-        written = [write_merged(made.model, merge)] if merge else []
-        written += [write_gguf(made.model, gguf)] if gguf else []
-    model = f"local/{out / name}" if name else made.model
-    if json:
+        written = [write_merged(made.model, run.merge)] if run.merge else []
+        written += [write_gguf(made.model, run.gguf)] if run.gguf else []
+    model = f"local/{run.out / run.name}" if run.name else made.model
+    if run.json:
         exported = [str(path) for path in written]
         print_json(made.manifest | {"out": str(made.path), "model": model, "exported": exported})
         return
@@ -141,19 +155,18 @@ def distill(
         stdout().print(printable(str(path)), soft_wrap=True)
 
 
-def _distil_ranker(traces: list[Path], out: Path, seed: int, json: bool) -> None:
+def _distil_ranker(traces: list[Path], run: DistillOptions) -> None:
     """Train a ranker of paths on traces."""
-    with waiting(stderr(quiet=json), "loading"):
-        from dataclasses import replace
-
+    err, out = stderr(quiet=run.json), run.out / f"{run.name or 'ranker'}.safetensors"
+    with waiting(err, "loading"):
         from triplecheck.optimize.distil.path_ranker import FURTHER
         from triplecheck.optimize.distil.trace_ranker import distil_ranker
         from triplecheck.optimize.traces import read_traces
-    with reporting(stderr(quiet=json), "reading") as tell:
+    with reporting(err, "reading") as tell:
         rows = [row for folder in traces for row in read_traces(folder)]
-        about = distil_ranker(rows, out, replace(FURTHER, seed=seed), tell)
+        about = distil_ranker(rows, out, dataclasses.replace(FURTHER, seed=run.seed), tell)
     model = f"extractive?ranker={out}"
-    if json:
+    if run.json:
         print_json(dict(about) | {"out": str(out), "model": model})
         return
     held_out = about["held_out"]
@@ -173,15 +186,24 @@ def _show(made: Distilled, model: str) -> None:
     if is_quiet():
         to.print(summary, soft_wrap=True)
         return
-    data, training = made.manifest["data"], made.manifest["training"]
+    _show_data(made.manifest["data"])
+    _show_training(made.manifest["training"])
+    to.print(summary, soft_wrap=True)
+
+
+def _show_data(data: dict[str, Any]) -> None:
+    to = stdout()
     for title in ("step", "source"):
-        counts = ", ".join(f"{name} {count}" for name, count in data[f"by_{title}"].items())
-        to.print(f"rows by {title}: {counts}", soft_wrap=True)
-    left_out = ", ".join(f"{reason} {count}" for reason, count in data["left_out"].items())
+        to.print(f"rows by {title}: {counted(data[f'by_{title}'])}", soft_wrap=True)
+    left_out = counted(data["left_out"])
     to.print(
         f"trained on {data['train']} rows, measured on {data['dev']}" + (f"; left out: {left_out}" if left_out else ""),
         soft_wrap=True,
     )
+
+
+def _show_training(training: dict[str, Any]) -> None:
+    to = stdout()
     measured = [point for point in training["curve"] if "dev_loss" in point]
     for point in measured:
         mark = " (kept)" if point["step"] == training["best_step"] else ""
@@ -196,4 +218,3 @@ def _show(made: Distilled, model: str) -> None:
         f"{training['tokens_read'] / max(training['seconds'], 1e-9):.0f} tokens/s",
         soft_wrap=True,
     )
-    to.print(summary, soft_wrap=True)

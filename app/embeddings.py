@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from triplecheck.app.console import print_json, printable, reporting, stderr, stdout, waiting
+from triplecheck.app.console import columns, print_json, printable, reporting, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
-from triplecheck.app.options import LIMITS, OUTPUT, JsonOption, KbArgument, flag
+from triplecheck.app.options import LIMITS, OUTPUT, JsonOption, KbArgument, flag, flattened
 
 if TYPE_CHECKING:
+    from triplecheck.kg.embedding.training import Trained
     from triplecheck.kg.plausibility import Roc
     from triplecheck.kg.plausibility.report import Calibrated
 
 
-def embed(
-    kb: KbArgument,
-    model: Annotated[str, flag("--model NAME", "Embedding model of PyKEEN.")] = "ComplEx",
-    dimensions: Annotated[int, flag("--dimensions N", "Dimensions of a vector (complex numbers for ComplEx).")] = 128,
-    epochs: Annotated[int, flag("--epochs N", "Maximum epochs.", LIMITS)] = 100,
+@dataclass(frozen=True, kw_only=True)
+class EmbedOptions:
+    """The fields of `TrainingOptions` that are options."""
+
+    model: Annotated[str, flag("--model NAME", "Embedding model of PyKEEN.")] = "ComplEx"
+    dimensions: Annotated[int, flag("--dimensions N", "Dimensions of a vector (complex numbers for ComplEx).")] = 128
+    epochs: Annotated[int, flag("--epochs N", "Maximum epochs.", LIMITS)] = 100
     loop: Annotated[
         str,
         flag(
@@ -29,21 +33,27 @@ def embed(
             "Training loop. `pykeen`: PyKEEN's own. `sampled`: the same model and loss, with a sample of all "
             "tails as negatives (ComplEx, DistMult). `auto`: sampled above 5,000 entities.",
         ),
-    ] = "auto",
-    batch_size: Annotated[int, flag("--batch-size N", "Batch size in (head, relation) pairs.")] = 1000,
-    optimizer: Annotated[str, flag("--optimizer NAME", "Optimizer of torch.")] = "Adagrad",
-    learning_rate: Annotated[float, flag("--learning-rate X", "Learning rate.")] = 0.1,
+    ] = "auto"
+    batch_size: Annotated[int, flag("--batch-size N", "Batch size in (head, relation) pairs.")] = 1000
+    optimizer: Annotated[str, flag("--optimizer NAME", "Optimizer of torch.")] = "Adagrad"
+    learning_rate: Annotated[float, flag("--learning-rate X", "Learning rate.")] = 0.1
     regularization: Annotated[
         float, flag("--regularization X", "Weight of the N3 regularizer (ComplEx, DistMult).")
-    ] = 0.05,
+    ] = 0.05
     held_out: Annotated[
         float, flag("--held-out X", "Share of triples to hold out: half for early stopping, half to test.")
-    ] = 0.1,
-    evaluate_every: Annotated[int, flag("--evaluate-every N", "Epochs between evaluations.")] = 5,
-    patience: Annotated[int, flag("--patience N", "Stop after N evaluations without a higher MRR.", LIMITS)] = 3,
-    values: Annotated[bool, flag("--values", "Embed literal values, not only entities.")] = False,
-    half: Annotated[bool, flag("--half", "Store vectors in half precision.", OUTPUT)] = False,
-    seed: Annotated[int, flag("--seed S", "Seed of the split and the initial weights.")] = 0,
+    ] = 0.1
+    evaluate_every: Annotated[int, flag("--evaluate-every N", "Epochs between evaluations.")] = 5
+    patience: Annotated[int, flag("--patience N", "Stop after N evaluations without a higher MRR.", LIMITS)] = 3
+    values: Annotated[bool, flag("--values", "Embed literal values, not only entities.")] = False
+    half: Annotated[bool, flag("--half", "Store vectors in half precision.", OUTPUT)] = False
+    seed: Annotated[int, flag("--seed S", "Seed of the split and the initial weights.")] = 0
+
+
+@flattened()
+def embed(
+    kb: KbArgument,
+    how: EmbedOptions,
     json: JsonOption = False,
 ) -> None:
     """Train embeddings of a knowledge base with PyKEEN and add them to it.
@@ -57,40 +67,29 @@ def embed(
 
         triplecheck kb embed kbs/films --model RotatE --dimensions 64 --learning-rate 0.05
     """
-    from dataclasses import asdict
-
     from triplecheck.kg.embedding import TrainingOptions
 
-    options = TrainingOptions(
-        model=model,
-        dimensions=dimensions,
-        epochs=epochs,
-        loop=loop,
-        batch_size=batch_size,
-        optimizer=optimizer,
-        learning_rate=learning_rate,
-        regularization=regularization,
-        held_out=held_out,
-        evaluate_every=evaluate_every,
-        patience=patience,
-        values=values,
-        half=half,
-        seed=seed,
-    )
+    options = TrainingOptions(**vars(how))
     opened = open_base(kb)
     with reporting(stderr(), "loading PyKEEN") as tell:
         from triplecheck.kg.embedding.embeddings import train_into
 
         trained = train_into(opened.columnar, opened.generation, options, tell)
-    course, quality = trained.course, trained.quality
     if json:
-        about = {"loop": trained.loop, "epochs": course.epoch, "looks": course.looks, "seconds": course.seconds}
-        print_json({"options": asdict(options), "quality": asdict(quality)} | about)
-        return
+        about = {"loop": trained.loop, "epochs": trained.course.epoch, "looks": trained.course.looks}
+        quality = {"quality": asdict(trained.quality)}
+        print_json({"options": asdict(options)} | quality | about | {"seconds": trained.course.seconds})
+    else:
+        _show_trained(trained)
+
+
+def _show_trained(trained: Trained) -> None:
+    options, course, quality = trained.options, trained.course, trained.quality
     best, validation = course.best_look
     stdout().print(
-        f"{model}, {dimensions} dimensions, {trained.split.num_entities:,} vectors: {course.epoch} epochs by "
-        f"{trained.loop} in {course.seconds:,.0f} s, best at {best} (validation MRR {validation:.3f})"
+        f"{options.model}, {options.dimensions} dimensions, {trained.split.num_entities:,} vectors: "
+        f"{course.epoch} epochs by {trained.loop} in {course.seconds:,.0f} s, "
+        f"best at {best} (validation MRR {validation:.3f})"
     )
     stdout().print(
         f"link prediction on {quality.triples:,} unseen triples: MRR {quality.mrr:.3f}, "
@@ -150,15 +149,10 @@ def _record(curve: Roc) -> dict[str, Any]:
 
 
 def _table(one: Calibrated) -> Any:
-    from rich.table import Table
-
-    columns = list(dict.fromkeys((curve.corruption, curve.unit) for curve in one.curves))
+    pairs = list(dict.fromkeys((curve.corruption, curve.unit) for curve in one.curves))
     heading = f"{printable(one.name)}: AUROC of true against corrupted tails"
-    table = Table(title=heading, title_justify="left", box=None, pad_edge=False)
-    table.add_column("score")
-    for corruption, unit in columns:
-        table.add_column(f"{corruption}, {unit}", justify="right")
+    table = columns("score", numbers=[f"{corruption}, {unit}" for corruption, unit in pairs], title=heading)
     for method in dict.fromkeys(curve.method for curve in one.curves):
         of = {(curve.corruption, curve.unit): curve.auroc for curve in one.curves if curve.method == method}
-        table.add_row(method, *(f"{of[column]:.3f}" for column in columns))
+        table.add_row(method, *(f"{of[pair]:.3f}" for pair in pairs))
     return table

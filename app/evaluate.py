@@ -6,11 +6,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from triplecheck.app.console import is_quiet, is_verbose, print_json, printable, reporting, show_scores, stderr, stdout
+from triplecheck.app.console import (
+    columns,
+    counted,
+    is_quiet,
+    is_verbose,
+    print_json,
+    printable,
+    reporting,
+    show_scores,
+    stderr,
+    stdout,
+)
 from triplecheck.app.opening import open_batch
-from triplecheck.app.options import OUTPUT, RUNS, BatchOptions, flag, flattened
+from triplecheck.app.options import OUTPUT, RUNS, BatchOptions, ProgramArgument, flag, flattened
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -47,9 +56,7 @@ _OTHERS = (
 
 @flattened(questions="Default: the bundled test questions.")
 def evaluate(
-    program: Annotated[
-        str, typer.Argument(metavar="PROGRAM", help="Program to evaluate, such as kerag; see `triplecheck programs`.")
-    ],
+    program: ProgramArgument,
     run: BatchOptions,
     judge: Annotated[
         bool, flag("--judge", "Let the model of the role `judge` decide on answers that do not match exactly.")
@@ -190,15 +197,15 @@ def show_summary(summary: Summary, place: Path) -> None:
     if is_quiet():
         return
     out.print()
-    counted = (
+    groups = (
         ("status", scores.status),
         ("lost at", scores.lost),
         ("errors", scores.errors),
         ("judged", scores.judged),
     )
-    for name, counts in counted:
+    for name, counts in groups:
         if counts:
-            out.print(f"{name}: " + ", ".join(f"{key} {count}" for key, count in counts.items()), soft_wrap=True)
+            out.print(f"{name}: {counted(counts)}", soft_wrap=True)
     _show_intervals(scores)
     roles = summary.configuration.get("roles", {})
     models = ", ".join(f"{role}={model}" for role, model in roles.items())
@@ -223,12 +230,8 @@ def _show_intervals(scores: Scores) -> None:
 
 
 def _table(summary: Summary) -> Table:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    table.add_column("")
-    for name in ("asked", "covered", *(name for name, _ in _MEANS), "calls", "tokens", "seconds"):
-        table.add_column(name, justify="right")
+    numbers = ("asked", "covered", *(name for name, _ in _MEANS), "calls", "tokens", "seconds")
+    table = columns("", numbers=numbers)
     groups: list[tuple[str, Scores]] = [("all", summary.scores)]
     groups += [(f"{hops} hops" if hops.isdigit() else hops, scores) for hops, scores in summary.by_hops.items()]
     groups += [*summary.by_kind.items(), *summary.by_popularity.items()]

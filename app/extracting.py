@@ -16,9 +16,10 @@ import typer
 
 from triplecheck.app.console import print_json, printable, reporting, rows_of, stderr, stdout, waiting
 from triplecheck.app.opening import open_base, roles
-from triplecheck.app.options import KbDirectory, ModelOptions, WorkersOption, flag, flattened
+from triplecheck.app.options import KbDirectory, ModelOptions, NoVectorsOption, WorkersOption, flag, flattened
 
 if TYPE_CHECKING:
+    from triplecheck.app.config import Settings
     from triplecheck.kg import KnowledgeBase
     from triplecheck.kg.documents import Document
     from triplecheck.kg.plausibility import GraphJudge, Grounder
@@ -34,6 +35,25 @@ _AT_ONCE = 16  # documents per worker between two notes of progress
 _PROBLEMS_SHOWN = 5
 
 
+@dataclass(frozen=True, kw_only=True)
+class ExtractOptions:
+    """How statements are linked, filtered and indexed."""
+
+    base: Annotated[
+        str | None,
+        flag("--base KB", "Knowledge base whose entities and relations are used where a text names them."),
+    ] = None
+    filtered: Annotated[
+        bool,
+        flag(
+            "--filter",
+            "Leave out statements that the base contradicts, or that its embeddings (`kb embed`) find implausible.",
+        ),
+    ] = False
+    workers: WorkersOption = None
+    no_vectors: NoVectorsOption = False
+
+
 @flattened("kb")
 def extract(
     documents: Annotated[
@@ -44,21 +64,7 @@ def extract(
     ],
     out: KbDirectory,
     run: ModelOptions,
-    base: Annotated[
-        str | None,
-        flag("--base KB", "Knowledge base whose entities and relations are used where a text names them."),
-    ] = None,
-    filtered: Annotated[
-        bool,
-        flag(
-            "--filter",
-            "Leave out statements that the base contradicts, or that its embeddings (`kb embed`) find implausible.",
-        ),
-    ] = False,
-    workers: WorkersOption = None,
-    no_vectors: Annotated[
-        bool, flag("--no-vectors", "Encode nothing; candidates are not ranked by their relations.")
-    ] = False,
+    how: ExtractOptions,
 ) -> None:
     """Build a knowledge base from text.
 
@@ -77,62 +83,82 @@ def extract(
     """
     from triplecheck.kg.errors import UserError
 
-    if filtered and base is None:
+    if how.filtered and how.base is None:
         raise UserError("--filter compares statements with a knowledge base: name one with --base")
     settings = run.settings()
     began = time.perf_counter()
     with waiting(stderr(), "loading"):
         from triplecheck.kg.manifest import refuse_foreign
-        from triplecheck.kg.readers.documents import read_documents
-        from triplecheck.lms import Budget
+        from triplecheck.language.pipeline import ENGLISH, check_language
         from triplecheck.programs import Sources
 
         models = roles(settings)
-        texts = list(read_documents(documents))
-    if not texts:
-        raise UserError(f"{documents}: has no documents")
-    if twice := [id for id, count in Counter(text.id for text in texts).items() if count > 1]:
-        raise UserError(f"{documents}: two documents have the id {twice[0]!r}")
+        texts = _read_texts(documents)
     refuse_foreign(out)
-    opened = None if base is None else open_base(base)
-    sources = None if opened is None else Sources.of(opened)
+    sources = None if how.base is None else Sources.of(open_base(how.base))
+    language = check_language(settings.language or (ENGLISH if sources is None else sources.language))
     work = out.absolute().parent / f".{out.absolute().name}.extract"
-    configuration = {
-        "documents": hashlib.sha256(documents.read_bytes()).hexdigest(),
-        "base": None if opened is None else dict(opened.identity),
-        **_of_model(models),
-    }
-    limits = Budget(**settings.budget.model_dump())
-    rows = _read_all(texts, work, configuration, sources, models, limits, workers or settings.workers)
-    graph = _Graph(sources, filtered)
-    for text, row in zip(texts, rows, strict=True):
-        graph.add(text, row)
+    configuration = _configuration(documents, sources, models, language)
+    workers = how.workers or settings.workers
+    rows = _read_all(texts, work, configuration, sources, models, settings, workers, language)
+    graph = _Graph.of(texts, rows, sources, how.filtered)
     if not graph.rows:
         raise UserError(f"{documents}: no statement was extracted; try another model with --lm")
+    kb = _build(graph, texts, out, documents, language, with_vectors=not how.no_vectors)
+    shutil.rmtree(work, ignore_errors=True)
+    _report(kb, rows, graph, time.perf_counter() - began, json=run.json)
+
+
+def _read_texts(path: Path) -> list[Document]:
+    """The documents of a file.
+
+    Raises:
+        UserError: there are none, or two have the same id.
+    """
+    from triplecheck.kg.errors import UserError
+    from triplecheck.kg.readers.documents import read_documents
+
+    texts = list(read_documents(path))
+    if not texts:
+        raise UserError(f"{path}: has no documents")
+    if twice := [id for id, count in Counter(text.id for text in texts).items() if count > 1]:
+        raise UserError(f"{path}: two documents have the id {twice[0]!r}")
+    return texts
+
+
+def _configuration(documents: Path, sources: Sources | None, models: Roles, language: str) -> dict[str, Any]:
+    """What the statements depend on: the texts, their language, the base, the model of the role, and the prompt."""
+    from triplecheck.signatures import ExtractTriples
+
+    base = None if sources is None else sources.knowledge_base
+    return {
+        "documents": hashlib.sha256(documents.read_bytes()).hexdigest(),
+        "base": None if base is None else dict(base.identity),
+        "language": language,
+        "model": models.model("extract"),
+        "prompt": ExtractTriples.instructions,
+    }
+
+
+def _build(
+    graph: _Graph, texts: Sequence[Document], out: Path, documents: Path, language: str, *, with_vectors: bool
+) -> KnowledgeBase:
+    """Write the knowledge base."""
     with reporting(stderr(), "building") as tell:
         from triplecheck.kg import build
         from triplecheck.kg.encode import DEFAULT_ENCODER
 
-        kb = build(
+        return build(
             graph.table(),
             out,
             entities=graph.entities(),
             relations=graph.relations(),
             edge_properties=("sentence", "document"),
             documents=[graph.linked(text) for text in texts],
-            encoder=None if no_vectors else DEFAULT_ENCODER,
+            encoder=DEFAULT_ENCODER if with_vectors else None,
             sources=[str(documents)],
             progress=tell,
         )
-    shutil.rmtree(work, ignore_errors=True)
-    _report(kb, rows, graph, time.perf_counter() - began, json=run.json)
-
-
-def _of_model(models: Roles) -> dict[str, Any]:
-    """What the statements depend on besides the texts: the model of the role, and the prompt."""
-    from triplecheck.signatures import ExtractTriples
-
-    return {"model": models.model("extract"), "prompt": ExtractTriples.instructions}
 
 
 def _read_all(
@@ -141,18 +167,19 @@ def _read_all(
     configuration: dict[str, Any],
     sources: Sources | None,
     models: Roles,
-    limits: Any,
+    settings: Settings,
     workers: int,
+    language: str,
 ) -> list[dict[str, Any]]:
     """What was read in each document, in order; what is in `work` already is not read again."""
     from triplecheck.evals.run_directory import JsonLines, RunDirectory, repair_lines
     from triplecheck.kg import TriplecheckError
-    from triplecheck.lms import session
+    from triplecheck.lms import Budget, session
     from triplecheck.programs.concurrently import concurrently
     from triplecheck.programs.extract import TripleExtractor
     from triplecheck.programs.steps import Trace
 
-    extractor = TripleExtractor(sources)
+    extractor, limits = TripleExtractor(sources, language), Budget(**settings.budget.model_dump())
     done: dict[str, dict[str, Any]] = {}
 
     def keep(row: dict[str, Any]) -> bool:
@@ -164,7 +191,7 @@ def _read_all(
     with RunDirectory(work, _KIND, configuration, "an extraction"), reporting(stderr(), "reading") as tell:
         repair_lines(work / _ROWS, keep)
         left = [text for text in texts if text.id not in done]
-        with JsonLines(work / _ROWS) as lines, session(models, budget=limits):
+        with JsonLines(work / _ROWS) as lines, session(models, budget=limits, language=language):
             for start in range(0, len(left), _AT_ONCE * workers):
                 tell("reading", len(done), len(texts))
                 part = left[start : start + _AT_ONCE * workers]
@@ -236,6 +263,16 @@ class _Graph:
             ranks = None if kb.embeddings is None else Plausibility.of(kb, "tail_rank")
             self._judge = GraphJudge(kb.columnar, ranks)
             self._grounder = Grounder(kb.columnar, self._linker, self.sources.relations)
+
+    @classmethod
+    def of(
+        cls, texts: Sequence[Document], rows: Sequence[dict[str, Any]], sources: Sources | None, filtered: bool
+    ) -> _Graph:
+        """The graph of what was read in the documents."""
+        graph = cls(sources, filtered)
+        for text, row in zip(texts, rows, strict=True):
+            graph.add(text, row)
+        return graph
 
     def add(self, document: Document, row: dict[str, Any]) -> None:
         """Add the statements of a document."""

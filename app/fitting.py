@@ -2,17 +2,85 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from triplecheck.app.console import is_quiet, print_json, printable, reporting, show_scores, stderr, stdout, waiting
-from triplecheck.app.opening import arguments, open_batch
-from triplecheck.app.options import RUNS, BatchOptions, flag, flattened
+from triplecheck.app.console import (
+    columns,
+    is_quiet,
+    print_json,
+    printable,
+    reporting,
+    show_scores,
+    stderr,
+    stdout,
+    total_of,
+    waiting,
+)
+from triplecheck.app.opening import Batch, arguments, open_batch
+from triplecheck.app.options import RUNS, BatchOptions, ProgramArgument, flag, flattened
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from triplecheck.app.config import Settings
     from triplecheck.optimize.fit import Fitted
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitOptions:
+    """What is fitted, and to which guarantee."""
+
+    tried: Annotated[
+        list[str] | None,
+        flag(
+            "--try NAME=VALUE,...",
+            "Set this option to the best of these values, and leave options that are not named as they are. "
+            "Repeatable. Default: the thresholds, floors and margins of the program.",
+        ),
+    ] = None
+    threshold_only: Annotated[
+        bool, flag("--threshold-only", "Fit only the threshold to abstain below, and no options.")
+    ] = False
+    objective: Annotated[
+        str, flag("--objective NAME", "Choose options by accuracy, cost, or balanced between them.")
+    ] = "accuracy"
+    guarantee: Annotated[
+        str,
+        flag(
+            "--guarantee NAME",
+            "Guarantee to fit the threshold to. `answered`: at most alpha of the answers are wrong, with "
+            "probability 1 - delta. `asked`: at most alpha of all questions get a wrong answer, on average.",
+        ),
+    ] = "answered"
+    alpha: Annotated[float, flag("--alpha X", "Maximum share of wrong answers.")] = 0.1
+    delta: Annotated[float, flag("--delta X", "Maximum probability that the guarantee `answered` fails.")] = 0.05
+
+    def checked(self, settings: Settings) -> dict[str, Any]:
+        """The fields of a `FitPlan` that these options and the configuration set.
+
+        Raises:
+            UserError: an option is wrong, or there is no such program or bundle.
+        """
+        from triplecheck.kg import UserError
+        from triplecheck.optimize import fit, load_bundle
+        from triplecheck.optimize.candidates import check_objective
+        from triplecheck.programs import resolve_program
+
+        if self.tried and self.threshold_only:
+            raise UserError("--try names options to fit, and --threshold-only fits none; keep one")
+        kind = resolve_program(settings.program)
+        space = () if self.threshold_only else fit.read_space(self.tried) if self.tried else fit.space_of(kind.name)
+        return {
+            "kind": kind,
+            "space": space,
+            "objective": check_objective(self.objective),
+            "guarantee": fit.check_guarantee(self.guarantee, self.alpha, self.delta),
+            "alpha": self.alpha,
+            "delta": self.delta,
+            "compiled": None if settings.bundle is None else load_bundle(settings.bundle),
+        }
 
 
 @flattened(
@@ -21,34 +89,9 @@ if TYPE_CHECKING:
     "may have been compiled with the training questions, the dev questions.",
 )
 def fit(
-    program: Annotated[
-        str, typer.Argument(metavar="PROGRAM", help="Program to fit, such as know3rag; see `triplecheck programs`.")
-    ],
+    program: ProgramArgument,
     run: BatchOptions,
-    tried: Annotated[
-        list[str] | None,
-        flag(
-            "--try NAME=VALUE,...",
-            "Set this option to the best of these values, and leave options that are not named as they are. "
-            "Repeatable. Default: the thresholds, floors and margins of the program.",
-        ),
-    ] = None,
-    threshold_only: Annotated[
-        bool, flag("--threshold-only", "Fit only the threshold to abstain below, and no options.")
-    ] = False,
-    objective: Annotated[
-        str, flag("--objective NAME", "Choose options by accuracy, cost, or balanced between them.")
-    ] = "accuracy",
-    guarantee: Annotated[
-        str,
-        flag(
-            "--guarantee NAME",
-            "Guarantee to fit the threshold to. `answered`: at most alpha of the answers are wrong, with "
-            "probability 1 - delta. `asked`: at most alpha of all questions get a wrong answer, on average.",
-        ),
-    ] = "answered",
-    alpha: Annotated[float, flag("--alpha X", "Maximum share of wrong answers.")] = 0.1,
-    delta: Annotated[float, flag("--delta X", "Maximum probability that the guarantee `answered` fails.")] = 0.05,
+    how: FitOptions,
 ) -> None:
     """Fit a program on dev questions: its options on one half of them, the threshold to abstain below on the other.
 
@@ -74,76 +117,63 @@ def fit(
     settings = run.settings(program=program)
     err = stderr(quiet=run.json)
     with waiting(err, "loading"):
-        from triplecheck.kg import UserError
-        from triplecheck.optimize import fit as fitting
-        from triplecheck.optimize import load_bundle
-        from triplecheck.optimize.candidates import check_objective
-        from triplecheck.programs import resolve_program
-
-        if tried and threshold_only:
-            raise UserError("--try names options to fit, and --threshold-only fits none; keep one")
-        kind = resolve_program(settings.program)
-        space = () if threshold_only else fitting.read_space(tried) if tried else fitting.space_of(kind.name)
-        aim, kept = check_objective(objective), fitting.check_guarantee(guarantee, alpha, delta)
-        compiled = None if settings.bundle is None else load_bundle(settings.bundle)
+        checked = how.checked(settings)
     batch = open_batch(settings, run, ("train", "dev") if settings.bundle is None else ("dev",), err)
-    plan = fitting.FitPlan(
-        kind=kind,
-        sources=batch.program.sources,
-        questions=batch.questions,
-        roles=batch.roles,
-        options=arguments(settings),
-        compiled=compiled,
-        space=space,
-        objective=aim,
-        guarantee=kept,
-        alpha=alpha,
-        delta=delta,
-        workers=settings.workers,
-        budget=batch.budget,
-    )
-    place = run.out or RUNS / f"fit-{kind.name}-{batch.source}"
-    with reporting(err, "asking") as tell:
-        show = show_scores(tell)
-        fitted = fitting.fit_program(
-            plan, place, knowledge_base=batch.kb, progress=lambda _part, progress: show(progress)
-        )
+    place = run.out or RUNS / f"fit-{checked['kind'].name}-{batch.source}"
+    fitted = _fitted(batch, checked, place, err)
     if run.json:
         print_json(fitted.to_json())
     else:
         show_fitted(fitted, place)
 
 
+def _fitted(batch: Batch, checked: dict[str, Any], place: Path, err: Console) -> Fitted:
+    """Fit, and show the running score."""
+    from triplecheck.optimize.fit import FitPlan, fit_program
+
+    plan = FitPlan(
+        sources=batch.program.sources,
+        questions=batch.questions,
+        roles=batch.roles,
+        options=arguments(batch.settings),
+        workers=batch.settings.workers,
+        budget=batch.budget,
+        **checked,
+    )
+    with reporting(err, "asking") as tell:
+        show = show_scores(tell)
+        return fit_program(plan, place, knowledge_base=batch.kb, progress=lambda _part, progress: show(progress))
+
+
 def show_fitted(fitted: Fitted, place: Path) -> None:
     """Print the candidates, the guarantee, and the files."""
-    from rich.table import Table
-
-    from triplecheck.optimize.fit.search import label
-
     out = stdout()
     if is_quiet():
         out.print(printable(fitted.sentence), soft_wrap=True)
         out.print(f"bundle: {printable(str(fitted.bundle))}", soft_wrap=True)
         return
-    table = Table(box=None, pad_edge=False)
-    table.add_column("setting", overflow="fold")
-    for name in ("right", "calls"):
-        table.add_column(name, justify="right")
-    for one in fitted.searched.tried:
-        mark = " (chosen)" if one is fitted.searched.chosen else ""
-        table.add_row(f"{printable(label(one.setting))}{mark}", f"{one.scored.score:.3f}", f"{one.scored.calls:.1f}")
-    out.print(table)
-    for setting, reason in fitted.searched.left_out.items():
-        out.print(f"not evaluated: {printable(setting)}: {printable(reason)}", soft_wrap=True)
+    _show_candidates(fitted)
     out.print()
     out.print(printable(fitted.sentence), soft_wrap=True)
     if fitted.choice.kept:
         out.print(f"abstains below a confidence of {fitted.choice.abstain_below:.4g}")
     for note in fitted.notes:
         out.print(f"note: {printable(note)}", soft_wrap=True)
-    usage = fitted.usage
-    out.print(f"total: {usage.calls:,} calls, {usage.cached_calls:,} of them cached, {usage.tokens:,} tokens")
+    out.print(total_of(fitted.usage))
     out.print(
         f"bundle: {printable(str(fitted.bundle))} (fit.json and calibration.png in {printable(str(place))})",
         soft_wrap=True,
     )
+
+
+def _show_candidates(fitted: Fitted) -> None:
+    from triplecheck.optimize.fit.search import label
+
+    out = stdout()
+    table = columns("setting", numbers=("right", "calls"))
+    for one in fitted.searched.tried:
+        mark = " (chosen)" if one is fitted.searched.chosen else ""
+        table.add_row(f"{printable(label(one.setting))}{mark}", f"{one.scored.score:.3f}", f"{one.scored.calls:.1f}")
+    out.print(table)
+    for setting, reason in fitted.searched.left_out.items():
+        out.print(f"not evaluated: {printable(setting)}: {printable(reason)}", soft_wrap=True)

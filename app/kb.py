@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,9 +13,18 @@ import typer
 
 from triplecheck.app import changes, embeddings, extracting, match, training
 from triplecheck.app.command import BuildCommand, Commands, TrainCommand
-from triplecheck.app.console import print_json, printable, reporting, rows_of, stderr, stdout, waiting
+from triplecheck.app.console import columns, print_json, printable, reporting, rows_of, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
-from triplecheck.app.options import LIMITS, JsonOption, KbArgument, KbDirectory, flag, flattened
+from triplecheck.app.options import (
+    LIMITS,
+    DocumentsOption,
+    JsonOption,
+    KbArgument,
+    KbDirectory,
+    NoVectorsOption,
+    flag,
+    flattened,
+)
 from triplecheck.app.sources import SourceOptions, list_skipped
 
 if TYPE_CHECKING:
@@ -44,17 +53,12 @@ commands.command("plausibility")(embeddings.plausibility)
 commands.command("train", cls=TrainCommand)(training.train)
 
 
-@commands.command(cls=BuildCommand)
-@flattened()
-def build(
-    out: KbDirectory,
-    source: SourceOptions,
-    name_vectors: Annotated[
-        bool, flag("--name-vectors", "Also encode entity names (250 per second and core).")
-    ] = False,
-    no_vectors: Annotated[
-        bool, flag("--no-vectors", "Encode nothing; candidates are not ranked by their relations.")
-    ] = False,
+@dataclass(frozen=True, kw_only=True)
+class BuildOptions:
+    """What is encoded, and where triples are sorted."""
+
+    name_vectors: Annotated[bool, flag("--name-vectors", "Also encode entity names (250 per second and core).")] = False
+    no_vectors: NoVectorsOption = False
     memory: Annotated[
         float | None,
         flag(
@@ -62,7 +66,45 @@ def build(
             "Sort the triples on disk, with this much memory (extra sql). Default: 2 GB if the files have more than "
             "2 GB, else all in memory.",
         ),
-    ] = None,
+    ] = None
+
+    def check(self, out: Path, source: SourceOptions) -> None:
+        """Check the options against each other.
+
+        Raises:
+            UserError: there are no triples, two options exclude each other, or `out` is a file of triples.
+        """
+        from triplecheck.kg.errors import UserError
+        from triplecheck.kg.readers import SUFFIXES
+        from triplecheck.kg.readers.tables import suffix
+
+        source.check("build")
+        if not source.triples and not source.sql:
+            raise UserError("a knowledge base needs triples: name files with --triples, or a query with --sql")
+        if self.name_vectors and self.no_vectors:
+            raise UserError("--name-vectors and --no-vectors exclude each other; keep one")
+        if suffix(out) in SUFFIXES:
+            raise UserError(f"{out}: looks like a file of triples; name the directory to write, OUT, before --triples")
+        if self.memory is not None and source.has_rows:
+            raise UserError("--memory is for files without edge properties; leave it out")
+        if self.memory is not None and not self.memory >= 0.5:
+            raise UserError(f"--memory {self.memory:g}: give at least 0.5 (GB)")
+
+    def sorted_on_disk(self, source: SourceOptions, header: bool | None) -> TripleFiles | None:
+        """The files, if their triples are sorted on disk; None: they are read into memory."""
+        files = source.files(header)
+        if self.memory is not None:
+            return files
+        large = files.size >= _LARGE and find_spec("duckdb") is not None
+        return files if large and not source.has_rows else None
+
+
+@commands.command(cls=BuildCommand)
+@flattened()
+def build(
+    out: KbDirectory,
+    source: SourceOptions,
+    how: BuildOptions,
 ) -> None:
     """Build a knowledge base from files.
 
@@ -80,40 +122,23 @@ def build(
 
         triplecheck kb build kbs/shop --database shop.duckdb --sql "select customer, 'bought', product from orders"
     """
-    from triplecheck.kg.errors import UserError
-
-    source.check("build")
-    if not source.triples and not source.sql:
-        raise UserError("a knowledge base needs triples: name files with --triples, or a query with --sql")
-    if name_vectors and no_vectors:
-        raise UserError("--name-vectors and --no-vectors exclude each other; keep one")
     with waiting(stderr(), "loading"):
         from triplecheck.kg import build as build_knowledge_base
         from triplecheck.kg.encode import DEFAULT_ENCODER
-        from triplecheck.kg.readers import SUFFIXES
-        from triplecheck.kg.readers.tables import suffix
 
-    if suffix(out) in SUFFIXES:
-        raise UserError(f"{out}: looks like a file of triples; name the directory to write, OUT, before --triples")
-    rows = source.sql or source.edge_properties
-    if memory is not None and rows:
-        raise UserError("--memory is for files without edge properties; leave it out")
-    if memory is not None and not memory >= 0.5:
-        raise UserError(f"--memory {memory:g}: give at least 0.5 (GB)")
+        how.check(out, source)
     header = source.asked_header()
-    files: TripleFiles | None = source.files(header)
-    if files and memory is None and (rows or files.size < _LARGE or not find_spec("duckdb")):
-        files = None
+    files = how.sorted_on_disk(source, header)
     with reporting(stderr(), "reading") as tell:
         raw = source.graphs(header, tell) if files is None else []
         texts = source.texts()
         kb = build_knowledge_base(
             raw if files is None else files,
             out,
-            memory=memory,
+            memory=how.memory,
             documents=texts,
-            encoder=None if no_vectors else DEFAULT_ENCODER,
-            name_vectors=name_vectors,
+            encoder=None if how.no_vectors else DEFAULT_ENCODER,
+            name_vectors=how.name_vectors,
             language=source.language or "en",
             sources=source.names,
             progress=tell,
@@ -274,9 +299,9 @@ def search(
         out.print("nothing found")
     if candidates:
         rows = [(c.label, c.id, c.source, f"{c.score:.3f}") for c in candidates]
-        out.print(_columns(("name", "id", "source", "score"), rows))
+        out.print(_scored(("name", "id", "source"), rows))
     if hits:
-        out.print(_columns(("document", "node", "text", "score"), [_hit_row(hit) for hit in hits]))
+        out.print(_scored(("document", "node", "text"), map(_hit_row, hits)))
 
 
 @commands.command()
@@ -322,9 +347,7 @@ def upload(
         ),
     ],
     kb: Annotated[str | None, flag("--kb KB", "Knowledge base whose documents are copied.")] = None,
-    documents: Annotated[
-        Path | None, flag("--documents FILE", "Documents as JSON lines with text; optional: id, title, node.")
-    ] = None,
+    documents: DocumentsOption = None,
     no_vectors: Annotated[bool, flag("--no-vectors", "Encode nothing; only a search by words is possible.")] = False,
 ) -> None:
     """Store documents and their vectors in LanceDB or Qdrant.
@@ -426,9 +449,7 @@ def index(
             help="Directory to write. Default: a place in the cache directory where --kb URL finds it.",
         ),
     ] = None,
-    no_vectors: Annotated[
-        bool, flag("--no-vectors", "Encode nothing; candidates are not ranked by their relations.")
-    ] = False,
+    no_vectors: NoVectorsOption = False,
 ) -> None:
     """Index the names of an endpoint, so that misspelt and partial names are found.
 
@@ -471,34 +492,30 @@ def index(
 
 def _table(kb: KnowledgeBase) -> Table:
     """What a knowledge base contains, as a table."""
-    from rich.table import Table
-    from rich.text import Text
+    return rows_of(_rows(_about(kb)))
 
-    about = _about(kb)
-    rows = Table(show_header=False, box=None, pad_edge=False)
-    rows.add_column(style="bold", no_wrap=True)
-    rows.add_column(overflow="fold")
-    rows.add_row("knowledge base", Text(printable(about["path"])))
+
+def _rows(about: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "knowledge base", about["path"]
     for name, count in about["counts"].items():
-        rows.add_row(name, f"{count:,}")
-    rows.add_row("size", f"{about['bytes'] / 1e6:,.1f} MB")
-    rows.add_row("vectors", about["encoder"] or "none")
-    rows.add_row("language", _language(about["language"]))
+        yield name, f"{count:,}"
+    yield "size", f"{about['bytes'] / 1e6:,.1f} MB"
+    yield "vectors", about["encoder"] or "none"
+    yield "language", _language(about["language"])
     if about["embeddings"]:
         trained, quality = about["embeddings"]["options"], about["embeddings"]["quality"]
-        rows.add_row("embeddings", f"{trained['model']}, {trained['dimensions']} dimensions, MRR {quality['mrr']:.3f}")
+        yield "embeddings", f"{trained['model']}, {trained['dimensions']} dimensions, MRR {quality['mrr']:.3f}"
     for part, reason in about["stale"].items():
-        rows.add_row("stale", f"{part}: {reason}")
+        yield "stale", f"{part}: {reason}"
     if about["changes"]:
-        rows.add_row("changed since built", f"{about['changes']:,} times")
+        yield "changed since built", f"{about['changes']:,} times"
     if ranker := about["ranker"]:
-        rows.add_row("ranker", training.summary(ranker))
-    _add_report(rows, kb.manifest.report)
-    rows.add_row("sources", Text(printable(", ".join(about["sources"])) or "unknown"))
+        yield "ranker", training.summary(ranker)
+    yield from _rows_of_report(about["report"])
+    yield "sources", ", ".join(about["sources"]) or "unknown"
     if about["skipped"]:
-        rows.add_row("skipped lines", f"{about['skipped']:,}")
-    rows.add_row("content hash", about["content_hash"])
-    return rows
+        yield "skipped lines", f"{about['skipped']:,}"
+    yield "content hash", about["content_hash"]
 
 
 def _language(name: str) -> str:
@@ -508,27 +525,25 @@ def _language(name: str) -> str:
     return f"{name}, read by {installed(name)}"
 
 
-def _add_report(rows: Table, report: dict[str, Any]) -> None:
+def _rows_of_report(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """What became of what was read."""
     if not report:
         return
-    rows.add_row("statements read", f"{report['read']:,}")
+    yield "statements read", f"{report['read']:,}"
     if report["descriptions"]:
-        rows.add_row("kept as descriptions", f"{report['descriptions']:,} (labels, comments, types)")
+        yield "kept as descriptions", f"{report['descriptions']:,} (labels, comments, types)"
     if report.get("properties"):
-        rows.add_row("kept on edges", f"{report['properties']:,} (edge properties)")
-    rows.add_row("merged as duplicates", f"{report['duplicates']:,}")
+        yield "kept on edges", f"{report['properties']:,} (edge properties)"
+    yield "merged as duplicates", f"{report['duplicates']:,}"
     for reason, count in report["left_out"].items():
-        rows.add_row("left out", f"{count:,} {printable(reason)}")
+        yield "left out", f"{count:,} {reason}"
 
 
-def _columns(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
-    from rich.table import Table
+def _scored(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """Rows of texts that end with a score."""
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False)
-    for name in header:
-        table.add_column(name, overflow="fold", justify="right" if name == "score" else "left")
+    table = columns(*header, numbers=("score",))
     for row in rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
     return table

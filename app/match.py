@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from triplecheck.app.console import print_json, printable, stderr, stdout, waiting
+from triplecheck.app.console import columns, print_json, printable, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
 from triplecheck.app.options import LIMITS, JsonOption, KbArgument, flag
 
@@ -188,7 +188,6 @@ def _answer(base: KnowledgeBase, found: Match, variable: str, node: int) -> dict
 
 
 def _show(report: dict[str, Any]) -> None:
-    from rich.table import Table
     from rich.text import Text
 
     out = stdout()
@@ -198,9 +197,7 @@ def _show(report: dict[str, Any]) -> None:
         by = f"; {printable(report['emptied_by'])} left nothing" if report["emptied_by"] else ""
         out.print(Text(f"nothing satisfies the patterns{by}"))
         return
-    table = Table(box=None, pad_edge=False)
-    for name in (f"?{report['variable']}", "because"):
-        table.add_column(name, overflow="fold")
+    table = columns(f"?{report['variable']}", "because")
     for answer in report["answers"]:
         because = "; ".join(" → ".join(triple) for triple in answer["triples"])
         table.add_row(Text(printable(answer["label"])), Text(printable(because)))

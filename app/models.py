@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from triplecheck.app.command import Commands
-from triplecheck.app.console import print_json, printable, reporting, stderr, stdout, waiting
+from triplecheck.app.console import columns, print_json, printable, reporting, rows_of, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
-from triplecheck.app.options import DATA, LIMITS, MODEL, JsonOption, LimitOption, SeedOption, flag
+from triplecheck.app.options import DATA, LIMITS, MODEL, JsonOption, LimitOption, SeedOption, flag, flattened
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -40,15 +40,11 @@ def list_(json: JsonOption = False) -> None:
 
         triplecheck lm list
     """
-    from rich.table import Table
-
     rows = list(_known_models())
     if json:
         print_json({name: {"about": about, "ready": not missing, "missing": missing} for name, about, missing in rows})
         return
-    table = Table(box=None, pad_edge=False)
-    for column in ("model", "ready", "what it is"):
-        table.add_column(column)
+    table = columns("model", "ready", "what it is")
     for name, about, missing in rows:
         table.add_row(name, "yes" if not missing else f"needs {missing}", about)
     stdout().print(table)
@@ -76,7 +72,36 @@ def _known_models() -> Iterator[tuple[str, str, str]]:
     yield "PROVIDER/MODEL", "any other DSPy/LiteLLM model string", "the provider's own key"
 
 
+@dataclass(frozen=True, kw_only=True)
+class CheckOptions:
+    """What a model is checked on."""
+
+    quick: Annotated[bool, flag("--quick", "Only three short tasks, not the steps of a program.")] = False
+    program: Annotated[str, flag("--program NAME", "Program whose steps are checked.")] = "kerag"
+    kb: Annotated[str | None, flag("--kb KB", "Knowledge base of --questions. Default: the bundled one.", DATA)] = None
+    questions: Annotated[
+        Path | None, flag("--questions FILE", "Questions with answers. Default: three bundled ones.", DATA)
+    ] = None
+    limit: LimitOption = None
+    seed: SeedOption = 0
+    option: Annotated[
+        list[str] | None,
+        flag("--option NAME=VALUE", "Option of the program, such as `limits.offered=12`. Repeatable.", MODEL),
+    ] = None
+    workers: Annotated[int, flag("--workers N", "Calls in parallel.", LIMITS, min=1)] = 1
+
+    def questions_asked(self) -> list[Question] | None:
+        """The questions; None for the three bundled ones."""
+        if self.questions is None and self.limit is None:
+            return None
+        from triplecheck.evals import bundled_questions, read_questions
+
+        path = bundled_questions("train") if self.questions is None else self.questions
+        return read_questions(path, self.limit, self.seed)
+
+
 @commands.command()
+@flattened()
 def check(
     model: Annotated[
         str,
@@ -85,19 +110,7 @@ def check(
             help="`extractive`, `local/smollm2`, `local/DIRECTORY`, `llama.cpp/FILE.gguf`, or any DSPy/LiteLLM string.",
         ),
     ],
-    quick: Annotated[bool, flag("--quick", "Only three short tasks, not the steps of a program.")] = False,
-    program: Annotated[str, flag("--program NAME", "Program whose steps are checked.")] = "kerag",
-    kb: Annotated[str | None, flag("--kb KB", "Knowledge base of --questions. Default: the bundled one.", DATA)] = None,
-    questions: Annotated[
-        Path | None, flag("--questions FILE", "Questions with answers. Default: three bundled ones.", DATA)
-    ] = None,
-    limit: LimitOption = None,
-    seed: SeedOption = 0,
-    option: Annotated[
-        list[str] | None,
-        flag("--option NAME=VALUE", "Option of the program, such as `limits.offered=12`. Repeatable.", MODEL),
-    ] = None,
-    workers: Annotated[int, flag("--workers N", "Calls in parallel.", LIMITS, min=1)] = 1,
+    what: CheckOptions,
     json: JsonOption = False,
 ) -> None:
     """Check a model: is it reachable, how fast and how expensive is it, and which steps can it do?
@@ -118,65 +131,72 @@ def check(
 
         OPENAI_API_BASE=http://127.0.0.1:8080/v1 triplecheck lm check openai/my-model
     """
+    from triplecheck.kg.errors import UnavailableError
+    from triplecheck.lms.resolve import is_extractive
+
+    report = _reached(model)
+    if not report.reachable:
+        _show(report, [], json)
+        raise UnavailableError(report.error)
+    # The baseline can do the project's own steps only.
+    steps = [] if what.quick and not is_extractive(model) else _check_steps(model, what)
+    _show(report, steps, json)
+    _complain_if_unread(model, steps)
+
+
+def _reached(model: str) -> CheckReport:
+    """How the model does three short tasks; the baseline is not asked for them."""
     with waiting(stderr(), f"asking {printable(model)}"):
-        from triplecheck.kg.errors import TriplecheckError, UnavailableError
-        from triplecheck.lms.check import CheckReport
-        from triplecheck.lms.check import check as check_model
+        from triplecheck.lms.check import CheckReport, check
         from triplecheck.lms.resolve import is_extractive, language_model
 
-        is_baseline = is_extractive(model)  # it can do the project's own steps only
-        report = (
-            CheckReport(model, language_model(model).model, True, dollars_per_call=0.0)
-            if is_baseline
-            else check_model(model)
-        )
-    if not report.reachable:
-        if json:
-            print_json(report.to_json())
-        else:
-            stdout().print(_table(report))
-        raise UnavailableError(report.error)
+        if is_extractive(model):
+            return CheckReport(model, language_model(model).model, True, dollars_per_call=0.0)
+        return check(model)
+
+
+def _check_steps(model: str, what: CheckOptions) -> list[StepCheck]:
     from triplecheck.app.config import parse_options
 
-    asked = _questions(questions, limit, seed)
-    given = {"program": program, "options": parse_options(option or ()), "workers": workers}
-    steps = [] if quick and not is_baseline else _check_steps(model, kb, asked, **given)
-    if json:
-        print_json(report.to_json() | {"steps": [{**asdict(step), "fails": step.fails} for step in steps]})
-    else:
-        for table in (_table(report), *([_table_of_steps(steps)] if steps else [])):
-            stdout().print(table)
+    questions, options = what.questions_asked(), parse_options(what.option or ())
+    base = open_base(what.kb or "bundled")
+    with reporting(stderr(), f"asking {printable(model)} for the steps of {what.program}") as tell:
+        from triplecheck.optimize.checking import check_steps
+
+        return check_steps(
+            model,
+            base,
+            questions,
+            program=what.program,
+            options=options,
+            workers=what.workers,
+            progress=tell,
+        )
+
+
+def _show(report: CheckReport, steps: Sequence[StepCheck], as_json: bool) -> None:
+    if as_json:
+        about = {"steps": [{**asdict(step), "fails": step.fails} for step in steps]} if report.reachable else {}
+        print_json(report.to_json() | about)
+        return
+    for table in (_table(report), *([_table_of_steps(steps)] if steps else [])):
+        stdout().print(table)
     failing = next((step for step in steps if step.fails), None)
-    if failing is not None and not json:
+    if failing is not None:
         stdout().print(f"fails at {failing.step}: {printable(failing.sample)}", soft_wrap=True)
-    if any(step.read == 0 for step in steps):
-        unread = next(step for step in steps if step.read == 0)
+
+
+def _complain_if_unread(model: str, steps: Sequence[StepCheck]) -> None:
+    """Raise an error if no reply to a step can be read."""
+    from triplecheck.kg.errors import TriplecheckError
+
+    unread = next((step for step in steps if step.read == 0), None)
+    if unread is not None:
         raise TriplecheckError(f"{model}: no reply to {unread.step} can be read: {unread.sample}")
 
 
-def _questions(path: Path | None, limit: int | None, seed: int) -> list[Question] | None:
-    """The questions of a check; None for the three bundled ones."""
-    if path is None and limit is None:
-        return None
-    from triplecheck.evals import bundled_questions, read_questions
-
-    return read_questions(bundled_questions("train") if path is None else path, limit, seed)
-
-
-def _check_steps(model: str, kb: str | None, questions: list[Question] | None, **given: Any) -> list[StepCheck]:
-    base = open_base(kb or "bundled")
-    with reporting(stderr(), f"asking {printable(model)} for the steps of {given['program']}") as tell:
-        from triplecheck.optimize.checking import check_steps
-
-        return check_steps(model, base, questions, progress=tell, **given)
-
-
 def _table_of_steps(steps: Sequence[StepCheck]) -> Table:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for column in ("step", "read", "right", "score", "tokens", "seconds"):
-        table.add_column(column)
+    table = columns("step", "read", "right", "score", "tokens", "seconds")
     for step in steps:
         score = "" if step.score is None else f"{step.score:.2f}"
         tokens = f"{step.prompt_tokens} in, {step.completion_tokens} out"
@@ -186,27 +206,23 @@ def _table_of_steps(steps: Sequence[StepCheck]) -> Table:
 
 
 def _table(report: CheckReport) -> Table:
-    from rich.table import Table
     from rich.text import Text
 
     from triplecheck.lms.resolve import is_extractive
 
-    table = Table(show_header=False, box=None, pad_edge=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
     note = " (a rule-based baseline, not a language model)" if is_extractive(report.model) else ""
-    table.add_row("model", Text(printable(report.model) + note))
-    table.add_row("reachable", Text("yes", style="green") if report.reachable else Text("no", style="red"))
+    rows: dict[str, Any] = {"model": report.model + note}
+    rows["reachable"] = Text("yes", style="green") if report.reachable else Text("no", style="red")
     if report.reachable:
         cost = report.dollars_per_call
-        table.add_row("cost per call", "unknown" if cost is None else f"${cost:.6f}" if cost else "free")
+        rows["cost per call"] = "unknown" if cost is None else f"${cost:.6f}" if cost else "free"
     if report.trials:
-        table.add_row("tokens per call", f"{report.prompt_tokens:.0f} in, {report.completion_tokens:.0f} out")
-        table.add_row("latency", f"{report.seconds:.3f} s (median)")
-        table.add_row("follows the format", f"{report.kept_format} of {len(report.trials)}")
+        rows["tokens per call"] = f"{report.prompt_tokens:.0f} in, {report.completion_tokens:.0f} out"
+        rows["latency"] = f"{report.seconds:.3f} s (median)"
+        rows["follows the format"] = f"{report.kept_format} of {len(report.trials)}"
     for trial in report.trials:
         outputs = ", ".join(f"{name}={value}" for name, value in trial.outputs.items())
         reply = outputs if trial.kept_format else f"{trial.problem}; reply: {trial.reply[:200]!r}"
         sign = ("✓ ", "green") if trial.kept_format else ("✗ ", "red")
-        table.add_row(f"  {trial.name}", Text.assemble(sign, f"{printable(reply)} ({trial.seconds:.3f} s)"))
-    return table
+        rows[f"  {trial.name}"] = Text.assemble(sign, f"{printable(reply)} ({trial.seconds:.3f} s)")
+    return rows_of(rows)

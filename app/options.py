@@ -90,9 +90,20 @@ PathOption = Annotated[
         DATA,
     ),
 ]
-LimitOption = Annotated[int | None, flag("--limit N", "Use a random sample of N questions.", DATA, min=1)]
+LIMIT = flag("--limit N", "Use a random sample of N questions.", DATA, min=1)
+LimitOption = Annotated[int | None, LIMIT]
 SeedOption = Annotated[int, flag("--seed S", "Seed of all random choices.", DATA)]
 WorkersOption = Annotated[int | None, flag("--workers N", "Questions to run in parallel. Default: 1.", LIMITS, min=1)]
+NoVectorsOption = Annotated[bool, flag("--no-vectors", "Encode nothing; candidates are not ranked by their relations.")]
+DocumentsOption = Annotated[
+    Path | None, flag("--documents FILE", "Documents as JSON lines with text; optional: id, title, node.")
+]
+ProgramArgument = Annotated[
+    str, typer.Argument(metavar="PROGRAM", help="Program, such as kerag; see `triplecheck programs`.")
+]
+ProgramOption = Annotated[
+    str | None, flag("--program NAME", "Program that answers; see `triplecheck programs`. Default: kerag.")
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -291,7 +302,7 @@ def flattened(*leave_out: str, **notes: str) -> Callable[[Callable[..., None]], 
                 inspect.Parameter(
                     field.name,
                     parameter.KEYWORD_ONLY,
-                    default=field.default,
+                    default=inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default,
                     annotation=_noted(of[field.name], notes.get(field.name)),
                 )
                 for field in fields

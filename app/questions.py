@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from triplecheck.app.console import is_quiet, printable, reporting, stderr, stdout, waiting
+from triplecheck.app.console import counted, is_quiet, printable, reporting, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
 from triplecheck.app.options import (
     DATA,
@@ -20,14 +21,23 @@ from triplecheck.app.options import (
     RoleOption,
     SeedOption,
     flag,
+    flattened,
 )
 
+if TYPE_CHECKING:
+    from triplecheck.lms import Roles
+    from triplecheck.optimize.synth import Synthesis
 
-def synthesize(
-    kb: KbArgument,
-    out: QuestionsFile,
-    limit: Annotated[int, flag("--limit N", "Number of questions.", min=1)] = 1000,
-    seed: SeedOption = 0,
+CountOption = Annotated[int, flag("--limit N", "Number of questions.", min=1)]
+MaxAnswersOption = Annotated[int, flag("--max-answers N", "Maximum answers of a question.", min=1)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SynthesizeOptions:
+    """Which questions are made, and who phrases them."""
+
+    limit: CountOption = 1000
+    seed: SeedOption = 0
     kind: Annotated[
         list[str] | None,
         flag(
@@ -35,10 +45,10 @@ def synthesize(
             "Kind of question: one, two or three (relations in a row), conjunction, count, comparison, "
             "superlative or unanswerable. Repeatable; default: all, in turn.",
         ),
-    ] = None,
-    max_answers: Annotated[int, flag("--max-answers N", "Maximum answers of a question.", min=1)] = 10,
-    phrasings: Annotated[int, flag("--phrasings N", "Phrasings of each question.", min=1)] = 1,
-    typos: Annotated[float, flag("--typos X", "Share of the questions with a misspelt name.", min=0, max=1)] = 0.0,
+    ] = None
+    max_answers: MaxAnswersOption = 10
+    phrasings: Annotated[int, flag("--phrasings N", "Phrasings of each question.", min=1)] = 1
+    typos: Annotated[float, flag("--typos X", "Share of the questions with a misspelt name.", min=0, max=1)] = 0.0
     avoid: Annotated[
         list[Path] | None,
         flag(
@@ -46,10 +56,32 @@ def synthesize(
             "Skip questions that have the same topics and answers as one in this file. Repeatable.",
             DATA,
         ),
-    ] = None,
-    lm: LmOption = None,
-    role: RoleOption = None,
-    workers: Annotated[int, flag("--workers N", "Questions to paraphrase in parallel.", LIMITS, min=1)] = 1,
+    ] = None
+    lm: LmOption = None
+    role: RoleOption = None
+    workers: Annotated[int, flag("--workers N", "Questions to paraphrase in parallel.", LIMITS, min=1)] = 1
+
+    @property
+    def roles(self) -> Roles | None:
+        """The models that paraphrase; None: templates alone.
+
+        Raises:
+            UserError: a role is wrong.
+        """
+        from triplecheck.app.config import parse_pairs
+        from triplecheck.lms import Roles
+
+        by_role = parse_pairs(self.role or (), "--role")
+        if self.lm is None:
+            return Roles(by_role=by_role) if by_role else None
+        return Roles(self.lm, by_role)
+
+
+@flattened()
+def synthesize(
+    kb: KbArgument,
+    out: QuestionsFile,
+    what: SynthesizeOptions,
 ) -> None:
     """Synthesize questions from a knowledge base: random paths, phrased by templates or by a model, with all answers.
 
@@ -63,49 +95,49 @@ def synthesize(
 
         triplecheck synthesize --kb kbs/films --out films.jsonl --phrasings 3 --lm openai/gpt-4o-mini --workers 8
     """
-    roles = None
     with waiting(stderr(), "loading"):
-        from triplecheck.app.config import parse_pairs
-        from triplecheck.evals import read_questions
         from triplecheck.evals.questions import write_questions
-        from triplecheck.lms import Roles
-        from triplecheck.optimize.synth import KINDS, synthesise
 
-        by_role = parse_pairs(role or (), "--role")
-        if lm is not None or by_role:
-            roles = Roles(by_role=by_role) if lm is None else Roles(lm, by_role)
-    with reporting(stderr(), "drawing questions") as tell:
-        made = synthesise(
-            open_base(kb),
-            limit,
-            seed=seed,
-            kinds=kind or KINDS,
-            most_answers=max_answers,
-            phrasings=phrasings,
-            typos=typos,
-            avoid=[question for file in avoid or () for question in read_questions(file)],
-            roles=roles,
-            workers=workers,
-            progress=tell,
-        )
+        roles = what.roles
+    made = _synthesized(kb, what, roles)
     written = write_questions(made.questions, out)
-    counts = Counter(question.kind for question in made.questions)
     stdout().print(f"{written} questions in {printable(str(out))}", soft_wrap=True)
     if is_quiet():
         return
-    stdout().print(", ".join(f"{kind} {count}" for kind, count in counts.items()), soft_wrap=True)
+    stdout().print(counted(Counter(str(question.kind) for question in made.questions)), soft_wrap=True)
     if roles is not None:
         stdout().print(f"worded by {printable(roles.model('query'))}: {made.paraphrased}", soft_wrap=True)
     if made.exhausted:
         stderr().print(f"the graph gave no more of: {', '.join(made.exhausted)}", soft_wrap=True)
 
 
+def _synthesized(kb: str, what: SynthesizeOptions, roles: Roles | None) -> Synthesis:
+    """Draw questions, and show the progress."""
+    with reporting(stderr(), "drawing questions") as tell:
+        from triplecheck.evals import read_questions
+        from triplecheck.optimize.synth import KINDS, synthesise
+
+        return synthesise(
+            open_base(kb),
+            what.limit,
+            seed=what.seed,
+            kinds=what.kind or KINDS,
+            most_answers=what.max_answers,
+            phrasings=what.phrasings,
+            typos=what.typos,
+            avoid=[question for file in what.avoid or () for question in read_questions(file)],
+            roles=roles,
+            workers=what.workers,
+            progress=tell,
+        )
+
+
 def generate(
     kb: KbArgument,
     out: QuestionsFile,
-    limit: Annotated[int, flag("--limit N", "Number of questions.", min=1)] = 500,
+    limit: CountOption = 500,
     seed: SeedOption = 0,
-    max_answers: Annotated[int, flag("--max-answers N", "Maximum answers of a question.", min=1)] = 20,
+    max_answers: MaxAnswersOption = 20,
     shape: Annotated[
         list[str] | None,
         flag(

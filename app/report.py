@@ -2,39 +2,40 @@
 
 from __future__ import annotations
 
+import functools
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from triplecheck.app.console import printable, reporting, stderr, stdout, waiting
-from triplecheck.app.options import DATA, LIMITS, MODEL, OUTPUT, flag
+from triplecheck.app.options import DATA, LIMITS, MODEL, OUTPUT, RUNS, flag, flattened
 
 if TYPE_CHECKING:
+    from triplecheck.evals.experiments import Cell, Experiment
     from triplecheck.evals.questions import Question
     from triplecheck.kg import KnowledgeBase
     from triplecheck.kg.progress import ProgressCallback
 
 _LINKING = "linking"
+_REPORTS = Path("reports")
 
 
-def report(
-    experiment: Annotated[
-        str | None,
-        typer.Argument(metavar="[EXPERIMENT]", help="Name of an experiment, or a TOML file. Default: list them."),
-    ] = None,
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions:
+    """What of an experiment is run, and where it is written."""
+
     data: Annotated[
         Path | None, flag("--data DIR", "Folder of benchmarks: folders with triples.* and questions*.jsonl.", DATA)
-    ] = None,
-    out: Annotated[Path | None, flag("--out DIR", "Directory of the report. Default: reports/NAME.", OUTPUT)] = None,
-    runs: Annotated[Path, flag("--runs DIR", "Directory of the runs; unfinished ones are resumed.", OUTPUT)] = Path(
-        "runs"
-    ),
+    ] = None
+    out: Annotated[Path | None, flag("--out DIR", "Directory of the report. Default: reports/NAME.", OUTPUT)] = None
+    runs: Annotated[Path, flag("--runs DIR", "Directory of the runs; unfinished ones are resumed.", OUTPUT)] = RUNS
     kbs: Annotated[Path, flag("--kbs DIR", "Directory of knowledge bases; missing ones are built.", OUTPUT)] = Path(
         "kbs"
-    ),
+    )
     only: Annotated[
         list[str] | None,
         flag(
@@ -42,12 +43,29 @@ def report(
             "Only cells with this text in TABLE/DATA/PROGRAM/MODEL. Repeatable: cells with all of them.",
             DATA,
         ),
+    ] = None
+    limit: Annotated[int | None, flag("--limit N", "Use a random sample of N questions per data set.", DATA, min=1)] = (
+        None
+    )
+    lm: Annotated[str | None, flag("--lm MODEL", "Use this model instead of those of the experiment.", MODEL)] = None
+    workers: Annotated[int, flag("--workers N", "Questions to run in parallel.", LIMITS, min=1)] = 1
+
+    def command(self, experiment: str) -> str:
+        """The command that writes this report again; without the places of this machine."""
+        parts = ["triplecheck", "report", experiment, *(("--data", "DIR") if self.data else ())]
+        parts += [part for text in self.only or () for part in ("--only", text)]
+        parts += [*(("--limit", str(self.limit)) if self.limit else ()), *(("--lm", self.lm) if self.lm else ())]
+        return shlex.join(parts)
+
+
+@flattened()
+def report(
+    experiment: Annotated[
+        str | None,
+        typer.Argument(metavar="[EXPERIMENT]", help="Name of an experiment, or a TOML file. Default: list them."),
     ] = None,
-    limit: Annotated[
-        int | None, flag("--limit N", "Use a random sample of N questions per data set.", DATA, min=1)
-    ] = None,
-    lm: Annotated[str | None, flag("--lm MODEL", "Use this model instead of those of the experiment.", MODEL)] = None,
-    workers: Annotated[int, flag("--workers N", "Questions to run in parallel.", LIMITS, min=1)] = 1,
+    *,
+    run: ReportOptions,
 ) -> None:
     """Run an experiment and write its report: tables with the paper's figures, plots, errors by stage.
 
@@ -68,65 +86,80 @@ def report(
 
         triplecheck report linking --data benchmarks
     """
-    err, console = stderr(), stdout()
-    with waiting(err, "loading"):
-        from functools import partial
-
-        import dspy
-
-        from triplecheck.evals.datasets import bundled_case, find_cases
-        from triplecheck.evals.experiments import (
-            Selection,
-            SetOpener,
-            experiment_names,
-            read_experiment,
-            run_experiment,
-            write_report,
-        )
-        from triplecheck.evals.linking import LIMIT, TITLE, write_linking_report
-        from triplecheck.kg import UserError
-        from triplecheck.optimize import load_bundle
     if experiment is None:
-        titles = {name: read_experiment(name).title for name in experiment_names()} | {_LINKING: TITLE}
-        for name, title in sorted(titles.items()):
-            console.print(f"{name:16} {title}", soft_wrap=True, markup=False)
-        return
-    command = ["triplecheck", "report", experiment, *(("--data", "DIR") if data else ())]
-    command += [part for text in only or () for part in ("--only", text)]
-    command += [*(("--limit", str(limit)) if limit else ()), *(("--lm", lm) if lm else ())]
-    if experiment == _LINKING:
-        if lm is not None:
-            raise UserError("the linking report uses no model; leave out --lm")
-        cases = [case for case in (bundled_case(), *(find_cases(data) if data else ())) if case.triples]
-        cases = [case for case in cases if all(text in case.name for text in only or ())]
-        if not cases:
-            raise UserError(f"no data set with triples matches --only {' '.join(only or ())}")
-        place = out or Path("reports") / _LINKING
-        for line in write_linking_report(cases, kbs, place, limit=limit or LIMIT, command=shlex.join(command)):
-            console.print(line, markup=False, highlight=False, soft_wrap=True)
-        err.print(f"written: {printable(str(place))}", soft_wrap=True)
-        return
-    chosen = read_experiment(experiment)
-    left_out: list[str] = []
-    # Replies from a cache take no time: the measured seconds would be wrong.
-    dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=False)
-    with reporting(err, "opening") as tell:
-        cells = run_experiment(
-            chosen,
-            SetOpener(data, kbs, left_out.append),
-            runs / chosen.name,
-            Selection(tuple(only or ()), limit, lm, workers),
-            lambda cell, progress: tell(f"{cell}:", progress.done, progress.total),
-            load_bundle,
-            partial(_train, tell),
-        )
+        _list_experiments()
+    elif experiment == _LINKING:
+        _report_linking(run)
+    else:
+        _report_experiment(experiment, run)
+
+
+def _list_experiments() -> None:
+    with waiting(stderr(), "loading"):
+        from triplecheck.evals.experiments import experiment_names, read_experiment
+        from triplecheck.evals.linking import TITLE
+    titles = {name: read_experiment(name).title for name in experiment_names()} | {_LINKING: TITLE}
+    for name, title in sorted(titles.items()):
+        stdout().print(f"{name:16} {title}", soft_wrap=True, markup=False)
+
+
+def _report_linking(run: ReportOptions) -> None:
+    with waiting(stderr(), "loading"):
+        from triplecheck.evals.datasets import bundled_case, find_cases
+        from triplecheck.evals.linking import LIMIT, write_linking_report
+        from triplecheck.kg import UserError
+    if run.lm is not None:
+        raise UserError("the linking report uses no model; leave out --lm")
+    cases = [case for case in (bundled_case(), *(find_cases(run.data) if run.data else ())) if case.triples]
+    cases = [case for case in cases if all(text in case.name for text in run.only or ())]
+    if not cases:
+        raise UserError(f"no data set with triples matches --only {' '.join(run.only or ())}")
+    place = run.out or _REPORTS / _LINKING
+    lines = write_linking_report(cases, run.kbs, place, limit=run.limit or LIMIT, command=run.command(_LINKING))
+    _print_report(lines, place)
+
+
+def _report_experiment(name: str, run: ReportOptions) -> None:
+    with waiting(stderr(), "loading"):
+        from triplecheck.evals.experiments import read_experiment, write_report
+        from triplecheck.kg import UserError
+    chosen = read_experiment(name)
+    cells, left_out = _run_cells(chosen, run)
     for line in left_out:
-        err.print(f"left out: {printable(line)}", soft_wrap=True)
+        stderr().print(f"left out: {printable(line)}", soft_wrap=True)
     if not cells:
         raise UserError("nothing was run: no cell matches --only, or its data (--data DIR) or model is not available")
-    written = write_report(chosen, cells, out or Path("reports") / chosen.name, command=shlex.join(command))
-    console.print(written.read_text("utf-8"), markup=False, highlight=False, soft_wrap=True)
-    err.print(f"written: {printable(str(written.parent))}", soft_wrap=True)
+    written = write_report(chosen, cells, run.out or _REPORTS / chosen.name, command=run.command(name))
+    _print_report([written.read_text("utf-8")], written.parent)
+
+
+def _run_cells(chosen: Experiment, run: ReportOptions) -> tuple[list[Cell], list[str]]:
+    """The finished cells of an experiment, and why others were left out."""
+    import dspy
+
+    from triplecheck.evals.experiments import Selection, SetOpener, run_experiment
+    from triplecheck.optimize import load_bundle
+
+    # Replies from a cache take no time: the measured seconds would be wrong.
+    dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=False)
+    left_out: list[str] = []
+    with reporting(stderr(), "opening") as tell:
+        cells = run_experiment(
+            chosen,
+            SetOpener(run.data, run.kbs, left_out.append),
+            run.runs / chosen.name,
+            Selection(tuple(run.only or ()), run.limit, run.lm, run.workers),
+            lambda cell, progress: tell(f"{cell}:", progress.done, progress.total),
+            load_bundle,
+            functools.partial(_train, tell),
+        )
+    return cells, left_out
+
+
+def _print_report(lines: Iterable[str], place: Path) -> None:
+    for line in lines:
+        stdout().print(line, markup=False, highlight=False, soft_wrap=True)
+    stderr().print(f"written: {printable(str(place))}", soft_wrap=True)
 
 
 def _train(tell: ProgressCallback, kb: KnowledgeBase, questions: Sequence[Question], seed: int, place: Path) -> Path:

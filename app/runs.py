@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from triplecheck.app.command import Commands
-from triplecheck.app.console import print_json, printable, stderr, stdout, waiting
+from triplecheck.app.console import columns, print_json, printable, stderr, stdout, waiting
 from triplecheck.app.options import RUNS, JsonOption, flag
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 commands = Commands(help="Runs: list them, show one, compare two.", no_args_is_help=True)
 _NAMES = {"hits_at_1": "hits@1", "f1": "F1", "accuracy": "right"}
+_COMPARED = ("questions", "A", "B", "B - A", "95%", "B better", "worse", "p bootstrap", "randomisation", "McNemar")
 _KINDS = {"triplecheck-evaluation": "eval", "triplecheck-compile": "compile", "triplecheck-fit": "fit"}
 
 
@@ -36,7 +37,6 @@ def list_(
 
         triplecheck runs list runs/comparison
     """
-    from rich.table import Table
     from rich.text import Text
 
     from triplecheck.kg.errors import UserError
@@ -50,9 +50,7 @@ def list_(
     if not rows:
         stdout().print(f"no runs in {printable(str(folder))}")
         return
-    table = Table(box=None, pad_edge=False)
-    for name in rows[0]:
-        table.add_column(name.replace("hits_at_1", "hits@1"), overflow="fold", justify="left")
+    table = columns(*(_NAMES.get(name, name) for name in rows[0]))
     for row in rows:
         cells = [
             f"{value:.3f}" if isinstance(value, float) else "-" if value is None else value for value in row.values()
@@ -150,14 +148,8 @@ def compare(
 
 
 def _show(found: Comparison) -> None:
-    from rich.table import Table
-
     out = stdout()
-    table = Table(box=None, pad_edge=False)
-    columns = ("questions", "A", "B", "B - A", "95%", "B better", "worse", "p bootstrap", "randomisation", "McNemar")
-    table.add_column("")
-    for name in columns:
-        table.add_column(name, justify="right")
+    table = columns("", numbers=_COMPARED)
     for metric in found.metrics:
         table.add_row(_NAMES[metric.name], *_cells(metric))
     out.print(table)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from triplecheck.app.console import printable, stderr
-from triplecheck.app.options import flag
+from triplecheck.app.options import DocumentsOption, flag
 
 if TYPE_CHECKING:
     from triplecheck.kg.progress import ProgressCallback
@@ -54,9 +54,7 @@ class SourceOptions:
             "Table of relations with a header: id, label, description, aliases (by |), domain, range.",
         ),
     ] = None
-    documents: Annotated[
-        Path | None, flag("--documents FILE", "Documents as JSON lines with text; optional: id, title, node.")
-    ] = None
+    documents: DocumentsOption = None
     edge_properties: Annotated[
         list[str] | None,
         flag(
@@ -109,6 +107,11 @@ class SourceOptions:
             *([] if self.database is None else [shown(self.database)]),
             *(str(path) for path in files if path is not None),
         ]
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether edges have properties, or come from a database."""
+        return bool(self.sql or self.edge_properties)
 
     def check(self, what: str, *others: object) -> None:
         """Check that there is something to read.

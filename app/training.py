@@ -3,21 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from triplecheck.app.console import print_json, printable, reporting, stderr, stdout, waiting
+from triplecheck.app.console import counted, print_json, printable, reporting, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
-from triplecheck.app.options import DATA, LIMITS, OUTPUT, JsonOption, KbArgument, Part, SeedOption, flag
+from triplecheck.app.options import (
+    DATA,
+    LIMIT,
+    LIMITS,
+    OUTPUT,
+    JsonOption,
+    KbArgument,
+    LimitOption,
+    Part,
+    SeedOption,
+    flag,
+    flattened,
+)
+
+if TYPE_CHECKING:
+    from triplecheck.evals.questions import Question
+    from triplecheck.optimize.distil.graph_ranker import TrainedRanker
 
 _ENOUGH_MEASURED = 30
 """Held-out questions: among fewer, one question changes the result by more than three points."""
 
 
-def train(
-    kb: KbArgument,
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions:
+    """The questions that a ranker is trained on."""
+
     questions: Annotated[
         list[Path] | None,
         flag(
@@ -25,7 +44,7 @@ def train(
             "Questions as JSON lines (.jsonl, .jsonl.gz) with id, question and answers; optional: topic, gold_paths.",
             DATA,
         ),
-    ] = None,
+    ] = None
     traces: Annotated[
         list[Path] | None,
         flag(
@@ -34,16 +53,43 @@ def train(
             "known ones.",
             DATA,
         ),
-    ] = None,
+    ] = None
     part: Annotated[
         Part | None,
         flag("--part", "Use one half of the questions, split by a hash of their ids, to measure on the other.", DATA),
-    ] = None,
-    limit: Annotated[int, flag("--limit N", "Use a random sample of N questions.", DATA, min=1)] = 2_000,
+    ] = None
+    limit: Annotated[int, LIMIT] = 2_000
     minutes: Annotated[
         float, flag("--minutes M", "Read questions for at most two fifths of M minutes.", LIMITS, min=0.1)
-    ] = 5.0,
-    seed: SeedOption = 0,
+    ] = 5.0
+    seed: SeedOption = 0
+
+    def read(self) -> tuple[list[Question], str | None]:
+        """The questions, and the models that answered some of them; None if all answers were known.
+
+        Raises:
+            UserError: neither questions nor traces are named, or a file is malformed.
+        """
+        from triplecheck.evals.questions import part_of, read_questions
+        from triplecheck.kg.errors import UserError
+        from triplecheck.optimize.distil.trace_ranker import answered_questions
+        from triplecheck.optimize.traces import read_traces
+
+        if not self.questions and not self.traces:
+            raise UserError("--questions is missing: name a file of questions with answers, or --traces")
+        asked = {f"{file.name}: {one.id}": one for file in self.questions or () for one in read_questions(file)}
+        rows = [row for folder in self.traces or () for row in read_traces(folder)]
+        known = {one.question for one in asked.values()}
+        taught = [one for one in answered_questions(rows) if one.question not in known]
+        teacher = ", ".join(sorted({row.model for row in rows})) if taught else None
+        found = (*asked.values(), *taught)
+        return [one for one in found if self.part is None or part_of(one.id) == self.part], teacher
+
+
+@flattened()
+def train(
+    kb: KbArgument,
+    what: TrainOptions,
     json: JsonOption = False,
 ) -> None:
     """Train a ranker of paths on a knowledge base and store it there.
@@ -62,29 +108,22 @@ def train(
 
         triplecheck kb train kbs/films --traces traces
     """
-    from triplecheck.kg.errors import UserError
-
-    if not questions and not traces:
-        raise UserError("--questions is missing: name a file of questions with answers, or --traces")
     with waiting(stderr(), "loading"):
-        from triplecheck.evals.questions import part_of, read_questions
         from triplecheck.optimize.distil.graph_ranker import RankerOptions, train_into
-        from triplecheck.optimize.distil.trace_ranker import answered_questions
-        from triplecheck.optimize.traces import read_traces
 
-        asked = {f"{file.name}: {one.id}": one for file in questions or () for one in read_questions(file)}
-        rows = [row for folder in traces or () for row in read_traces(folder)]
-    known = {one.question for one in asked.values()}
-    taught = [one for one in answered_questions(rows) if one.question not in known]
-    teacher = ", ".join(sorted({row.model for row in rows})) if taught else None
-    chosen = [one for one in (*asked.values(), *taught) if part is None or part_of(one.id) == part]
+        questions, teacher = what.read()
+    options = RankerOptions(what.limit, what.minutes, what.seed, teacher)
     opened = open_base(kb)
     with reporting(stderr(), "reading paths") as tell:
-        trained = train_into(opened, chosen, RankerOptions(limit, minutes, seed, teacher), tell)
+        trained = train_into(opened, questions, options, tell)
     if json:
         stored = None if trained.stored is None else str(trained.stored)
         print_json({"ranker": stored, "left_out": trained.left_out} | dict(trained.about))
-        return
+    else:
+        _show(trained)
+
+
+def _show(trained: TrainedRanker) -> None:
     stdout().print(summary(trained.about))
     measured = trained.about["held_out"]["questions"]
     if measured < _ENOUGH_MEASURED:
@@ -94,9 +133,8 @@ def train(
         )
     if trained.stored is None:
         stdout().print("not stored: it answers fewer questions than before; give it more questions")
-    left_out = ", ".join(f"{reason} {count:,}" for reason, count in trained.left_out.items())
-    if left_out:
-        stdout().print(f"left out: {printable(left_out)}")
+    if trained.left_out:
+        stdout().print(f"left out: {printable(counted(trained.left_out))}")
 
 
 def train_general(
@@ -115,7 +153,7 @@ def train_general(
         list[Path] | None,
         flag("--without FILE", "Leave out the questions of this file, to measure on them. Repeatable.", DATA),
     ] = None,
-    limit: Annotated[int | None, flag("--limit N", "Use a random sample of N questions.", DATA, min=1)] = None,
+    limit: LimitOption = None,
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:

@@ -17,15 +17,17 @@ from pathlib import Path
 
 from triplecheck import KnowledgeBase
 from triplecheck.evals import bundled_questions, read_questions
-from triplecheck.language.pipeline import read_text
-from triplecheck.language.sentences import split_sentences
+from triplecheck.language.pipeline import pipeline, read_text
 from triplecheck.lms import ModelReplyError, RolePredict, session
 from triplecheck.optimize.checking import calls_by_step
 from triplecheck.optimize.traces import read_traces
 from triplecheck.programs import Know3RAG, Sources
-from triplecheck.programs.know3rag.generation import names_in, relations_near
+from triplecheck.programs.assists import Assists
+from triplecheck.programs.assists.near_relations import near_relations
+from triplecheck.programs.assists.stated_triples import stated_triples
+from triplecheck.programs.know3rag.generation import names_in
 from triplecheck.programs.know3rag.reliability import Supervisor
-from triplecheck.programs.triple_lines import read_triples, stated_triples
+from triplecheck.programs.triple_lines import read_triples
 from triplecheck.signatures import ExtractTriples
 
 TRACES = Path(__file__).parents[1] / "examples/traces/qwen2.5-coder-1.5b"
@@ -57,7 +59,7 @@ def main(model: str, workers: int = 4) -> None:
     def extracted(top_k: int | None, text: str) -> tuple[list[bool], list[bool]] | None:
         """For each triple written, and for each one stated, whether the graph has it. None: an unreadable reply."""
         names = names_in(sources.graph, sources.linker, read_text(text))
-        relations = [] if top_k is None else relations_near(sources, split_sentences(text), top_k)
+        relations = [] if top_k is None else near_relations(Assists(), sources, pipeline().sentences(text), top_k)
         try:
             with session(model):
                 reply = step(entities=names, relations=relations, texts=[text])

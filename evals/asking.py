@@ -15,8 +15,8 @@ from triplecheck.evals.judge import Judge
 from triplecheck.evals.questions import Question
 from triplecheck.evals.rows import error_row, scored_row
 from triplecheck.kg import KnowledgeBase, TriplecheckError, UnavailableError, normalize
+from triplecheck.kg.waiting import StillRunningError, within
 from triplecheck.lms import BudgetExceededError, Usage, session
-from triplecheck.lms.limits import Limited, StillRunningError
 from triplecheck.programs import Program
 from triplecheck.programs.steps import TraceEvent
 
@@ -121,7 +121,7 @@ def ask_within(timeout: float | None, program: Program, question: str, on_step: 
         on_step(step)
 
     try:
-        return Limited(lambda: program(question=question, on_step=on_step_in_time)).result(timeout)
+        return within(timeout, lambda: program(question=question, on_step=on_step_in_time))
     except StillRunningError:
         given_up.set()
         raise late from None

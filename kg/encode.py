@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, cached_property
 from importlib.util import find_spec
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from cachetools import LRUCache
 
 from triplecheck.kg._arrays import FloatArray
 from triplecheck.kg.errors import KnowledgeBaseError, UnavailableError, extra
@@ -238,7 +238,7 @@ class TextEncoder:
         self.dimensions = model.dimensions
         self._model = model
         self._compute_fingerprint = fingerprint
-        self._remembered: OrderedDict[str, FloatArray] = OrderedDict()
+        self._remembered: LRUCache[str, FloatArray] = LRUCache(_REMEMBERED_TEXTS)
         self._lock = threading.Lock()
 
     @cached_property
@@ -292,18 +292,13 @@ class TextEncoder:
 
     def _recall(self, texts: dict[str, list[int]]) -> dict[str, FloatArray]:
         with self._lock:
-            known = {text: self._remembered[text] for text in texts if text in self._remembered}
-            for text in known:
-                self._remembered.move_to_end(text)
-        return known
+            return {text: self._remembered[text] for text in texts if text in self._remembered}
 
     def _remember(self, texts: list[str], vectors: FloatArray) -> None:
         with self._lock:
             for text, vector in zip(texts, vectors, strict=True):
                 if len(text) <= _REMEMBERED_LENGTH:
                     self._remembered[text] = vector.copy()
-            while len(self._remembered) > _REMEMBERED_TEXTS:
-                self._remembered.popitem(last=False)
 
 
 def _estimated_tokens(text: str) -> int:

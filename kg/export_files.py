@@ -21,7 +21,7 @@ from triplecheck.kg._arrays import used
 from triplecheck.kg._atomic import replaced_file
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.documents import Document
-from triplecheck.kg.errors import UserError
+from triplecheck.kg.errors import UserError, extra
 from triplecheck.kg.export import to_raw
 from triplecheck.kg.readable import entity_label, relation_label
 from triplecheck.kg.readers.columns import TRIPLE_COLUMNS
@@ -274,7 +274,8 @@ def _iri(id: str, *, plain: bool = False) -> ox.NamedNode:
 
 # --- GraphML -------------------------------------------------------------------------------------
 def _graphml(raw: RawGraph, graph: ColumnarGraph, out: Path) -> None:
-    import networkx as nx
+    with extra("frames", "GraphML"):
+        import networkx as nx
 
     network = nx.MultiDiGraph()
     for node, row in enumerate(raw.entities.to_pylist()):

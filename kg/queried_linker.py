@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import re
 import threading
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+from cachetools import LRUCache
 
 from triplecheck.kg.graph import Graph, IntArray
 from triplecheck.kg.linking import Candidate, spelling_fit
@@ -55,7 +56,7 @@ class QueriedLinker:
 
     def __init__(self, graph: PrefetchedGraph) -> None:
         self._graph = graph
-        self._known: OrderedDict[str, _CachedName] = OrderedDict()
+        self._known: LRUCache[str, _CachedName] = LRUCache(_REMEMBERED)
         self._lock = threading.Lock()
 
     def _named(self, texts: Sequence[str]) -> Iterable[tuple[str, int, str]]:
@@ -127,8 +128,6 @@ class QueriedLinker:
                 form = forms[text]
                 before = self._known.get(form, _CachedName())
                 self._known[form] = _CachedName(before.looked_up | {text}, {**before.nodes, **found[form]})
-            while len(self._known) > _REMEMBERED:
-                self._known.popitem(last=False)
         return found
 
 

@@ -8,12 +8,10 @@ OpenAI's protocol gets a transport with limits, so that no abandoned thread read
 from __future__ import annotations
 
 import asyncio
-import contextvars
-import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import replace
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from dspy._vendor.lm15.transports import StdlibAsyncTransport, StdlibTransport
 from dspy._vendor.lm15.transports._types import AsyncTransportResponse, TransportResponse
@@ -30,49 +28,6 @@ LONGEST_WAIT = 30.0
 
 _PIECE = 1 << 13
 """Bytes that are received at once."""
-
-Result = TypeVar("Result")
-
-
-class StillRunningError(Exception):
-    """A call exceeded its time limit."""
-
-
-class Limited(Generic[Result]):
-    """A call in its own thread, with a limit on how long to wait for it.
-
-    The thread is a daemon: a call that exceeds its limit does not keep the run or the process from ending.
-
-    Args:
-        call: runs in a copy of the caller's context.
-    """
-
-    def __init__(self, call: Callable[[], Result]) -> None:
-        self._call = call
-        self._results: list[Result] = []
-        self._errors: list[BaseException] = []
-        context = contextvars.copy_context()
-        self._thread = threading.Thread(target=context.run, args=(self._run,), name="limited", daemon=True)
-
-    def result(self, seconds: float) -> Result:
-        """Return what the call returned, or raise what it raised.
-
-        Raises:
-            StillRunningError: the call is not finished after `seconds`.
-        """
-        self._thread.start()
-        self._thread.join(seconds)
-        if self._thread.is_alive():
-            raise StillRunningError
-        if self._errors:
-            raise self._errors[0]
-        return self._results[0]
-
-    def _run(self) -> None:
-        try:
-            self._results.append(self._call())
-        except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits for the result
-            self._errors.append(error)
 
 
 def too_late(where: str, seconds: float) -> ModelUnavailableError:

@@ -18,8 +18,9 @@ from dspy.clients.model_metadata import model_info
 from dspy.lm15 import Response
 
 from triplecheck.kg.errors import UserError
+from triplecheck.kg.waiting import StillRunningError, within
 from triplecheck.lms.ledger import Ledger, Spent
-from triplecheck.lms.limits import Limited, LimitedEngines, StillRunningError, too_late
+from triplecheck.lms.limits import LimitedEngines, too_late
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,7 @@ class MeteredLM(dspy.LM):
 
             limit_litellm()
             try:
-                return Limited(call).result(seconds)
+                return within(seconds, call)
             except StillRunningError:
                 raise too_late(self.name, seconds) from None
 

@@ -30,8 +30,6 @@ from triplecheck.lms.resolve import register_engine, unregister_engine
 STAND_IN = "openai/stand-in"
 """A model string for it: LiteLLM takes any name behind `openai/`."""
 
-_HEAD_BYTES = 1 << 16
-
 
 @dataclass(frozen=True)
 class ChatRequest:

@@ -180,8 +180,8 @@ class Program(dspy.Module, metaclass=_ProgramType):
     renamed: ClassVar[Mapping[str, str]] = {}
     """Former names of options, each with the name of today."""
 
-    assisting: ClassVar[Mapping[str, str]] = {}
-    """Former options that are assists, each with the name of the assist."""
+    assisting: ClassVar[Mapping[str, str | tuple[str, Any]]] = {}
+    """Former options that are assists: the name of the assist; a pair also has the value that turned it off."""
 
     options: ProgramOptions
     """The options that it was made with, all of them."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from triplecheck.kg import Direction, Graph, IntArray
 from triplecheck.kg.graph import Edges
@@ -39,6 +40,20 @@ def with_names(graph: Graph, offers: list[tuple[Path, int]]) -> list[tuple[Path,
     """The offers without those whose relation has an identifier for a name, which tells nothing; all, if all are so."""
     named = [offer for offer in offers if not _IDENTIFIER.fullmatch(graph.relation(offer[0].hops[-1].relation).label)]
     return named or offers
+
+
+def most_similar(
+    offers: Sequence[tuple[Path, int]], likeness: npt.NDArray[np.float32] | None
+) -> list[tuple[Path, int]]:
+    """The offers by the similarity of their last relation with the question; without it, fewest edges first.
+
+    Args:
+        offers: of `one_hop_paths`.
+        likeness: cosine of each relation with the question, shape (relations,).
+    """
+    if likeness is None:
+        return sorted(offers, key=lambda offer: offer[1])
+    return sorted(offers, key=lambda offer: -float(likeness[offer[0].hops[-1].relation]))
 
 
 def edges_of(graph: Graph, starts: IntArray | Sequence[int], hop: Hop, limit: int | None) -> Edges:

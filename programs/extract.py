@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from triplecheck.kg.documents import Document
 from triplecheck.kg.plausibility import TextTriple
-from triplecheck.language.pipeline import read_text
-from triplecheck.language.sentences import split_sentences
+from triplecheck.language.pipeline import ENGLISH, pipeline, read_text
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
+from triplecheck.programs.assists.near_relations import near_relations
+from triplecheck.programs.assists.stated_triples import stated_triples
+from triplecheck.programs.assists.table import EVERY
 from triplecheck.programs.base import Sources
-from triplecheck.programs.know3rag.generation import names_in, relations_near
-from triplecheck.programs.triple_lines import stated_triples
+from triplecheck.programs.know3rag.generation import names_in
 from triplecheck.signatures import ExtractTriples
 
 _READ_AT_ONCE = 3_000
@@ -52,10 +53,12 @@ class TripleExtractor:
 
     Args:
         base: offers its names and relations to the model; None: the title of the document alone.
+        language: of the documents; None: that of the base, else English.
     """
 
-    def __init__(self, base: Sources | None = None) -> None:
+    def __init__(self, base: Sources | None = None, language: str | None = None) -> None:
         self.base = base
+        self.language = language or (ENGLISH if base is None else base.language)
         self.extract_triples = RolePredict(ExtractTriples, role="extract")
 
     def read(self, document: Document) -> ReadDocument:
@@ -65,14 +68,14 @@ class TripleExtractor:
             TriplecheckError: a budget is spent or the model is not available. A reply that cannot be read is a problem
                 of the document.
         """
-        sentences = split_sentences(" ".join(document.text.split()))
+        sentences = pipeline(self.language).sentences(" ".join(document.text.split()))
         title = " ".join(document.title.split())
         stated: list[Stated] = []
         problems: list[str] = []
         for part in _parts(sentences):
             texts = [f"{title}: {sentence}" if title else sentence for sentence in part]
             try:
-                relations = [] if self.base is None else relations_near(self.base, part)
+                relations = [] if self.base is None else near_relations(EVERY, self.base, part)
                 reply = self.extract_triples(texts=texts, entities=self._names(title, part), relations=relations)
             except (ModelReplyError, PromptTooLongError) as error:
                 problems.append(str(error))
@@ -86,7 +89,7 @@ class TripleExtractor:
     def _names(self, title: str, sentences: Sequence[str]) -> list[str]:
         names = [title] if title else []
         if self.base is not None:
-            names += names_in(self.base.graph, self.base.linker, read_text(" ".join(sentences), self.base.language))
+            names += names_in(self.base.graph, self.base.linker, read_text(" ".join(sentences), self.language))
         return list(dict.fromkeys(names))
 
 

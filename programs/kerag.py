@@ -2,7 +2,7 @@
 
 Source: "KERAG: Knowledge-Enhanced Retrieval-Augmented Generation for Advanced Question Answering"
 (arXiv 2509.04716). The paper's three modules are the three methods that `run` calls: `plan`, `retrieve`, `answer`.
-What the paper does not have is in `programs.assists`, by the names in the table there.
+What the paper does not have is in `programs.assists`, by name.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from triplecheck.programs.assists.typed_paths import typed_paths
 from triplecheck.programs.base import AnySources
 from triplecheck.programs.conclude import AnsweringProgram, answer_from_facts
 from triplecheck.programs.conclusion import Reading
-from triplecheck.programs.expansion import fetch, note_at_end, one_hop_paths, valid_numbers, with_names
+from triplecheck.programs.expansion import fetch, most_similar, note_at_end, one_hop_paths, valid_numbers, with_names
 from triplecheck.programs.options import AnsweringOptions, ProgramOptions
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.room import within_tokens
@@ -98,8 +98,7 @@ class Plan:
     """Where retrieval starts, and what prompts show of it.
 
     Attributes:
-        question: the question.
-        read: the question, read with its topics masked.
+        question: the question, read with its topics masked.
         topics: the name of each topic node in prompts.
         shown: the topics as prompts show them, with the question's spelling.
         mentions: the question's spelling of each topic; homonyms share it.
@@ -109,8 +108,7 @@ class Plan:
         evidence: triples that single out a topic that the question describes.
     """
 
-    question: str
-    read: Question
+    question: Question
     topics: dict[int, str]
     shown: list[str]
     mentions: Mapping[int, str]
@@ -134,10 +132,8 @@ class KERAG(AnsweringProgram):
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": PAPER}
     renamed: ClassVar[Mapping[str, str]] = {"bounds": "limits"}
     assisting: ClassVar[Mapping[str, str]] = {
-        "all_topics": "all_topics",
+        **{name: name for name in ("all_topics", "described", "stop_early")},
         "ranker": "ranked_paths",
-        "described": "described",
-        "stop_early": "stop_early",
     }
     options: KERAGOptions
 
@@ -170,17 +166,16 @@ class KERAG(AnsweringProgram):
     # --- planning ------------------------------------------------------------------------------
     def plan(self, question: str, trace: Trace) -> Plan:
         """Planning module: one LM call names the topic entities and their domain; then each is linked to the graph."""
-        linker = TopicLinker(self.graph, self.sources.linker, question, self.sources.language)
+        linker = TopicLinker(self.graph, self.sources.linker, question, self.sources.language, self.assists, trace)
         reply = self.name_topics(question=question, known_names=linker.known_names(), types=linker.types_of_known())
         self.wrote(trace, self.name_topics, reply)
         named = list(dict.fromkeys(name for name in reply.topics if name.strip()))
         named = all_topics(self.assists, linker, named, trace)
         if not self.options.multi_entity:
             named = named[:1]
-        candidates = self.options.limits.candidates
-        return self.start_from(
-            question, [t for name in named for t in linker.link(name, reply.domain, candidates, trace)]
-        )
+        limit = self.options.limits.candidates
+        topics = [topic for name in named for topic in linker.link(name, reply.domain, limit, trace)]
+        return self.start_from(question, topics)
 
     def start_from(self, question: str, topics: Sequence[Topic]) -> Plan:
         """The plan to start from these nodes."""
@@ -190,12 +185,12 @@ class KERAG(AnsweringProgram):
         mentions = {topic.node: topic.written for topic in topics}
         classes = Classes(self, question, topics, shown, relations)
         scores = path_scores(self.assists, self.sources, read, names, _HOPS, self.options.hops)
-        return Plan(question, read, names, shown, mentions, relations, classes, scores)
+        return Plan(read, names, shown, mentions, relations, classes, scores)
 
     # --- retrieval -----------------------------------------------------------------------------
     def retrieve(self, plan: Plan, trace: Trace) -> Subgraph:
         """Retrieval module: at each hop list the relations at the frontier, filter them, expand only those kept."""
-        subgraph = Subgraph(condition=holding_at(self.assists, self.graph, plan.read))
+        subgraph = Subgraph(condition=holding_at(self.assists, self.graph, plan.question))
         frontier = [Path(topic, (), np.array([topic])) for topic in plan.topics]
         for _ in range(plan.scores.depth):
             offered = self.offer(plan, frontier, trace)
@@ -207,21 +202,14 @@ class KERAG(AnsweringProgram):
         """Each path extended by one relation that has a name, with its number of edges."""
         offers = with_names(self.graph, one_hop_paths(self.graph, frontier))
         offers = typed_paths(self.assists, self.graph, offers, plan.classes.asked)
-        limit = self.options.limits.offered
         if self.options.filtering == "none":
             return offers
-        offers = ranked_paths(self.assists, plan.scores, self._most_similar(plan, offers))
-        if len(offers) > limit:
+        vectors = self.sources.relations
+        likeness = None if vectors is None else vectors.against(plan.question.text)
+        offers = ranked_paths(self.assists, plan.scores, most_similar(offers, likeness))
+        if len(offers) > (limit := self.options.limits.offered):
             trace.add(Truncated("offered paths", limit, len(offers)))
         return offers[:limit]
-
-    def _most_similar(self, plan: Plan, offers: list[tuple[Path, int]]) -> list[tuple[Path, int]]:
-        """Paths by similarity of their last relation with the question; without vectors, fewest edges first."""
-        relations = self.sources.relations
-        if relations is None:
-            return sorted(offers, key=lambda offer: offer[1])
-        scores = relations.against(plan.question)
-        return sorted(offers, key=lambda offer: -float(scores[offer[0].hops[-1].relation]))
 
     def filter(self, plan: Plan, frontier: list[Path], offered: list[tuple[Path, int]], trace: Trace) -> list[Path]:
         """Schema-level filtering: of the offered paths those that the model keeps, best first."""
@@ -234,18 +222,18 @@ class KERAG(AnsweringProgram):
             return paths
         if stops_early(self.assists, self.graph, plan.scores, frontier, paths, lines, plan.mentions, trace):
             return []
-        reply = self.select_paths(question=plan.question, topics=plan.shown, paths=lines)
+        reply = self.select_paths(question=plan.question.text, topics=plan.shown, paths=lines)
         self.wrote(trace, self.select_paths, reply)
         keep = valid_numbers("path", reply.keep, len(lines), trace)
-        suggested = self.options.limits.suggested
-        keep = suggested_paths(self.assists, plan.scores, paths, lines, keep, suggested, trace)
+        limit = self.options.limits.suggested
+        keep = suggested_paths(self.assists, plan.scores, paths, lines, keep, limit, trace)
         trace.add(Pruned(hop, lines, [lines[n - 1] for n in keep], "schema" if by_schema else "instances"))
         return [paths[n - 1] for n in keep]
 
     def expand(self, plan: Plan, path: Path, subgraph: Subgraph, trace: Trace) -> Path | None:
         """Fetch the edges of the last hop into the subgraph; the path with its new ends, None if there is no room."""
-        limits = self.options.limits
-        bounds = {"values": limits.values, "frontier": limits.frontier, "triples": limits.triples}
+        limits = vars(self.options.limits)
+        bounds = {name: limits[name] for name in ("values", "frontier", "triples")}
         return fetch(self.graph, path, subgraph, self._written(plan, path), trace, **bounds)
 
     def _written(self, plan: Plan, path: Path, note: str = "") -> str:
@@ -254,9 +242,9 @@ class KERAG(AnsweringProgram):
     # --- summarization -------------------------------------------------------------------------
     def answer(self, plan: Plan, subgraph: Subgraph, trace: Trace) -> Outcome:
         """Summarization module: chain of thought over the facts; code checks the answer and computes aggregations."""
-        names = names_of_facts(self.assists, self.graph, subgraph.facts, plan.topics, plan.read)
+        names = names_of_facts(self.assists, self.graph, subgraph.facts, plan.topics, plan.question)
         tokens = self.options.limits.tokens
         facts, lines = within_tokens(self.graph, subgraph.facts, names, plan.relations, tokens, trace)
-        reading = Reading(plan.question, plan.topics, plan.shown, subgraph, facts, lines, names)
+        reading = Reading(plan.question.text, plan.topics, plan.shown, subgraph, facts, lines, names)
         found = answer_from_facts(self, self.summarize, reading, trace)
         return replace(found, evidence=(*plan.evidence, *found.evidence)) if found.evidence else found

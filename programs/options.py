@@ -76,7 +76,7 @@ class Optioned(typing.Protocol):
     Options: typing.ClassVar[type[ProgramOptions]]
     presets: typing.ClassVar[Mapping[str, Mapping[str, Any]]]
     renamed: typing.ClassVar[Mapping[str, str]]
-    assisting: typing.ClassVar[Mapping[str, str]]
+    assisting: typing.ClassVar[Mapping[str, str | tuple[str, typing.Any]]]
 
 
 def check_options(program: type[Optioned], options: Mapping[str, Any]) -> dict[str, Any]:
@@ -105,10 +105,8 @@ def check_options(program: type[Optioned], options: Mapping[str, Any]) -> dict[s
 
 def with_new_names(program: type[Optioned], options: Mapping[str, Any]) -> dict[str, Any]:
     """Saved options, with former names replaced by those of today (`Program.renamed`, `Program.assisting`)."""
-    left_out = tuple(
-        f"-{program.assisting[name]}" for name, on in options.items() if name in program.assisting and not on
-    )
-    found: dict[str, Any] = {"assist": left_out} if left_out else {}
+    left_out = [f"-{_assist(program, name)}" for name, value in options.items() if _is_off(program, name, value)]
+    found: dict[str, Any] = {"assist": tuple(dict.fromkeys(left_out))} if left_out else {}
     for name, value in options.items():
         if name in program.assisting:
             continue
@@ -122,12 +120,24 @@ def with_new_names(program: type[Optioned], options: Mapping[str, Any]) -> dict[
     return found
 
 
+def _assist(program: type[Optioned], name: str) -> str:
+    """The assist that a former option turned on or off."""
+    assist = program.assisting[name]
+    return assist if isinstance(assist, str) else assist[0]
+
+
+def _is_off(program: type[Optioned], name: str, value: Any) -> bool:
+    """Whether a former option turned an assist off, by its value."""
+    assist = program.assisting.get(name)
+    return assist is not None and (not value if isinstance(assist, str) else bool(value == assist[1]))
+
+
 def _checked(program: type[Optioned], name: str, value: Any) -> Any:
     hints = _types(program.Options)
     if name in program.renamed:
         raise UserError(f"option {name!r} of {program.name!r} is called {program.renamed[name]!r} now")
     if name in program.assisting:
-        assist = program.assisting[name]
+        assist = _assist(program, name)
         raise UserError(f"{name!r} is an assist of {program.name!r}: assist='-{assist}' turns it off")
     if name not in hints:
         shown = [option for option in hints if option not in _types(ProgramOptions)]

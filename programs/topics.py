@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
-from triplecheck.kg import Candidate, Direction, Graph, Linker, normalize
+from triplecheck.kg import Candidate, Graph, Linker, normalize
 from triplecheck.language.pipeline import ENGLISH, read_text
+from triplecheck.programs.assists.homonyms import equally_written, homonyms
+from triplecheck.programs.assists.table import EVERY, Assists
 from triplecheck.programs.steps import Linked, Trace, Truncated
 from triplecheck.programs.subgraph import node_names
 from triplecheck.signatures.notation import names_in, split_note, with_note, write_topic
 
 _NAMES_SHOWN = 8
 _TYPES_SHOWN = 40
-# Homonyms whose names fit worse than the best by more than this are not meant.
-_EQUAL = 0.05
-_YEAR = re.compile(r"\b[12][0-9]{3}\b")
-_YEARS_LOOKED_AT = 3  # values per relation
 
 
 @dataclass(frozen=True)
@@ -65,6 +62,8 @@ class TopicLinker:
         linker: finds names.
         question: the question.
         language: its language.
+        assists: those in use.
+        trace: records what an assist changes.
         grounding: prefer candidates whose relations fit the question.
         top_k: relations averaged by grounding; None for the linker's own.
         union: candidates of all kinds, not only of the most exact kind.
@@ -76,6 +75,8 @@ class TopicLinker:
         linker: Linker,
         question: str,
         language: str = ENGLISH,
+        assists: Assists = EVERY,
+        trace: Trace | None = None,
         *,
         grounding: bool = True,
         top_k: int | None = None,
@@ -88,43 +89,12 @@ class TopicLinker:
         self.question = question
         self.language = language
         found = [(m.text, self._candidates(m)) for m in linker.mentions(read_text(question, language))[:_NAMES_SHOWN]]
-        meant = [(text, *self._meant(text, candidates, question)) for text, candidates in found if candidates]
-        known = [Known(text, candidates) for text, candidates, _ in meant]
+        known = [Known(text, tuple(candidates)) for text, candidates in found if candidates]
+        meant, years = homonyms(assists, graph, question, {one.written: one.candidates for one in known}, trace)
+        known = [replace(one, candidates=meant[one.written]) for one in known]
         # The name of a class says what is asked for; it is a topic only where nothing else is named.
         known = [one for one in known if not self._is_class(one)] or known
-        # A year that singles out a homonym is no topic of its own.
-        years = {year for _, _, used in meant for year in used}
         self.known = [one for one in known if one.written not in years] or known
-
-    def _meant(
-        self, written: str, candidates: Sequence[Candidate], question: str
-    ) -> tuple[tuple[Candidate, ...], set[str]]:
-        """Of homonyms those that the words beside the name single out, and the years that do so; all if none does.
-
-        Their type singles them out ("the play Macbeth"), and a year that they have ("the 1984 film Dune").
-        """
-        equal = _equally_written(candidates)
-        if len(equal) < 2:
-            return tuple(candidates), set()
-        before, _, after = normalize(question).partition(normalize(written))
-        typed = [c for c in equal if self._has_type_beside(c, f" {before.strip()}", f"{after.strip()} ")] or equal
-        years = {c: year for c in typed for year in _YEAR.findall(f"{before} {after}") if self._has_year(c, year)}
-        found = list(years) or typed
-        used = set(years.values()) if len(years) < len(typed) else set()
-        return tuple(candidates if len(found) == len(equal) else found), used
-
-    def _has_type_beside(self, candidate: Candidate, before: str, after: str) -> bool:
-        kinds = (normalize(self._graph.type_label(t)) for t in self._graph.types(candidate.node))
-        return any(
-            before.endswith((f" {kind}", f" {kind} the")) or after.startswith((f"{kind} ", f"the {kind} "))
-            for kind in kinds
-            if kind
-        )
-
-    def _has_year(self, candidate: Candidate, year: str) -> bool:
-        edges = self._graph.expand([candidate.node], None, Direction.OUT, limit_per_node=_YEARS_LOOKED_AT)
-        values = (self._graph.literal(tail) for tail in edges.tails.tolist())
-        return any(value is not None and _YEAR.match(value.lexical) and value.lexical[:4] == year for value in values)
 
     def _is_class(self, known: Known) -> bool:
         types = self._graph.type_ids
@@ -200,16 +170,10 @@ class TopicLinker:
     def _choose(self, candidates: Sequence[Candidate], domain: str) -> list[Candidate]:
         if not candidates:
             return []
-        equal = _equally_written(candidates)
+        equal = equally_written(candidates)
         wanted = normalize(domain)
         of_domain = [c for c in equal if wanted in self._type_names(c.node)]
         return of_domain or equal
-
-
-def _equally_written(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The candidates whose names fit nearly as well as the best."""
-    best = max(c.lexical for c in candidates)
-    return [c for c in candidates if c.lexical >= best - _EQUAL]
 
 
 def named_topics(graph: Graph, topics: Sequence[Topic]) -> tuple[dict[int, str], list[str]]:

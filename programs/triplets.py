@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import dspy
-
 from triplecheck.kg import Name, Pattern, Variable
 from triplecheck.kg.patterns import Dropped, SchemaNames
-from triplecheck.lms import Doubt
 from triplecheck.signatures.notation import (
     Unknown,
     WrittenPattern,
@@ -57,18 +54,6 @@ def read_triplets(
         patterns.append(Pattern(_end(written.head), _relation(written.relation, schema), _end(written.tail)))
     typed = _with_types(patterns)
     return Triplets(tuple(typed), _target(typed, answer, schema, candidate_types), tuple(dropped))
-
-
-def unknown_missing(output: str) -> Callable[[Mapping[str, Any], dspy.Prediction], str | None]:
-    """A check of a reply: no pattern in this field has an unknown, because the model wrote an answer from memory."""
-
-    def problem(_: Mapping[str, Any], reply: dspy.Prediction) -> str | None:
-        patterns = [pattern for line in reply[output] if (pattern := read_pattern(line)) is not None]
-        if not patterns or any(isinstance(end, Unknown) for one in patterns for end in (one.head, one.tail)):
-            return None
-        return Doubt("no pattern has an unknown; write ?x in place of what the question asks for")
-
-    return problem
 
 
 def write_triplet(pattern: Pattern) -> str:

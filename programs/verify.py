@@ -16,13 +16,15 @@ from triplecheck.kg.plausibility import Grounder, Plausibility, TextTriple
 from triplecheck.kg.plausibility.verdicts import GraphJudge, JudgedTriple
 from triplecheck.language.pipeline import read_text
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
+from triplecheck.programs.assists.near_relations import near_relations
+from triplecheck.programs.assists.stated_triples import triples_of
+from triplecheck.programs.assists.table import EVERY
 from triplecheck.programs.base import Sources
 from triplecheck.programs.concurrently import concurrently
-from triplecheck.programs.know3rag.generation import names_in, relations_near
+from triplecheck.programs.know3rag.generation import names_in
 from triplecheck.programs.know3rag.reliability import NameLinker
 from triplecheck.programs.outcome import evidence_rows
 from triplecheck.programs.steps import Checked, Trace
-from triplecheck.programs.triple_lines import triples_of
 from triplecheck.signatures import ExtractTriples
 
 _LONGEST_TEXT = 200_000  # characters
@@ -67,6 +69,7 @@ class Verifier(dspy.Module):
             raise UserError("texts are verified against a knowledge base, not an endpoint; build one of the graph")
         ranks = None if base.embeddings is None else Plausibility.of(base, "tail_rank")
         self.sources = sources
+        self.assists = EVERY
         self.judge = GraphJudge(sources.graph, ranks, plausible=plausible)
         self.extract_triples = RolePredict(ExtractTriples, role="extract")
 
@@ -112,9 +115,11 @@ class Verifier(dspy.Module):
             for name in names_in(self.sources.graph, self.sources.linker, read_text(text, self.sources.language))
         ]
         reply = self.extract_triples(
-            texts=texts, entities=list(dict.fromkeys(names)), relations=relations_near(self.sources, texts)
+            texts=texts,
+            entities=list(dict.fromkeys(names)),
+            relations=near_relations(self.assists, self.sources, texts),
         )
-        return triples_of(reply.triples, texts, trace)
+        return triples_of(self.assists, reply.triples, texts, trace)
 
 
 def _parts(paragraphs: Sequence[str]) -> list[list[str]]:

@@ -124,11 +124,6 @@ class Clients:
                 raise UserError(f"the key of {name!r} is also that of {self._by_digest[digest].name!r}")
             self._by_digest[digest] = Client(name, about.per_minute, Budget(**about.budget.model_dump()))
 
-    @property
-    def need_keys(self) -> bool:
-        """Whether a request needs a key."""
-        return self._anybody is None
-
     def admit(self, key: str | None) -> Client:
         """The client with this key; the request is counted.
 

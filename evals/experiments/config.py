@@ -17,6 +17,8 @@ from pydantic import TypeAdapter, ValidationError
 from triplecheck.evals.metrics.trace import BREAKDOWNS
 from triplecheck.evals.summary import Scores
 from triplecheck.kg import UserError
+from triplecheck.programs.assists import ASSISTS
+from triplecheck.programs.assists.table import ALL, NONE
 
 FOLDER = Path(__file__).parent.parent / "configs"
 
@@ -24,7 +26,7 @@ Part = Literal["train", "dev"]
 GIVEN = "given"
 """The model string of a table that stands for the model of `--lm`."""
 
-Layout = Literal["metrics", "matrix", "drop", "turns", "sources", "misled", "verdicts"]
+Layout = Literal["metrics", "matrix", "drop", "turns", "sources", "misled", "verdicts", "paired"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +71,18 @@ class RowSpec:
     """Train a ranker of paths on so many questions of the other half of the data set, and run the row with it."""
     bundle: Path | None = None
     """A bundle with the compiled program, run with the models of the table. The row is left out if it is missing."""
+    each_assist: bool = False
+    """Followed by rows without each assist that the program has (`programs.assists`), and without all of them."""
+
+    def expanded(self) -> list[RowSpec]:
+        """The rows that it stands for."""
+        if not self.each_assist:
+            return [self]
+        of_program = [assist.name for assist in ASSISTS if self.program in assist.programs]
+        without = [(f"{self.label} without {name}", f"-{name}") for name in of_program]
+        own = [(self.label, ALL), *without, (f"{self.label} without any assist", NONE)]
+        named = [(label, dict(self.options) | ({} if assist == ALL else {"assist": assist})) for label, assist in own]
+        return [replace(self, label=label, options=options, each_assist=False) for label, options in named]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,6 +132,7 @@ class TableSpec:
     `drop`: the accuracy on each data set, and its difference from the first data set on the questions of both.
     `turns`, `sources`: figures computed from the traces (`evals.metrics.trace`). `misled`: each row compared with the
     first row, which is plain search: how often patterns helped and hurt, and which ones (`evals.prefilter`).
+    `paired`: each row compared with the first row of its program, question by question (`evals.experiments.paired`).
     `verdicts`: right, wrong and abstained by verdict, with the confidence of a left-out graph (`evals.truth`)."""
     models: tuple[ModelSpec, ...] = (ModelSpec(),)
     published: tuple[Published, ...] = ()
@@ -149,6 +164,7 @@ class Experiment:
     title: str
     data: Mapping[str, DataSpec]
     tables: tuple[TableSpec, ...]
+    """Each with the rows that its rows stand for (`RowSpec.expanded`)."""
     paper: str = ""
     """The source of the published figures."""
     differs: str = ""
@@ -157,6 +173,13 @@ class Experiment:
     limit: int = 200
     timeout: float | None = None
     figures: tuple[FigureSpec, ...] = ()
+
+    def graph_of(self, data: str) -> str:
+        """The name of the graph of a data set; several sets may ask about one graph."""
+        spec = self.data[data]
+        if spec.bundled is not None:
+            return "bundled"
+        return spec.kb.name if spec.kb is not None else str(spec.case).split("/")[0]
 
 
 def experiment_names() -> list[str]:
@@ -188,7 +211,9 @@ def read_experiment(name: str | Path) -> Experiment:
         first = error.errors()[0]
         raise UserError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
     _check(path, experiment)
-    return experiment
+    expanded = [tuple(one for row in table.rows for one in row.expanded()) for table in experiment.tables]
+    tables = tuple(replace(table, rows=rows) for table, rows in zip(experiment.tables, expanded, strict=True))
+    return replace(experiment, tables=tables)
 
 
 def _toml(path: Path) -> dict[str, Any]:

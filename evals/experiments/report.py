@@ -11,6 +11,7 @@ from typing import Any
 
 from triplecheck.evals.configuration import plain
 from triplecheck.evals.experiments.config import DataSpec, Experiment, FigureSpec, ModelSpec, Published, TableSpec
+from triplecheck.evals.experiments.paired import paired, paired_rows
 from triplecheck.evals.experiments.run import Cell
 from triplecheck.evals.experiments.verdicts import draw_verdicts, verdict_report, verdict_tables
 from triplecheck.evals.metrics.trace import BREAKDOWNS, Breakdown
@@ -224,6 +225,8 @@ def markdown(experiment: Experiment, table: TableSpec, cells: Sequence[Cell]) ->
         parts += _misled(experiment, table, own)
     elif table.layout in BREAKDOWNS:
         parts += _breakdowns(experiment, table.layout, own)
+    elif table.layout == "paired":
+        parts += _paired(experiment, own)
     elif table.layout == "verdicts":
         parts += verdict_tables(experiment, verdict_report(experiment, own), markdown_table)
     else:
@@ -368,6 +371,17 @@ def _misled(experiment: Experiment, table: TableSpec, cells: Sequence[Cell]) -> 
         cell, last = found[-1]
         if shown := _misled_examples(last):
             parts += [f"{cell.row.label}, {place}:\n", shown]
+    return parts
+
+
+def _paired(experiment: Experiment, cells: Sequence[Cell]) -> list[str]:
+    """A table per program and choice of models: each row compared with the first, which has what the row lacks."""
+    parts = []
+    graphs = list(dict.fromkeys(experiment.graph_of(cell.data) for cell in cells))
+    for first, others in paired(experiment, cells):
+        head = [f"{first.row.label}, {first.model.title}, against", "n", "won", "lost", "p"]
+        heads = [*head, *(f"{graph}: won:lost (p without it)" for graph in graphs)]
+        parts.append(markdown_table(heads, paired_rows(others, graphs)))
     return parts
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from triplecheck.evals.experiments.config import DataSpec, Experiment
+from triplecheck.evals.experiments.config import Experiment
 from triplecheck.evals.experiments.run import Cell
 from triplecheck.evals.metrics.statistics import risk_coverage
 from triplecheck.evals.truth import Judged, Worth, curve, fit, left_out, read_judged, worth
@@ -45,15 +45,9 @@ def verdict_report(experiment: Experiment, cells: Sequence[Cell]) -> VerdictRepo
     """
     rows: list[Judged] = []
     for cell in cells:
-        graph = _graph(experiment.data[cell.data])
+        graph = experiment.graph_of(cell.data)
         rows += read_judged(graph, cell.data, cell.row.label, cell.rows())
     return VerdictReport(left_out(rows), fit(rows))
-
-
-def _graph(spec: DataSpec) -> str:
-    if spec.bundled is not None:
-        return "bundled"
-    return spec.kb.name if spec.kb is not None else str(spec.case).split("/")[0]
 
 
 def verdict_tables(

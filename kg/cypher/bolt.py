@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import queue
-import threading
 import time
 import urllib.parse
 from collections.abc import Mapping
@@ -16,6 +14,7 @@ from triplecheck.kg.cypher.dialects import BOLT_SCHEMES, Dialect, detect
 from triplecheck.kg.errors import GraphUnavailableError, UserError, extra
 from triplecheck.kg.redaction import redacted
 from triplecheck.kg.sparql.client import Meter, QueryLimits, QueryRefusedError, too_slow
+from triplecheck.kg.waiting import StillRunningError, within
 
 if TYPE_CHECKING:
     import neo4j
@@ -106,40 +105,29 @@ class BoltClient:
         return rows
 
     def _with_retries(self, ask: Any, meter: Meter) -> Any:
+        import tenacity
         from neo4j.exceptions import DriverError, Neo4jError
 
-        tries = 0
-        while True:
-            tries += 1
-            try:
-                return self._within(ask, meter)
-            except (Neo4jError, DriverError) as error:
-                wait = _FIRST_WAIT * 2 ** (tries - 1)
-                late = time.monotonic() + wait > meter.end
-                if tries > self._retries or not error.is_retryable() or late:
-                    raise self._failure(error) from error
-                time.sleep(wait)
-            except (ValueError, TypeError, OSError) as error:
-                raise GraphUnavailableError(f"{self.name} failed on a query: {self._said(error)}") from error
+        tries = tenacity.Retrying(
+            retry=tenacity.retry_if_exception(lambda e: isinstance(e, Neo4jError | DriverError) and e.is_retryable()),
+            wait=tenacity.wait_exponential(_FIRST_WAIT),
+            stop=tenacity.stop_after_attempt(self._retries + 1)
+            | tenacity.stop_before_delay(max(0.0, meter.end - time.monotonic())),
+            reraise=True,
+        )
+        try:
+            return tries(self._within, ask, meter)
+        except (Neo4jError, DriverError) as error:
+            raise self._failure(error) from error
+        except (ValueError, TypeError, OSError) as error:
+            raise GraphUnavailableError(f"{self.name} failed on a query: {self._said(error)}") from error
 
     def _within(self, ask: Any, meter: Meter) -> Any:
         """Ask in another thread: the driver waits without end for a server that has stopped."""
-        done: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
-
-        def work() -> None:
-            try:
-                done.put((ask(), None))
-            except BaseException as error:  # noqa: BLE001 - raised where the reply is waited for
-                done.put((None, error))
-
-        threading.Thread(target=work, name="bolt", daemon=True).start()
         try:
-            found, error = done.get(timeout=max(0.0, meter.end - time.monotonic()) + _GRACE)
-        except queue.Empty:
+            return within(max(0.0, meter.end - time.monotonic()) + _GRACE, ask)
+        except StillRunningError:
             raise too_slow(self.name, self._limits) from None
-        if error is not None:
-            raise error
-        return found
 
     def _failure(self, error: neo4j.exceptions.Neo4jError | neo4j.exceptions.DriverError) -> Exception:
         from neo4j.exceptions import AuthError, ClientError, ConfigurationError, Neo4jError, ServiceUnavailable

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from triplecheck.lms.extractive.sentences import name_spans
+from triplecheck.language.names import find_names
 from triplecheck.lms.prompt import Prompt
 from triplecheck.signatures.conversation import read_turn
 
@@ -134,7 +134,7 @@ def _completed(rest: str, resolved: str, last: _Turn) -> str:
     if _QUESTION_WORD.match(rest):  # "When?"
         return _ASKED.sub(rest.replace("\\", ""), before, count=1)
     names = last.asked
-    if resolved != rest or (re.match(r"the\b", rest, re.I) and not name_spans(rest)):  # "her sister", "the capital"
+    if resolved != rest or (re.match(r"the\b", rest, re.I) and not find_names(rest)):  # "her sister", "the capital"
         noun = resolved if resolved != rest else f"{rest} of {names[-1].text}" if names else rest
         word = "Who" if _is_person(rest) else "What"
         return f"{word} {'was' if _PAST.search(before) else 'is'} {noun}"
@@ -221,7 +221,7 @@ def _pointed(text: str, turns: Sequence[_Turn], alone: bool) -> str:
 
 def _own_names(text: str) -> list[str]:
     """The names in a text, with signs that belong to them ("C++")."""
-    return [span.text + _SIGNS.match(text, span.end)[0] for span in name_spans(text)]  # type: ignore[index]
+    return [name.text + _SIGNS.match(text, name.end)[0] for name in find_names(text)]  # type: ignore[index]
 
 
 def _last_words(question: str) -> list[str]:

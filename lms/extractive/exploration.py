@@ -9,6 +9,7 @@ import numpy as np
 from rapidfuzz.fuzz import ratio
 
 from triplecheck.kg.ranker import PathRanker
+from triplecheck.language.names import find_names
 from triplecheck.language.parse import stop_words
 from triplecheck.language.relevance import Encode, PathRelevance, phrases
 from triplecheck.language.text import plain
@@ -26,11 +27,10 @@ _CLEARLY_COVERED = 0.6
 _LEAST_FINDING = 0.35
 _MOST_REVISITED, _REVISIT_MARGIN = 2, 0.1
 _MISSPELT = 70.0  # least similarity, in percent, of a misspelt name; aliases are less similar
-_NAME_RUN = re.compile(r"[A-Z0-9][\w'’.-]*(?:\s+(?:(?:of|the|and|de|von|van|in|on|for)\s+)?[A-Z0-9][\w'’.-]*)*")
 
 
 def extract_keywords(prompt: Prompt) -> dict[str, object]:
-    """The known names that the question mentions; if there are none, its capitalised words."""
+    """The known names that the question mentions; if there are none, what looks like a name in it."""
     question = prompt.text("question")
     topics = name_topics(prompt)["topics"]
     assert isinstance(topics, list)
@@ -39,8 +39,7 @@ def extract_keywords(prompt: Prompt) -> dict[str, object]:
         if known.name in topics and ratio(plain(known.spelling), plain(known.name)) >= _MISSPELT:
             proofread = proofread.replace(known.spelling, known.name)
     if not topics:
-        runs = (match[0] for match in _NAME_RUN.finditer(question))
-        topics = [run for run in runs if plain(run) not in stop_words(prompt.language)]
+        topics = [name.text for name in find_names(question, prompt.language)]
     return {"proofread": proofread, "keywords": topics}
 
 

@@ -14,17 +14,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from triplecheck.language.kinds import kinds_of
+from triplecheck.language.names import find_names
 from triplecheck.language.parse import stop_words
+from triplecheck.language.pipeline import ENGLISH, Token, pipeline
 from triplecheck.language.question import Question, read_question
 from triplecheck.language.relevance import Encode, FloatArray
 from triplecheck.lms.extractive.sentences import (
     Sentence,
     Span,
-    name_spans,
     passage_sentences,
     phrase_spans,
     salient_spans,
-    stem,
     triple_lines,
     words_of,
 )
@@ -53,7 +53,7 @@ class Read:
 
 def answer_with_references(prompt: Prompt, encode: Encode) -> dict[str, object]:
     """The best sentence, and the answer."""
-    sentence, answer = Reader(prompt.text("question"), prompt.items("references"), encode).answer()
+    sentence, answer = Reader(prompt.text("question"), prompt.items("references"), encode, prompt.language).answer()
     return {"reasoning": sentence, "answer": answer}
 
 
@@ -65,7 +65,7 @@ def answer_from_references(prompt: Prompt, encode: Encode) -> dict[str, object]:
 def next_question(prompt: Prompt, encode: Encode) -> dict[str, object]:
     """The question with a bridge name: a name in the nearest sentences that is not in the question."""
     question = prompt.text("question")
-    bridge = Reader(question, prompt.items("references"), encode).bridge(prompt.text("answer_so_far"))
+    bridge = Reader(question, prompt.items("references"), encode, prompt.language).bridge(prompt.text("answer_so_far"))
     return {"next_question": f"{question} {bridge}".strip()}
 
 
@@ -76,18 +76,20 @@ class Reader:
         text: the question.
         references: passages, "Title: text" or text.
         encode: texts to L2-normalised vectors, (n, d).
+        language: of the texts.
     """
 
-    def __init__(self, text: str, references: Sequence[str], encode: Encode) -> None:
+    def __init__(self, text: str, references: Sequence[str], encode: Encode, language: str) -> None:
         self._text = text
+        self._language = language
         self._encode = encode
-        self._names = [span.text for span in name_spans(text)]
-        self._question: Question = read_question(text, self._names)
+        self._names = [name.text for name in find_names(text, language)]
+        self._question: Question = read_question(text, self._names, language=language)
         self._asked = self._kind()
         self._words = set(words_of(text))
         in_names = {word for name in self._names for word in words_of(name)}
-        self._stems = {stem(w) for w in self._words - stop_words() - in_names}
-        self.read = self._nearest([s for passage in references for s in passage_sentences(passage)])
+        self._lemmas = {token.lemma for token in _content(text, language) if token.lower not in in_names}
+        self.read = self._nearest([s for passage in references for s in passage_sentences(passage, language)])
 
     def answer(self) -> tuple[str, str]:
         """The best sentence and the answer in it."""
@@ -119,7 +121,7 @@ class Reader:
         """A name in the nearest sentences that is neither in the question nor in the answer so far; empty for none."""
         known = self._words | set(words_of(so_far))
         for read in self.read[:_MOST_READ]:
-            for span in salient_spans(read.sentence.text):
+            for span in salient_spans(read.sentence.text, self._language):
                 if span.kind == "name" and not set(words_of(span.text)) & known:
                     return span.text
         return ""
@@ -149,9 +151,9 @@ class Reader:
 
     def _spans(self, sentence: Sentence) -> list[Span]:
         """The spans that may be the answer: of the requested kind, and not in the question."""
-        spans = salient_spans(sentence.text)
+        spans = salient_spans(sentence.text, self._language)
         if self._asked == "thing":
-            spans = [span for span in spans if span.kind == "name"] + phrase_spans(sentence.text)
+            spans = [span for span in spans if span.kind == "name"] + phrase_spans(sentence.text, self._language)
         else:
             wanted = self._asked if self._asked in ("date", "number") else "name"
             spans = [span for span in spans if span.kind == wanted]
@@ -170,10 +172,12 @@ class Reader:
 
     def _nearness(self, sentence: str, span: Span) -> float:
         """1 beside a content word of the question, less with every word in between."""
-        before, after = (_content(part) for part in (sentence[: span.start], sentence[span.end :]))
-        distances = [at for at, word in enumerate(reversed(before)) if stem(word) in self._stems]
+        content = _content(sentence, self._language)
+        before = [token for token in content if token.end <= span.start]
+        after = [token for token in content if token.start >= span.end]
+        distances = [at for at, token in enumerate(reversed(before)) if token.lemma in self._lemmas]
         # A word after the span more often continues with something else.
-        distances += [at + 1 for at, word in enumerate(after) if stem(word) in self._stems]
+        distances += [at + 1 for at, token in enumerate(after) if token.lemma in self._lemmas]
         return 1 / (1 + min(distances) / 3) if distances else 0.0
 
     # --- yes or no, this or that -----------------------------------------------------------------
@@ -195,7 +199,7 @@ class Reader:
         if not pairs:
             return None
         found = [(name, self._best_of(name)) for name in pairs[0]]
-        sizes = [_size(read) for _, read in found]
+        sizes = [_size(read, self._language) for _, read in found]
         at = int(np.argmax([-1.0 if read is None else read.score for _, read in found]))
         if self._question.compares is not None and None not in sizes:
             pick = np.argmin if self._question.compares.operation == "min" else np.argmax
@@ -209,14 +213,14 @@ class Reader:
         return next(of, None)
 
 
-def _content(text: str) -> list[str]:
+def _content(text: str, language: str) -> list[Token]:
     """The words of a text without stop words and numbers."""
-    return [word for word in words_of(text) if word not in stop_words() and not word[0].isdigit()]
+    return [token for token in pipeline(language).parse(text) if token.text[0].isalpha() and not token.is_stop]
 
 
-def _size(read: Read | None) -> float | None:
+def _size(read: Read | None, language: str) -> float | None:
     """The first year or number of a sentence."""
-    for span in salient_spans(read.sentence.text) if read is not None else ():
+    for span in salient_spans(read.sentence.text, language) if read is not None else ():
         if span.kind in ("date", "number"):
             return float(re.findall(r"\d+(?:\.\d+)?", span.text.replace(",", ""))[-1])
     return None
@@ -228,29 +232,32 @@ _RELEVANT, _RELEVANT_NAMED = 0.4, 0.25
 
 def select_passages(prompt: Prompt, encode: Encode) -> dict[str, object]:
     """Numbers of the relevant passages."""
-    return {"useful": _useful(prompt.text("question"), prompt.items("passages"), encode)}
+    return {"useful": _useful(prompt, prompt.items("passages"), encode)}
 
 
 def check_passages(prompt: Prompt, encode: Encode) -> dict[str, object]:
     """Numbers of the relevant passages, and the triples that they state."""
     passages = prompt.items("passages")
-    useful = _useful(prompt.text("question"), passages, encode)
-    return {"useful": useful, "triples": triple_lines(passages, set(useful))}
+    useful = _useful(prompt, passages, encode)
+    return {"useful": useful, "triples": triple_lines(passages, set(useful), prompt.language)}
 
 
 def judge_passage(prompt: Prompt, encode: Encode) -> dict[str, object]:
     """Whether the passage is relevant."""
-    return {"helps": bool(_useful(prompt.text("question"), [prompt.text("passage")], encode))}
+    return {"helps": bool(_useful(prompt, [prompt.text("passage")], encode))}
 
 
-def passage_margins(question: str, passages: Sequence[str], encode: Encode) -> FloatArray:
+def passage_margins(question: str, passages: Sequence[str], encode: Encode, language: str = ENGLISH) -> FloatArray:
     """How far the cosine of each passage is above the least of a relevant one, shape (n,)."""
     vectors = encode([question, *passages])
-    names = [span.text.casefold() for span in name_spans(question)]
-    least = [_RELEVANT_NAMED if any(n in p.casefold() for n in names) else _RELEVANT for p in passages]
+    named = [name.text.casefold() for name in find_names(question, language)]
+    least = [_RELEVANT_NAMED if any(name in p.casefold() for name in named) else _RELEVANT for p in passages]
     margins: FloatArray = vectors[1:] @ vectors[0] - np.array(least)
     return margins
 
 
-def _useful(question: str, passages: list[str], encode: Encode) -> list[int]:
-    return (np.flatnonzero(passage_margins(question, passages, encode) >= 0) + 1).tolist() if passages else []
+def _useful(prompt: Prompt, passages: list[str], encode: Encode) -> list[int]:
+    if not passages:
+        return []
+    margins = passage_margins(prompt.text("question"), passages, encode, prompt.language)
+    return (np.flatnonzero(margins >= 0) + 1).tolist()

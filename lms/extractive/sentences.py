@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from triplecheck.language.parse import stop_words
-from triplecheck.language.sentences import split_sentences
+from triplecheck.language.names import find_names
+from triplecheck.language.pipeline import Token, pipeline
 from triplecheck.lms.prompt import Prompt
 from triplecheck.signatures.notation import TripleTexts, write_triple
 
@@ -20,18 +20,8 @@ _DATE = re.compile(
     rf"|1\d{{3}}|20\d{{2}})\b"
 )
 _NUMBER = re.compile(r"(?<![\w.,])\d+(?:[.,]\d+)*(?: (?:hundred|thousand|million|billion))?(?![\w])")
-# Lower-case words inside names.
-_INSIDE_NAMES = frozenset("of the de del della di da du von van der den la le y e &".split())
-# Verb forms in noun position; they are no names.
-_VERBS = frozenset(
-    "born known called named died located based situated considered released published best also".split()
-)
-# Words that begin sentences, not names, besides the stop words.
-_OPENERS = frozenset(
-    """after although among an another because before both but despite each following he her his however if it
-    its later like many most one since several she some such their then there these they this those though through
-    two under until upon when while with within according additionally also""".split()
-)
+# Parts of speech of a phrase that may be an answer; without a trained pipeline a token has none.
+_CONTENT = frozenset(("", "ADJ", "NOUN", "PROPN", "X"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,62 +43,30 @@ class Sentence:
     leads: bool = False
 
 
-def passage_sentences(passage: str) -> list[Sentence]:
+def passage_sentences(passage: str, language: str) -> list[Sentence]:
     """The sentences of a passage written "Title: text" or without a title."""
     match = _TITLE.match(passage)
     title, body = (match[1], passage[match.end() :]) if match else ("", passage)
-    return [Sentence(text, title, at == 0) for at, text in enumerate(split_sentences(body))]
+    return [Sentence(text, title, at == 0) for at, text in enumerate(pipeline(language).sentences(body))]
 
 
-def salient_spans(sentence: str) -> list[Span]:
+def salient_spans(sentence: str, language: str) -> list[Span]:
     """Names, dates and numbers of a sentence in order, without overlaps."""
     found = [Span(m.group(), m.start(), m.end(), "date") for m in _DATE.finditer(sentence)]
-    found += _apart(found, name_spans(sentence))
+    found += _apart(found, (Span(name.text, name.start, name.end, "name") for name in find_names(sentence, language)))
     numbers = (Span(m.group(), m.start(), m.end(), "number") for m in _NUMBER.finditer(sentence))
     found += _apart(found, numbers)
     return sorted(found, key=lambda span: span.start)
 
 
-def name_spans(sentence: str) -> list[Span]:
-    """Runs of capitalised words, with the small words inside them."""
-    tokens = [(m.group(), m.start(), m.end()) for m in _TOKEN.finditer(sentence)]
+def phrase_spans(sentence: str, language: str) -> list[Span]:
+    """Runs of at most four content words, one of them in lower case, and the last word of each."""
     found = []
-    at = 0
-    while at < len(tokens):
-        word, start, _ = tokens[at]
-        opens = word[0].isupper() and not (_is_opener(word) and (at == 0 or not _goes_on(tokens, at)))
-        if not opens:
-            at += 1
-            continue
-        stop = at + 1
-        while stop < len(tokens):
-            ahead = stop
-            while ahead < len(tokens) and tokens[ahead][0] in _INSIDE_NAMES:
-                ahead += 1
-            following = tokens[ahead][0] if ahead < len(tokens) else ""
-            numbered = following[:1].isdigit() and ahead == stop and len(following) != 4  # four digits: a year
-            if not following[:1].isupper() and not numbered:
-                break
-            stop = ahead + 1
-        if at == 0 and _is_opener(word) and stop == at + 1:
-            at = stop
-            continue
-        text = re.sub(r"(?:['’]s|['’])$", "", sentence[start : tokens[stop - 1][2]]).rstrip(".,")
-        found.append(Span(text, start, start + len(text), "name"))
-        at = stop
-    return found
-
-
-def phrase_spans(sentence: str) -> list[Span]:
-    """Runs of content words in lower case, and the last word of each."""
-    tokens = [(m.group(), m.start(), m.end()) for m in _TOKEN.finditer(sentence)]
-    found = []
-    for run in _runs(tokens):
-        start, end = run[0][1], run[-1][2]
-        found.append(Span(sentence[start:end].rstrip("."), start, end, "phrase"))
+    for run in _runs(pipeline(language).parse(sentence)):
+        start, end = run[0].start, run[-1].end
+        found.append(Span(sentence[start:end], start, end, "phrase"))
         if len(run) > 1:
-            word, start, end = run[-1]
-            found.append(Span(word.rstrip("."), start, end, "phrase"))
+            found.append(Span(run[-1].text, run[-1].start, end, "phrase"))
     return found
 
 
@@ -117,36 +75,22 @@ def words_of(text: str) -> list[str]:
     return [token.lower().rstrip(".") for token in _TOKEN.findall(text) if token[0].isalnum()]
 
 
-def stem(word: str) -> str:
-    """A crude stem: "directed" and "director" have the same one."""
-    return word[: max(4, len(word) - 3)] if len(word) > 4 else word
-
-
-def _runs(tokens: Sequence[tuple[str, int, int]]) -> Iterator[list[tuple[str, int, int]]]:
-    run: list[tuple[str, int, int]] = []
+def _runs(tokens: Sequence[Token]) -> Iterator[list[Token]]:
+    run: list[Token] = []
     for token in tokens:
-        word = token[0]
-        content = word[0].isalpha() and word.lower() not in stop_words() | _VERBS
-        if content and len(run) < 4 and (word[0].islower() or not run):
+        content = token.text[0].isalpha() and not token.is_stop and token.pos in _CONTENT
+        if content and len(run) < 4 and (token.text[0].islower() or not run):
             run.append(token)
             continue
-        if run and any(word[0].islower() for word, _, _ in run):
+        if any(word.text[0].islower() for word in run):
             yield run
         run = [token] if content else []
-    if run and any(word[0].islower() for word, _, _ in run):
+    if any(word.text[0].islower() for word in run):
         yield run
 
 
 def _apart(taken: Sequence[Span], spans: Iterator[Span] | Sequence[Span]) -> list[Span]:
     return [span for span in spans if all(span.end <= other.start or span.start >= other.end for other in taken)]
-
-
-def _is_opener(word: str) -> bool:
-    return word.lower() in _OPENERS or word.lower() in stop_words()
-
-
-def _goes_on(tokens: Sequence[tuple[str, int, int]], at: int) -> bool:
-    return at + 1 < len(tokens) and tokens[at + 1][0][0].isupper()
 
 
 _MOST = 8  # statements of one text
@@ -174,42 +118,42 @@ _NEW_CLAUSE = re.compile(r"^,?\s*(?:and|but|while|where|when)\b")
 
 def extract_triples(prompt: Prompt) -> dict[str, object]:
     """The triples of the texts, each with the number of its text."""
-    return {"triples": triple_lines(prompt.items("texts"), None)}
+    return {"triples": triple_lines(prompt.items("texts"), None, prompt.language)}
 
 
-def triple_lines(texts: list[str], numbers: set[int] | None) -> list[str]:
+def triple_lines(texts: list[str], numbers: set[int] | None, language: str) -> list[str]:
     """The triples of some texts as numbered lines; of all texts if `numbers` is None."""
     chosen = ((number, text) for number, text in enumerate(texts, 1) if numbers is None or number in numbers)
-    return [write_triple(parts, number) for number, text in chosen for parts in statements(text)]
+    return [write_triple(parts, number) for number, text in chosen for parts in statements(text, language)]
 
 
-def statements(text: str) -> list[TripleTexts]:
+def statements(text: str, language: str) -> list[TripleTexts]:
     """The triples of a text, in order, without duplicates."""
     found: dict[TripleTexts, None] = {}
     subject = ""
-    for sentence in passage_sentences(text):
+    for sentence in passage_sentences(text, language):
         about = subject or sentence.title
         plain = sentence.text
         if about:
             plain = _PRONOUN.sub(about, plain)
             plain = _POSSESSIVE.sub(f"{about}'s", plain)
-        spans = salient_spans(_BRACKETS.sub("", plain))
+        spans = salient_spans(_BRACKETS.sub("", plain), language)
         if spans and spans[0].kind == "name" and spans[0].start < 5:
             subject = spans[0].text
-        for statement in _of_sentence(plain, sentence.title or subject):
+        for statement in _of_sentence(plain, sentence.title or subject, language):
             if all(part and "|" not in part for part in statement) and statement[0] != statement[2]:
                 found[statement] = None
     return list(found)[:_MOST]
 
 
-def _of_sentence(sentence: str, title: str) -> list[TripleTexts]:
+def _of_sentence(sentence: str, title: str, language: str) -> list[TripleTexts]:
     found: list[TripleTexts] = []
     for inside in _BRACKETS.findall(sentence):
         if title and _BORN.match(inside):
-            for span in salient_spans(inside):
+            for span in salient_spans(inside, language):
                 found.append((title, "born in" if span.kind == "name" else "born", span.text))
     plain = _BRACKETS.sub("", sentence)
-    spans = salient_spans(plain)
+    spans = salient_spans(plain, language)
     found += _what_it_is(plain, spans)
     for first, second in itertools.pairwise(spans):
         between = plain[first.end : second.start]

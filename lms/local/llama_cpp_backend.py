@@ -7,7 +7,6 @@ import importlib.util
 import os
 import random
 import tempfile
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from cachetools import LRUCache
 from dspy.lm15 import ContextLengthError
 from jinja2 import TemplateError
 
@@ -218,8 +218,7 @@ class _Prefixes:
 
         self._library: Any = llama_cpp
         self._model = model
-        self._limit = limit
-        self._states: OrderedDict[tuple[int, ...], Any] = OrderedDict()
+        self._states: LRUCache[tuple[int, ...], Any] = LRUCache(limit, getsizeof=len)
         self._last: Sequence[int] = ()
         # The state of these models cannot be cut back.
         self._is_whole = llama_cpp.llama_model_is_recurrent(model.model) or llama_cpp.llama_model_is_hybrid(model.model)
@@ -252,12 +251,11 @@ class _Prefixes:
         return ready
 
     def _save(self, key: tuple[int, ...]) -> None:
-        size = self._library.llama_state_seq_get_size(self._model.ctx, 0)
+        library, context = self._library, self._model.ctx
+        size = library.llama_state_seq_get_size(context, 0)
         state = (ctypes.c_uint8 * size)()
-        if size <= self._limit and self._library.llama_state_seq_get_data(self._model.ctx, state, size, 0) == size:
+        if size <= self._states.maxsize and library.llama_state_seq_get_data(context, state, size, 0) == size:
             self._states[key] = state
-            while sum(map(len, self._states.values())) > self._limit:
-                self._states.popitem(last=False)
 
     def _load(self, key: tuple[int, ...]) -> bool:
         state, model = self._states[key], self._model
@@ -265,7 +263,6 @@ class _Prefixes:
         if not self._library.llama_state_seq_set_data(model.ctx, state, len(state), 0):
             del self._states[key]
             return False
-        self._states.move_to_end(key)
         model.n_tokens = len(key)
         model.input_ids[: len(key)] = key
         return True

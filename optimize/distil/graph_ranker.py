@@ -355,8 +355,7 @@ def _row(graph: Graph, program: KERAG, names: Names, question: Question, longest
     topics = [node for node in plan.topics if not right or node in right]
     if not topics:
         return {"left_out": "no topic recognised"}
-    read = program.read(plan.question, plan.shown)
-    spelled = {topic.name: spelling(topic) for topic in read.topics}
+    spelled = {topic.name: spelling(topic) for topic in plan.question.topics}
     subjects: dict[str, list[int]] = {}
     for node in topics:
         subjects.setdefault(spelled.get(plan.topics[node], plan.topics[node]), []).append(node)
@@ -366,7 +365,7 @@ def _row(graph: Graph, program: KERAG, names: Names, question: Question, longest
     found = [paths_of(graph, nodes, answers, given, several, longest, chance) for nodes in subjects.values()]
     rows = [
         {
-            "text": read.masked(plan.topics[best.topic]),
+            "text": plan.question.masked(plan.topics[best.topic]),
             "paths": [_numbers(path) for path in best.paths],
             "offered": [_numbers(path) for path in best.offered],
         }

@@ -34,7 +34,7 @@ _SPACES: dict[str, dict[str, tuple[Any, ...]]] = {
         "references": (5, 3),
     },
     "kerag": {"hops": (1, 2, 3), "limits.candidates": (1, 3)},
-    "anchorrag": {"prefilter": (0.1, 0.3, None), "anchor_margin": (0.05, 0.1, 0.2), "depth": (2, 3)},
+    "anchorrag": {"prefilter": (0.1, 0.3, None), "depth": (2, 3)},
     "4stepfocus": {"matching.cutoff": (0.7, 0.8, 0.9), "share": (0.3, 0.5, 0.8), "least": (0.3, 0.5, 0.7)},
 }
 

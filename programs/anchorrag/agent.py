@@ -19,7 +19,9 @@ from triplecheck.language.question import Question
 from triplecheck.lms import RolePredict
 from triplecheck.programs.anchorrag.options import AnchorRAGOptions
 from triplecheck.programs.anchorrag.predictor import Anchor
-from triplecheck.programs.assists.time_conditions import time_condition
+from triplecheck.programs.assists import Assists
+from triplecheck.programs.assists.named_first import named_first
+from triplecheck.programs.assists.time_conditions import TimeCondition
 from triplecheck.programs.base import Note
 from triplecheck.programs.expansion import fetch, is_schema, note_at_end, one_hop_paths, valid_numbers
 from triplecheck.programs.room import within_tokens
@@ -42,7 +44,9 @@ class Briefing:
         relations: the wording of each relation in prompts.
         likeness: cosine of each relation with the question, shape (relations,); None without vectors.
         schema_relations: patterns of the relations that are not followed.
+        assists: those in use.
         read: the question, with its anchors masked.
+        condition: that edges must meet to be fetched, if there is one.
     """
 
     question: str
@@ -51,7 +55,9 @@ class Briefing:
     relations: RelationNames
     likeness: npt.NDArray[np.float32] | None
     schema_relations: Sequence[re.Pattern[str]]
+    assists: Assists
     read: Question
+    condition: TimeCondition | None
 
 
 class AgentSteps(Protocol):
@@ -95,7 +101,6 @@ class Retriever:
 
     Attributes:
         facts: those it kept.
-        aside: paths that were offered and not followed, with their number of edges.
         seen: nodes of all triples that it fetched, kept or not.
         active: whether there is anything left to follow.
     """
@@ -112,7 +117,6 @@ class Retriever:
         self.anchor = anchor
         self.options = options
         self.facts = Subgraph()
-        self.aside: dict[PathKey, Offer] = {}
         self.seen: set[int] = set()
         self.active = True
         self._graph = graph
@@ -121,7 +125,6 @@ class Retriever:
         self._steps = steps
         self._frontier = [Path(anchor.node, (), np.array([anchor.node]))]
         self._next: list[Path] = []
-        self._resumed: list[Path] = []
         self._followed: dict[object, set[int]] = {}
 
     def explore(self, hop: int, trace: Trace) -> list[Fact]:
@@ -130,10 +133,8 @@ class Retriever:
         if not chosen:
             offers = self._calls.offers(self, self._frontier, trace)
             chosen = self._calls.choose(self, hop, offers, trace) if offers else []
-            self._set_aside(offers, chosen)
-        chosen += self._resumed
-        self._next, self._resumed = [], []
-        fresh = Subgraph(condition=time_condition(self._graph, self._briefing.read))
+        self._next = []
+        fresh = Subgraph(condition=self._briefing.condition)
         limits = self.options.limits
         for path in chosen:
             self._followed.setdefault(path.hops[-1], set()).update(path.ends.tolist())
@@ -170,24 +171,12 @@ class Retriever:
         none = np.empty(0, np.int64)
         starts = [np.intersect1d(path.ends, ends.get((path.topic, path.hops[:-1]), none)) for path in paths]
         self._next = [replace(path, ends=start) for path, start in zip(paths, starts, strict=True) if len(start)]
-        self._set_aside(offers, self._next)
         lines = [self.label(path) for path, _ in offers]
         if self.active:
             trace.add(Pruned(hop + 1, lines, [self.label(path) for path in self._next], "model"))
         if self.active and not self._next:
             self.active = False
             trace.add(Stopped("no_path", f"{self.anchor.name}: nothing to follow after hop {hop}"))
-
-    def resume(self, path: Path) -> None:
-        """Follow a path that was set aside, at the next iteration."""
-        self._resumed.append(path)
-        self.aside.pop(path.key, None)
-        self.active = True
-
-    @property
-    def following(self) -> list[str]:
-        """The paths that it continues from, in words."""
-        return [self.label(path) for path in self._next or self._frontier if self.active and path.hops]
 
     def label(self, path: Path, note: str = "") -> str:
         """A path in words, beginning with the anchor."""
@@ -283,19 +272,12 @@ class Retriever:
             ends.setdefault(fact.path, []).extend(fact.values)
         return [self._cut(Path(*key, np.unique(np.array(nodes))), trace) for key, nodes in ends.items()]
 
-    def _set_aside(self, offers: Sequence[Offer], chosen: Sequence[Path]) -> None:
-        kept = {path.key for path in chosen}
-        self.aside |= {path.key: (path, edges) for path, edges in offers if path.key not in kept}
-
     def _cut(self, path: Path, trace: Trace) -> Path:
-        """At most N entities to continue from; those that the question names come first."""
+        """At most N entities to continue from."""
         limit = self.options.entities
         if len(path.ends) <= limit:
             return path
-        words = set(re.findall(r"\w+", self._briefing.question.casefold()))
-        labels = self._graph.labels(path.ends)
-        named = np.array([not words.isdisjoint(re.findall(r"\w+", label.casefold())) for label in labels])
-        ends = np.sort(path.ends[np.argsort(~named, kind="stable")[:limit]])
+        ends = named_first(self._briefing.assists, self._graph, self._briefing.question, path.ends, limit, trace)
         trace.add(Truncated(f"entities: {self.label(path)}", limit, len(path.ends)))
         self.facts.cut.add(path.key)
         return replace(path, ends=ends)

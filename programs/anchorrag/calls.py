@@ -14,6 +14,7 @@ import numpy as np
 
 from triplecheck.programs.anchorrag.agent import AgentCalls, Briefing, Offer, Retriever
 from triplecheck.programs.anchorrag.options import AnchorRAGOptions
+from triplecheck.programs.assists import Assists
 from triplecheck.programs.steps import Trace
 from triplecheck.programs.subgraph import Fact, Path, PathKey
 
@@ -41,6 +42,7 @@ class Supervisor(Protocol):
     """What `AnchorRAG` offers to `Calls.suffices`."""
 
     options: AnchorRAGOptions
+    assists: Assists
 
     def judge_kept(self, at: Explored) -> bool:
         """Whether the facts that the agents kept suffice."""
@@ -110,9 +112,10 @@ class CallPerAgent:
         return facts
 
     def suffices(self, supervisor: Supervisor, at: Explored) -> bool:
-        """One call filters, judges and says where to go on. After the last hop the answer itself decides."""
-        if at.hop < supervisor.options.depth and any(facts for _, facts in at.found):
+        """One call filters, judges and says where to go on. After the last hop one judges, or the answer decides."""
+        is_new = any(facts for _, facts in at.found)
+        if at.hop < supervisor.options.depth and is_new:
             return supervisor.judge_and_direct(at)
         for agent, facts in at.found:
             agent.keep(facts, at.hop, at.trace)
-        return False
+        return is_new and "unjudged_facts" not in supervisor.assists and supervisor.judge_kept(at)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
+from triplecheck.kg import UserError
 from triplecheck.programs.expansion import SCHEMA_RELATIONS
 from triplecheck.programs.options import AnsweringOptions
-
-AnchorRanking = Literal["names", "relations"]
 
 
 @dataclass(frozen=True)
@@ -38,49 +38,34 @@ class AnchorRAGOptions(AnsweringOptions):
     """Options of `AnchorRAG`.
 
     Attributes:
-        grounding: score candidates by their relations (Eq. 2), in addition to their names.
-        anchor_ranking: `names`: by how well the name fits, relations decide among names that fit about equally;
-            `relations`: by Eq. 2 alone, as in the paper.
+        grounding: score candidates by their relations (Eq. 2); off: w/o entity grounding.
         top_k: k of the paper, relations averaged by Eq. 2.
-        union: add misspelt, partial and dense candidates to exact ones, as in the paper; off: only if nothing
-            fits more exactly.
         agents: m of the paper, anchors with an agent each; 1 is the paper's "without parallel retrieval".
-        anchor_margin: how much worse (0 to 1) than the best of its keyword the name of an anchor may fit.
         depth: L of the paper, iterations at most.
         width: b of the paper, relations kept per path, and entities per relation if a model scores them.
         entities: N of the paper, entities per relation shown to a model, or followed without one.
         filter_triples: filter out irrelevant triples; an agent without any left stops.
         per_relation_calls: a call for each entity, each relation and each agent, as in the paper.
         prefilter: by how much cosine a relation must lead to be followed without a call; None: always call.
-        only_sufficient: answer from facts only if they were judged sufficient, as in the paper.
-        backtracking: name sub-goals, remember what is found of each, and go back to paths that were set
-            aside if one is missing, as in Plan-on-Graph (arXiv 2410.23875).
         schema_relations: regular expressions; relations whose id one of them matches are not followed.
         limits: how much to look at.
     """
 
     grounding: bool = True
-    anchor_ranking: AnchorRanking = "names"
     top_k: int = 5
-    union: bool = False
     agents: int = 3
-    anchor_margin: float = 0.1
     depth: int = 3
     width: int = 3
     entities: int = 50
     filter_triples: bool = True
     per_relation_calls: bool = False
     prefilter: float | None = 0.3
-    only_sufficient: bool = False
-    backtracking: bool = False
     schema_relations: tuple[str, ...] = SCHEMA_RELATIONS
     limits: AnchorRAGLimits = AnchorRAGLimits()
 
 
 PAPER: Mapping[str, Any] = {
     "grounding": True,  # section 3.3, relation-aware entity grounding
-    "anchor_ranking": "relations",  # Eq. 2 alone ranks the candidates
-    "union": True,  # section 3.3: the candidate set contains numerous entities with similar names
     "top_k": 5,  # section 4.2, k
     "agents": 3,  # section 4.2, m
     "depth": 3,  # section 4.2, L
@@ -88,7 +73,21 @@ PAPER: Mapping[str, Any] = {
     "filter_triples": True,  # section 3.4, candidate triples filtering
     "per_relation_calls": True,  # section 3.4: a call per entity, per relation, per agent
     "prefilter": None,  # section 3.4: the LLM scores all relations
-    "only_sufficient": True,  # section 3.5: the supervisor's verdict decides
-    "backtracking": False,  # not in the paper
+    "assist": "none",
 }
 """The preset `paper`."""
+
+
+def compiled(patterns: Sequence[str]) -> list[re.Pattern[str]]:
+    """The regular expressions of `schema_relations`.
+
+    Raises:
+        UserError: one is none.
+    """
+    found = []
+    for pattern in patterns:
+        try:
+            found.append(re.compile(pattern))
+        except re.error as error:
+            raise UserError(f"schema_relations: {pattern!r} is not a regular expression: {error}") from error
+    return found

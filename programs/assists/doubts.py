@@ -1,4 +1,4 @@
-"""`doubts`: a reply of `AnswerFromFacts` is checked by the question, its topics and the facts.
+"""`doubts`: a reply of `AnswerFromFacts` is checked by the question, its topics and the facts; triplets by themselves.
 
 A model that is doubted is asked once more, and what it then replies stands (`lms.Doubt`): a question can be read in
 more than one way. Only a "yes" to a question that asks where or who is not accepted a second time either.
@@ -6,7 +6,7 @@ more than one way. Only a "yes" to a question that asks where or who is not acce
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from itertools import combinations
 from typing import Any
@@ -21,7 +21,7 @@ from triplecheck.lms import Doubt, RolePredict
 from triplecheck.programs.aggregation import EXTREMES
 from triplecheck.programs.assists.table import Assists
 from triplecheck.signatures import AnswerFromFacts
-from triplecheck.signatures.notation import WrittenFact, read_facts, read_topic
+from triplecheck.signatures.notation import Unknown, WrittenFact, read_facts, read_pattern, read_topic
 
 YES_NO = ("yes", "no")
 _SHOWN = 5  # shared values in a message
@@ -31,6 +31,18 @@ def answering_step(assists: Assists, language: str = ENGLISH) -> RolePredict:
     """The step that answers from facts; a reply in which `reply_problem` finds a problem is asked for once more."""
     check = partial(reply_problem, language=language) if "doubts" in assists else None
     return RolePredict(AnswerFromFacts, role="answer", check=check)
+
+
+def unknown_missing(assists: Assists, output: str) -> Callable[[Mapping[str, Any], dspy.Prediction], str | None] | None:
+    """A check that the triplets in this field have an unknown: a model may write an answer from memory; None if off."""
+
+    def problem(_: Mapping[str, Any], reply: dspy.Prediction) -> str | None:
+        patterns = [pattern for line in reply[output] if (pattern := read_pattern(line)) is not None]
+        if not patterns or any(isinstance(end, Unknown) for one in patterns for end in (one.head, one.tail)):
+            return None
+        return Doubt("no pattern has an unknown; write ?x in place of what the question asks for")
+
+    return problem if "doubts" in assists else None
 
 
 def reply_problem(inputs: Mapping[str, Any], reply: dspy.Prediction, language: str = ENGLISH) -> str | None:

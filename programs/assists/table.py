@@ -20,29 +20,85 @@ class Assist:
         name: of its module, and in the option `assist`.
         place: what it changes.
         does: what it does, in a sentence.
+        programs: the programs that have it.
     """
 
     name: str
     place: Place
     does: str
+    programs: tuple[str, ...]
+
+
+_KERAG, _ANCHORRAG, _FOURSTEPFOCUS, _KNOW3RAG = ("kerag",), ("anchorrag",), ("4stepfocus",), ("know3rag",)
+_READING = ("kerag", "anchorrag", "tog", "pog")  # their models answer from facts
+_LINKING = (*_READING, "4stepfocus")
 
 
 ASSISTS = (
-    Assist("all_topics", "topics", "Also start from names that the model left out and the question surely has."),
-    Assist("described", "topics", "Also start from things that the question describes by their class."),
-    Assist("ranked_paths", "paths", "Offer paths in the order that the trained ranker prefers."),
-    Assist("ranked_depth", "paths", "Go as many hops as a ranker that was trained on the graph reads in the question."),
-    Assist("typed_paths", "paths", "Offer hops that lead only to things of the class that the question asks for."),
-    Assist("suggested_paths", "paths", "Also follow the paths that the trained ranker prefers."),
-    Assist("stop_early", "paths", "Go no further where the ranker finds all further paths unlikely."),
-    Assist("time_conditions", "facts", "Fetch only edges that hold at the time that the question is about."),
-    Assist("typed_names", "facts", "Write the types of things into facts where the question asks who or where."),
-    Assist("doubts", "answer", "Ask once more if a reply does not fit the question, its topics and the facts."),
-    Assist("complete_citations", "answer", "Compute over the facts that the model meant where it cited too few."),
-    Assist("whole_lists", "answer", "Compare all facts of a list where the model cited some of them."),
-    Assist("comparisons", "answer", "Let the question's comparative decide which of two values is asked for."),
-    Assist("expected_form", "answer", "Give yes or no, or a date, where the question asks for it."),
-    Assist("settled", "answer", "Ask which of two answers is right, the written or the computed one."),
+    Assist(
+        "all_topics", "topics", "Also start from names that the model left out and the question surely has.", _KERAG
+    ),
+    Assist("homonyms", "topics", "Of things with one name take those whose type or year stands beside it.", _LINKING),
+    Assist("described", "topics", "Also start from things that the question describes by their class.", _KERAG),
+    Assist("kept_question", "topics", "Keep the question where its correction is another question.", _ANCHORRAG),
+    Assist(
+        "names_first", "topics", "Rank anchors by their names, and by their relations among similar names.", _ANCHORRAG
+    ),
+    Assist("ranked_paths", "paths", "Offer paths in the order that the trained ranker prefers.", _KERAG),
+    Assist(
+        "ranked_depth",
+        "paths",
+        "Go as many hops as a ranker that was trained on the graph reads in the question.",
+        _KERAG,
+    ),
+    Assist(
+        "typed_paths", "paths", "Offer hops that lead only to things of the class that the question asks for.", _KERAG
+    ),
+    Assist("suggested_paths", "paths", "Also follow the paths that the trained ranker prefers.", _KERAG),
+    Assist("stop_early", "paths", "Go no further where the ranker finds all further paths unlikely.", _KERAG),
+    Assist("named_first", "paths", "Where entities are cut off, go on from those that the question names.", _ANCHORRAG),
+    Assist("telling_relations", "paths", "Show relations by the alias and the types that tell most.", _FOURSTEPFOCUS),
+    Assist(
+        "loosened_patterns", "facts", "Loosen triplets that nothing satisfies, before any is dropped.", _FOURSTEPFOCUS
+    ),
+    Assist(
+        "time_conditions",
+        "facts",
+        "Fetch only edges that hold at the time that the question is about.",
+        ("kerag", "anchorrag"),
+    ),
+    Assist("leading_facts", "facts", "Also keep facts that lead to a path that is followed.", _ANCHORRAG),
+    Assist(
+        "near_relations", "facts", "Show the relations that a text may state, where triples are extracted.", _KNOW3RAG
+    ),
+    Assist("stated_triples", "facts", "Refuse triples that the text does not state.", _KNOW3RAG),
+    Assist("measured_theta", "facts", "Take theta_0 from the scores of true and of corrupted triples.", _KNOW3RAG),
+    Assist(
+        "typed_names", "facts", "Write the types of things into facts where the question asks who or where.", _READING
+    ),
+    Assist(
+        "doubts",
+        "answer",
+        "Ask once more if a reply does not fit the question and the prompt.",
+        (*_READING, "4stepfocus"),
+    ),
+    Assist("unjudged_facts", "answer", "Answer from facts that were not judged sufficient, before memory.", _ANCHORRAG),
+    Assist(
+        "complete_citations", "answer", "Compute over the facts that the model meant where it cited too few.", _READING
+    ),
+    Assist("whole_lists", "answer", "Compare all facts of a list where the model cited some of them.", _READING),
+    Assist(
+        "comparisons", "answer", "Let the question's comparative decide which of two values is asked for.", _READING
+    ),
+    Assist("expected_form", "answer", "Give yes or no, or a date, where the question asks for it.", _READING),
+    Assist("settled", "answer", "Ask which of two answers is right, the written or the computed one.", _READING),
+    Assist(
+        "likely_answers",
+        "answer",
+        "Answer with all nodes that score about best, and with none that scores low.",
+        _FOURSTEPFOCUS,
+    ),
+    Assist("graph_values", "answer", "Give a value as the graph writes it.", _KNOW3RAG),
 )
 """All assists, in the order in which a question meets them."""
 
@@ -84,3 +140,7 @@ class Assists:
         assert name in _NAMES, name
         if list(before) != list(after):
             trace.add(Assisted(name, step, list(before), list(after)))
+
+
+EVERY = Assists()
+"""All assists, for what is no program of a paper."""

@@ -159,7 +159,10 @@ class ExploringProgram(AnsweringProgram, RecallingProgram):
 
     def start(self, question: str, trace: Trace) -> Exploration:
         """The topics as the model names them, each linked to the entity whose name fits best."""
-        linker = TopicLinker(self.graph, self.sources.linker, question, self.sources.language, grounding=False)
+        sources = self.sources
+        linker = TopicLinker(
+            self.graph, sources.linker, question, sources.language, self.assists, trace, grounding=False
+        )
         reply = self.name_topics(question=question, known_names=linker.known_names(), types=linker.types_of_known())
         self.wrote(trace, self.name_topics, reply)
         named = dict.fromkeys(name for name in reply.topics if name.strip())

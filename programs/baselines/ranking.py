@@ -17,7 +17,7 @@ import numpy as np
 from triplecheck.kg import IntArray, KnowledgeBase, UserError
 from triplecheck.kg.skb import NodeSearch, NodeSearches, Ranking
 from triplecheck.programs.base import AnySources, Program
-from triplecheck.programs.fourstepfocus.rerank import Reranker, Reranking
+from triplecheck.programs.fourstepfocus.rerank import Reranker, Reranking, cut_texts, with_places
 from triplecheck.programs.options import ProgramOptions
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Scored, Stopped, Trace, Truncated
@@ -188,10 +188,7 @@ class VSSReranker(VSS):
         scores = self.reranker(
             question=question, candidates=texts, trace=trace, wrote=self.wrote, batches=self.options.batches
         )
-        final = {
-            node: (score.value or 0.0) + self.options.rank_weight * (1 - place / len(nodes))
-            for place, (node, score) in enumerate(zip(nodes, scores, strict=True))
-        }
+        final = dict(zip(nodes, with_places(scores, self.options.rank_weight), strict=True))
         order = sorted(nodes, key=lambda node: -final[node])
         trace.add(Scored("nodes reranked", [(self.graph.label(node), round(final[node], 4)) for node in order]))
         return order
@@ -199,7 +196,4 @@ class VSSReranker(VSS):
     def _texts(self, nodes: Sequence[int], trace: Trace) -> list[str]:
         documents = self.searches.documents
         whole = [" ".join(documents.whole(int(row)).split()) for row in documents.rows_of(nodes)]
-        cut = sum(len(text) > self.options.characters for text in whole)
-        if cut:
-            trace.add(Truncated("texts of candidates shown whole", len(whole) - cut, len(whole)))
-        return [text[: self.options.characters] for text in whole]
+        return cut_texts(whole, self.options.characters, trace)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from triplecheck.lms import ModelReplyError, RolePredict
-from triplecheck.programs.base import AnySources, Sources
+from triplecheck.programs.base import AnySources, Program
 from triplecheck.programs.baselines.closed_book import ClosedBook
 from triplecheck.programs.closed_book import from_memory
 from triplecheck.programs.know3rag.filter import ReferenceFilter
@@ -195,7 +195,7 @@ class KnowledgeCard(WithReferences):
         """Make the steps that write passages and filter them, and those of `reason`."""
         super().make_steps()
         self.knowledge = KnowledgeModels(self.options.knowledge_models)
-        self.filter = _relevance(self.sources)
+        self.filter = _relevance(self)
 
     def recall(self, question: str, trace: Trace) -> Outcome:
         """Generate passages, keep the relevant ones, and answer by chain of thought."""
@@ -232,7 +232,7 @@ class BlendFilter(WithCorpus):
         """Make the steps that recite and filter, and those of `reason`."""
         super().make_steps()
         self.write = RolePredict(WritePassage, role="answer")
-        self.filter = _relevance(self.sources)
+        self.filter = _relevance(self)
 
     def recall(self, question: str, trace: Trace) -> Outcome:
         """Search with three queries, filter the passages of each, answer by chain of thought from the rest."""
@@ -259,9 +259,9 @@ class BlendFilter(WithCorpus):
         return clean_answer(reply.passage)
 
 
-def _relevance(sources: Sources) -> ReferenceFilter:
-    supervisor = Supervisor(sources, "relative", "sum")
-    return ReferenceFilter(supervisor, relevance=True, triples=False, at_once=Know3RAGLimits.checked)
+def _relevance(program: Program) -> ReferenceFilter:
+    supervisor = Supervisor(program.sources, "relative", "sum")
+    return ReferenceFilter(program.assists, supervisor, relevance=True, triples=False, at_once=Know3RAGLimits.checked)
 
 
 def _helpful(

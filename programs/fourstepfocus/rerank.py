@@ -17,7 +17,7 @@ from triplecheck.kg import TriplecheckError
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
 from triplecheck.programs.base import Note
 from triplecheck.programs.concurrently import concurrently
-from triplecheck.programs.steps import Checked, Trace
+from triplecheck.programs.steps import Checked, Trace, Truncated
 from triplecheck.signatures import ScoreCandidate, ScoreCandidates
 
 Reranking = Literal["listwise", "each", "none"]
@@ -100,6 +100,19 @@ class Reranker(dspy.Module):
         reply = self.score_candidate(question=question, candidate=candidate)
         wrote(trace, self.score_candidate, reply)
         return _checked(CandidateScore(float(reply.score), reply.reason), None, trace)
+
+
+def with_places(scores: Sequence[CandidateScore], weight: float) -> list[float]:
+    """Scores of candidates in the order of a search, with STaRK's term of the place: `weight` for the first."""
+    return [(score.value or 0.0) + weight * (1 - place / len(scores)) for place, score in enumerate(scores)]
+
+
+def cut_texts(texts: Sequence[str], characters: int, trace: Trace) -> list[str]:
+    """The beginnings of texts; the trace records how many are whole."""
+    cut = sum(len(text) > characters for text in texts)
+    if cut:
+        trace.add(Truncated("texts of candidates shown whole", len(texts) - cut, len(texts)))
+    return [text[:characters] for text in texts]
 
 
 def read_verdicts(lines: Sequence[str], count: int) -> dict[int, CandidateScore]:

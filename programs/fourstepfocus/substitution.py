@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from triplecheck.kg import Candidate, IntArray
 from triplecheck.kg.patterns import Constants, Match, Query, bind, match, relax, support
 from triplecheck.kg.types import Edge
+from triplecheck.programs.assists import Assists
+from triplecheck.programs.assists.loosened_patterns import loosened_patterns
 from triplecheck.programs.base import Sources
 from triplecheck.programs.steps import Checked, Linked, Matched, Trace, Truncated
 from triplecheck.programs.triplets import Triplets
@@ -27,8 +29,8 @@ class Matching:
             which rely on a strong model's types and reranking.
         enforce_direction: only edges that run from head to tail; off: either way.
         exact: join patterns that form a cycle, under `budget`.
-        relax: if nothing satisfies all patterns, accept things of other types; then edges in either direction; then
-            edges of any relation (with several patterns, or for a target with a type); then drop the fewest patterns.
+        relax: if nothing satisfies all patterns, drop the fewest (before that the assist `loosened_patterns` may loosen
+            them).
         cutoff: least similarity of a misspelt constant (1 - edit distance / length).
         by_vector: if no name is similar, take the nearest by name vectors.
         budget: rows that an exact join may hold.
@@ -68,6 +70,7 @@ class Substituted:
 
 
 def substitute(
+    assists: Assists,
     sources: Sources,
     triplets: Triplets,
     known: Callable[[str], Sequence[Candidate]],
@@ -78,6 +81,7 @@ def substitute(
     """The nodes that satisfy the patterns.
 
     Args:
+        assists: those in use.
         sources: the graph and its linker.
         triplets: the patterns, and which variable is asked for.
         known: what a name means that the question was found to have; nothing for others.
@@ -118,7 +122,9 @@ def substitute(
     unproved = list(faults)
     if found.emptied_by is not None:
         faults.append(f"{found.emptied_by.text}: together with the others, nothing in the graph satisfies it")
-        relaxed = _relaxed(used, target, solve, trace) if how.relax else None
+        relaxed = None
+        if how.relax:
+            relaxed = loosened_patterns(assists, used, target, solve, trace) or _relaxed(used, target, solve, trace)
         if relaxed is None:
             return Substituted(_NO_NODES, found, target, tuple(faults))
         found = relaxed
@@ -128,20 +134,7 @@ def substitute(
 
 
 def _relaxed(query: Query, target: str, solve: Callable[[Query], Match], trace: Trace) -> Match | None:
-    """A match of the patterns without types or with looser edges, otherwise of all but the fewest patterns."""
-    ways = [(query.only([p.loosened(any_direction=True) for p in query.patterns]), "with edges taken either way")]
-    if len(query.patterns) > 1 or target in query.types:
-        # A single pattern with any relation would match every neighbour of its constant.
-        loosest = [p.loosened(any_direction=True, any_relation=True) for p in query.patterns]
-        ways.append((query.only(loosest), "with edges of any relation"))
-    ways = [(looser, how) for looser, how in ways if looser.patterns != query.patterns]
-    if query.types:
-        # A model may ask for a country where the graph has a nationality.
-        ways.insert(0, (replace(query, types={}), "by things of other types"))
-    for looser, how in ways:
-        if (found := solve(looser)).emptied_by is None:
-            trace.add(Checked("triplets", False, f"they are satisfied only {how}"))
-            return found
+    """A match of all but the fewest patterns."""
     relaxed = relax(query, target, solve)
     if relaxed is None:
         return None

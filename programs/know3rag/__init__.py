@@ -4,6 +4,7 @@
 """
 
 from triplecheck.programs.know3rag.generation import Know3RAGLimits
-from triplecheck.programs.know3rag.program import Know3RAG, Know3RAGOptions
+from triplecheck.programs.know3rag.options import Know3RAGOptions
+from triplecheck.programs.know3rag.program import Know3RAG
 
 __all__ = ["Know3RAG", "Know3RAGLimits", "Know3RAGOptions"]

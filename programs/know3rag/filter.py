@@ -15,13 +15,15 @@ import dspy
 from triplecheck.kg import TriplecheckError
 from triplecheck.kg.plausibility import TextTriple
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
+from triplecheck.programs.assists import Assists
+from triplecheck.programs.assists.near_relations import near_relations
+from triplecheck.programs.assists.stated_triples import triples_of
 from triplecheck.programs.base import Note
 from triplecheck.programs.concurrently import concurrently
 from triplecheck.programs.expansion import valid_numbers
-from triplecheck.programs.know3rag.generation import Reference, relations_near
+from triplecheck.programs.know3rag.generation import Reference
 from triplecheck.programs.know3rag.reliability import Supervisor
 from triplecheck.programs.steps import Checked, Trace
-from triplecheck.programs.triple_lines import triples_of
 from triplecheck.signatures import CheckPassages, ExtractTriples, JudgePassage, SelectPassages
 
 # Calls at the same time: two for each reference of a turn.
@@ -51,14 +53,18 @@ class ReferenceFilter(dspy.Module):
     """Checks references against the question and against the graph.
 
     Args:
+        assists: those in use.
         supervisor: scores their triples.
         relevance: ask whether they help.
         triples: score what they say.
         at_once: references that one call checks, in both ways; None: a call for each check of each, as in the paper.
     """
 
-    def __init__(self, supervisor: Supervisor, *, relevance: bool, triples: bool, at_once: int | None) -> None:
+    def __init__(
+        self, assists: Assists, supervisor: Supervisor, *, relevance: bool, triples: bool, at_once: int | None
+    ) -> None:
         super().__init__()
+        self.assists = assists
         self.supervisor = supervisor
         self.relevance = relevance
         self.triples = triples
@@ -105,7 +111,7 @@ class ReferenceFilter(dspy.Module):
         ]
 
     def _relations(self, texts: list[str]) -> list[str]:
-        return relations_near(self.supervisor.sources, texts)
+        return near_relations(self.assists, self.supervisor.sources, texts)
 
     def _tasks(self, question: str, entities: list[str], texts: list[str], wrote: Note) -> list[_Task]:
         if not texts:
@@ -130,7 +136,7 @@ class ReferenceFilter(dspy.Module):
             question=question, entities=entities, relations=self._relations(some), passages=some
         )
         wrote(trace, self.check_passages, reply)
-        triples = triples_of(reply.triples, some, trace, [question, *entities])
+        triples = triples_of(self.assists, reply.triples, some, trace, [question, *entities])
         return _Found(self._helps(reply.useful, places, trace), dict(zip(places, triples, strict=True)))
 
     def _select(
@@ -156,7 +162,7 @@ class ReferenceFilter(dspy.Module):
         some = [texts[at] for at in places]
         reply = self.extract_triples(texts=some, entities=entities, relations=self._relations(some))
         wrote(trace, self.extract_triples, reply)
-        triples = triples_of(reply.triples, some, trace, entities)
+        triples = triples_of(self.assists, reply.triples, some, trace, entities)
         return _Found(triples=dict(zip(places, triples, strict=True)))
 
 

@@ -20,7 +20,6 @@ from triplecheck.kg.documents import Documents
 from triplecheck.kg.graph import Graph, RelationCount
 from triplecheck.kg.linking import Candidate
 from triplecheck.kg.mentions import Mention, ReadText
-from triplecheck.kg.relation_vectors import relation_texts
 from triplecheck.language.pipeline import read_text
 from triplecheck.lms import ModelReplyError, ModelUnavailableError, PromptTooLongError, RolePredict
 from triplecheck.lms.values import NOTHING
@@ -88,7 +87,7 @@ def linked_entities(sources: Sources, query: str, top_k: int, trace: Trace) -> t
 
 
 def names_in(graph: Graph, linker: Linker, text: ReadText, top_k: int = 20) -> list[str]:
-    """Names of the graph that a text has word for word, for a prompt. A small model also copies names that differ."""
+    """Names of the graph that a text has word for word, for a prompt (Figure 9: possible entities as a reference)."""
     words = Words(text.text)
     named = islice(_named(graph, linker, text), top_k)
     labels = dict.fromkeys(graph.label(candidates[0].node) for _, candidates in named)
@@ -109,32 +108,6 @@ def _written_in(documents: Documents | None, name: str) -> bool:
     """Whether the document that fits a name best has it word for word."""
     hits = [] if documents is None else documents.search(name, 1)
     return any(name in Words(f"{hit.title} {hit.text}") for hit in hits)
-
-
-def relations_near(sources: Sources, texts: Sequence[str], top_k: int = 2, most: int = 30) -> list[str]:
-    """Labels of a few relations that the texts may state, for a prompt. A small model writes a triple for each of them.
-
-    First come the relations whose name occurs in a text, then the `top_k` most similar ones of each text. Without
-    vectors all others follow, if the graph has at most `most` relations.
-
-    Args:
-        sources: the graph, and the vectors of its relations if there are any.
-        texts: sentences or passages.
-        top_k: similar relations of each text.
-        most: labels in all.
-    """
-    graph, vectors = sources.graph, sources.relations
-    words = Words(*texts)
-    numbers = range(graph.num_relations)
-    named = [n for n in numbers if any(name in words for name in relation_texts(graph.relation(n)))]
-    similar: list[int] = []
-    if vectors is not None and texts:
-        best = np.argsort(-np.stack([vectors.against(text) for text in texts]), axis=1, kind="stable")[:, :top_k]
-        similar = best.T.ravel().tolist()  # the best of each text, then the second best
-    elif vectors is None and len(numbers) <= most:
-        similar = list(numbers)
-    chosen = list(dict.fromkeys(named + similar))[:most]
-    return list(dict.fromkeys(graph.relation(number).label for number in chosen))
 
 
 def related_entities(sources: Sources, query: str, limits: Know3RAGLimits, trace: Trace) -> Related:

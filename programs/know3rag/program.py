@@ -2,25 +2,25 @@
 
 Source: "Know³-RAG: A Knowledge-aware RAG Framework with Adaptive Retrieval, Generation, and Filtering"
 (arXiv 2505.12662). The methods follow sections 4.2 to 4.4; `run` is the loop of section 4.1.
+What the paper does not have is in `programs.assists`, by the names in the table there.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
-from triplecheck.kg import UserError
-from triplecheck.language.pipeline import read_text
-from triplecheck.language.sentences import split_sentences
+from triplecheck.language.pipeline import pipeline, read_text
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
-from triplecheck.programs.base import AnySources, Program, check_positive
+from triplecheck.programs.assists.measured_theta import measured_theta
+from triplecheck.programs.assists.near_relations import near_relations
+from triplecheck.programs.assists.stated_triples import triples_of
+from triplecheck.programs.base import AnySources, Program
 from triplecheck.programs.know3rag.filter import ReferenceFilter, choose
 from triplecheck.programs.know3rag.generation import (
     Corpus,
-    CorpusSearch,
-    Know3RAGLimits,
     KnowledgeModels,
     Reference,
     ReferenceQuery,
@@ -29,90 +29,13 @@ from triplecheck.programs.know3rag.generation import (
     linked_entities,
     names_in,
     related_entities,
-    relations_near,
 )
+from triplecheck.programs.know3rag.options import PAPER, Know3RAGOptions
 from triplecheck.programs.know3rag.reliability import NO_EMBEDDINGS, Reliability, Supervisor, supported, threshold
 from triplecheck.programs.options import ProgramOptions
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Checked, Consulted, Stopped, Trace, Truncated, Weighed
-from triplecheck.programs.triple_lines import triples_of
 from triplecheck.signatures import AnswerFromMemory, AnswerWithReferences, ExtractTriples, NextQuestion
-
-Scoring = Literal["relative", "raw", "per_relation", "tail_rank"]
-Aggregate = Literal["sum", "mean"]
-
-
-@dataclass(frozen=True)
-class Know3RAGOptions(ProgramOptions):
-    """Options of `Know3RAG`, in the order of the paper.
-
-    Attributes:
-        turns: T, iterations at most (section 4.2).
-        theta_0: of the threshold; None: so that the threshold of turn 0 separates held-out triples of the graph from
-            corrupted ones best, or 1 if that cannot be measured. It depends on the model and the questions, too:
-            `triplecheck fit` sets it.
-        c: of the threshold.
-        scoring: of triples, see `kg.plausibility.scores`; `relative` is Eq. 2.
-        aggregate: how the scores of triples make up that of a text (Eq. 1): `sum`, which punishes long answers,
-            or `mean`.
-        adaptive: stop when an answer is reliable (off: always T turns).
-        retrieve: off: the first answer is the last (w/o Reference).
-        kg_query: also ask with the related entities (section 4.3; off: w/o KG query).
-        raw_query: also ask the query by itself (off: w/o raw query).
-        limits: how many related entities a query gets.
-        knowledge_models: n, models that write passages, with the roles `knowledge.1` to `knowledge.n`.
-        corpus: how the documents of the knowledge base are searched, as one more source.
-        corpus_passages: documents for one query.
-        filtering: check references at all (section 4.4; off: w/o Filter).
-        relevance_check: check whether they help (off: w/o Rel-check).
-        triple_check: check them against the graph (off: w/o Tri-check).
-        references: k, at turn t the best k + t new references are kept.
-        cap: references in all, the first ones; None for no limit.
-        paper_calls: a call for each passage and for each check of each reference, as in the paper; off: one
-            of each knowledge model, and one for all checks of a turn.
-    """
-
-    turns: int = 2
-    theta_0: float | None = None
-    c: float = 128.0
-    scoring: Scoring = "relative"
-    aggregate: Aggregate = "sum"
-    adaptive: bool = True
-    retrieve: bool = True
-    kg_query: bool = True
-    raw_query: bool = True
-    limits: Know3RAGLimits = field(default_factory=Know3RAGLimits)
-    knowledge_models: int = 1
-    corpus: CorpusSearch = "bm25"
-    corpus_passages: int = 5
-    filtering: bool = True
-    relevance_check: bool = True
-    triple_check: bool = True
-    references: int = 5
-    cap: int | None = None
-    paper_calls: bool = False
-
-
-PAPER: Mapping[str, Any] = {
-    "turns": 2,  # section 5.3, T
-    "theta_0": 1.0,  # section 4.2; Table 6 has 0.01 to 13 by model and data set: fit it to yours
-    "c": 128.0,  # section 5.3
-    "scoring": "relative",  # Eq. 2
-    "aggregate": "sum",  # Eq. 1
-    "adaptive": True,  # section 4.2
-    "limits": {"local": 1, "predicted": 1},  # Algorithm 1: one neighbour and one predicted tail of each entity
-    "kg_query": True,  # section 4.3, q_KG
-    "raw_query": True,  # section 4.3, q
-    "knowledge_models": 6,  # section 5.3: three general models and three of Knowledge Card
-    "corpus": "none",  # Eq. 4: passages come from knowledge models alone
-    "filtering": True,  # section 4.4
-    "relevance_check": True,  # Eq. 6
-    "triple_check": True,  # section 4.4, triple factual check
-    "references": 5,  # section 5.3, k + t documents at turn t
-    "cap": None,  # Eq. 7: references accumulate
-    "paper_calls": True,  # Eq. 4 to 6: a call for each passage, each check of each passage
-}
-"""The preset `paper`."""
 
 
 @dataclass(frozen=True)
@@ -150,19 +73,6 @@ class Know3RAG(Program):
     def __init__(self, sources: AnySources, **options: Any) -> None:
         super().__init__(sources, **options)
         how = self.options
-        check_positive(references=how.references, corpus_passages=how.corpus_passages)
-        if how.cap is not None:
-            check_positive(cap=how.cap)
-        if min(how.turns, how.knowledge_models) < 0:
-            raise UserError(
-                f"turns and knowledge_models must be at least 0, not {how.turns} and {how.knowledge_models}"
-            )
-        if how.limits.checked < 1:
-            raise UserError(f"limits.checked must be at least 1, not {how.limits.checked}")
-        if not how.kg_query and not how.raw_query:
-            raise UserError("without the raw query and without the KG query there is nothing to ask; keep one")
-        if how.theta_0 is not None:
-            threshold(how.theta_0, 0, how.c)  # raises if theta_0 is negative
         self.turns = how.turns if how.retrieve else 0
         self.supervisor = Supervisor(self.sources, how.scoring, how.aggregate)
         self.passages = Corpus(self.sources, how.corpus, how.corpus_passages)
@@ -172,6 +82,7 @@ class Know3RAG(Program):
         )
         filtering = how.filtering and self.turns > 0
         self.filter = ReferenceFilter(
+            self.assists,
             self.supervisor,
             relevance=filtering and how.relevance_check,
             triples=filtering and how.triple_check,
@@ -188,17 +99,14 @@ class Know3RAG(Program):
         """Section 4.1: answer, and until the answer is reliable generate references, filter them, answer again."""
         if not self.supervisor.scores:
             trace.add(Checked("embeddings", False, f"{NO_EMBEDDINGS}: no triple has a score, all turns are taken"))
-        elif self.options.theta_0 is None:
-            measured = self.supervisor.theta_0(self.options.c) is not None
-            where = "from the scores of held-out and corrupted triples" if measured else "there are no held-out triples"
-            trace.add(Checked("theta_0", measured, f"{self.theta_0:.3g}, {where}"))
+        theta_0 = self.theta_0(trace)
         limit = self.options.limits.linked
         entities = linked_entities(self.sources, question, limit, trace)  # E_Q
         references: list[Reference] = []  # D_c
         turn = self.answer(question, references, trace)
         answered = turn  # the latest turn that has an answer
         t = 0
-        while not self.stops(turn, t, trace):
+        while not self.stops(turn, t, theta_0, trace):
             t += 1
             query = self.query(question, references, answered, t, trace)
             candidates = self.generate(query, trace)
@@ -218,26 +126,23 @@ class Know3RAG(Program):
             return Turn("", Reliability((), math.inf, "there is no answer"))
         try:
             names = names_in(self.graph, self.sources.linker, read_text(text, self.sources.language))
-            relations = relations_near(self.sources, split_sentences(text))
+            relations = near_relations(self.assists, self.sources, pipeline(self.sources.language).sentences(text))
             extracted = self.extract_triples(texts=[text], entities=names, relations=relations)
         except (ModelReplyError, PromptTooLongError) as error:
             trace.add(Checked("triples", False, str(error)))
             return Turn(answer, Reliability((), math.inf, "its triples could not be read"))
         self.wrote(trace, self.extract_triples, extracted)
-        (triples,) = triples_of(extracted.triples, [text], trace, [question])
+        (triples,) = triples_of(self.assists, extracted.triples, [text], trace, [question])
         return Turn(answer, self.supervisor.rate(triples, question))
 
-    @property
-    def theta_0(self) -> float:
-        """The option, else what the embeddings say, else 1 as in the paper."""
-        if self.options.theta_0 is not None:
-            return self.options.theta_0
-        found = self.supervisor.theta_0(self.options.c)
-        return 1.0 if found is None else found
+    def theta_0(self, trace: Trace) -> float:
+        """theta_0 of the threshold: the option, else as measured, else 1 as in the paper."""
+        given, c = self.options.theta_0, self.options.c
+        return measured_theta(self.assists, given, 1.0, lambda: self.supervisor.theta_0(c), trace)
 
-    def stops(self, turn: Turn, t: int, trace: Trace) -> bool:
+    def stops(self, turn: Turn, t: int, theta_0: float, trace: Trace) -> bool:
         """Whether s_t < theta_t or t = T; the trace records both."""
-        theta = threshold(self.theta_0, t, self.options.c)
+        theta = threshold(theta_0, t, self.options.c)
         reliability = turn.reliability
         if self.options.adaptive and reliability.score < theta:
             decision = "sure"
@@ -330,7 +235,7 @@ class Know3RAG(Program):
         if not answered.answer:
             trace.add(Stopped("unknown", "no turn gave an answer"))
             return Outcome(abstained="unknown")
-        found = supported(self.sources, answered.answer, answered.reliability, entities, trace)
+        found = supported(self.assists, self.sources, answered.answer, answered.reliability, entities, trace)
         if self.options.grounded_only and not found.grounded:
             trace.add(Stopped("not_grounded", "no triple of the graph supports the answer"))
             return Outcome(abstained="not_grounded")

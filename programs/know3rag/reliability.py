@@ -16,6 +16,8 @@ from triplecheck.kg.linking import Candidate
 from triplecheck.kg.mentions import Mention, ReadText
 from triplecheck.kg.plausibility import Grounded, Grounder, Plausibility, TextTriple, separating_threshold
 from triplecheck.kg.types import Edge
+from triplecheck.programs.assists import Assists
+from triplecheck.programs.assists.graph_values import graph_value
 from triplecheck.programs.base import Sources
 from triplecheck.programs.closed_book import named_entity
 from triplecheck.programs.outcome import Outcome
@@ -198,7 +200,7 @@ def threshold(theta_0: float, turn: int, c: float = 128.0) -> float:
 
 
 def supported(
-    sources: Sources, answer: str, reliability: Reliability, entities: Sequence[int], trace: Trace
+    assists: Assists, sources: Sources, answer: str, reliability: Reliability, entities: Sequence[int], trace: Trace
 ) -> Outcome:
     """The outcome of an answer.
 
@@ -207,6 +209,7 @@ def supported(
     another name of the end of such a triple, the entity is in `answers`, and so is a value at this end.
 
     Args:
+        assists: those in use.
         sources: the graph and its linker.
         answer: in words.
         reliability: the triples of the surrounding text.
@@ -230,8 +233,7 @@ def supported(
     proved = [node for node in ends if node in reached and node not in entities]
     trace.add(Checked("answer", bool(proved), f"{len(edges)} of {len(reliability.triples)} triples are in the graph"))
     answers = proved[:1] or ([] if named is None else [named])
-    # A value is given as the graph writes it: it may be more precise than the text.
-    said = graph.label(answers[0]) if answers and graph.literal(answers[0]) is not None else answer
+    said = graph_value(assists, graph, answer, answers, trace)
     return Outcome(said, tuple(answers), edges, grounded=bool(proved))
 
 

@@ -77,11 +77,12 @@ def replay_turns(program: Know3RAG, recorded: Recorded) -> dspy.Prediction:
         ValueError: the trace ends before the program would.
     """
     trace = Trace()
+    theta_0 = program.theta_0(trace)
     answered, stopped, at = Turn("", Reliability((), math.inf)), False, 0
     for at, turn in enumerate(recorded.turns):
         if turn.answer:
             answered = turn
-        stopped = program.stops(turn, at, trace)
+        stopped = program.stops(turn, at, theta_0, trace)
         if stopped:
             break
     if stopped:

@@ -18,7 +18,8 @@ from triplecheck.evals.experiments import (
     run_experiment,
     write_report,
 )
-from triplecheck.evals.experiments.config import FOLDER
+from triplecheck.evals.experiments.config import FOLDER, RowSpec
+from triplecheck.evals.experiments.paired import Pairs, paired_rows
 from triplecheck.evals.questions import Question
 from triplecheck.evals.trackers import Progress
 from triplecheck.kg import KnowledgeBase, UserError
@@ -26,6 +27,7 @@ from triplecheck.kg.ranker import GENERAL
 from triplecheck.lms import Roles
 from triplecheck.optimize import load_bundle, save_bundle
 from triplecheck.programs import KERAG, Sources, resolve_program
+from triplecheck.programs.assists import ASSISTS
 from triplecheck.programs.options import check_options
 
 SMALL = """
@@ -141,6 +143,57 @@ def test_an_experiment_is_run_and_reported(small: Path, opener: SetOpener, tmp_p
     errors = (tmp_path / "report" / "errors.md").read_text("utf-8")
     assert "## one hop, films, extractive" in errors and " of 6 correct." in errors
     assert "withheld" not in errors and "misspelt" not in errors
+
+
+PAIRED = """
+title = "Paired"
+limit = 4
+
+[data.films]
+bundled = "dev"
+
+[data.more]
+bundled = "train"
+
+[[tables]]
+name = "paired"
+title = "Paired"
+layout = "paired"
+data = ["films", "more"]
+rows = [
+  { label = "KERAG", program = "kerag" },
+  { label = "nothing", program = "kerag", withheld = true },
+]
+"""
+
+
+def test_rows_are_compared_with_the_first_question_by_question(tmp_path: Path, opener: SetOpener) -> None:
+    (tmp_path / "paired.toml").write_text(PAIRED, "utf-8")
+    experiment = read_experiment(tmp_path / "paired.toml")
+    cells = run_experiment(experiment, opener, tmp_path / "runs")
+    hits = [row["hits_at_1"] for cell in cells if not cell.row.withheld for row in cell.rows()]
+    n, right = len([hit for hit in hits if hit is not None]), hits.count(1.0)
+    assert n >= right > 2
+    report = write_report(experiment, cells, tmp_path / "report").read_text("utf-8")
+    p = 2 * 0.5**right
+    assert f"| nothing | {n} | {right} | 0 | {p:.3f} | {right}:0 (1.000) |" in report, "both sets are of one graph"
+
+
+def test_pairs_are_won_lost_and_tested_over_all_graphs_and_without_each() -> None:
+    pairs = Pairs(RowSpec(label="less", program="kerag"), {"a": [(0, 1)] * 6 + [(1, 1)], "b": [(1, 0), (0, 0)]})
+    ((label, n, won, lost, p, *of_graphs),) = paired_rows([pairs], ["a", "b"])
+    assert (label, n, won, lost) == ("less", "9", "6", "1")
+    assert float(p) == pytest.approx(2 * 8 / 2**7, abs=0.001)
+    assert of_graphs == ["6:0 (1.000)", "0:1 (0.031)"]
+
+
+def test_a_row_stands_for_one_row_without_each_assist_and_one_without_all() -> None:
+    (table,) = read_experiment("assists").tables
+    for program in ("kerag", "anchorrag"):
+        own = [row for row in table.rows if row.program == program]
+        left_out = [assist.name for assist in ASSISTS if program in assist.programs]
+        assert [row.options.get("assist") for row in own] == [None, *(f"-{name}" for name in left_out), "none"]
+        assert len({row.label for row in own}) == len(own) > 10
 
 
 TRACES = """

@@ -22,10 +22,13 @@ BELOW: dict[str, set[str]] = {
     "evals": {"kg", "lms", "signatures", "language", "programs"},
     "app": {"kg", "lms", "signatures", "language", "programs", "evals", "optimize"},
 }
-# What `lms` may import of `kg`: errors, values, words and the sentence encoder.
+# What `lms` may import of `kg`: errors, values, words, time limits and the sentence encoder.
 OF_KG_TO_LMS = {
     f"triplecheck.kg.{name}"
-    for name in ("errors", "encode", "ranker", "readable", "redaction", "types", "values", "words", "readers.raw")
+    for name in (
+        *("errors", "encode", "ranker", "readable", "redaction", "types", "values", "waiting", "words"),
+        "readers.raw",
+    )
 }
 # The name under which the packages are installed.
 PACKAGE = "triplecheck"

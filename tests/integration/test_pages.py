@@ -88,9 +88,11 @@ def with_server(bundled: KnowledgeBase) -> Iterator[Reader]:
 
 PAGES: dict[str, Stage] = {
     "asking.md": alone,
+    "assists.md": alone,
     "endpoints.md": with_endpoint,
     "faq.md": alone,
     "index.md": alone,
+    "language.md": alone,
     "models.md": with_model,
     "property-graphs.md": with_property_graph,
     "scale.md": alone,

@@ -68,6 +68,7 @@ def test_tokens_of_a_long_text_are_where_the_text_has_them() -> None:
     ("text", "sentences"),
     [
         ("Dr. J. K. Rowling wrote it. She was 30.", ["Dr. J. K. Rowling wrote it.", "She was 30."]),
+        ("J. S. Bach met Dr. Who. Then he left.", ["J. S. Bach met Dr. Who.", "Then he left."]),
         ("A heading\nThe text. ", ["A heading", "The text."]),
         ('It ended. "Blue" began.', ["It ended.", '"Blue" began.']),
         ("It is No. 7 of Yahoo! and others.", ["It is No. 7 of Yahoo! and others."]),

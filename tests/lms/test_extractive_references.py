@@ -7,10 +7,8 @@ import pytest
 from triplecheck.kg.encode import load_encoder
 from triplecheck.lms.extractive.references import Reader, check_passages, judge_passage, next_question, select_passages
 from triplecheck.lms.extractive.sentences import (
-    name_spans,
     passage_sentences,
     salient_spans,
-    split_sentences,
     statements,
 )
 from triplecheck.lms.prompt import Prompt
@@ -30,22 +28,13 @@ def numbered(texts: list[str]) -> str:
 
 class TestSentences:
     def test_a_title_is_no_sentence(self) -> None:
-        assert [(s.title, s.text) for s in passage_sentences("A, B: One is here. Two is there.")] == [
+        assert [(s.title, s.text) for s in passage_sentences("A, B: One is here. Two is there.", "en")] == [
             ("A, B", "One is here."),
             ("A, B", "Two is there."),
         ]
 
-    def test_initials_and_abbreviations_end_none(self) -> None:
-        assert split_sentences("J. S. Bach met Dr. Who. Then he left.") == ["J. S. Bach met Dr. Who.", "Then he left."]
-
-    def test_names_have_small_words_inside_and_no_articles_before(self) -> None:
-        names = [
-            span.text for span in name_spans("The son of Adalbert II of Tuscany lived in New York City's suburbs.")
-        ]
-        assert names == ["Adalbert II of Tuscany", "New York City"]
-
     def test_dates_and_numbers_are_distinguished(self) -> None:
-        spans = salient_spans("In 1910 and on 24 August 1911, 12,000 people came.")
+        spans = salient_spans("In 1910 and on 24 August 1911, 12,000 people came.", "en")
         assert [(s.text, s.kind) for s in spans] == [("1910", "date"), ("24 August 1911", "date"), ("12,000", "number")]
 
 
@@ -67,11 +56,11 @@ class TestStatements:
         ],
     )
     def test_what_a_sentence_states(self, text: str, wanted: tuple[str, str, str]) -> None:
-        assert wanted in statements(text)
+        assert wanted in statements(text, "en")
 
     @pytest.mark.parametrize("text", ["", "It rains.", "Rome, Paris and London.", "a | b | c"])
     def test_what_states_nothing(self, text: str) -> None:
-        assert statements(text) == []
+        assert statements(text, "en") == []
 
 
 class TestReading:
@@ -86,17 +75,17 @@ class TestReading:
         ],
     )
     def test_the_span_that_is_asked_for(self, question: str, answer: str) -> None:
-        sentence, found = Reader(question, REFERENCES, load_encoder().encode).answer()
+        sentence, found = Reader(question, REFERENCES, load_encoder().encode, "en").answer()
         assert found == answer
         assert answer in sentence
 
     def test_of_two_things_the_one_that_compares_as_asked(self) -> None:
         passages = ["Alpha: Alpha is a journal founded in 1950.", "Beta: Beta is a journal founded in 1922."]
-        reader = Reader("Which journal is older, Alpha or Beta?", passages, load_encoder().encode)
+        reader = Reader("Which journal is older, Alpha or Beta?", passages, load_encoder().encode, "en")
         assert reader.answer()[1] == "Beta"
 
     def test_without_references_there_is_no_answer(self) -> None:
-        assert Reader("Who?", [], load_encoder().encode).answer()[1] == "none"
+        assert Reader("Who?", [], load_encoder().encode, "en").answer()[1] == "none"
 
     def test_the_next_question_names_what_leads_on(self) -> None:
         inputs = {

@@ -78,7 +78,7 @@ EVERY = (TAUGHT, FROM, BOTH, BIGGER, SMALLEST, COUNT, NOBODY)
 SYSTEMS: dict[str, tuple[dict[str, Any], tuple[Question, ...]]] = {
     "kerag": ({}, EVERY),
     "anchorrag": ({"prefilter": None, "width": 2}, EVERY),
-    "anchorrag asking for each": ({"per_relation_calls": True, "backtracking": True, "width": 2}, EVERY),
+    "anchorrag asking for each": ({"per_relation_calls": True, "width": 2}, EVERY),
     "4stepfocus": ({}, (TAUGHT, FROM, BOTH, SMALLEST, NOBODY)),
     "4stepfocus one by one": ({"rerank": "each", "critic": True}, (TAUGHT, FROM, BOTH, SMALLEST)),
     "know3rag": ({}, EVERY),

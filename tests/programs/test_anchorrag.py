@@ -21,8 +21,11 @@ from triplecheck.lms.engines import messages_of
 from triplecheck.lms.prompt import Prompt, read_request
 from triplecheck.lms.testing import STAND_IN, scripted_model, stand_in_server
 from triplecheck.programs import AnchorRAG, Sources, replay, resolve_program, to_json
+from triplecheck.programs.anchorrag.prompts import fact_lines
+from triplecheck.programs.assists import Assists
 from triplecheck.programs.steps import (
     Answered,
+    Assisted,
     Checked,
     Expanded,
     Linked,
@@ -31,7 +34,6 @@ from triplecheck.programs.steps import (
     Stopped,
     Trace,
     Truncated,
-    Wrote,
 )
 from triplecheck.programs.subgraph import Fact, Hop, RelationNames
 
@@ -80,9 +82,6 @@ STEP_OF = {
     ("reasoning", "relevant"): "filter",
     ("reasoning", "sufficient"): "judge",
     ("reasoning", "relevant", "sufficient", "follow"): "go_on",
-    ("goals",): "goals",
-    ("findings",): "memory",
-    ("reasoning", "revisit"): "reflect",
     ("reasoning", "cited", "operation", "answers"): "answer",
     ("reasoning", "answers"): "recall",
 }
@@ -233,10 +232,13 @@ class TestPredictor:
         assert steps(result, Linked)[0].candidates[0]["source"] == "typo"
         assert result.answer == "German"
 
-    def test_a_rewritten_question_is_not_used(self, sources: Sources) -> None:
-        talk = teacher_talk(extract=keywords("Bernhard Heiden", proofread="German, of course!"))
-        play(anchorrag(sources), TEACHER, talk)
-        assert talk.prompts("go_on")[0].text("question") == TEACHER
+    def test_a_rewritten_question_is_not_used_with_the_assist(self, sources: Sources) -> None:
+        other = "German, of course!"
+        for assist, read in (("all", TEACHER), ("-kept_question", other)):
+            talk = teacher_talk(extract=keywords("Bernhard Heiden", proofread=other))
+            result = play(anchorrag(sources, assist=assist), TEACHER, talk)
+            assert talk.prompts("go_on")[0].text("question") == read
+            assert [step.name for step in steps(result, Assisted)] == ["kept_question"] * (assist == "all")
 
     def test_without_grounding_only_the_name_counts(self, sources: Sources) -> None:
         result = play(anchorrag(sources, grounding=False), JORDAN, jordan_talk())
@@ -461,27 +463,6 @@ class TestSupervisor:
         assert play(anchorrag(sources), TEACHER, teacher_talk(go_on=going)).answer == "German"
 
 
-class TestBacktracking:
-    def test_it_backtracks_to_a_pruned_path(self, sources: Sources) -> None:
-        talk = teacher_talk(
-            goals=lambda _: fields(goals="the teacher\nthe nationality"),
-            memory=lambda _: fields(findings="unknown\nunknown"),
-            reflect=lambda p: fields(revisit=numbers(p.items("paths"), ("→ student of / teacher (",))),
-            relations=choose("→ date of birth"),
-            go_on=[go_on(), go_on(("student of",), ("→ nationality",))],
-        )
-        result = play(anchorrag(sources, backtracking=True, width=1, prefilter=None), TEACHER, talk)
-        assert result.answer == "German"
-        assert talk.prompts("reflect")[0].items("findings") == ["the teacher: unknown", "the nationality: unknown"]
-        back = [step.reason for step in steps(result, Checked) if step.what == "reflection"]
-        assert back[0] == "goes back to Bernhard Heiden → student of / teacher"
-
-    def test_it_runs_without_a_language_model(self, sources: Sources) -> None:
-        result = ask(anchorrag(sources, backtracking=True), TEACHER)
-        assert result.answer == "German"
-        assert {"NameSubGoals", "UpdateMemory", "Reflect"} <= {step.signature for step in steps(result, Wrote)}
-
-
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
@@ -499,9 +480,8 @@ def test_the_facts_that_a_judge_names_are_those_of_the_agents(sources: Sources) 
     hop = Hop(0, Direction.OUT)
     values = tuple(range(12))
     facts = [Fact(node, hop, values, len(values), (node, (hop,))) for node in (0, 1)]
-    briefing: Any = SimpleNamespace(
-        read=read_question("?"), anchors={}, relations=RelationNames(sources.graph, None, "")
-    )
-    shown, lines = AnchorRAG(sources)._lines(briefing, [facts], Trace())
+    relations = RelationNames(sources.graph, None, "")
+    briefing: Any = SimpleNamespace(read=read_question("?", ()), anchors={}, relations=relations, assists=Assists())
+    shown, lines = fact_lines(sources.graph, briefing, [facts], 600, Trace())
     assert all("more" in line for line in lines)
     assert [id(fact) for fact in shown] == [id(fact) for fact in facts], "they are compared by identity"

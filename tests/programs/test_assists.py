@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from documents import DOCS
 from program_parts import ask, conclude_with, fields, keep, play, steps, topics
 
 from triplecheck import programs
@@ -17,18 +20,53 @@ from triplecheck.programs.options import with_new_names
 from triplecheck.programs.steps import Assisted, Trace, in_words
 
 FOLDER = Path(programs.__file__).parent
+MODULES = [path for path in (FOLDER / "assists").glob("*.py") if path.name not in ("__init__.py", "table.py")]
+ASSISTS_MODULE = "triplecheck.programs.assists"
 NAMES = {assist.name for assist in ASSISTS}
 
 
 def test_each_assist_is_asked_for_by_its_name_in_a_module_of_the_folder() -> None:
-    modules = [path for path in (FOLDER / "assists").glob("*.py") if path.name not in ("__init__.py", "table.py")]
     named = {
         node.value
-        for path in modules
+        for path in MODULES
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
     assert named >= NAMES
+
+
+def test_the_documentation_has_the_table() -> None:
+    shown = [f"| `{a.name}` | {a.place} | {a.does} | {', '.join(a.programs)} |" for a in ASSISTS]
+    lines = (DOCS / "assists.md").read_text("utf-8").splitlines()
+    assert [line for line in lines if line.startswith("| `")] == shown
+
+
+@pytest.mark.parametrize("name", ["kerag", "anchorrag", "4stepfocus", "know3rag", "tog", "pog"])
+def test_the_table_names_the_programs_that_have_an_assist(name: str) -> None:
+    """A program has the assists whose functions it calls, or a module that it imports."""
+    called: set[str] = set()
+    ahead, seen = [resolve_program(name).__module__], set[str]()
+    while ahead:
+        module = ahead.pop()
+        if module in seen:
+            continue
+        seen.add(module)
+        for node in ast.walk(ast.parse(Path(str(sys.modules[module].__file__)).read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("triplecheck.programs.assists."):
+                called |= {f"{node.module}.{alias.name}" for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("triplecheck.programs."):
+                ahead.append(str(node.module))
+    functions = {f"{ASSISTS_MODULE}.{path.stem}.{function}" for path in MODULES for function in _taking_assists(path)}
+    modules = {one.split(".")[-2] for one in called & functions}
+    declared = {assist.name for assist in ASSISTS if name in assist.programs}
+    assert modules == declared - {"ranked_depth"}, "the depth is in the module of the ranked paths"
+
+
+def _taking_assists(path: Path) -> Iterator[str]:
+    """The functions of a module whose first parameter is the program's assists."""
+    for node in ast.parse(path.read_text("utf-8")).body:
+        if isinstance(node, ast.FunctionDef) and node.args.args and node.args.args[0].arg == "assists":
+            yield node.name
 
 
 def test_no_program_asks_for_the_name_of_a_model() -> None:

@@ -227,6 +227,12 @@ class TestSubstitution:
         assert answers(result) == ["lukas"]
         assert any("any relation" in check for check in checks(result))
 
+    def test_without_the_assist_patterns_are_dropped_before_they_are_loosened(self, documented: KnowledgeBase) -> None:
+        mistaken = triplets("?pupil | born in | Paul Hindemith", PIANO)
+        result, _ = play(program(documented, rerank="none", assist="none"), QUESTION, mistaken)
+        assert any("Paul Hindemith" in check and "given up" in check for check in checks(result))
+        assert not any("any relation" in check for check in checks(result))
+
     def test_relations_are_not_ignored_for_a_single_pattern(self, documented: KnowledgeBase) -> None:
         mistaken = triplets("?pupil | born in | Paul Hindemith")
         result, _ = play(program(documented, rerank="none"), QUESTION, mistaken)
@@ -274,7 +280,7 @@ class TestSubstitution:
             result, _ = play(program(documented, rerank="none", matching=how), QUESTION, wrong)
             assert {s.id.removeprefix(EX) for s in steps(result, Ranked) if s.by == "patterns"} == right
 
-    def test_the_critic_names_the_fault_and_the_model_retries_once(self, documented: KnowledgeBase) -> None:
+    def test_the_model_sees_the_fault_of_its_triplets_and_rewrites_them_once(self, documented: KnowledgeBase) -> None:
         mended = fields(revised=PUPILS, answer="?pupil")
         critical = program(documented, rerank="none", critic=True)
         result, engine = play(critical, QUESTION, triplets(PUPILS, "?pupil | plays | Zzyzx"), mended)
@@ -292,6 +298,11 @@ class TestSubstitution:
         critical = program(documented, rerank="none", critic=True)
         result, _ = play(critical, QUESTION, triplets(PUPILS, "?pupil | plays | Zzyzx"), worse)
         assert set(ids(documented, result)[:2]) == {"heiden", "lukas"}
+
+    def test_without_the_assist_the_first_of_the_ranking_is_the_answer(self, documented: KnowledgeBase) -> None:
+        for assist, count in (("all", 2), ("-likely_answers", 1)):
+            result, _ = play(program(documented, rerank="none", assist=assist), QUESTION, triplets(PUPILS))
+            assert answers(result) == ids(documented, result)[:count]
 
     def test_homonyms_are_all_kept(self, world: KnowledgeBase) -> None:
         reply = triplets("Michael Jordan | field | ?x", answer="?x")
@@ -431,8 +442,9 @@ def test_the_types_at_the_ends_of_a_relation_are_telling_ones(
 ) -> None:
     """Every thing of the bundled graph also has the superclasses of its type, such as agent and thing."""
     monkeypatch.delattr(type(bundled.graph), "nodes_of_type")  # a remote store would send all things of a type
-    four_step = program(bundled)
+    four_step, plain = program(bundled), program(bundled, assist="none")
     (asked,) = [line for line in four_step._relations("Who directed Vertigo?", Trace()) if "directed by" in line]
     assert asked.endswith(": film to film director")
+    assert asked not in plain._relations("Who directed Vertigo?", Trace())
     lines = four_step._relations("Whose parents are known?", Trace())
     assert {"parent: person to person", "place of birth / birthplace: person to city"} <= set(lines)

@@ -18,7 +18,7 @@ from triplecheck.lms.testing import STAND_IN, stand_in_server
 from triplecheck.programs import Know3RAG, Sources, replay, resolve_program
 from triplecheck.programs.know3rag.reliability import threshold
 from triplecheck.programs.options import check_options
-from triplecheck.programs.steps import Checked, Consulted, Weighed
+from triplecheck.programs.steps import Assisted, Checked, Consulted, Trace, Weighed
 
 ABLATIONS = {
     "retrieve": "no references",
@@ -80,15 +80,26 @@ class TestLoop:
         program = Know3RAG(embedded)
         plausibility = Plausibility.of(KnowledgeBase.open(str(embedded.knowledge_base.path)))  # type: ignore[union-attr]
         between = separating_threshold(plausibility)
-        assert between is not None and threshold(program.theta_0, 0) == pytest.approx(between)
-        assert Know3RAG(embedded).theta_0 == program.theta_0
+        measured = program.theta_0(Trace())
+        assert between is not None and threshold(measured, 0) == pytest.approx(between)
         result, _ = talk(program)
-        (said,) = (step for step in steps(result, Checked) if step.what == "theta_0")
-        assert said.reason.startswith(f"{program.theta_0:.3g}, from the scores")
-        assert Know3RAG(embedded, preset="paper").theta_0 == 1.0 and Know3RAG(embedded, theta_0=0.5).theta_0 == 0.5
+        (said,) = (step for step in steps(result, Assisted) if step.name == "measured_theta")
+        assert (said.before, said.after) == (["1"], [f"{measured:.3g}"])
+        for options in ({"preset": "paper"}, {"assist": "-measured_theta"}):
+            assert Know3RAG(embedded, **options).theta_0(Trace()) == 1.0
+        assert Know3RAG(embedded, theta_0=0.5).theta_0(Trace()) == 0.5
 
     def test_without_embeddings_theta_0_is_that_of_the_paper(self, plain: Sources) -> None:
-        assert Know3RAG(plain).theta_0 == 1.0
+        assert Know3RAG(plain).theta_0(Trace()) == 1.0
+
+    def test_without_the_assist_triples_that_the_text_does_not_state_are_kept(self, embedded: Sources) -> None:
+        said = {"triples": fields(triples="Zzyzx | nationality | German")}
+        for assist, count in (("all", 0), ("-stated_triples", 1)):
+            result, _ = talk(Know3RAG(embedded, turns=0, assist=assist), said)
+            assert len(turns(result)[0].triples) == count
+            assert [step.name for step in steps(result, Assisted) if step.name == "stated_triples"] == (
+                ["stated_triples"] * (1 - count)
+            )
 
     def test_every_turn_records_triples_with_scores_or_the_reason_for_none(self, embedded: Sources) -> None:
         said = fields(triples="1 | Paul Hindemith | nationality | German\n1 | Nobody Known | nationality | German")

@@ -17,6 +17,9 @@ from triplecheck.kg.documents import Document
 from triplecheck.kg.readers import read_graph
 from triplecheck.language.pipeline import read_text
 from triplecheck.programs import Sources
+from triplecheck.programs.assists import Assists
+from triplecheck.programs.assists.near_relations import near_relations
+from triplecheck.programs.assists.stated_triples import stated_triples
 from triplecheck.programs.know3rag.filter import ReferenceVerdict, choose
 from triplecheck.programs.know3rag.generation import (
     Know3RAGLimits,
@@ -24,11 +27,10 @@ from triplecheck.programs.know3rag.generation import (
     linked_entities,
     names_in,
     related_entities,
-    relations_near,
 )
 from triplecheck.programs.know3rag.reliability import NameLinker, Supervisor, connected, supported, threshold
 from triplecheck.programs.steps import Linked, Trace, Truncated
-from triplecheck.programs.triple_lines import read_triples, stated_triples
+from triplecheck.programs.triple_lines import read_triples
 from triplecheck.signatures.notation import write_triple
 
 
@@ -247,9 +249,10 @@ def test_a_value_that_the_graph_supports_is_given_as_the_graph_writes_it(written
     sources = Sources.of(bundled)
     rated = Supervisor(sources, "relative", "sum").rate([("Rosalind Franklin", "date of birth", written)], "")
     (franklin,) = linked_entities(sources, "When was Rosalind Franklin born?", 1, Trace())
-    found = supported(sources, written, rated, [franklin], Trace())
+    found = supported(Assists(), sources, written, rated, [franklin], Trace())
     assert (found.answer, found.grounded) == ("1920-07-25", True)
     assert sources.graph.labels(found.answers) == ["1920-07-25"]
+    assert supported(Assists("none"), sources, written, rated, [franklin], Trace()).answer == written
 
 
 def test_connected_follows_edges_in_both_directions() -> None:
@@ -261,16 +264,17 @@ def test_connected_follows_edges_in_both_directions() -> None:
 class TestRelationsForAPrompt:
     def test_the_named_come_first_then_the_most_similar_to_each_text(self, bundled: KnowledgeBase) -> None:
         texts = ["The seat of government of Mongolia is Ulaanbaatar.", "Heiden was a student of Paul Hindemith."]
-        found = relations_near(Sources.of(bundled), texts)
+        assert near_relations(Assists("none"), Sources.of(bundled), texts) == []
+        found = near_relations(Assists(), Sources.of(bundled), texts)
         assert len(found) <= 5 and found[0] == "student of" and "capital" in found
-        assert len(relations_near(Sources.of(bundled), texts * 20, top_k=10, most=8)) <= 8
+        assert len(near_relations(Assists(), Sources.of(bundled), texts * 20, top_k=10, most=8)) <= 8
 
     def test_without_vectors_the_named_then_all_of_a_few(self, bundled: KnowledgeBase) -> None:
         sources = Sources(bundled.graph, bundled.linker)
         text = "Heiden was a student of Paul Hindemith."
-        assert relations_near(sources, [text], most=10) == ["student of"]
-        assert relations_near(sources, [], most=10) == []
-        few = relations_near(sources, [text], most=sources.graph.num_relations)
+        assert near_relations(Assists(), sources, [text], most=10) == ["student of"]
+        assert near_relations(Assists(), sources, [], most=10) == []
+        few = near_relations(Assists(), sources, [text], most=sources.graph.num_relations)
         labels = {sources.graph.relation(number).label for number in range(sources.graph.num_relations)}
         assert few[0] == "student of" and set(few) == labels
 

@@ -19,10 +19,11 @@ from triplecheck.programs import (
     program_names,
     resolve_program,
 )
-from triplecheck.programs.anchorrag.predictor import by_names, by_relations
+from triplecheck.programs.assists import Assists
+from triplecheck.programs.assists.names_first import names_first
 from triplecheck.programs.base import make_program
 from triplecheck.programs.options import with_new_names
-from triplecheck.programs.steps import Linked
+from triplecheck.programs.steps import Linked, Trace
 
 PAPERS = [KERAG, AnchorRAG, FourStepFocus, Know3RAG]
 QUESTION = "What was the nationality of Bernhard Heiden's teacher?"
@@ -130,17 +131,32 @@ class TestCalls:
             assert [len(step.chosen) for step in steps(result, Linked)] == [meanings]
 
 
-class TestAnchorRanking:
-    def test_names_rank_before_relations_by_default_and_relations_alone_in_the_paper(self, sources: Sources) -> None:
-        candidates = sources.linker.candidates("Michael Jordan", "Which sport does Michael Jordan play?")
-        assert len(candidates) > 1
-        assert by_names([candidates])[0] is candidates[0]
-        grounding = [candidate.grounding for candidate in by_relations([candidates])]
-        assert grounding == sorted(grounding, reverse=True)
+def test_names_rank_before_relations_with_the_assist_and_relations_alone_in_the_paper(sources: Sources) -> None:
+    candidates = sources.linker.candidates("Michael Jordan", "Which sport does Michael Jordan play?")
+    assert len(candidates) > 1
+    ranked = sorted(candidates, key=lambda candidate: candidate.lexical)
+    by_names = names_first(Assists(), ranked, [candidates], 1, Trace())
+    assert by_names[0] is candidates[0]
+    assert names_first(Assists("none"), ranked, [candidates], 1, Trace()) is ranked
 
-    def test_a_ranking_by_relations_needs_grounding(self, sources: Sources) -> None:
-        with pytest.raises(UserError, match="leave grounding on"):
-            AnchorRAG(sources, anchor_ranking="relations", grounding=False)
+
+@pytest.mark.parametrize(
+    ("program", "former", "assist"),
+    [
+        (AnchorRAG, {"anchor_ranking": "relations"}, "names_first"),
+        (AnchorRAG, {"only_sufficient": True}, "unjudged_facts"),
+        (KERAG, {"all_topics": False}, "all_topics"),
+    ],
+)
+def test_a_former_option_that_is_an_assist_is_rejected_but_read_from_saved_options(
+    sources: Sources, program: type[Program], former: dict[str, Any], assist: str
+) -> None:
+    with pytest.raises(UserError, match=f"assist='-{assist}' turns it off"):
+        program(sources, **former)
+    assert assist not in program(sources, **with_new_names(program, former)).assists
+    ((name, value),) = former.items()
+    on = {name: "names" if isinstance(value, str) else not value}
+    assert assist in program(sources, **with_new_names(program, on)).assists
 
 
 def test_a_path_without_a_knowledge_base_is_rejected(tmp_path: Path) -> None:

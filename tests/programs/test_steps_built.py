@@ -18,7 +18,6 @@ from triplecheck.signatures.demonstrations import is_worked
 
 Options = Mapping[str, Any]
 _PER_ITEM: Options = {"per_relation_calls": True}
-_BACKTRACKING: Options = {"backtracking": True}
 _PER_CHECK: Options = {"paper_calls": True}
 _MEMORY: Options = {"grounded_only": True}
 
@@ -28,11 +27,10 @@ EXCLUDED: list[tuple[str, Options, Options, set[str]]] = [
     ("kerag", {}, {"assist": "-settled"}, {"settle"}),
     ("kerag", {"judge_proof": True}, {}, {"judge_proof"}),
     ("anchorrag", _PER_ITEM, {}, {"score_entities", "filter_facts", "judge"}),
+    ("anchorrag", {"assist": "-unjudged_facts"}, {}, {"judge"}),
     ("anchorrag", {}, _PER_ITEM, {"judge_and_go_on"}),
     ("anchorrag", {}, {"depth": 1}, {"judge_and_go_on"}),
     ("anchorrag", _PER_ITEM, {**_PER_ITEM, "filter_triples": False}, {"filter_facts"}),
-    ("anchorrag", _BACKTRACKING, {}, {"name_sub_goals", "update_memory", "reflect"}),
-    ("anchorrag", _BACKTRACKING, {**_BACKTRACKING, "depth": 1}, {"name_sub_goals", "update_memory", "reflect"}),
     ("anchorrag", {}, _MEMORY, {"answer_from_memory"}),
     ("4stepfocus", {"critic": True}, {}, {"revise_triplets"}),
     ("4stepfocus", {}, {"rerank": "each"}, {"reranker.score_candidates"}),

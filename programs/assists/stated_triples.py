@@ -1,0 +1,93 @@
+"""`stated_triples`: a small model writes one triple for each relation that its prompt offers, stated or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence, Set
+
+from triplecheck.kg import normalize
+from triplecheck.kg.plausibility import TextTriple
+from triplecheck.language.parse import stop_words
+from triplecheck.language.roles import same_stem
+from triplecheck.programs.assists.table import Assists
+from triplecheck.programs.steps import Checked, Trace
+from triplecheck.programs.triple_lines import read_triples
+
+
+def triples_of(
+    assists: Assists, lines: Sequence[str], texts: Sequence[str], trace: Trace, around: Sequence[str] = ()
+) -> list[list[TextTriple]]:
+    """The triples of `stated_triples`; without the assist those of `read_triples`. The trace has what is refused."""
+    found, refused = read_triples(lines, texts)
+    if "stated_triples" in assists:
+        read, (found, refused) = found, stated_triples(lines, texts, around)
+        assists.note(trace, "stated_triples", "ExtractTriples", *map(_joined, (read, found)))
+    if refused:
+        told = f"{len(refused)} of {len(lines)} lines are no triples that the text states: {'; '.join(refused)}"
+        trace.add(Checked("triples", False, told))
+    return found
+
+
+def _joined(found: Iterable[Iterable[TextTriple]]) -> list[str]:
+    return [" | ".join(triple) for triples in found for triple in triples]
+
+
+def stated_triples(
+    lines: Iterable[str], texts: Sequence[str], around: Sequence[str] = ()
+) -> tuple[list[list[TextTriple]], list[str]]:
+    """The triples of `read_triples` that the texts state; and the lines that are not triples, or not stated.
+
+    A small model often writes one triple for each relation that its prompt offers, whether or not the text states it. A
+    triple is refused in three cases: its head is its tail; its head or its tail has no word in `texts` or `around`; or
+    the text has more of the words of another relation between the same head and tail.
+
+    Args:
+        lines: as the model wrote them.
+        texts: what they were extracted from, numbered from 1.
+        around: other texts and names from which head and tail may come, such as the question.
+    """
+    found, refused = read_triples(lines, texts)
+    known = _words(" ".join((*texts, *around)))
+    stated = [_stated(triples, _words(text), known) for triples, text in zip(found, texts, strict=True)]
+    for triples, kept in zip(found, stated, strict=True):
+        refused += [" | ".join(triple) for triple in triples if triple not in kept]
+    return stated, refused
+
+
+def _stated(triples: Sequence[TextTriple], said: Set[str], known: Set[str]) -> list[TextTriple]:
+    """The triples whose head and tail have a known word. Of several between the same two, those that fit the text best.
+
+    These are all triples whose relation has all its words in the text. If there are none, it is the triple with the
+    largest share of words in the text, the first of equals: "was born in" may be written as "place of birth".
+    """
+    between: dict[frozenset[str], list[TextTriple]] = {}
+    for triple in triples:
+        head, tail = normalize(triple[0]), normalize(triple[2])
+        if head != tail and _share(head, known) and _share(tail, known):
+            between.setdefault(frozenset((head, tail)), []).append(triple)
+    kept: set[TextTriple] = set()
+    for several in between.values():
+        shares = [_share(relation, said) for _, relation, _ in several]
+        in_full = {triple for triple, share in zip(several, shares, strict=True) if share == 1}
+        kept |= in_full or {several[shares.index(max(shares))]}
+    return [triple for triple in triples if triple in kept]
+
+
+def _share(phrase: str, said: Set[str]) -> float:
+    """The share of the words of a phrase that are among other words, in any inflection.
+
+    Stop words are left out, unless the phrase has no other words.
+    """
+    words = _words(phrase)
+    words = words - stop_words() or words
+    return sum(word in said or any(_alike(word, other) for other in said) for word in words) / len(words)
+
+
+def _alike(word: str, other: str) -> bool:
+    """Whether two words are likely forms of one word. In scripts without spaces a word may be a part of the other."""
+    return same_stem(word, other) or (not word.isascii() and word in other)
+
+
+def _words(text: str) -> set[str]:
+    """The words of a text; a number with and without its separators."""
+    plain = text.replace(",", "")
+    return {*normalize(text).split(), *(normalize(plain).split() if plain != text else ())}

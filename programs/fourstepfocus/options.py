@@ -1,0 +1,78 @@
+"""The options of 4StepFocus, and the preset that does as the paper does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from triplecheck.programs.fourstepfocus.rerank import Reranking
+from triplecheck.programs.fourstepfocus.substitution import Matching
+from triplecheck.programs.options import ProgramOptions
+
+Searching = Literal["auto", "dense", "multi", "bm25", "none"]
+
+
+@dataclass(frozen=True)
+class FourStepFocusLimits:
+    """How much 4StepFocus shows to the model. The trace records what a limit cuts off.
+
+    Attributes:
+        offered: relations of the graph, the most similar to the question first.
+        characters: of a candidate's text.
+        per_pattern: supporting triples of one pattern, for one candidate.
+    """
+
+    offered: int = 60
+    characters: int = 500
+    per_pattern: int = 3
+
+
+@dataclass(frozen=True)
+class FourStepFocusOptions(ProgramOptions):
+    """Options of `FourStepFocus`.
+
+    Attributes:
+        k_max: candidates that are reranked.
+        candidate_types: types, by label or id, of nodes that may be an answer (C of the paper); none: the kinds
+            of nodes that have documents (`kg.skb.described`), or any node if documents are the exception.
+        matching: how patterns are matched.
+        critic: let the model rewrite triplets once if some cannot be used or satisfied.
+        search: `dense` (VSS), `multi` (separate vectors for text and for relations), `bm25`, `none`;
+            `auto`: dense if all nodes are encoded (`triplecheck kb encode`), else bm25. `dense` and `multi` encode
+            nodes that are not encoded yet when they need them.
+        rerank: `listwise`, `each` candidate in a call of its own as in the paper, or `none`.
+        rank_weight: weight of the rank in the search, added to the rerank score (STaRK: 0.1).
+        share: for the assist `likely_answers`: nodes that satisfy the patterns are answers if their rerank score is at
+            least this share of the best.
+        least: for the same: rerank score that a node needs to be an answer without satisfying the patterns.
+        limits: how much to show to the model.
+    """
+
+    k_max: int = 20
+    candidate_types: tuple[str, ...] = ()
+    matching: Matching = field(default_factory=Matching)
+    critic: bool = False
+    search: Searching = "auto"
+    rerank: Reranking = "listwise"
+    rank_weight: float = 0.1
+    share: float = 0.5
+    least: float = 0.5
+    limits: FourStepFocusLimits = FourStepFocusLimits()
+
+
+PAPER: Mapping[str, Any] = {
+    "k_max": 20,  # section 4
+    "matching": {
+        "enforce_relation": False,  # section 4: the edge type is ignored, because restricting it is error-prone
+        "enforce_direction": True,  # Algorithm 2, lines 4 and 7: neighbors(v, e, +) and neighbors(v, e, -)
+        "exact": False,  # Algorithm 2: propagation to a fixpoint, no join
+        "relax": False,  # Algorithm 2 returns the remaining nodes, even if there are none
+        "by_vector": False,  # Algorithm 3, lines 8 and 12: a constant (almost) matches an alias
+    },
+    "critic": False,  # Algorithm 1 asks for triplets once
+    "search": "dense",  # Algorithm 1, line 3: VSS
+    "rerank": "each",  # section 2: the reranker asks for a score of each candidate
+    "assist": "none",
+}
+"""The preset `paper`."""
