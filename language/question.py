@@ -31,7 +31,7 @@ from triplecheck.language.operations import (
     ordinal,
     time_limits,
 )
-from triplecheck.language.parse import Parse, parse
+from triplecheck.language.parse import Parse, parse, stop_words
 from triplecheck.language.pipeline import ENGLISH
 from triplecheck.language.text import TOPIC, mask, words_of
 from triplecheck.signatures.notation import WrittenTopic, read_topic, split_note
@@ -219,8 +219,9 @@ class Question:
             return " ".join(words_of(self.text))
         others = dict.fromkeys(spelling(topic) for topic in self.topics)
         others.pop(spelling(own))
-        words = [OWN_TOPIC if word == TOPIC else word for word in mask(words_of(self.text), [spelling(own)])]
-        return " ".join(OTHER_TOPIC if word == TOPIC else word for word in mask(words, list(others)))
+        stops = stop_words(self.language)
+        words = [OWN_TOPIC if word == TOPIC else word for word in mask(words_of(self.text), [spelling(own)], stops)]
+        return " ".join(OTHER_TOPIC if word == TOPIC else word for word in mask(words, list(others), stops))
 
 
 def spelling(topic: WrittenTopic) -> str:

@@ -26,7 +26,7 @@ def words_of(text: str) -> list[str]:
 
 
 def mask(words: list[str], topics: Sequence[str], stop_words: Collection[str] = ()) -> list[str]:
-    """Replace each topic by `TOPIC`, with tolerance for misspellings."""
+    """Replace each topic by `TOPIC`, with tolerance for misspellings; see `find_span`."""
     for topic in sorted(topics, key=len, reverse=True):
         span = find_span(words, [w for w in words_of(topic) if w != "'s"], stop_words)
         if span is not None:

@@ -322,7 +322,7 @@ def write_triplets(prompt: Prompt, encode: Encode, ranker: PathRanker | None = N
     written = {one.name: one.spelling for one in known}
     topics = [write_topic(name, written[name]) for name in named]
     hops = [hop for relation in relations for hop, _, _ in _both_ways(relation)]
-    question = read_question(prompt.text("question"), topics, phrases(hops))
+    question = read_question(prompt.text("question"), topics, phrases(hops), prompt.language)
     # The relations here are those of the graph, not of the name: only a ranker that was trained on it tells them apart.
     own = None if ranker is None or ranker.is_general else ranker
     relevance = PathRelevance(question, encode, own)

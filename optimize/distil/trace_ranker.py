@@ -19,7 +19,7 @@ from triplecheck.kg._arrays import FloatArray
 from triplecheck.kg.encode import Encoder, load_encoder
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.ranker import GENERAL, LONGEST, PathRanker, load_ranker, save_ranker
-from triplecheck.language.question import read_question, spelling
+from triplecheck.language.question import spelling
 from triplecheck.lms.fact_paths import follow
 from triplecheck.lms.prompt import Prompt, read_request, split_fields
 from triplecheck.lms.resolve import baseline_reply
@@ -165,7 +165,7 @@ def _spellings(prompt: Prompt) -> list[str]:
 def _questions(one: Answered, labels: dict[str, int]) -> list[PathQuestion]:
     """What an answer teaches about each of its topics. New wordings of relations are added to `labels`."""
     topics = [read_topic(topic).name for topic in one.prompt.items("topics")]
-    question = read_question(one.prompt.text("question"), one.prompt.items("topics"))
+    question = one.prompt.question()
     found = []
     for topic in topics:
         scored = {
