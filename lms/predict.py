@@ -125,6 +125,12 @@ class Doubt(str):
     __slots__ = ()
 
 
+def doubted_reply(reply: dspy.Prediction) -> Mapping[str, Any] | None:
+    """What a model replied before it was asked once more, by output field; None if its first reply stands."""
+    doubted: Mapping[str, Any] | None = getattr(reply, "_doubted", None)
+    return doubted
+
+
 class RolePredict(dspy.Predict):
     """One LLM step: a signature and a role.
 
@@ -238,6 +244,7 @@ class RolePredict(dspy.Predict):
                 listed = ", ".join(sorted(names))
                 problem = Doubt(f"it names {listed}, which only an example does; answer what is asked here")
         if problem is None or (last and isinstance(problem, Doubt)):
+            reply._doubted = attempt.doubted
             return reply
         outputs = dict(reply.items())
         text = attempt.adapter.format_assistant_message_content(self.signature, attempt.inputs | outputs)
@@ -454,6 +461,7 @@ class _Attempt:
     config: dict[str, Any]
     inputs: dict[str, Any]
     adapter: Any
+    doubted: Mapping[str, Any] | None = None
 
     @property
     def kwargs(self) -> dict[str, Any]:
@@ -475,7 +483,9 @@ class _Attempt:
             if "seed" in config:
                 config["seed"] += _SECOND_TRY
         copied = copies_example(str(error.lm_response), self.inputs)
-        return _Attempt(self.lm, config, self.inputs | {"demos": []} if copied else self.inputs, adapter)
+        inputs = self.inputs | {"demos": []} if copied else self.inputs
+        doubted = error.parsed_result if isinstance(getattr(error, "problem", None), Doubt) else None
+        return _Attempt(self.lm, config, inputs, adapter, doubted)
 
 
 _SECOND_TRY = 1_000_003

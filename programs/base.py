@@ -25,7 +25,7 @@ from triplecheck.kg.ranker import GENERAL
 from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.language.pipeline import ENGLISH
 from triplecheck.language.question import Question, read_question
-from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict, session
+from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict, doubted_reply, session
 from triplecheck.programs.assists import Assists
 from triplecheck.programs.judge.verdicts import NOT_IN_GRAPH, UNSURE, Judge
 from triplecheck.programs.options import DEFAULT, ProgramOptions, check_options
@@ -341,8 +341,13 @@ class Program(dspy.Module, metaclass=_ProgramType):
         return replace(found, doubts=(*found.doubts, f"the model finds no proof: {reply.reasoning}".rstrip(": ")))
 
     def wrote(self, trace: Trace, step: dspy.Predict, outputs: dspy.Prediction) -> None:
-        """Record in the trace what a model wrote."""
-        trace.add(Wrote(step.role, step.model, step.signature.__name__, dict(outputs.items())))
+        """Record in the trace what a model wrote, and whether a doubt changed it."""
+        name = step.signature.__name__
+        trace.add(Wrote(step.role, step.model, name, dict(outputs.items())))
+        first = doubted_reply(outputs)
+        if first is not None and "doubts" in self.assists:
+            before, after = ([f"{field}: {value}" for field, value in one.items()] for one in (first, outputs))
+            self.assists.note(trace, "doubts", name, before, after)
 
 
 def _listeners(on_step: Callable[[TraceEvent], None] | None) -> Callable[[TraceEvent], None] | None:

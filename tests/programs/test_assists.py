@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from documents import DOCS
-from program_parts import ask, conclude_with, fields, keep, play, steps, topics
+from program_parts import ask, conclude_with, fields, keep, kerag, play, steps, topics
 
 from triplecheck import programs
 from triplecheck.kg import KnowledgeBase, UserError
@@ -138,3 +138,15 @@ def test_an_operation_over_the_cited_facts_is_computed_without_assists_too(bundl
     replies = [topics("Ridley Scott"), keep("directed"), fields(keep="none"), count]
     found, _ = play(KERAG(bundled, assist="none"), "How many films did Ridley Scott direct?", *replies)
     assert found.answer.isdigit() and found.grounded
+
+
+def test_a_doubt_that_changes_a_reply_is_in_the_trace(sources: Sources) -> None:
+    said = [conclude_with(name, cite=["student of"]) for name in ("Bernhard Heiden", "Paul Hindemith")]
+    replies = [topics("Bernhard Heiden"), keep("student of"), *said]
+    found, _ = play(kerag(sources, hops=1), "Who taught Bernhard Heiden?", *replies)
+    (step,) = (one for one in steps(found, Assisted) if one.name == "doubts")
+    assert step.step == "AnswerFromFacts"
+    assert "answers: ['Bernhard Heiden']" in step.before
+    assert any("Paul Hindemith" in line for line in step.after)
+    alone, _ = play(kerag(sources, hops=1, assist="none"), "Who taught Bernhard Heiden?", *replies[:3])
+    assert steps(alone, Assisted) == []
