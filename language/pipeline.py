@@ -140,6 +140,12 @@ class Pipeline:
         """The base form of a word alone, as a part of speech such as NOUN; without a lemmatizer, the word itself."""
         return self._lemmas(word.lower(), pos)
 
+    def base_form(self, word: str) -> str:
+        """The base form of a word alone, of which nothing else is known: of a noun, else of a verb."""
+        noun, verb = self.lemma(word, "NOUN"), self.lemma(word, "VERB")
+        # "thing" is read as a form of a verb "the".
+        return noun if noun != word.lower() or verb in self.stop_words else verb
+
     def _lemma(self, word: str, pos: str) -> str:
         if "lemmatizer" not in self._spacy.pipe_names or not word:
             return word

@@ -11,6 +11,7 @@ import numpy as np
 
 from triplecheck.kg.ranker import PathRanker
 from triplecheck.language.parse import stop_words
+from triplecheck.language.pipeline import ENGLISH, pipeline
 from triplecheck.language.question import read_question
 from triplecheck.language.relevance import LEAST_SUPPORT, Encode, PathRelevance, nearest, phrases
 from triplecheck.language.text import plain
@@ -33,7 +34,6 @@ from triplecheck.signatures.notation import (
 )
 
 _CLAUSE_WORD = re.compile(r"'s\b|[^\W_]+(?:\.[^\W_]+)*|[,;:]")
-_INFLECTION = re.compile(r"(?:ies|es|ed|s|e|d)$")
 _INDEFINITE = frozenset("a an any some another".split())
 _ARTICLES = _INDEFINITE | {"the", "its", "their"}
 _BE = frozenset("is are was were be being been has have had".split())
@@ -41,7 +41,6 @@ _RELATIVE = frozenset("that which".split())
 _NEXT = frozenset("and or but , ;".split())
 # After these words, a clause about the last named entity begins.
 _BEFORE_CLAUSE = _RELATIVE | _NEXT | {"whose", "with", "there"}
-_PREPOSITIONS = frozenset("by in on of from with to for at as".split())
 _ANYTHING = "thing"  # of no type
 _ASKS_OTHERWISE = frozenset("who whom whose when where how why 's".split())
 
@@ -79,7 +78,11 @@ class Clauses:
 
 
 def read_clauses(
-    question: str, names: Iterable[tuple[str, str]], relations: Sequence[str], types: Sequence[str]
+    question: str,
+    names: Iterable[tuple[str, str]],
+    relations: Sequence[str],
+    types: Sequence[str],
+    language: str = ENGLISH,
 ) -> Clauses:
     """Parse the clauses that use the graph's own terms.
 
@@ -88,8 +91,9 @@ def read_clauses(
         names: known names, each as the question writes it and as the graph does.
         relations: each "label" or "label / alias"; the first part names it in a pattern.
         types: of the graph.
+        language: of the question.
     """
-    return _ClauseParser(_items(question, names, relations, types)).read()
+    return _ClauseParser(_items(question, names, relations, types, language)).read()
 
 
 class _ClauseParser:
@@ -234,11 +238,16 @@ def _asked(items: Sequence[_Item]) -> int | None:
 
 
 def _items(
-    question: str, names: Iterable[tuple[str, str]], relations: Sequence[str], types: Sequence[str]
+    question: str, names: Iterable[tuple[str, str]], relations: Sequence[str], types: Sequence[str], language: str
 ) -> list[_Item]:
     """The question as names, relations, types and words: the longest match at each position."""
     words = _CLAUSE_WORD.findall(plain(question))
-    stems = [_clause_stem(word) for word in words]
+    base_form = pipeline(language).base_form
+    forms = list(map(base_form, words))
+
+    def forms_of(text: str) -> tuple[str, ...]:
+        return tuple(map(base_form, _CLAUSE_WORD.findall(plain(text))))
+
     named: dict[tuple[str, ...], _Item] = {}
     for written, name in names:
         # An alias may contain a relation: "role program", where "role" is one.
@@ -247,16 +256,16 @@ def _items(
     related: dict[tuple[str, ...], _Item] = {}
     for relation in relations:
         for wording in wordings(relation):
-            related.setdefault(_clause_stems(wording), _Item("relation", wordings(relation)[0]))
-    typed = {(_ANYTHING,): _Item("type", "")} | {_clause_stems(kind): _Item("type", kind) for kind in types}
+            related.setdefault(forms_of(wording), _Item("relation", wordings(relation)[0]))
+    typed = {forms_of(_ANYTHING): _Item("type", "")} | {forms_of(kind): _Item("type", kind) for kind in types}
     longest = max((len(words) for words in (*named, *related, *typed)), default=1)
     items: list[_Item] = []
     at = 0
     while at < len(words):
         for size in range(min(longest, len(words) - at), 0, -1):
-            exact, stemmed = tuple(words[at : at + size]), tuple(stems[at : at + size])
-            found = [named.get(exact), related.get(stemmed), typed.get(stemmed)]
-            if any(exact[part:] in named and stemmed[:part] in related for part in range(1, size)):
+            exact, inflected = tuple(words[at : at + size]), tuple(forms[at : at + size])
+            found = [named.get(exact), related.get(inflected), typed.get(inflected)]
+            if any(exact[part:] in named and inflected[:part] in related for part in range(1, size)):
                 continue  # "role program"
             if any(found):
                 items.append(_meant(found, items))
@@ -279,15 +288,6 @@ def _meant(found: Sequence[_Item | None], before: Sequence[_Item]) -> _Item:
     return meant or name or _Item("word", "")
 
 
-def _clause_stems(text: str) -> tuple[str, ...]:
-    return tuple(_clause_stem(word) for word in _CLAUSE_WORD.findall(plain(text)))
-
-
-def _clause_stem(word: str) -> str:
-    """A word without its inflection; prepositions stay."""
-    return _INFLECTION.sub("", word) if len(word) > 3 and word not in _PREPOSITIONS else word
-
-
 _TARGET = Unknown("x")
 # Relations that are combined into two hops; all pairs would be too many.
 _MOST_PAIRED = 12
@@ -297,7 +297,6 @@ _NEAR = 5  # words beside a name that may name its relation
 _NEARBY = 0.5
 _FACTS = " Facts: "
 _WORD = re.compile(r"\w+")
-_ENDING = re.compile(r"(?:ies|es|s)$")
 
 
 def write_triplets(prompt: Prompt, encode: Encode, ranker: PathRanker | None = None) -> dict[str, object]:
@@ -313,9 +312,8 @@ def write_triplets(prompt: Prompt, encode: Encode, ranker: PathRanker | None = N
     known = known_names(prompt)
     asked = _asked_type(prompt, named)
     written_names = [(one.spelling, one.name) for one in known]
-    clauses = read_clauses(
-        prompt.text("question"), written_names, [relation.label for relation in relations], prompt.items("types")
-    )
+    labels = [relation.label for relation in relations]
+    clauses = read_clauses(prompt.text("question"), written_names, labels, prompt.items("types"), prompt.language)
     if clauses.patterns:
         return {"triplets": _lines(clauses), "answer": "?x"}
     types = {one.name: one.types for one in known}
@@ -345,13 +343,13 @@ def revise_triplets(prompt: Prompt) -> dict[str, object]:
 
 def score_candidates(prompt: Prompt) -> dict[str, object]:
     """The share of the question's words in each candidate's text, see `_shares`."""
-    scores = _shares(prompt.text("question"), prompt.items("candidates"))
+    scores = _shares(prompt.text("question"), prompt.items("candidates"), prompt.language)
     return {"verdicts": [f"{number}: {score:.2f} {reason}" for number, (score, reason) in enumerate(scores, 1)]}
 
 
 def score_candidate(prompt: Prompt) -> dict[str, object]:
     """The same for one candidate."""
-    ((score, reason),) = _shares(prompt.text("question"), [prompt.text("candidate")])
+    ((score, reason),) = _shares(prompt.text("question"), [prompt.text("candidate")], prompt.language)
     return {"score": f"{score:.2f}", "reason": reason}
 
 
@@ -442,8 +440,8 @@ def _asked_type(prompt: Prompt, named: Sequence[str]) -> str:
     """The type that the noun after "what", "which" or "how many" names, if it is one of the graph's."""
     words = _WORD.findall(plain(prompt.text("question")))
     starts = [i + 1 for i, word in enumerate(words) if word in ("what", "which", "many")]
-    stems = {_stem(" ".join(words[at : at + size])) for at in starts for size in (1, 2)}
-    return next((kind for kind in prompt.items("types") if _stem(plain(kind)) in stems), "")
+    asked = {tuple(_forms(" ".join(words[at : at + size]), prompt.language)) for at in starts for size in (1, 2)}
+    return next((kind for kind in prompt.items("types") if tuple(_forms(kind, prompt.language)) in asked), "")
 
 
 def _is_named(line: str, reason: str) -> bool:
@@ -458,20 +456,19 @@ def _part(part: str | Unknown) -> str:
     return names_in(text)[-1].strip("'")
 
 
-def _shares(question: str, candidates: Sequence[str]) -> list[tuple[float, str]]:
+def _shares(question: str, candidates: Sequence[str], language: str) -> list[tuple[float, str]]:
     """The share of the question's words in each candidate's text, without the words in its facts.
 
     All candidates of the same patterns have such facts, so these words do not tell them apart.
     """
-    wanted = {
-        stem: word for word in _WORD.findall(plain(question)) if word not in stop_words() and (stem := _stem(word))
-    }
+    content = [word for word in _WORD.findall(plain(question)) if word not in stop_words(language)]
+    wanted = dict(zip(map(pipeline(language).base_form, content), content, strict=True))
     scored = []
     for candidate in candidates:
-        text, facts = map(_stems, _text_and_facts(candidate))
-        unproved = [stem for stem in wanted if stem not in facts]
-        found = [stem for stem in unproved if stem in text]
-        reason = " ".join(wanted[stem] for stem in wanted if stem in found or stem in facts)
+        text, facts = (set(_forms(part, language)) for part in _text_and_facts(candidate))
+        unproved = [form for form in wanted if form not in facts]
+        found = [form for form in unproved if form in text]
+        reason = " ".join(wanted[form] for form in wanted if form in found or form in facts)
         share = len(found) / len(unproved) if unproved else float(bool(wanted))
         scored.append((share, reason or "no word in common"))
     return scored
@@ -482,10 +479,6 @@ def _text_and_facts(candidate: str) -> tuple[str, str]:
     return (text, facts) if mark else (candidate, "")
 
 
-def _stems(text: str) -> set[str]:
-    return {_stem(word) for word in _WORD.findall(plain(text))}
-
-
-def _stem(word: str) -> str:
-    """A word without its plural ending."""
-    return _ENDING.sub("", word) if len(word) > 3 else word
+def _forms(text: str, language: str) -> list[str]:
+    """The base forms of the words of a text."""
+    return list(map(pipeline(language).base_form, _WORD.findall(plain(text))))
