@@ -91,7 +91,8 @@ def asked_class(question: Question, names: Sequence[str], *, one: bool = False) 
     if noun is None or grammar.said_any(noun.end, grammar.lexicon.genitives - grammar.lexicon.prepositions):
         return ()  # "the longest river's length"
     copula = any(grammar.lemma(i) in grammar.lexicon.copulas for i in range(noun.start))
-    return noun.names if one or not copula or asked.is_list else ()
+    # "Who was the teacher of ...": the noun names a relation, not a class.
+    return noun.names if (one and asked.kind != "person") or not copula or asked.is_list else ()
 
 
 def describe(question: Question, names: Sequence[str], relations: Collection[str] = ()) -> Description | None:

@@ -23,7 +23,6 @@ from triplecheck.programs.assists.ranked_paths import PathScores, path_scores, r
 from triplecheck.programs.assists.stop_early import stops_early
 from triplecheck.programs.assists.suggested_paths import suggested_paths
 from triplecheck.programs.assists.time_conditions import holding_at
-from triplecheck.programs.assists.typed_names import names_of_facts
 from triplecheck.programs.assists.typed_paths import typed_paths
 from triplecheck.programs.base import AnySources
 from triplecheck.programs.conclude import AnsweringProgram, answer_from_facts
@@ -33,7 +32,7 @@ from triplecheck.programs.options import AnsweringOptions, ProgramOptions
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.room import within_tokens
 from triplecheck.programs.steps import Pruned, Stopped, Trace, Truncated
-from triplecheck.programs.subgraph import Path, RelationNames, Subgraph, render_path
+from triplecheck.programs.subgraph import Path, RelationNames, Subgraph, names_of_facts, render_path
 from triplecheck.programs.topics import Topic, TopicLinker, named_topics
 from triplecheck.signatures import NameTopics, SelectPaths
 
@@ -242,7 +241,7 @@ class KERAG(AnsweringProgram):
     # --- summarization -------------------------------------------------------------------------
     def answer(self, plan: Plan, subgraph: Subgraph, trace: Trace) -> Outcome:
         """Summarization module: chain of thought over the facts; code checks the answer and computes aggregations."""
-        names = names_of_facts(self.assists, self.graph, subgraph.facts, plan.topics, plan.question)
+        names = names_of_facts(self.graph, subgraph.facts, plan.topics)
         tokens = self.options.limits.tokens
         facts, lines = within_tokens(self.graph, subgraph.facts, names, plan.relations, tokens, trace)
         reading = Reading(plan.question.text, plan.topics, plan.shown, subgraph, facts, lines, names)

@@ -6,7 +6,7 @@ form in which it is shown in a prompt, cited, and split into triples again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -238,7 +238,7 @@ class RelationNames:
         return self._names[relation]
 
 
-def node_names(graph: Graph, nodes: Iterable[int], *, typed: bool = False) -> dict[int, str]:
+def node_names(graph: Graph, nodes: Iterable[int]) -> dict[int, str]:
     """A distinct text for each node: its label, with type, description or id if labels coincide.
 
     Marks of the notation are taken out of labels, so that a fact can be read back.
@@ -246,21 +246,22 @@ def node_names(graph: Graph, nodes: Iterable[int], *, typed: bool = False) -> di
     Args:
         graph: the graph.
         nodes: entities and literals.
-        typed: with the types of every entity.
     """
     order = list(dict.fromkeys(nodes))
     labels = graph.labels(order) if order else []
     plain = {n: clean(label) or clean(graph.node_id(n)) or "?" for n, label in zip(order, labels, strict=True)}
     names = dict(plain)
-    for node in order if typed else ():
-        if graph.literal(node) is None:
-            names[node] = with_note(plain[node], clean(_types(graph, node)))
     for distinction in (_types, _description, _id, _number):
         for node in _alike(names):
             # Literals with the same text are the same; entities are disambiguated.
             if graph.literal(node) is None and (what := clean(distinction(graph, node))):
                 names[node] = with_note(plain[node], what)
     return names
+
+
+def names_of_facts(graph: Graph, facts: Iterable[Fact], topics: Mapping[int, str]) -> dict[int, str]:
+    """The text of each node in a prompt with facts; `topics` have theirs."""
+    return node_names(graph, [node for fact in facts for node in (fact.anchor, *fact.values)]) | dict(topics)
 
 
 def _alike(names: dict[int, str]) -> list[int]:

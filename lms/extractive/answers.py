@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import functools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from triplecheck.kg.ranker import PathRanker
 from triplecheck.language.described import says_only
-from triplecheck.language.kinds import fit
 from triplecheck.language.operations import Comparison
 from triplecheck.language.question import Question, spelling
 from triplecheck.language.relevance import LEAST_SUPPORT, Encode, PathRelevance, phrases, sense_of
 from triplecheck.language.text import plain
 from triplecheck.lms.fact_paths import NOTHING_FOUND, FactPath, each, explain, follow, is_quantity
 from triplecheck.lms.prompt import Prompt
-from triplecheck.signatures.notation import Hops, read_facts, read_topic, split_kind, split_note
+from triplecheck.signatures.notation import Hops, read_facts, read_topic, split_kind
 
 # Of two conditions with a common answer, one may have less support: the common answer is evidence for it.
 _LEAST_CONDITION = 0.2
@@ -26,10 +24,8 @@ _LEAST_CONDITION = 0.2
 _EXTRA_HOP, _LOSS = 0.25, 0.4
 # How many of the best paths of each topic are paired.
 _PAIRED = 6
-# Gain of a path that ends at the kind of thing that the question word asks for, and cost of one that ends at another.
-_FIT, _MISFIT = 0.15, 1.0
-# Values that tell what is at the end of a path.
-_SAMPLE = 5
+# Cost of a path that ends at another kind of value than the question word asks for.
+_MISFIT = 1.0
 _TIME = re.compile(r"\b[12]\d{3}\b|^-?\d{3,4}(?:-\d{2}(?:-\d{2})?)?$")
 _DATE = re.compile(r"^(-?\d{3,4})-(\d{2})(?:-(\d{2}))?$")
 
@@ -69,30 +65,18 @@ def answer_from_facts(prompt: Prompt, encode: Encode, ranker: PathRanker | None 
     question = prompt.question(phrases(hop for path in paths for hop in path.hops))
     relevance = PathRelevance(question, encode, ranker)
     scores = relevance.paths([path.hops for path in paths], topics=[path.topic for path in paths])
-    fits = functools.cache(lambda note: fit(question.asked.kind, note.split(", "), encode, prompt.language))
-    scores += np.array([_fit(question.asked.kind, path, fits) for path in paths])
+    scores -= _MISFIT * np.array([_misfits(question.asked.kind, path) for path in paths])
     order = sorted(range(len(paths)), key=lambda i: -scores[i])
     spellings = {topic.name: spelling(topic) for topic in read}
     reader = _Reader(text, spellings, question, relevance, [_Scored(paths[i], float(scores[i])) for i in order], encode)
     return reader.conclude().fields()
 
 
-def _fit(asked: str, path: FactPath, fits: Callable[[str], int]) -> float:
-    """What a path gains by ending at what the question asks for: a date for when, a person for who.
-
-    Args:
-        asked: the kind of the answer.
-        path: its ends may have notes with their types.
-        fits: how well the types of a note fit it (`kinds.fit`).
-    """
+def _misfits(asked: str, path: FactPath) -> bool:
+    """Whether a path ends at no time for a question that asks when, or at numbers for one that asks who or where."""
     if asked == "time":
-        return -_MISFIT * (not any(_TIME.search(end) for end in path.ends))
-    if asked not in ("person", "place"):
-        return 0.0
-    if path.measured:
-        return -_MISFIT
-    found = [fits(note) for end in path.ends[:_SAMPLE] if (note := split_note(end)[1])]
-    return _FIT if 1 in found else -_MISFIT if found and max(found) < 0 else 0.0
+        return not any(_TIME.search(end) for end in path.ends)
+    return asked in ("person", "place") and path.measured
 
 
 class _Reader:

@@ -27,7 +27,6 @@ from triplecheck.programs.assists.doubts import answering_step
 from triplecheck.programs.assists.kept_question import kept_question
 from triplecheck.programs.assists.leading_facts import leading_facts
 from triplecheck.programs.assists.time_conditions import holding_at
-from triplecheck.programs.assists.typed_names import names_of_facts
 from triplecheck.programs.assists.unjudged_facts import unjudged_facts
 from triplecheck.programs.base import AnySources, check_positive
 from triplecheck.programs.closed_book import RecallingProgram
@@ -38,7 +37,7 @@ from triplecheck.programs.expansion import valid_numbers
 from triplecheck.programs.options import ProgramOptions
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Checked, Stopped, Trace
-from triplecheck.programs.subgraph import Fact, RelationNames, Subgraph
+from triplecheck.programs.subgraph import Fact, RelationNames, Subgraph, names_of_facts
 from triplecheck.programs.topics import TopicLinker
 from triplecheck.signatures import (
     ExtractKeywords,
@@ -216,7 +215,7 @@ class AnchorRAG(AnsweringProgram, RecallingProgram):
                 kept.add(fact)
         groups = [agent.facts.facts for agent in agents]
         facts, lines = fact_lines(self.graph, briefing, groups, self.options.limits.tokens, trace, whole=True)
-        names = names_of_facts(self.assists, self.graph, kept.facts, briefing.anchors, briefing.read)
+        names = names_of_facts(self.graph, kept.facts, briefing.anchors)
         reading = Reading(briefing.question, briefing.anchors, briefing.shown, kept, facts, lines, names)
         return answer_from_facts(self, self.answer_from_facts, reading, trace)
 

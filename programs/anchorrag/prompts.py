@@ -9,10 +9,9 @@ from itertools import accumulate
 
 from triplecheck.kg import Graph
 from triplecheck.programs.anchorrag.agent import Briefing, Retriever
-from triplecheck.programs.assists.typed_names import names_of_facts
 from triplecheck.programs.room import estimated_tokens, within_tokens
 from triplecheck.programs.steps import Trace, Truncated
-from triplecheck.programs.subgraph import Fact, Path
+from triplecheck.programs.subgraph import Fact, Path, names_of_facts
 
 Owned = tuple[Retriever, Path, int]
 """An agent, a path that it may follow, and the number of edges there."""
@@ -41,7 +40,7 @@ def fact_lines(
     """
     groups = [group for group in groups if group]
     all_facts = [fact for group in groups for fact in group]
-    names = names_of_facts(briefing.assists, graph, all_facts, briefing.anchors, briefing.read)
+    names = names_of_facts(graph, all_facts, briefing.anchors)
     facts: list[Fact] = []
     lines: list[str] = []
     for group in groups:

@@ -54,7 +54,6 @@ ASSISTS = (
     Assist("near_relations", "facts", "Show relations that a text may state where triples are extracted.", _KNOW3RAG),
     Assist("stated_triples", "facts", "Refuse triples that the text does not state.", _KNOW3RAG),
     Assist("measured_theta", "facts", "Take theta_0 from the scores of true and of corrupted triples.", _KNOW3RAG),
-    Assist("typed_names", "facts", "Write types into facts where the question asks who or where.", _READING),
     Assist("doubts", "answer", "Ask once more if a reply does not fit the question and the prompt.", _LINKING),
     Assist("unjudged_facts", "answer", "Answer from facts that were not judged sufficient, before memory.", _ANCHORRAG),
     Assist("complete_citations", "answer", "Compute over the facts that are meant where too few are cited.", _READING),

@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from triplecheck.lms import RolePredict
 from triplecheck.programs.assists.doubts import answering_step
-from triplecheck.programs.assists.typed_names import names_of_facts
 from triplecheck.programs.base import AnySources, check_positive
 from triplecheck.programs.closed_book import RecallingProgram
 from triplecheck.programs.conclude import AnsweringProgram, answer_from_facts
@@ -33,7 +32,16 @@ from triplecheck.programs.options import AnsweringOptions, ProgramOptions
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.room import within_tokens
 from triplecheck.programs.steps import Checked, Pruned, Scored, Trace, Truncated
-from triplecheck.programs.subgraph import Fact, Hop, Path, RelationNames, Subgraph, node_names, render_path
+from triplecheck.programs.subgraph import (
+    Fact,
+    Hop,
+    Path,
+    RelationNames,
+    Subgraph,
+    names_of_facts,
+    node_names,
+    render_path,
+)
 from triplecheck.programs.topics import TopicLinker, named_topics
 from triplecheck.signatures import (
     JudgeSufficiency,
@@ -269,7 +277,7 @@ class ExploringProgram(AnsweringProgram, RecallingProgram):
 
     def lines(self, at: Exploration) -> tuple[dict[int, str], list[Fact], list[str]]:
         """Names of all nodes in the facts, the facts that fit into a prompt, and their lines."""
-        names = names_of_facts(self.assists, self.graph, at.facts.facts, at.topics, self.read(at.question, at.shown))
+        names = names_of_facts(self.graph, at.facts.facts, at.topics)
         tokens = self.options.limits.tokens
         return names, *within_tokens(self.graph, at.facts.facts, names, at.relations, tokens, at.trace)
 

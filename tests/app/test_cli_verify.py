@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cli_support import Run
 
-TEXT = "Bernhard Heiden was student of Paul Hindemith. Nobody Known was born in Hanau."
+TEXT = "Bernhard Heiden was student of Paul Hindemith. Nora Known was born in Hanau."
 
 
 def test_each_statement_has_its_verdict_and_its_evidence(run: Run, kb: Path) -> None:
@@ -21,7 +21,7 @@ def test_json_is_one_object(run: Run, kb: Path) -> None:
     result = run("verify", TEXT, "--kb", kb, "--json")
     found = json.loads(result.stdout)
     assert {"text", "claims", "verdicts", "notes", "usage"} <= found.keys()
-    assert [claim["head"] for claim in found["claims"]] == ["Bernhard Heiden", "Nobody Known"]
+    assert [claim["head"] for claim in found["claims"]] == ["Bernhard Heiden", "Nora Known"]
 
 
 def test_a_text_without_statements_says_so(run: Run, kb: Path) -> None:

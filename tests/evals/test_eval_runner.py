@@ -102,6 +102,7 @@ def test_the_summary_separates_coverage_and_score(knowledge_base: KnowledgeBase,
     assert written["by_kind"]["many"]["f1"] == 1
     assert written["configuration"]["switches"] == {
         "abstain_below": None,
+        "assist": "all",
         "closed_world": False,
         "demos": "worked",
         "grounded_only": False,

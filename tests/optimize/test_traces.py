@@ -489,7 +489,7 @@ def test_invalid_arguments_are_refused(world: KnowledgeBase, collected: Path, tm
     ):
         with pytest.raises(UserError, match=message):
             collect(kerag(world), [TAUGHT], tmp_path / "x", roles="extractive", **wrong)
-    with scripted_model([]) as engine, pytest.raises(UserError, match="NameTopics has a model of its own"):
+    with scripted_model([]) as engine, pytest.raises(UserError, match="has a model of its own"):
         alone = kerag(world)
         alone.set_lm(language_model(engine.name))
         collect(alone, [TAUGHT], tmp_path / "x", samples=2)

@@ -155,3 +155,14 @@ def test_the_rest_of_a_question_says_something_or_not() -> None:
 def test_a_misspelt_word_of_a_relation_is_understood(islands: KnowledgeBase, question: str) -> None:
     with session():
         assert KERAG(islands)(question=question).answer == "Nordby"
+
+
+@pytest.mark.parametrize("question", ["Who was the teacher of Ada?", "Who is Ada's teacher?"])
+def test_the_noun_after_who_is_names_a_relation(question: str) -> None:
+    assert asked_class(read_question(question, ["Ada"]), ["teacher"], one=True) == ()
+
+
+def test_the_noun_after_what_is_may_name_a_class() -> None:
+    assert asked_class(read_question("What is the longest lake of Norland?", ["Norland"]), ["lake"], one=True) == (
+        "lake",
+    )

@@ -71,7 +71,7 @@ def write_property_graphs(folder: Path) -> None:
 def write_weights(folder: Path) -> None:
     """The weights in the package: of the ranker, of common relations, and of the embeddings of the bundled graph."""
     from triplecheck.kg import ranker
-    from triplecheck.programs import ranked
+    from triplecheck.programs.judge import ranked
 
     shutil.copyfile(ranker.GENERAL, folder / "ranker.safetensors")
     shutil.copyfile(ranked.COMMON, folder / "common.safetensors")
@@ -82,7 +82,7 @@ def read_weights(folder: Path) -> None:
     """Open the damaged file, and compute with it."""
     from triplecheck.kg.embedding.embeddings import Embeddings
     from triplecheck.kg.ranker import load_ranker
-    from triplecheck.programs import ranked
+    from triplecheck.programs.judge import ranked
 
     name = Path(os.environ["TORTURE_DAMAGED"]).name
     if name == "ranker.safetensors":
