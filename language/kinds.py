@@ -40,19 +40,26 @@ def fit(asked: str, classes: Sequence[str], encode: Encode, language: str = ENGL
 def kinds_of(classes: Iterable[str], encode: Encode, language: str = ENGLISH) -> set[Kind | None]:
     """The kind of each class, that of the nearest noun of the lexicon; None where it is unclear."""
     words = lexicon(pipeline(language).code)
-    heads = list(dict.fromkeys(head for label in classes if (head := _head(label, language))))
-    if not heads or not words.kinds:
-        return {None} if heads else set()
+    heads = {head for label in classes if (head := _head(label, language))}
+    named: dict[str, Kind] = {noun: kind for kind, nouns in words.kinds.items() for noun in nouns}
+    found: dict[str, Kind | None] = {head: named[head] for head in heads & named.keys()}
+    found |= {head: "person" for head in heads if _is_person(head, words)}
+    others = sorted(heads - found.keys())
+    return {*found.values(), *(_nearest(others, words, encode) if others and named else [None] * len(others))}
+
+
+def _nearest(heads: Sequence[str], words: Lexicon, encode: Encode) -> list[Kind | None]:
+    """The kind of the noun that is most similar to each head; None where two kinds are about as similar."""
     kinds = [kind for kind, nouns in words.kinds.items() for _ in nouns]
     cosines = encode([*heads, *(noun for nouns in words.kinds.values() for noun in nouns)])
     near = cosines[: len(heads)] @ cosines[len(heads) :].T
     names = list(words.kinds)
     best = np.stack([near[:, [k == kind for k in kinds]].max(axis=1) for kind in names], axis=1)
     order = np.argsort(-best, axis=1)
-    return {
-        "person" if _is_person(head, words) else names[first] if row[first] - row[second] >= _LEAST_MARGIN else None
-        for head, row, (first, second) in zip(heads, best, order[:, :2], strict=True)
-    }
+    return [
+        names[first] if row[first] - row[second] >= _LEAST_MARGIN else None
+        for row, (first, second) in zip(best, order[:, :2], strict=True)
+    ]
 
 
 def _is_person(head: str, words: Lexicon) -> bool:
