@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from triplecheck.kg import Words, normalize
+from triplecheck.language.names import find_names
 from triplecheck.language.parse import stop_words
 from triplecheck.programs.assists.table import Assists
 from triplecheck.programs.steps import Trace
@@ -30,8 +31,8 @@ def all_topics(assists: Assists, linker: TopicLinker, named: Sequence[str], trac
 
 def _is_name(written: str, linker: TopicLinker) -> bool:
     """Whether a part of the question is a name rather than an ordinary word."""
-    question = linker.question
-    inner = question.split()[1:]
-    if any(word[:1].isupper() for word in inner) and any(word[:1].islower() for word in inner):
-        return any(map(str.isupper, written[1:] if question.lstrip().startswith(written) else written))
+    # The capital of the first word alone tells nothing.
+    found = [name.text for name in find_names(linker.question, linker.language) if name.start > 0 or " " in name.text]
+    if found and any(word[:1].islower() for word in linker.question.split()):
+        return any(name in written or written in name for name in found)
     return len(set(normalize(written).split()) - stop_words(linker.language)) > 1
