@@ -227,7 +227,7 @@ def check_language(name: str) -> str:
 
 
 def trained_package(name: str) -> str | None:
-    """The installed pipeline that a name stands for: itself, or the smallest one of a language code; None if none."""
+    """The installed pipeline that a name stands for: itself, or the smallest of a language; None if there is none."""
     installed = _installed()
     if name in installed:
         return name
@@ -330,7 +330,7 @@ def _without_torch(package: str | None) -> Iterator[None]:
 
 
 class _NoTorch(MetaPathFinder):
-    """Finds no torch in the thread that made it, so that other threads can import it at the same time."""
+    """Refuses to import torch in the thread that made it; other threads can import it at the same time."""
 
     def __init__(self) -> None:
         self._thread = threading.get_ident()

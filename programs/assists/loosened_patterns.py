@@ -1,4 +1,4 @@
-"""`loosened_patterns`: a model may ask for a country where the graph has a nationality, or turn an edge round."""
+"""`loosened_patterns`: a model asks for a country where the graph has a nationality, or gives an edge the wrong way."""
 
 from __future__ import annotations
 
