@@ -23,7 +23,7 @@ _LONGEST_ENDING, _SHORTEST_STEM = 2, 3  # letters of the ending and of the stem 
 
 
 @dataclass(frozen=True)
-class _Noun:
+class Place:
     """Words that name classes: tokens [start, end). `names` is empty for a noun that names no class."""
 
     start: int
@@ -54,7 +54,7 @@ class Description:
 
 def nouns(question: Question, names: Sequence[str]) -> list[str]:
     """Of the names of classes, those that the question uses as a noun, in its order."""
-    return list(dict.fromkeys(name for place in _places(question, names) for name in place.names))
+    return list(dict.fromkeys(name for place in places(question, names) for name in place.names))
 
 
 def says_nothing_else(question: Question, description: str) -> bool:
@@ -82,12 +82,12 @@ def asked_class(question: Question, names: Sequence[str], *, one: bool = False) 
         one: also in "what is the longest lake ...", where the noun may name a relation.
     """
     asked, grammar = question.asked, question.parse
-    places = _places(question, names)
+    found_places = places(question, names)
     if asked.at < 0:
-        first = next((noun for noun in places if all(map(grammar.is_stop, range(noun.start)))), None)
+        first = next((noun for noun in found_places if all(map(grammar.is_stop, range(noun.start)))), None)
         begins = first is not None and _is_plural(grammar, first.end - 1) and not asked.word
         return first.names if begins and first is not None else ()
-    noun = next((noun for noun in places if noun.start <= asked.at < noun.end), None)
+    noun = next((noun for noun in found_places if noun.start <= asked.at < noun.end), None)
     if noun is None or grammar.said_any(noun.end, grammar.lexicon.genitives - grammar.lexicon.prepositions):
         return ()  # "the longest river's length"
     copula = any(grammar.lemma(i) in grammar.lexicon.copulas for i in range(noun.start))
@@ -119,7 +119,7 @@ class _Reader:
     def __init__(self, question: Question, names: Sequence[str]) -> None:
         self._question = question
         self._grammar = question.parse
-        self._nouns = _places(question, names)
+        self._nouns = places(question, names)
 
     def superlative(self, at: int) -> Description | None:
         """The description with the superlative at a position."""
@@ -149,7 +149,7 @@ class _Reader:
                 before.start, max(named, end) if named > end + 1 else end, before, choice, attribute, found
             )
         return (
-            None if noun_end == end else self._made(at, noun_end, _Noun(end, noun_end), choice, found.quantity, found)
+            None if noun_end == end else self._made(at, noun_end, Place(end, noun_end), choice, found.quantity, found)
         )
 
     def everything(self) -> Description | None:
@@ -177,24 +177,24 @@ class _Reader:
         return self._made(before.start, end, before, choice, attribute, found)
 
     # --- places --------------------------------------------------------------------------------
-    def _noun_at(self, at: int) -> _Noun | None:
+    def _noun_at(self, at: int) -> Place | None:
         """The class noun at a position, with at most one adjective before it."""
         return next((noun for noun in self._nouns if at <= noun.start <= at + 1), None)
 
-    def _noun_before(self, at: int) -> _Noun | None:
+    def _noun_before(self, at: int) -> Place | None:
         return max((noun for noun in self._nouns if noun.end <= at), default=None, key=lambda noun: noun.end)
 
-    def _asked_word(self, at: int) -> _Noun | None:
+    def _asked_word(self, at: int) -> Place | None:
         """The noun that is asked for, if it is before a position, for a graph without classes."""
         asked = self._question.asked.at
-        return _Noun(asked, asked + 1) if 0 <= asked < at else None
+        return Place(asked, asked + 1) if 0 <= asked < at else None
 
-    def _linked_word(self, at: int) -> _Noun | None:
+    def _linked_word(self, at: int) -> Place | None:
         """The word that linking words join to a position ("state with the largest"), for a graph without classes."""
         end = at
         while end and self._grammar.is_stop(end - 1):
             end -= 1
-        return _Noun(end - 1, end) if 0 < end < at and self._is_content(end - 1) else None
+        return Place(end - 1, end) if 0 < end < at and self._is_content(end - 1) else None
 
     def _is_content(self, at: int) -> bool:
         grammar = self._grammar
@@ -211,7 +211,7 @@ class _Reader:
         return all(map(self._grammar.is_stop, range(start, end)))
 
     def _made(
-        self, start: int, end: int, noun: _Noun, choice: Choice, attribute: str, found: Comparison
+        self, start: int, end: int, noun: Place, choice: Choice, attribute: str, found: Comparison
     ) -> Description | None:
         grammar = self._grammar
         while start and (grammar.pos(start - 1) == "DET" or grammar.words[start - 1] in grammar.lexicon.articles):
@@ -256,7 +256,7 @@ def _is_plural(grammar: Parse, at: int) -> bool:
 
 
 # --- classes ---------------------------------------------------------------------------------------
-def _places(question: Question, names: Sequence[str]) -> list[_Noun]:
+def places(question: Question, names: Sequence[str]) -> list[Place]:
     """Where the question uses the names of classes, without overlaps.
 
     A name of more words is preferred. Where no class has the whole name, classes of which it is the head noun are
@@ -275,7 +275,7 @@ def _places(question: Question, names: Sequence[str]) -> list[_Noun]:
             likely = all(word[: _SHORTEST_STEM - 1] in initials for word in form)
             if likely and all(known & _forms(word, language) for word in form):
                 by_words.setdefault(form, ([], []))[rank].append(name)
-    found: list[_Noun] = []
+    found: list[Place] = []
     taken: set[int] = set()
     for form in sorted(by_words, key=len, reverse=True):
         for at in range(len(said) - len(form) + 1):
@@ -287,7 +287,7 @@ def _places(question: Question, names: Sequence[str]) -> list[_Noun]:
                 same = [other for other in by_words if len(other) == len(form) and _agree(other, form, language)]
                 whole = [name for other in same for name in by_words[other][0]]
                 headed = [name for other in same for name in by_words[other][1]]
-                found.append(_Noun(at, here.stop, tuple(whole or headed)))
+                found.append(Place(at, here.stop, tuple(whole or headed)))
     return sorted(found, key=lambda noun: noun.start)
 
 

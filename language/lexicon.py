@@ -60,6 +60,7 @@ class Lexicon:
         to: what joins the ends of a span.
         years: words before a year.
         negations, coordination: words for not, and, or.
+        excluding: of the negations, prepositions that exclude what follows.
         same: words for what two things share.
         others: words by which a topic itself is no answer.
         ordinals, numbers: numbers in words.
@@ -101,6 +102,7 @@ class Lexicon:
     to: frozenset[str] = frozenset()
     years: frozenset[str] = frozenset()
     negations: frozenset[str] = frozenset()
+    excluding: frozenset[str] = frozenset()
     coordination: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     same: frozenset[str] = frozenset()
     others: frozenset[str] = frozenset()

@@ -204,6 +204,8 @@ def compared(parse: Parse, at: int) -> Comparison | None:
     """What the word at a position compares; None if it compares nothing."""
     words, token, lexicon = parse.words, parse.tokens[at], parse.lexicon
     grade = degree(parse, at)
+    if words[at] in lexicon.ordinals and _in_order(parse, at):
+        return _of_scale(parse, at, words[at], "", lexicon.orders.get("first", {"time": ("min", "date year")}))
     if words[at] in lexicon.orders and not grade:
         return _order(parse, at)
     if not grade or token.lemma in lexicon.unordered:
@@ -290,6 +292,8 @@ def _time_limit(parse: Parse, at: int) -> TimeLimit | None:
         end = end + 2 if last is not None else end
     if during == "between" and last is None:
         return None
+    if during == "within" and last is None and (graded := _or_graded(parse, end)) is not None:
+        during, end = ("since" if graded.operation == "max" else "until"), end + 2
     bounds: dict[str, tuple[int | None, int | None]] = {
         "after": (year + 1, None),
         "before": (None, year - 1),
@@ -298,6 +302,13 @@ def _time_limit(parse: Parse, at: int) -> TimeLimit | None:
     }
     start, stop = bounds.get(during, (year, year if last is None else last))
     return TimeLimit(parse.written(at, end), during, start, stop, (at, end))  # type: ignore[arg-type]
+
+
+def _or_graded(parse: Parse, at: int) -> Comparison | None:
+    """The comparative after "or", as in "1983 or later", "40 or older"; None if there is none."""
+    if not (0 < at < len(parse) - 1 and parse.words[at] in parse.lexicon.coordination.get("or", ())):
+        return None
+    return compared(parse, at + 1) if degree(parse, at + 1) == "Cmp" else None
 
 
 def _year(parse: Parse, at: int) -> int | None:
@@ -316,9 +327,36 @@ def limits(parse: Parse, taken: Collection[int]) -> tuple[Limit, ...]:
         end = at + 1
         while (more := number(parse, end)) is not None and more >= 100:  # "two million"
             value, end = value * more, end + 1
-        if (limit := _limit(parse, at, end, value, taken)) is not None:
+        if (both := _between(parse, at, end, value)) is not None:
+            found += both
+            end = both[0].span[1]
+        elif (limit := _limit(parse, at, end, value, taken)) is not None:
             found.append(limit)
     return tuple(found)
+
+
+def _between(parse: Parse, at: int, after: int, first: float) -> tuple[Limit, Limit] | None:
+    """The bounds of "between 8 and 13 km long"; None if the number at positions [at, after) begins no such span."""
+    before = parse.words[at - 1] if at else ""
+    if before not in parse.lexicon.times.get("between", ()) or not parse.said_any(after, parse.lexicon.to):
+        return None
+    last = number(parse, after + 1)
+    if last is None:
+        return None
+    quantity, end = _graded_by(parse, after + 1, after + 2)
+    noun = _counted(parse, after + 1)
+    what = quantity or ("" if noun is None else parse.words[noun]) or _measured(parse, at - 1)
+    text, span = parse.written(at - 1, end), (at - 1, end)
+    counts = noun is not None and not quantity
+    return Limit(text, ">=", first, what, counts, span), Limit(text, "<=", last, what, counts, span)
+
+
+def _graded_by(parse: Parse, at: int, after: int) -> tuple[str, int]:
+    """What an adjective after a number and its unit measures ("13 km long"), and where it ends; empty without one."""
+    for place in (after, after + 1):
+        if place < len(parse) and parse.lemma(place) in parse.lexicon.scales and not degree(parse, place):
+            return " ".join(what for _, what in scale(parse, place).values()), place + 1
+    return "", after
 
 
 def number(parse: Parse, at: int) -> float | None:
@@ -335,8 +373,15 @@ def number(parse: Parse, at: int) -> float | None:
 def _limit(parse: Parse, at: int, after: int, value: float, taken: Collection[int]) -> Limit | None:
     """The bound that the number at positions [at, after) is; None if it is none."""
     noun = _counted(parse, after - 1)
+    if noun is None and after < len(parse) and parse.lexicon.limits:  # "three or more films"
+        noun = next((i for i in (after + 2,) if _says_more(parse, after) and parse.pos(i) == "NOUN"), None)
     start, operator, quantity = _bound(parse, at, taken)
+    if operator is not None and not quantity:
+        quantity, after = _graded_by(parse, at, after)
     end = after
+    if operator is None and (graded := _or_graded(parse, after)) is not None and not graded.counts:
+        sense = next((one for one in graded.senses if one.kind == "number"), graded.senses[0])
+        operator, quantity, end = (">=" if sense.operation == "max" else "<="), sense.quantity, after + 2
     if operator is None:
         for one, phrases in parse.lexicon.limits.items():
             places = [after] if noun is None else [after, noun + 1]
@@ -349,8 +394,15 @@ def _limit(parse: Parse, at: int, after: int, value: float, taken: Collection[in
     return Limit(parse.written(start, end), operator, value, what, counted and not quantity, (start, end))  # type: ignore[arg-type]
 
 
+def _says_more(parse: Parse, at: int) -> bool:
+    """Whether "or more", "or fewer" stands at a position."""
+    return any(parse.said(at, phrase) for phrases in parse.lexicon.limits.values() for phrase in phrases)
+
+
 def _bound(parse: Parse, at: int, taken: Collection[int]) -> tuple[int, str | None, str]:
     """Where the words before a number begin that make it a bound, the operator, and what they compare."""
+    if at and parse.words[at - 1] in parse.lexicon.articles:  # "more than a million"
+        at -= 1
     for start in range(max(at - _BEFORE_NUMBER, 0), at):
         if start in taken:
             continue
@@ -388,9 +440,18 @@ def ordinal(parse: Parse) -> Ordinal | None:
         place = parse.lexicon.ordinals.get(word)
         if place is None and (match := re.fullmatch(r"(\d+)(?:st|nd|rd|th|\.)", word)):
             place = int(match[1])
-        if place is not None and any(compares(parse, i) for i in (at + 1, at + 2) if i < len(parse)):
+        if place is None:
+            continue
+        if any(compares(parse, i) for i in (at + 1, at + 2) if i < len(parse)) or _in_order(parse, at):
             return Ordinal(word, place)
     return None
+
+
+def _in_order(parse: Parse, at: int) -> bool:
+    """Whether a numeral places something in the order of time: "the third to open"."""
+    word = parse.words[at]
+    is_place = word in parse.lexicon.ordinals or word in parse.lexicon.orders
+    return is_place and parse.pos(at + 1) == "PART" and parse.pos(at + 2) in ("VERB", "AUX")
 
 
 # --- the rest --------------------------------------------------------------------------------------
@@ -408,6 +469,8 @@ def aggregate(parse: Parse, compared: Comparison | None) -> Aggregate | None:
 
 
 def _asks_number(parse: Parse, place: tuple[int, int]) -> bool:
+    if place[0] and parse.is_a(place[0] - 1, "compound") and parse.tokens[place[0] - 1].head == place[0]:
+        return False  # "the telephone number of"
     return place[1] - place[0] > 1 or next((i for i in range(len(parse)) if not parse.is_topic(i)), -1) == place[0]
 
 

@@ -266,7 +266,7 @@ def _read(text: str, topics: tuple[str, ...], language: str) -> Question:
         aggregate=aggregate(grammar, compared),
         limits=bounds,
         times=times,
-        negations=negations(grammar),
+        negations=tuple(one for one in negations(grammar) if not any(one.at in range(*b.span) for b in bounds)),
         joins=joins(grammar),
         chains=tuple(_chains(grammar)),
         asks_same=whether and not grammar.lexicon.same.isdisjoint({*grammar.words, *map(grammar.lemma, _all(grammar))}),
@@ -281,7 +281,7 @@ def _all(grammar: Parse) -> range:
 def _asked(grammar: Parse) -> Asked:
     """What a question asks for."""
     lexicon, words = grammar.lexicon, grammar.words
-    at = next((i for i, word in enumerate(words) if word in lexicon.questions), None)
+    at = question_word(grammar)
     word = "" if at is None else words[at]
     if _asks_whether(grammar):
         return Asked(word, "yes or no")
@@ -312,6 +312,11 @@ def _asks_whether(grammar: Parse) -> bool:
     return not chooses and not any(_interrogates(grammar, at) for at in _all(grammar))
 
 
+def question_word(grammar: Parse) -> int | None:
+    """The position of the first question word; None if there is none."""
+    return next((at for at in _all(grammar) if _interrogates(grammar, at)), None)
+
+
 def _interrogates(grammar: Parse, at: int) -> bool:
     """Whether a word is a question word and does not begin a relative clause."""
     if grammar.words[at] not in grammar.lexicon.questions:
@@ -325,7 +330,7 @@ def asked_noun(grammar: Parse) -> int | None:
     lexicon, words = grammar.lexicon, grammar.words
     for at, word in enumerate(words):
         counts = _counting(grammar, at)
-        if word not in lexicon.questions and not counts:
+        if not counts and not _interrogates(grammar, at):
             continue
         if not counts and lexicon.questions[word] not in ("thing", "person"):
             return None

@@ -38,8 +38,13 @@ def one_hop_paths(graph: Graph, paths: Iterable[Path]) -> list[tuple[Path, int]]
 
 def with_names(graph: Graph, offers: list[tuple[Path, int]]) -> list[tuple[Path, int]]:
     """The offers without those whose relation has an identifier for a name, which tells nothing; all, if all are so."""
-    named = [offer for offer in offers if not _IDENTIFIER.fullmatch(graph.relation(offer[0].hops[-1].relation).label)]
+    named = [offer for offer in offers if not is_identifier(graph.relation(offer[0].hops[-1].relation).label)]
     return named or offers
+
+
+def is_identifier(label: str) -> bool:
+    """Whether the label of a relation is an identifier, such as P31, which tells nothing."""
+    return _IDENTIFIER.fullmatch(label) is not None
 
 
 def most_similar(

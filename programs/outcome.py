@@ -55,6 +55,8 @@ class Outcome:
         features: what the confidence is computed from.
         missing: of an abstention, the part of the question that the graph says least of.
         nearest: of an abstention, triples of the facts that are nearest to the question.
+        query: what computed the answer over the graph; empty: nothing did.
+        looked_through: what the query went through for what it counts, orders or excludes, in sentences.
 
     Raises:
         ValueError: the confidence is outside of [0, 1].
@@ -73,6 +75,8 @@ class Outcome:
     features: Mapping[str, float] = field(default_factory=dict)
     missing: str = ""
     nearest: tuple[tuple[int, int, int], ...] = ()
+    query: str = ""
+    looked_through: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.confidence is not None and not 0 <= self.confidence <= 1:
@@ -204,6 +208,8 @@ def prediction(
         features=dict(found.features),
         missing=found.missing,
         nearest=evidence_rows(graph, found.nearest),
+        query=found.query,
+        looked_through=list(found.looked_through),
     )
 
 
@@ -217,6 +223,8 @@ def to_json(result: dspy.Prediction) -> dict[str, Any]:
         "features": {},
         "missing": "",
         "nearest": [],
+        "query": "",
+        "looked_through": [],
     }
     plain = {name: result[name] for name in fields} | {name: getattr(result, name, was) for name, was in later.items()}
     return plain | {"steps": [step.to_json() for step in result.steps], "usage": result.usage.to_json()}

@@ -152,6 +152,17 @@ class Computed(TraceEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class Planned(TraceEvent):
+    """A query was written. `problem` says what is wrong with it; empty: it was run, gave `rows` and the `result`."""
+
+    kind: ClassVar[str] = "planned"
+    query: str
+    problem: str
+    rows: int
+    result: str
+
+
+@dataclass(frozen=True, slots=True)
 class Picked(TraceEvent):
     """Code picked the things that the question describes by their class.
 
@@ -285,6 +296,8 @@ def in_words(step: TraceEvent) -> str:
             return f"{what}: {'; '.join(part for part in ('' if passed else 'failed', reason) if part) or 'passed'}"
         case Computed(operation, inputs, result):
             return f"{operation} of {inputs} = {result}"
+        case Planned(query, problem, rows, result):
+            return f"{query}: {problem or f'{rows} rows: {result}'}"
         case Picked(description, group, choice, relation, inputs, result, _):
             by = f" by {relation}" if relation else ""
             return f"{description!r}: {choice} of {inputs} {group}{by} = {result}"

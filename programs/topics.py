@@ -185,6 +185,9 @@ def named_topics(graph: Graph, topics: Sequence[Topic]) -> tuple[dict[int, str],
 
 def as_written(written: str, name: str) -> str:
     """A name for a prompt, with the question's spelling if that differs: "Satchmo = Louis Armstrong"."""
-    if normalize(written) == normalize(name):
-        return write_topic(name)
-    return write_topic(name, written)
+    return write_topic(name, spelt_otherwise(name, written))
+
+
+def spelt_otherwise(name: str, written: str) -> str:
+    """The question's spelling of a name; empty if it is the same."""
+    return "" if normalize(written) == normalize(name) else written

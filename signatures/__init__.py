@@ -4,7 +4,7 @@ All prompt text is here. Optimizers rewrite the signatures; programs compose the
 
 Common steps of graph retrieval and their classes:
 - triple extraction: `ExtractTriples` (from texts), `TripletsFromQuery` and `ReviseTriplets` (from a question)
-- query generation: `NextQuestion`; query rewriting: `RewriteFollowUp`
+- query generation: `WriteQuery` (over the graph), `NextQuestion` (to a search); query rewriting: `RewriteFollowUp`
 - relevance check: `JudgePassage` (one passage), `SelectPassages` (all passages), `CheckPassages` (with the triples)
 - relation pruning: `SelectPaths`, `ScoreRelations`; of entities `ScoreEntities`, of triples `FilterTriples`
 - chain-of-thought summarization: `AnswerFromFacts`, `AnswerWithReferences`, `AnswerFromMemory`
@@ -18,6 +18,7 @@ from triplecheck.signatures import (
     patterns,
     planning,
     proof,
+    queries,
     references,
     summarize,
     synthesis,
@@ -30,6 +31,7 @@ from triplecheck.signatures.judging import *
 from triplecheck.signatures.patterns import *
 from triplecheck.signatures.planning import *
 from triplecheck.signatures.proof import *
+from triplecheck.signatures.queries import *
 from triplecheck.signatures.references import *
 from triplecheck.signatures.step import Step, step_of
 from triplecheck.signatures.summarize import *
@@ -46,6 +48,7 @@ __all__ += judging.__all__
 __all__ += patterns.__all__
 __all__ += planning.__all__
 __all__ += proof.__all__
+__all__ += queries.__all__
 __all__ += references.__all__
 __all__ += summarize.__all__
 __all__ += synthesis.__all__

@@ -32,6 +32,9 @@ _TIMES = " × "
 _EXAMPLES = "e.g. "
 _ENDS = " to "
 _COLON = ": "
+THING = "thing"
+"""In place of a class that is not known."""
+
 ANYTHING_WITH = "anything with "
 """Before a relation: a class of a graph without types, which holds everything that has the relation."""
 

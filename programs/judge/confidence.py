@@ -144,6 +144,7 @@ class ConfidenceModel:
         bias: log odds at the means.
         proved: confidence from which an answer may be called proved.
         floor: confidence below which a supported answer is withheld by default.
+        query: confidence in the answer of a query that says all words of the question.
         fitted_on: the sets of questions, with their numbers of answers.
     """
 
@@ -155,6 +156,7 @@ class ConfidenceModel:
     proved: float
     floor: float
     fitted_on: Mapping[str, int]
+    query: float = 0.9
 
     def __call__(self, features: Mapping[str, float]) -> float:
         """The probability that the answer with these features is right; an unknown feature counts as its mean."""

@@ -62,6 +62,10 @@ class Judge:
         """
         if found.abstained is not None:
             return replace(found, verdict="unknown")
+        if found.query:
+            # Its words were compared with the query before it was run.
+            verdict: Verdict = "supported" if found.doubts else "proved"
+            return replace(found, verdict=verdict, confidence=packaged_model().query)
         # What code counted or listed of a class rests on the graph without a triple.
         by_class = found.grounded and any(isinstance(step, Picked) for step in steps)
         if not found.evidence and not by_class:
@@ -74,7 +78,7 @@ class Judge:
         confidence = model(features)
         says = bool(found.evidence) and not doubts and says_what_is_asked(features)
         sure = confidence >= model.proved and found.grounded and says
-        verdict: Verdict = "proved" if sure else "supported"
+        verdict = "proved" if sure else "supported"
         own = confidence if found.confidence is None else found.confidence
         return replace(found, verdict=verdict, confidence=own, doubts=doubts, features=features)
 

@@ -1,0 +1,132 @@
+"""Which words of a question a query leaves out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from triplecheck.language.clauses import content_words
+from triplecheck.language.described import places
+from triplecheck.language.likeness import Likeness
+from triplecheck.language.operations import compared, degree
+from triplecheck.language.question import Question
+
+LEAST, LEAST_OF_NOUNS = 0.5, 0.6
+"""Likeness from which a name says a word; nouns of one kind are alike though they mean other things."""
+_LEAST_MEASURE = 0.42
+"""Likeness from which a relation is what an adjective compares."""
+
+
+@dataclass(frozen=True)
+class QuerySays:
+    """What a query says.
+
+    Attributes:
+        relations: the names of each relation.
+        dated: whether a relation has dates or years for values.
+        classes: the names of classes.
+        operations: such as `count`, `sum`, `order`, `offset`, `filter`, `not exists`; see `kg.plans`.
+        numbers: the numbers in it, as written.
+    """
+
+    relations: Sequence[Sequence[str]]
+    dated: bool
+    classes: Sequence[str]
+    operations: Collection[str]
+    numbers: Collection[str]
+
+
+def left_out(question: Question, said: QuerySays, likeness: Likeness) -> list[str]:
+    """The words of a question that no part of a query stands for, in the order of the question.
+
+    Args:
+        question: read with its topics masked.
+        said: what the query says.
+        likeness: of words and relations.
+    """
+    found = dict(_operations(question, said, likeness))
+    parse = question.parse
+    named = {at for place in places(question, list(said.classes)) for at in range(place.start, place.end)}
+    likeness.prepare([name for names in said.relations for name in names])
+    for at in content_words(parse, _operating(question)):
+        least = {"NOUN": LEAST_OF_NOUNS, "PROPN": 1.0}.get(parse.pos(at), LEAST)
+        if at not in named and not _is_said(parse.words[at], said, likeness, least):
+            found[at] = parse.tokens[at].text
+    return [found[at] for at in sorted(found)]
+
+
+def _is_said(word: str, said: QuerySays, likeness: Likeness, least: float) -> bool:
+    names = [*said.relations, *([name] for name in said.classes)]
+    return any(likeness.of_word(word, own) >= least for own in names)
+
+
+def _operating(question: Question) -> set[int]:
+    """The tokens that say an operation, a bound or a number."""
+    parse, lexicon = question.parse, question.parse.lexicon
+    found: set[int] = set()
+    phrases = [*lexicon.quantities, *(phrase for some in lexicon.aggregates.values() for phrase in some)]
+    for at in range(len(parse)):
+        for phrase in phrases:
+            found.update(range(at, parse.said(at, phrase)))
+        if degree(parse, at):
+            found.add(at)
+    for bound in (*question.limits, *question.times):
+        found.update(at for at in range(*bound.span) if parse.pos(at) not in ("NOUN", "VERB"))
+    if question.compares is not None:
+        found.add(question.compares.at)
+    if question.ordinal is not None:
+        found.add(parse.words.index(question.ordinal.text))
+    if question.asked.attribute:
+        first = next((at for at, word in enumerate(parse.words) if word == question.asked.word), 0)
+        found.update((first, first + 1))
+    return found
+
+
+def _operations(question: Question, said: QuerySays, likeness: Likeness) -> Iterator[tuple[int, str]]:
+    """The places and words of operations and bounds that the query does not have."""
+    operations, parse = set(said.operations), question.parse
+    compares = {"filter", "having", "difference"} & operations
+    orders = {"order", "max", "min"} & operations
+    found = question.compares
+    if found is not None:
+        has = orders if found.degree == "Sup" else orders | compares
+        if not has or not (found.counts or _is_measured(question, found.at, said, likeness)):
+            yield found.at, found.text
+    if question.ordinal is not None and "offset" not in operations:
+        yield parse.words.index(question.ordinal.text), question.ordinal.text
+    wanted = {"count": {"count", "sum"}, "average": {"avg"}, "sum": {"sum", "add"}, "difference": {"difference"}}
+    aggregate = question.aggregate
+    if aggregate is not None and not wanted[aggregate.kind] & operations:
+        place = parse.find([aggregate.text.lower()])
+        yield (place or (0, 0))[0], aggregate.text
+    for limit in question.limits:
+        if f"{limit.value:g}" not in said.numbers or not compares:
+            yield limit.span[0], limit.text
+    for time in question.times:
+        years = {year for year in (time.start, time.end) if year is not None}
+        near = {str(year + step) for year in years for step in (-1, 0, 1)}
+        if not near & set(said.numbers):
+            yield time.span[0], time.text
+    for negation in question.negations:
+        if not {"not exists", "minus", "not", "not equal"} & operations:
+            yield negation.at, negation.text
+    spans = {at for bound in (*question.limits, *question.times) for at in range(*bound.span)}
+    for at, token in enumerate(parse.tokens):
+        if token.text[0].isdigit() and not parse.is_topic(at) and at not in spans:
+            if token.text.replace(",", "") not in said.numbers:
+                yield at, token.text
+    if question.asked.kind == "reason":
+        yield 0, question.asked.word
+
+
+def _is_measured(question: Question, at: int, said: QuerySays, likeness: Likeness) -> bool:
+    """Whether a relation of the query is what a comparison compares."""
+    found = compared(question.parse, at)
+    if found is None:
+        return True
+    head = question.parse.tokens[at].head
+    noun = question.parse.words[head] if question.parse.pos(head) == "NOUN" else ""
+    words = [word for sense in found.senses for word in sense.quantity.split()] + [found.lemma, noun]
+    if said.dated and any(sense.kind == "time" for sense in found.senses):
+        return True
+    return any(likeness.of_word(word, own) >= _LEAST_MEASURE for word in words if word for own in said.relations)

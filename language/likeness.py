@@ -1,0 +1,73 @@
+"""How near the names of relations are to words of a question."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection, Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from triplecheck.language.parse import stop_words
+from triplecheck.language.pipeline import pipeline
+from triplecheck.language.relevance import Encode
+from triplecheck.language.text import words_of
+
+
+class Likeness:
+    """How near relations are to words, from 0 to 1.
+
+    Args:
+        encode: texts to L2-normalised vectors.
+        language: of the texts.
+    """
+
+    def __init__(self, encode: Encode, language: str) -> None:
+        self._encode, self._language = encode, language
+        self._known: dict[str, npt.NDArray[np.floating]] = {}
+
+    def prepare(self, texts: Iterable[str]) -> None:
+        """Encode texts together."""
+        new = [text for text in dict.fromkeys(texts) if text and text not in self._known]
+        if new:
+            self._known.update(zip(new, self._encode(new), strict=True))
+
+    def cosine(self, one: str, other: str) -> float:
+        """Of two texts."""
+        self.prepare([one, other])
+        return float(self._known[one] @ self._known[other]) if one and other else 0.0
+
+    def bases(self, text: str) -> frozenset[str]:
+        """The base forms of the content words of a text."""
+        return _bases(text, self._language)
+
+    def of_words(self, words: Sequence[str], wordings: Sequence[str], besides: Collection[str] = ()) -> float:
+        """Of content words and a relation by its names; `besides`: words that a name may have too, those of its ends."""
+        phrase = " ".join(words)
+        said = self.bases(phrase)
+        best = 0.0
+        for wording in wordings:
+            own = self.bases(wording)
+            if said and own:
+                extra = own - said
+                named = len(own & said) / len(said)
+                whole = 1 - len(extra - set(besides)) / len(own)
+                best = max(best, 0.65 * named + 0.35 * named * whole)
+            best = max(best, self.cosine(phrase, wording))
+        return best
+
+    def of_word(self, word: str, wordings: Sequence[str]) -> float:
+        """Of one content word and a relation by its names: 1 if a name has it."""
+        base = self.bases(word)
+        if any(base & self.bases(wording) for wording in wordings):
+            return 1.0
+        parts = [part for wording in wordings for part in (wording, *words_of(wording))]
+        self.prepare([word, *parts])
+        return max(self.cosine(word, part) for part in parts)
+
+
+@functools.lru_cache(20_000)
+def _bases(text: str, language: str) -> frozenset[str]:
+    reader, stops = pipeline(language), stop_words(language)
+    return frozenset(reader.base_form(word) for word in words_of(text) if word not in stops)
+

@@ -1,0 +1,80 @@
+"""What a question compares: the values of which relation, of which things."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from triplecheck.language.operations import Comparison, Extreme
+from triplecheck.language.likeness import Likeness
+from triplecheck.lms.extractive.queries.schema import Relation, Schema, fits
+
+_LEAST = 0.42
+"""Likeness below which words do not mean a relation to values."""
+_ONLY_TIME = 0.5
+"""Of the only date of some things, where a word compares times: the oldest bridge, by the year in which it opened."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A relation to values that words of the question mean.
+
+    Attributes:
+        relation: from the things to their values.
+        operation: which end of the values is meant; `max` where nothing is compared.
+        score: how near the words are.
+    """
+
+    relation: Relation
+    operation: Extreme
+    score: float
+
+
+def measure_of_words(
+    schema: Schema, classes: Collection[str], words: Sequence[str], likeness: Likeness, kinds: Collection[str] = ()
+) -> Measure | None:
+    """The relation to values that content words mean; None if none is near enough.
+
+    Args:
+        schema: what there is.
+        classes: of the things; empty if they are not known.
+        words: of the question.
+        likeness: of words and relations.
+        kinds: of values; empty for all.
+    """
+    found = [
+        Measure(relation, "max", likeness.of_words(words, relation.wordings) if words else 0.0)
+        for relation in _measured(schema, classes, kinds)
+    ]
+    return _best(found)
+
+
+def measure_of(
+    schema: Schema, classes: Collection[str], compared: Comparison, likeness: Likeness
+) -> Measure | None:
+    """The relation to values that a comparison means: the oldest by age, or by the year in which it was built."""
+    relations = _measured(schema, classes, ())
+    times = {relation.label for relation in relations if relation.kind == "time"}
+    found = []
+    for relation in relations:
+        for sense in compared.senses:
+            if sense.kind != relation.kind and not (relation.tail == "year" and sense.kind == "number"):
+                continue
+            score = max(likeness.of_word(word, relation.wordings) for word in sense.quantity.split() or [compared.lemma])
+            if sense.kind == relation.kind == "time" and len(times) == 1:
+                score = max(score, _ONLY_TIME)
+            found.append(Measure(relation, sense.operation, score))
+    return _best(found)
+
+
+def _measured(schema: Schema, classes: Collection[str], kinds: Collection[str]) -> list[Relation]:
+    return [
+        relation
+        for relation in schema.relations
+        if relation.is_measured and fits(classes, relation.head) and (not kinds or relation.kind in kinds)
+    ]
+
+
+def _best(found: Sequence[Measure]) -> Measure | None:
+    best = max(found, key=lambda measure: measure.score, default=None)
+    return best if best is not None and best.score >= _LEAST else None

@@ -1,0 +1,62 @@
+"""The text of a query, built pattern by pattern."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from triplecheck.kg.plans.notation import write_label
+
+_NOT_IN_A_NAME = re.compile(r"\W+")
+
+
+class QueryText:
+    """Patterns and filters, and the variables that they use."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+        self._groups: list[list[str]] = [[]]
+
+    def variable(self, name: str) -> str:
+        """A new variable, named after what it stands for."""
+        base = _NOT_IN_A_NAME.sub("_", name.casefold()).strip("_") or "x"
+        base = f"x_{base}" if base[0].isdigit() else base
+        found, number = base, 1
+        while found in self._taken:
+            number += 1
+            found = f"{base}{number}"
+        self._taken.add(found)
+        return f"?{found}"
+
+    def of_class(self, variable: str, names: Sequence[str]) -> None:
+        """A variable stands for things of one of some classes."""
+        options = [f"{variable} a {write_label(name)}" for name in names]
+        self.add(options[0] if len(options) == 1 else " UNION ".join(f"{{ {option} }}" for option in options))
+
+    def triple(self, head: str, relation: str, tail: str) -> None:
+        """A pattern."""
+        self.add(f"{head} {write_label(relation)} {tail}")
+
+    def add(self, pattern: str) -> None:
+        """A pattern or a filter, once."""
+        if pattern not in self._groups[-1]:
+            self._groups[-1].append(pattern)
+
+    def begin_denied(self) -> None:
+        """What follows must not hold."""
+        self._groups.append([])
+
+    def end_denied(self) -> None:
+        """End of what must not hold."""
+        inside = " . ".join(self._groups.pop())
+        self.add(f"FILTER NOT EXISTS {{ {inside} }}")
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it says nothing."""
+        return not self._groups[0]
+
+    @property
+    def where(self) -> str:
+        """The patterns and filters in braces."""
+        return f"{{ {' . '.join(self._groups[0])} }}"

@@ -1,0 +1,173 @@
+"""The assist `plans`: what a question computes, excludes or bounds is computed by a query over the graph.
+
+The step `WriteQuery` writes the query, or `none` if a look-up is enough. The query is read and checked by
+`kg.plans`, which runs it; a query that cannot be read, or that leaves out a word of the question, is shown to the
+model once with the reason. The answer comes with the query, the triples that satisfy it, and what was looked through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from triplecheck.kg import Graph, Literal, UserError
+from triplecheck.kg.encode import load_encoder
+from triplecheck.kg.plans import Answers, Plan, PlanError, PlanNames, check, read_plan, run_plan
+from triplecheck.language.coverage import QuerySays, left_out
+from triplecheck.language.likeness import Likeness
+from triplecheck.language.question import Question
+from triplecheck.lms import RolePredict
+from triplecheck.programs.assists.table import Assists
+from triplecheck.programs.base import Program
+from triplecheck.programs.offers import described, names_of, offer, things
+from triplecheck.programs.outcome import Outcome
+from triplecheck.programs.steps import Planned, Stopped, Trace
+from triplecheck.signatures import WriteQuery
+from triplecheck.signatures.notation import write_topic
+
+_TRIES = 2
+_TRIPLES = 200  # in the evidence of an answer
+_NONE = ("", "none")
+_COMPARISONS = frozenset(("<", "<=", ">", ">=", "=", "in"))
+
+
+def query_step(assists: Assists) -> RolePredict | None:
+    """The step that writes queries, if they are used."""
+    return RolePredict(WriteQuery, role="query") if "plans" in assists else None
+
+
+def planned(
+    program: Program,
+    step: RolePredict | None,
+    read: Question,
+    topics: Mapping[int, tuple[str, str]],
+    trace: Trace,
+) -> Outcome | None:
+    """The answer that a query computes; None if the question needs no query, or none could be written.
+
+    Args:
+        program: has the graph.
+        step: of `query_step`.
+        read: the question.
+        topics: the name of each topic node in prompts, and the question's spelling if it differs.
+        trace: records the queries.
+    """
+    if step is None:
+        return None
+    return _Planning(program, step, read, topics, trace).outcome()
+
+
+class _Planning:
+    def __init__(
+        self,
+        program: Program,
+        step: RolePredict,
+        read: Question,
+        topics: Mapping[int, tuple[str, str]],
+        trace: Trace,
+    ) -> None:
+        self._program, self._step, self._trace = program, step, trace
+        self._graph: Graph = program.graph
+        self._topics = things(self._graph, topics)
+        self._read = read if len(self._topics) == len(topics) else self._read_again(read.text)
+        self._names = PlanNames(self._graph, program.sources.linker, topics=names_of(self._topics))
+
+    def _read_again(self, question: str) -> Question:
+        """The question, with only things for topics."""
+        shown = [write_topic(name, spelt) for name, spelt in self._topics.values()]
+        return self._program.read(question, shown)
+
+    def outcome(self) -> Outcome | None:
+        shown = offer(self._graph, self._read, self._topics, self._program.sources.relations)
+        problem, before, found = "", "", None
+        for _ in range(_TRIES):
+            reply = self._step(
+                question=self._read.text,
+                topics=shown.topics,
+                classes=shown.classes,
+                relations=shown.relations,
+                problem=problem,
+            )
+            self._program.wrote(self._trace, self._step, reply)
+            text = reply.query.strip()
+            if text.casefold().rstrip(".") in _NONE or text == before:
+                return found
+            try:
+                found, reason = self._answered(text)
+            except UserError as error:
+                found, reason = None, str(error)
+            if not reason:
+                return found
+            self._trace.add(Planned(text, reason, 0, ""))
+            problem, before = f"{text}\n{reason}", text
+        return found
+
+    def _answered(self, text: str) -> tuple[Outcome | None, str]:
+        """The outcome of a query, and what may be wrong with it; no outcome where it is surely wrong.
+
+        Raises:
+            UserError: it cannot be read or run.
+        """
+        plan = read_plan(text, self._names)
+        if missing := left_out(self._read, _says(self._graph, plan), self._likeness):
+            return None, f"The query says nothing of {', '.join(map(repr, missing))}."
+        answers = run_plan(self._graph, plan)
+        hints = () if answers.rows or answers.boolean else check(self._graph, plan)
+        return self._concluded(plan, answers), " ".join(hints)
+
+    @property
+    def _likeness(self) -> Likeness:
+        return Likeness(load_encoder().encode, self._read.language)
+
+    def _concluded(self, plan: Plan, answers: Answers) -> Outcome:
+        """The answer of a plan, with its proof."""
+        looked = tuple(one.sentence for one in answers.looked_through)
+        if plan.kind == "ask":
+            said = "yes" if answers.boolean else "no"
+            self._trace.add(Planned(plan.text, "", 1, said))
+            edges = answers.edges(0, _TRIPLES) if answers.boolean else ()
+            return Outcome(said, evidence=tuple(edges), grounded=True, query=plan.text, looked_through=looked)
+        found = answers.with_ties()
+        nodes, values = _first_column(found)
+        if not nodes and not values:
+            self._trace.add(Planned(plan.text, "", 0, ""))
+            self._trace.add(Stopped("nothing_found", "nothing in the graph satisfies the query"))
+            return Outcome(abstained="nothing_found", query=plan.text, looked_through=looked)
+        texts = [*self._graph.labels(nodes), *values]
+        edges = dict.fromkeys(edge for row in range(len(found.rows)) for edge in found.edges(row, _TRIPLES))
+        self._trace.add(Planned(plan.text, "", len(texts), ", ".join(texts[:10])))
+        return Outcome(
+            ", ".join(texts), tuple(nodes), tuple(edges)[:_TRIPLES], True, query=plan.text, looked_through=looked
+        )
+
+
+def _first_column(answers: Answers) -> tuple[list[int], list[str]]:
+    """The nodes and the values of the first column, each once."""
+    nodes: dict[int, None] = {}
+    values: dict[str, None] = {}
+    for row in answers.rows:
+        cell = row[0]
+        if isinstance(cell, Literal):
+            values[cell.lexical] = None
+        elif cell is not None:
+            nodes[cell] = None
+    return list(nodes), list(values)
+
+
+def _says(graph: Graph, plan: Plan) -> QuerySays:
+    """What a plan says, in words."""
+    numbers = [number for one in plan.relations for number in one.relations]
+    abouts = [graph.relation(number) for number in numbers]
+    kinds = {line.ends[1] for number in numbers for line in described(graph, number)}
+    operations = {one.name for one in plan.operations}
+    operations |= {"filter"} if operations & _COMPARISONS else set()
+    operations |= {"difference"} if "minus" in operations else set()
+    operations |= {"not equal"} if operations & {"!=", "not in"} else set()
+    operations |= {"minus"} if "minus pattern" in operations else set()
+    values: Sequence[str] = [value for one in plan.operations for value in one.values]
+    return QuerySays(
+        [(about.label, *about.aliases) for about in abouts],
+        not kinds.isdisjoint(("date", "year")),
+        [graph.type_label(id) for one in plan.classes for id in one.classes],
+        operations,
+        {value.strip('"').partition('"')[0].replace(",", "") for value in values},
+    )

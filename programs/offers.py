@@ -1,0 +1,215 @@
+"""What a graph offers to a query: its classes and relations, in words, those nearest to a question first."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from triplecheck.kg import Direction, Graph, IntArray
+from triplecheck.kg.patterns import BoundPattern, Link, Query, match
+from triplecheck.kg.relation_vectors import RelationVectors
+from triplecheck.kg.values import quantity, value_of
+from triplecheck.language.described import nouns
+from triplecheck.language.question import Question
+from triplecheck.programs.expansion import is_identifier
+from triplecheck.signatures.notation import (
+    THING,
+    WrittenRelation,
+    clean,
+    with_note,
+    write_known_name,
+    write_relation,
+    write_wordings,
+)
+
+_CLASSES, _RELATIONS = 16, 40  # in a prompt
+_TYPES = 3  # of a topic
+_SAMPLED, _PER_NODE = 200, 3  # things of a class, and values of each, that are looked at
+_ALIASES = 2  # other names of a relation
+_MOSTLY = 0.8  # share of the values that are of one kind
+_YEAR = re.compile(r"1\d{3}|20\d{2}")
+_LONGEST_EXAMPLE = 40
+
+
+@dataclass(frozen=True)
+class Line:
+    """A relation between things of two classes, or from a class to values.
+
+    Attributes:
+        relation: the relation.
+        ends: the labels of the classes at its ends, or the kind of value.
+        text: as prompts show it.
+    """
+
+    relation: int
+    ends: tuple[str, str]
+    text: str
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What a prompt shows of a graph.
+
+    Attributes:
+        topics: with their classes.
+        classes: with the number of things of each.
+        relations: with what is at both ends, and an example.
+    """
+
+    topics: list[str]
+    classes: list[str]
+    relations: list[str]
+
+
+_known: WeakKeyDictionary[Graph, dict[tuple[int, str | None], tuple[tuple[str, str], ...]]] = WeakKeyDictionary()
+
+
+def offer(
+    graph: Graph, read: Question, topics: Mapping[int, tuple[str, str]], vectors: RelationVectors | None
+) -> Offer:
+    """The topics of a question, and the classes and relations that are nearest to it.
+
+    Args:
+        graph: the graph.
+        read: the question.
+        topics: the name of each topic node in prompts, and the question's spelling if it differs.
+        vectors: of the relations; None: the most frequent ones are shown.
+    """
+    labels: dict[str, list[str]] = {}
+    for id in graph.type_ids:
+        labels.setdefault(clean(graph.type_label(id)), []).append(id)
+    own = {node: _types(graph, node) for node in topics}
+    named = nouns(read, list(labels))
+    near = list(dict.fromkeys([*named, *(label for found in own.values() for label in found)]))
+    shown = list(dict.fromkeys([*near, *labels]))[:_CLASSES]
+    lines = _nearest_lines(graph, read, topics, vectors, near)
+    return Offer(
+        [write_known_name(name, spelt, own[node] or (THING,)) for node, (name, spelt) in topics.items()],
+        [with_note(name, str(sum(len(graph.nodes_of_type(id)) for id in labels[name]))) for name in shown],
+        [line.text for line in lines],
+    )
+
+
+def _types(graph: Graph, node: int) -> tuple[str, ...]:
+    if graph.literal(node) is not None:
+        return ()
+    return tuple(clean(graph.type_label(kind)) for kind in graph.types(node)[:_TYPES])
+
+
+def _nearest_lines(
+    graph: Graph,
+    read: Question,
+    topics: Mapping[int, tuple[str, str]],
+    vectors: RelationVectors | None,
+    classes: Sequence[str],
+) -> list[Line]:
+    """The relations of the topics and those nearest to the question, in the order of the graph."""
+    numbers = np.arange(graph.num_relations)
+    if len(numbers) > _RELATIONS:
+        likeness = np.zeros(len(numbers)) if vectors is None else vectors.against(read.bare or read.text).copy()
+        for count in graph.relation_counts(list(topics)) if topics else ():
+            likeness[count.relation] += 1.0
+        numbers = np.sort(np.argsort(-likeness, kind="stable")[:_RELATIONS])
+    return [line for number in numbers.tolist() for line in described(graph, number, classes)][: 2 * _RELATIONS]
+
+
+def described(graph: Graph, relation: int, classes: Sequence[str] = ()) -> list[Line]:
+    """A relation by the classes or the values at its ends.
+
+    Args:
+        graph: the graph.
+        relation: the relation.
+        classes: labels of classes that are told apart from others; of others the most frequent ones are given.
+    """
+    about = graph.relation(relation)
+    if is_identifier(about.label):
+        return []
+    names = clean(write_wordings([about.label, *about.aliases[:_ALIASES]]))
+    domain = [kind for kind, _ in graph.schema(relation).domain]
+    named = [kind for kind in domain if clean(graph.type_label(kind)) in classes]
+    found: dict[tuple[str, str], str] = {}
+    for kind in list(dict.fromkeys([*named, *domain[:1]])) or [None]:
+        head = THING if kind is None else clean(graph.type_label(kind))
+        ends = _ends(graph, relation, kind)
+        told = [one for one in ends if one[0] in classes]
+        for tail, example in dict.fromkeys([*told, *ends[:1]]):
+            found.setdefault((head, tail), example)
+    lines = []
+    for pair, example in found.items():
+        text = write_relation(WrittenRelation(names, *pair))
+        lines.append(Line(relation, pair, with_note(text, f"e.g. {example}") if example else text))
+    return lines
+
+
+def _ends(graph: Graph, relation: int, kind: str | None) -> tuple[tuple[str, str], ...]:
+    """The classes at the end of a relation of things of a class, or the kind of its values; looked up once."""
+    known = _known.setdefault(graph, {})
+    if (relation, kind) not in known:
+        known[relation, kind] = tuple(_tails(graph, relation, _heads(graph, relation, kind)))
+    return known[relation, kind]
+
+
+def _heads(graph: Graph, relation: int, kind: str | None) -> IntArray:
+    """Some things of a class, or of all, that have a relation."""
+    types = {} if kind is None else {"x": kind}
+    nodes = match(graph, Query((BoundPattern("x", Link((relation,)), "y", ""),), types=types)).nodes("x")
+    if nodes is None or not len(nodes):
+        return np.empty(0, np.int64)
+    return nodes[np.linspace(0, len(nodes) - 1, min(_SAMPLED, len(nodes))).astype(int)]
+
+
+def _tails(graph: Graph, relation: int, heads: IntArray) -> list[tuple[str, str]]:
+    """The classes at the end of a relation, or the kind of its values, each with an example; most frequent first."""
+    if not len(heads):
+        return []
+    edges = graph.expand(heads, relation, Direction.OUT, _PER_NODE)
+    pairs = list(zip(edges.heads.tolist(), edges.tails.tolist(), strict=True))[:_SAMPLED]
+    if all(graph.node_id(tail) in graph.types(head) for head, tail in pairs):
+        return []  # the relation says the class, which the query says by `a`
+    ends = [tail for _, tail in pairs]
+    values = [value_of(graph, node) for node in ends]
+    sizes = [quantity(value) for value in values]
+    kinds = Counter(size.kind for size in sizes if size is not None)
+    if kinds.total() >= _MOSTLY * len(ends):
+        texts = [value.lexical for value, size in zip(values, sizes, strict=True) if size is not None]
+        if kinds.most_common(1)[0][0] == "time":
+            return [("date" if any("-" in text[1:] for text in texts) else "year", _shown(texts[0]))]
+        years = all(_YEAR.fullmatch(text) for text in texts)
+        return [("year" if years else "number", _shown(texts[0]))]
+    by_type: dict[str, list[int]] = {}
+    for node in ends:
+        if graph.literal(node) is not None:
+            by_type.setdefault("text", []).append(node)
+            continue
+        for label in [clean(graph.type_label(kind)) for kind in graph.types(node)] or [THING]:
+            by_type.setdefault(label, []).append(node)
+    frequent = sorted(by_type, key=lambda label: -len(by_type[label]))
+    return [(label, _shown(graph.label(by_type[label][0]))) for label in frequent]
+
+
+def _shown(text: str) -> str:
+    return clean(text)[:_LONGEST_EXAMPLE]
+
+
+def things(graph: Graph, topics: Mapping[int, tuple[str, str]]) -> dict[int, tuple[str, str]]:
+    """The topics without classes and without numbers and dates, which a query says in its own way."""
+    return {
+        node: written
+        for node, written in topics.items()
+        if graph.node_id(node) not in graph.type_ids and quantity(value_of(graph, node)) is None
+    }
+
+
+def names_of(topics: Mapping[int, tuple[str, str]]) -> dict[str, Sequence[int]]:
+    """The nodes that each name or spelling of a prompt stands for."""
+    found: dict[str, list[int]] = {}
+    for node, written in topics.items():
+        for name in written:
+            if name:
+                found.setdefault(name, []).append(node)
+    return dict(found)

@@ -1,0 +1,38 @@
+"""Query generation: a query over the graph that computes what a question asks."""
+
+from __future__ import annotations
+
+import dspy
+
+from triplecheck.signatures.step import Step
+
+__all__ = ["WriteQuery"]
+
+
+class WriteQuery(Step):
+    """Write a query that computes the answer to the question from a knowledge graph, if the question needs one.
+
+    A question needs a query if something is counted, summed, compared, ordered, excluded or bounded, if it expects
+    yes or no, or if it describes things by their class and more than one condition. Write none if it asks only for
+    what stands beside one topic, such as the height of a lighthouse.
+
+    The query is SPARQL with names in angle brackets: SELECT or ASK. Copy the names of topics, classes and relations
+    as they are listed, without the parentheses. "owner: ship to company (e.g. Northern Line)" says that the relation
+    leads from a ship to a company: ?ship <owner> ?company. The example shows what its values look like. Say the class
+    of a variable with a: ?ship a <ship>.
+
+    - Count different things: SELECT (COUNT(DISTINCT ?ship) AS ?n)
+    - The most: GROUP BY, then ORDER BY DESC(?n) LIMIT 1. The oldest has the largest age and the first year.
+    - Excluded: FILTER NOT EXISTS { ... }. One of several: VALUES ?company { <A> <B> }.
+    - Years and numbers: FILTER(?year < 1950).
+
+    Use every condition of the question, and add none. If a word of the question has no relation, write none.
+    """
+
+    question: str = dspy.InputField()
+    topics: list[str] = dspy.InputField(desc="things that the question names, with their class")
+    classes: list[str] = dspy.InputField(desc="with the number of things of each")
+    relations: list[str] = dspy.InputField(desc="with the class or the kind of value at both ends, and an example")
+    problem: str = dspy.InputField(desc="what was wrong with the query before; empty at first")
+    reasoning: str = dspy.OutputField(desc="one short sentence", default="")
+    query: str = dspy.OutputField(desc="the query, or none")
