@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from triplecheck.kg.types import Literal
+from triplecheck.kg.values import quantity
 from triplecheck.language.clauses import content_words
 from triplecheck.language.described import places
 from triplecheck.language.likeness import Likeness
 from triplecheck.language.operations import compared, degree
+from triplecheck.language.parse import Parse
 from triplecheck.language.question import Question
 
 LEAST, LEAST_OF_NOUNS = 0.5, 0.6
 """Likeness from which a name says a word; nouns of one kind are alike though they mean other things."""
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _LEAST_MEASURE = 0.42
 """Likeness from which a relation is what an adjective compares."""
 
@@ -71,7 +76,8 @@ def _operating(question: Question) -> set[int]:
         if degree(parse, at):
             found.add(at)
     for bound in (*question.limits, *question.times):
-        found.update(at for at in range(*bound.span) if parse.pos(at) not in ("NOUN", "VERB"))
+        found.update(at for at in range(*bound.span) if parse.pos(at) not in ("NOUN", "VERB") or _is_unit(parse, at))
+        found.update(at for at in (bound.span[1],) if at < len(parse) and _is_unit(parse, at))
     if question.compares is not None:
         found.add(question.compares.at)
     if question.ordinal is not None:
@@ -80,6 +86,14 @@ def _operating(question: Question) -> set[int]:
         first = next((at for at, word in enumerate(parse.words) if word == question.asked.word), 0)
         found.update((first, first + 1))
     return found
+
+
+def _is_unit(parse: Parse, at: int) -> bool:
+    """Whether a word is the unit of the number before it."""
+    if not at or not parse.tokens[at - 1].text[0].isdigit():
+        return False
+    found = quantity(Literal(f"1 {parse.tokens[at].text}"))
+    return found is not None and found.kind != "number"
 
 
 def _operations(question: Question, said: QuerySays, likeness: Likeness) -> Iterator[tuple[int, str]]:
@@ -99,11 +113,14 @@ def _operations(question: Question, said: QuerySays, likeness: Likeness) -> Iter
     if aggregate is not None and not wanted[aggregate.kind] & operations:
         place = parse.find([aggregate.text.lower()])
         yield (place or (0, 0))[0], aggregate.text
+    numbers = {float(match[0]) for text in said.numbers for match in [_NUMBER.search(text)] if match}
     for limit in question.limits:
-        if f"{limit.value:g}" not in said.numbers or not compares:
+        if limit.value not in numbers or not compares:
             yield limit.span[0], limit.text
     for time in question.times:
         years = {year for year in (time.start, time.end) if year is not None}
+        if time.dates and set(time.dates) <= set(said.numbers):
+            continue
         near = {str(year + step) for year in years for step in (-1, 0, 1)}
         if not near & set(said.numbers):
             yield time.span[0], time.text
@@ -113,7 +130,8 @@ def _operations(question: Question, said: QuerySays, likeness: Likeness) -> Iter
     spans = {at for bound in (*question.limits, *question.times) for at in range(*bound.span)}
     for at, token in enumerate(parse.tokens):
         if token.text[0].isdigit() and not parse.is_topic(at) and at not in spans:
-            if token.text.replace(",", "") not in said.numbers:
+            match = _NUMBER.search(token.text.replace(",", ""))
+            if match and float(match[0]) not in numbers:
                 yield at, token.text
     if question.asked.kind == "reason":
         yield 0, question.asked.word

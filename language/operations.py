@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from triplecheck.kg.values import Date, written_date
 from triplecheck.language.lexicon import Scale
 from triplecheck.language.parse import Parse
 
@@ -19,6 +20,7 @@ During = Literal["within", "after", "before", "since", "until", "between"]
 
 _YEAR = re.compile(r"-?\d{3,4}")
 _BEFORE_NUMBER = 3  # words between a bound and its number
+_LONGEST_DATE = 4  # words
 
 
 @dataclass(frozen=True)
@@ -134,6 +136,7 @@ class TimeLimit:
         during: the relation to the time.
         start, end: the first and the last year; None if there is no bound.
         span: positions [start, end).
+        dates: the dates that bound it, in ISO 8601, where the question gives more than years.
     """
 
     text: str
@@ -141,6 +144,7 @@ class TimeLimit:
     start: int | None
     end: int | None
     span: tuple[int, int]
+    dates: tuple[str, ...] = ()
 
     @property
     def is_bound(self) -> bool:
@@ -283,6 +287,8 @@ def _time_limit(parse: Parse, at: int) -> TimeLimit | None:
         parse.words[first] in parse.lexicon.articles or parse.lemma(first) in parse.lexicon.years
     ):
         first += 1
+    if (dated := _dated(parse, at, first, during)) is not None:
+        return dated
     year = _year(parse, first)
     if year is None:
         return None
@@ -302,6 +308,37 @@ def _time_limit(parse: Parse, at: int) -> TimeLimit | None:
     }
     start, stop = bounds.get(during, (year, year if last is None else last))
     return TimeLimit(parse.written(at, end), during, start, stop, (at, end))  # type: ignore[arg-type]
+
+
+def _dated(parse: Parse, at: int, first: int, during: str) -> TimeLimit | None:
+    """The time between dates with a month, or before, after or at one; None if no such date stands at a position."""
+    one, end = _date(parse, first)
+    dates = [one]
+    joined = next((i for i in range(first + 1, first + _LONGEST_DATE) if parse.said_any(i, parse.lexicon.to)), None)
+    if during == "between" and joined is not None:
+        two, end = _date(parse, joined + 1)
+        if two is not None and one is None:  # "between 30 January and 10 February 2024"
+            one = written_date(f"{parse.written(first, joined)} {two[0]}")
+        dates = [one, two]
+    known = [date for date in dates if date is not None]
+    if len(known) < len(dates):
+        return None
+    texts = tuple(f"{date[0]:04d}" + "".join(f"-{part:02d}" for part in date[1:]) for date in known)
+    years = known[0][0], known[-1][0]
+    bounds: dict[str, tuple[int | None, int | None]] = {"after": (years[0], None), "since": (years[0], None)}
+    bounds |= {"before": (None, years[0]), "until": (None, years[0])}
+    start, stop = bounds.get(during, years)
+    return TimeLimit(parse.written(at, end), during, start, stop, (at, end), texts)  # type: ignore[arg-type]
+
+
+def _date(parse: Parse, at: int) -> tuple[Date | None, int]:
+    """The date with a month that stands at a position, and where it ends."""
+    for end in range(min(at + _LONGEST_DATE, len(parse)), at, -1):
+        if not any(map(parse.is_topic, range(at, end))):
+            found = written_date(parse.written(at, end))
+            if found is not None and len(found) > 1:
+                return found, end
+    return None, at
 
 
 def _or_graded(parse: Parse, at: int) -> Comparison | None:

@@ -18,6 +18,7 @@ from triplecheck.language.described import nouns
 from triplecheck.language.question import Question
 from triplecheck.programs.expansion import is_identifier
 from triplecheck.signatures.notation import (
+    EXAMPLE,
     THING,
     WrittenRelation,
     clean,
@@ -142,7 +143,7 @@ def described(graph: Graph, relation: int, classes: Sequence[str] = ()) -> list[
     lines = []
     for pair, example in found.items():
         text = write_relation(WrittenRelation(names, *pair))
-        lines.append(Line(relation, pair, with_note(text, f"e.g. {example}") if example else text))
+        lines.append(Line(relation, pair, with_note(text, f"{EXAMPLE}{example}") if example else text))
     return lines
 
 

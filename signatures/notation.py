@@ -29,7 +29,8 @@ _BETWEEN_VALUES = " | "
 _BETWEEN_WORDINGS = " / "
 _EQUALS = " = "
 _TIMES = " × "
-_EXAMPLES = "e.g. "
+EXAMPLE = "e.g. "
+"""Before examples in a note."""
 _ENDS = " to "
 _COLON = ": "
 THING = "thing"
@@ -144,7 +145,7 @@ class WrittenPath:
         """The types at its end; empty if the note has no types, or has examples."""
         match = _EDGES.fullmatch(self.note)
         what = match[2] or "" if match else ""
-        return "" if what.startswith(_EXAMPLES) else what
+        return "" if what.startswith(EXAMPLE) else what
 
 
 def write_path(path: WrittenPath) -> str:
@@ -167,7 +168,7 @@ def without_note(line: str) -> str:
 
 def write_end(edges: int, types: str = "", examples: Sequence[str] | None = None) -> str:
     """A note on the end of a path: the number of edges, and the types or some of the entities at their ends."""
-    what = types if examples is None else _EXAMPLES + ", ".join(examples)
+    what = types if examples is None else EXAMPLE + ", ".join(examples)
     return f"{edges}{_TIMES}{what}" if what else str(edges)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from triplecheck.lms.prompt import Prompt
-from triplecheck.signatures.notation import THING, read_known_name, read_relation, split_note, wordings
+from triplecheck.signatures.notation import EXAMPLE, THING, read_known_name, read_relation, split_note, wordings
 
 TIMES = frozenset({"date", "year"})
 MEASURES = TIMES | {"number"}
@@ -21,12 +21,14 @@ class Relation:
         wordings: its name and its other names.
         head: the class at its start; `THING` if it is not known.
         tail: the class at its end, or `number`, `date`, `year`, `text`; `THING` if it is not known.
+        example: a value, as the graph writes it.
     """
 
     label: str
     wordings: tuple[str, ...]
     head: str
     tail: str
+    example: str = ""
 
     @property
     def is_measured(self) -> bool:
@@ -71,9 +73,11 @@ class Schema:
             topics.append(Topic(known.name, known.spelling, tuple(c for c in known.types if c != THING)))
         relations = []
         for line in prompt.items("relations"):
-            found = read_relation(split_note(line)[0])
+            text, note = split_note(line)
+            found = read_relation(text)
             names = tuple(wordings(found.label))
-            relations.append(Relation(names[0], names, found.head or THING, found.tail or THING))
+            example = note.removeprefix(EXAMPLE)
+            relations.append(Relation(names[0], names, found.head or THING, found.tail or THING, example))
         classes = tuple(split_note(line)[0] for line in prompt.items("classes"))
         return cls(tuple(topics), classes, tuple(dict.fromkeys(relations)))
 

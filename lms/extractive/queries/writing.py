@@ -5,11 +5,14 @@ A query is written only if it says all that the question says: each content word
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from triplecheck.kg.plans.notation import write_label
+from triplecheck.kg.types import Literal
+from triplecheck.kg.values import quantity
 from triplecheck.language.clauses import Attachment, Clauses, Unit, content_words, read_clauses
 from triplecheck.language.operations import Comparison, Extreme, Limit, TimeLimit, compared, degree
 from triplecheck.language.question import Question
@@ -33,6 +36,8 @@ def write_query(prompt: Prompt, encode: Encode) -> dict[str, object]:
         return {"reasoning": str(error), "query": "none"}
 
 
+_NUMBER = re.compile(r"-?\d[\d,.]*")
+_BOUNDS = {"after": ">", "since": ">=", "before": "<", "until": "<="}
 _SAME_CLASS = 0.55
 """Of a relation that leads to the class that two things are asked to share: "the same team"."""
 
@@ -442,15 +447,17 @@ class _Writer:
 
     def _write_limit(self, limit: Limit) -> None:
         graded = next((at for at in range(*limit.span) if degree(self.parse, at) == "Cmp"), None)
-        self.said.words.update(range(*limit.span))
-        number = f"{limit.value:g}" if limit.value != int(limit.value) else str(int(limit.value))
+        self.said.words.update(at for at in range(*limit.span) if self.parse.pos(at) != "NOUN")
+        number = str(int(limit.value)) if limit.value == int(limit.value) else f"{limit.value:g}"
+        unit = self._unit(limit, number)
         denied = self._is_denied(limit.span[0])
         found = compared(self.parse, graded) if graded is not None else None
         if found is not None and not found.counts and found.lemma not in self.lexicon.amounts:
             owner = self._owner(found.at)
             measure = self._measure(owner, found)
             operator = ">" if measure.operation == "max" else "<"
-            self._filter(f"{self._value(owner, measure)} {operator} {number}", denied)
+            bound = _with_unit(number, unit, measure.relation.example)
+            self._filter(f"{self._value(owner, measure)} {operator} {bound}", denied)
             return
         noun = self._noun_of(limit)
         counted = next((n for n, unit in enumerate(self.units) if noun is not None and noun in range(*unit.span)), None)
@@ -458,9 +465,50 @@ class _Writer:
             self._counted_bound(counted, limit.operator, number)
             return
         owner = self._owner(noun if noun is not None else limit.span[0])
-        words = self._compound(noun) if noun is not None else [at for at in self._content if at not in self.said.words]
-        measure = self._named_measure(owner, words)
-        self._filter(f"{self._value(owner, measure)} {limit.operator} {number}", denied)
+        measure = self._bounded(owner, noun, limit, number, unit)
+        bound = _with_unit(number, unit, measure.relation.example)
+        self._filter(f"{self._value(owner, measure)} {limit.operator} {bound}", denied)
+
+    def _bounded(self, owner: int, noun: int | None, limit: Limit, number: str, unit: str) -> Measure:
+        """The relation to the values that a bound is about: by its noun, its adjective, the verb, or its unit."""
+        left = sorted(self._content - self.said.words - set(self.clauses_of_token))
+        graded = limit.quantity.split() if noun is None or self.parse.words[noun] != limit.quantity else []
+        classes = self.joiner.classes(owner)
+        for words, tokens in (
+            (self._words(self._compound(noun)) if noun is not None else [], [] if noun is None else self._compound(noun)),
+            (graded, []),
+            (self._words(left), left),
+        ):
+            measure = measure_of_words(self.schema, classes, words, self.likeness) if words else None
+            if measure is not None:
+                self.said.words.update(tokens)
+                return measure
+        kind = _kind(f"{number} {unit}")
+        same = [
+            one
+            for one in self.schema.relations
+            if one.is_measured and fits(classes, one.head) and unit and _kind(one.example) == kind
+        ]
+        if len({one.label for one in same}) == 1:
+            return Measure(same[0], "max", 0.0)
+        raise _Unsaid(f"No relation to values is what {limit.text!r} bounds.")
+
+    def _words(self, tokens: Sequence[int]) -> list[str]:
+        return [self.parse.words[at] for at in tokens]
+
+    def _unit(self, limit: Limit, number: str) -> str:
+        """The unit behind the number of a bound, or the currency before it; empty without one."""
+        text, parse = self.question.text, self.parse
+        for at in range(limit.span[0], min(limit.span[1] + 1, len(parse))):
+            token = parse.tokens[at]
+            before = text[: token.start].rstrip()[-1:]
+            if token.text[0].isdigit() and before and _kind(f"{before}{number}").startswith("money"):
+                return before
+            if token.text[0].isdigit() and at + 1 < len(parse) and _kind(f"{number} {parse.tokens[at + 1].text}"):
+                if _kind(f"{number} {parse.tokens[at + 1].text}") != "number":
+                    self.said.words.add(at + 1)
+                    return parse.tokens[at + 1].text
+        return ""
 
     def _counted_bound(self, unit: int, operator: str, number: str) -> None:
         join = getattr(self, "_joins", {}).get(unit)
@@ -472,7 +520,7 @@ class _Writer:
         """The noun that a bound is about: beside the number, or before the bound."""
         start, end = limit.span
         for at in range(start, min(end + 1, len(self.parse))):
-            if self.parse.pos(at) == "NOUN":
+            if self.parse.pos(at) == "NOUN" and at not in self.said.words:
                 return at
         for at in range(start - 1, max(start - 4, -1), -1):
             if self.parse.pos(at) == "NOUN" or at in self.clauses_of_token:
@@ -501,6 +549,9 @@ class _Writer:
         self.said.words.update(words)
         self.said.words.update(range(*limit.span))
         value = self._value(owner, measure)
+        if limit.dates:
+            self._filter(_dated(value, limit), self._is_denied(limit.span[0]))
+            return
         parts = []
         if limit.start is not None:
             parts.append(f"{value} >= {limit.start}")
@@ -681,6 +732,32 @@ def _without_named_order(question: Question, names: Sequence[str]) -> Question:
     words = question.words
     phrase = " ".join(words[found.at : found.at + 2])
     return replace(question, compares=None) if any(phrase in name.casefold() for name in names) else question
+
+
+def _dated(value: str, limit: TimeLimit) -> str:
+    """A condition on a value that dates bound."""
+    first, last = (f'"{limit.dates[at]}"' for at in (0, -1))
+    if limit.during in _BOUNDS:
+        return f"{value} {_BOUNDS[limit.during]} {first}"
+    return f"{value} >= {first} && {value} <= {last}"
+
+
+def _kind(text: str) -> str:
+    """What a text measures; empty if it is no quantity."""
+    found = quantity(Literal(text))
+    return found.kind if found is not None else ""
+
+
+def _with_unit(number: str, unit: str, example: str) -> str:
+    """A number as a plan has it: with the unit of the question, else with that of the values, if these have one."""
+    kind = _kind(example)
+    if kind in ("", "number", "time"):
+        return number
+    given = f"{unit}{number}" if kind.startswith("money") else f"{number} {unit}"
+    if unit and _kind(given) == kind:
+        return f'"{given}"'
+    match = _NUMBER.search(example)
+    return f'"{example[: match.start()]}{number}{example[match.end() :]}"' if match else number
 
 
 def _numeral(text: str) -> str:
