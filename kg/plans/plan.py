@@ -11,6 +11,7 @@ from triplecheck.kg.plans.names import PlanNames
 from triplecheck.kg.plans.notation import encode, parse
 from triplecheck.kg.plans.translate import translate
 from triplecheck.kg.plans.write import aggregated, spine, with_aggregates, write_expression, write_pattern
+from triplecheck.kg.values import valid
 
 _STAR = re.compile(r"\bSELECT\s+(?:DISTINCT\s+|REDUCED\s+)?\*", re.IGNORECASE)
 _VARIABLE = re.compile(r"[?$](\w+)")
@@ -107,6 +108,7 @@ def read_plan(text: str, names: PlanNames) -> Plan:
     Raises:
         PlanError: it is no query, cannot be read, writes, or names what the graph does not have.
     """
+    text = valid(text)
     found = parse(text)
     masked = encode(text).masked
     shown = dict.fromkeys(_VARIABLE.findall(masked)) if _STAR.search(masked) else ()

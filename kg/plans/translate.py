@@ -8,6 +8,7 @@ from typing import Any
 
 from rdflib.paths import AlternativePath, InvPath, MulPath, NegatedPath, SequencePath
 from rdflib.paths import Path as RdflibPath
+from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.term import BNode, URIRef, Variable
 from rdflib.term import Literal as RdflibLiteral
 
@@ -16,7 +17,9 @@ from triplecheck.kg.plans import algebra as to
 from triplecheck.kg.plans.names import PlanNames
 from triplecheck.kg.plans.notation import name_of, write_value
 from triplecheck.kg.types import XSD, Literal
+from triplecheck.kg.vocabulary import RDF
 
+RDF_NIL = URIRef(RDF + "nil")
 _AGGREGATES = {
     f"Aggregate_{name}": name.lower().replace("groupconcat", "group_concat")
     for name in ("Count", "Sum", "Avg", "Min", "Max", "Sample", "GroupConcat")
@@ -62,8 +65,21 @@ class _Translation:
         self._aliases, self._meant = {}, {}
         inner = self.operator(found)
         order = tuple((self.expression(one.expr), one.order == "DESC") for one in conditions)
+        if _is_grouped(inner):
+            self._check_order(order, inner)
         self._aliases, self._meant = outer
         return to.Select(inner, tuple(dict.fromkeys(names)), order, distinct, start, length)
+
+    def _check_order(self, order: Sequence[tuple[to.Expression, bool]], inner: to.Operator) -> None:
+        """Refuse to sort groups by a variable that they do not have."""
+        known = set()
+        while not isinstance(inner, to.Group):
+            assert isinstance(inner, to.Extend | to.Filter)
+            known |= {inner.name} if isinstance(inner, to.Extend) else set()
+            inner = inner.of
+        known |= {one.name for one in inner.keys if isinstance(one, to.Var)} | {a.result for a in inner.aggregates}
+        if unknown := sorted(to.variables(tuple(one for one, _ in order)) - known):
+            raise PlanError(f"?{unknown[0]} is neither grouped nor computed: add GROUP BY ?{unknown[0]}")
 
     def _group(self, found: Any) -> to.Group:
         of = self.operator(found.p.p)
@@ -190,12 +206,16 @@ class _Translation:
             return self.operator(found.p)
         self._aliases[name] = found.expr
         of = self.operator(found.p)
+        if name in to.variables(of) and not _is_grouped(of):
+            raise PlanError(f"?{name} has a value already: compute with another variable")
         return to.Extend(of, name, self.expression(found.expr))
 
     _aggregatejoin = _group
 
     def _tomultiset(self, found: Any) -> to.Operator:
         inner = found.p
+        if not isinstance(inner, CompValue):
+            return to.Values((), ())
         if inner.name != "values":
             return self.select(inner)
         names = tuple(dict.fromkeys(str(name) for row in inner.res for name in row))
@@ -225,6 +245,7 @@ class _Translation:
             return to.Call(word, (self.expression(found.expr), *map(self.expression, found.other)))
         if name == "RelationalExpression":
             many = found.other if isinstance(found.other, list) else [found.other]
+            many = [one for one in many if one != RDF_NIL]  # of an empty list
             return to.Call(found.op.lower(), (self.expression(found.expr), *map(self.expression, many)))
         if name in ("AdditiveExpression", "MultiplicativeExpression"):
             result = self.expression(found.expr)
@@ -247,6 +268,12 @@ class _Translation:
                 continue
             for one in argument if isinstance(argument, list) else [argument]:
                 yield self.expression(one)
+
+
+def _is_grouped(node: to.Operator) -> bool:
+    while isinstance(node, to.Extend | to.Filter):
+        node = node.of
+    return isinstance(node, to.Group)
 
 
 def _is_sample(found: Any) -> bool:
