@@ -33,14 +33,18 @@ _DATE = r"^-?[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _MONTH = r"^-?[0-9]{4}-[0-9]{2}$"
 _YEAR = r"^-?[0-9]{4,9}$"
 _CLOCK = r"^-?[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z?$"
+# Blanks at the ends, which `str.strip` removes.
+_BLANK = r"\s\x0b\x1c-\x1f\x{85}\p{Z}"
+_PADDED = rf"[{_BLANK}]$"
 # Each character belongs to one part, so that RE2 needs one pass.
+_CURRENCY = rf"[^0-9.,+−{_BLANK}-]"
 _MEASURED = (
-    r"^(?P<sign>-?)(?P<before>(?:[^0-9.,+−\s\p{Z}-][^0-9.,+−\s\p{Z}-]*)?) ?(?P<whole>[0-9][0-9,]*)"
-    r"(?P<fraction>(?:\.[0-9]+)?)(?P<rest>(?:[^0-9.,eE\n\r][^0-9\n\r]*[23]?)?)$"
+    rf"^(?P<sign>-?)(?P<before>(?:{_CURRENCY}+ ?)?)(?P<whole>[0-9][0-9,]*)(?P<fraction>(?:\.[0-9]+)?)"
+    r"(?P<rest>(?:[^0-9.,eE\n\r][^0-9\n\r]*[23]?)?)$"
 )
 _WHOLE = r"^([0-9]{1,15}|[0-9]{1,3}(,[0-9]{3}){1,4})$"
 _BEFORE = r"[A-Z]{0,2}[^\p{L}\p{Nd}\s.,+−-]|[A-Z]{3}"
-_MAY_BE = rf"^[\s\x0b\x1c-\x1f\x{{85}}\p{{Z}}]*[+−-]?(?:{_BEFORE})?\p{{Z}}?-?\.?\p{{Nd}}"
+_MAY_BE = rf"^[{_BLANK}]*[+−-]?(?:{_BEFORE})?\p{{Z}}?-?\.?\p{{Nd}}"
 _WHOLE_FLOATS = 2**53
 _HALF_A_MILLISECOND = Fraction(1, 2 * 86_400_000)
 _PARTS = ("sign", "before", "whole", "fraction", "rest")
@@ -84,7 +88,8 @@ def _plain(texts: pa.Array | pa.ChunkedArray) -> pa.Array:
     found = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
     if isinstance(found, pa.ChunkedArray):  # of several chunks too large for one
         found = pa.concat_arrays([chunk.cast(pa.large_string()) for chunk in found.chunks])
-    return found if pa.types.is_string(found.type) else found.cast(pa.large_string())
+    kind = found.type.value_type if pa.types.is_dictionary(found.type) else found.type
+    return found.cast(pa.string() if pa.types.is_string(kind) else pa.large_string())
 
 
 def _forms(datatypes: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int8]:
@@ -150,14 +155,17 @@ class _Reading:
         self._left &= self._forms != Form.ANY.value
         self._left[likely] = True
         at, texts = self._rows(Form.ANY, _MEASURED)
+        whole = pc.invert(pc.match_substring_regex(texts, _PADDED))
+        at, texts = at[whole.to_numpy(zero_copy_only=False)], texts.filter(whole)
         if not len(at):
             return
         found = pc.extract_regex(texts, _MEASURED)
         parts = {name: pc.struct_field(found, name) for name in _PARTS}
-        around = pc.binary_join_element_wise(parts["before"], parts["rest"], "\n").dictionary_encode()
+        line, nothing = pa.scalar("\n", texts.type), pa.scalar("", texts.type)
+        around = pc.binary_join_element_wise(parts["before"], parts["rest"], line).dictionary_encode()
         codes = around.indices.to_numpy(zero_copy_only=False)
         fractions = pc.utf8_ltrim(parts["fraction"], ".")
-        digits = pc.binary_join_element_wise(pc.replace_substring(parts["whole"], ",", ""), fractions, "")
+        digits = pc.binary_join_element_wise(pc.replace_substring(parts["whole"], ",", ""), fractions, nothing)
         places = pc.binary_length(fractions).to_numpy(zero_copy_only=False)
         short = pc.match_substring_regex(parts["whole"], _WHOLE).to_numpy(zero_copy_only=False)
         short &= pc.binary_length(digits).to_numpy(zero_copy_only=False) <= _DIGITS
