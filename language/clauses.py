@@ -137,10 +137,13 @@ class _Clauses:
                 found.append(Unit("topic", at, (at, at + 1), (parse.topics[at],), is_denied=self._says_no(at)))
         for place in classes:
             span = range(place.start, place.end)
+            if (named := self._names_thing(place, found)) is not None:
+                found[named] = replace(found[named], at=place.end - 1, span=_both(found[named].span, span))
+                continue
             in_name = any(at in self._named for at in span) and asked.at not in span
             if not in_name and self._taken.isdisjoint(span):
                 found.append(self._noun(place.start, place.end, place.names, asked.at in span))
-        found = self._of_which(found)
+        found = self._said_of_word(self._of_which(found))
         is_asked = any(unit.is_asked for unit in found)
         if not is_asked and asked.at >= 0 and asked.at not in self._taken:
             start = asked.at
@@ -161,6 +164,18 @@ class _Clauses:
                     found.append(Unit("number", at, (at, at + 1), (parse.tokens[at].text,)))
         return tuple(sorted(found, key=lambda unit: unit.at))
 
+    def _names_thing(self, place: Place, units: Sequence[Unit]) -> int | None:
+        """The number of the topic whose class a noun says, "the Search team", "the hut Adler"; None if there is none."""
+        parse = self._parse
+        for number, unit in enumerate(units):
+            head = parse.tokens[unit.at].head
+            if unit.kind == "topic" and head == place.end - 1 and parse.is_a(unit.at, "compound", "appos", "flat"):
+                return number
+            under = parse.tokens[place.end - 1].head == unit.at and parse.is_a(place.end - 1, "compound", "appos", "flat")
+            if unit.kind == "topic" and under:
+                return number
+        return None
+
     def _of_which(self, found: list[Unit]) -> list[Unit]:
         """The units; "of the boats, which ..." asks for boats."""
         first = min(found, key=lambda unit: unit.at, default=None)
@@ -169,6 +184,17 @@ class _Clauses:
         if not opens or first is None or (word or 0) < first.at or any(unit.is_asked for unit in found):
             return found
         return [replace(unit, is_asked=unit is first) for unit in found]
+
+    def _said_of_word(self, found: list[Unit]) -> list[Unit]:
+        """The units; "who is a captain" asks for captains."""
+        word = question_word(self._parse)
+        if word is None or any(unit.is_asked for unit in found):
+            return found
+        for unit in found:
+            subjects = self._parse.dependents(unit.at, "nsubj")
+            if unit.kind == "class" and word in subjects and self._parse.dependents(unit.at, "cop"):
+                return [replace(one, is_asked=one is unit) for one in found]
+        return found
 
     def _noun(self, start: int, end: int, names: tuple[str, ...], is_asked: bool) -> Unit:
         parse = self._parse
@@ -211,6 +237,14 @@ class _Clauses:
         starts = range(max(first - 3, 0), first)
         return next((at for at in starts for phrase in parse.lexicon.excluding if parse.said(at, phrase) == first), None)
 
+    def _is_excluded(self, at: int) -> bool:
+        """Whether a pronoun is what is excluded: "except those that ..."."""
+        parse = self._parse
+        starts = range(max(at - 3, 0), at)
+        return parse.pos(at) == "PRON" and any(
+            parse.said(start, phrase) == at for start in starts for phrase in parse.lexicon.excluding
+        )
+
     def _joined(self, number: int, root: int) -> Attachment:
         """As the dependencies join it."""
         parse, own = self._parse, self._units[number]
@@ -234,6 +268,7 @@ class _Clauses:
                 if parse.is_a(below, "acl") and not is_subject and words:
                     acts = agent or False
                 return Attachment(number, unit, tuple(words), cases, acts, owns, denied)
+            denied = denied or self._is_excluded(at)
             if self._is_predicate(at):
                 words.append(at)
                 denied = denied or self._is_denied(at)
@@ -375,6 +410,10 @@ def _phrases(parse: Parse, relations: Collection[tuple[str, ...]]) -> set[int]:
             if len(phrase) > 1 and tuple(parse.lemma(i) for i in range(start, end)) == phrase:
                 found.update(range(start, end))
     return found
+
+
+def _both(one: tuple[int, int], other: range) -> tuple[int, int]:
+    return min(one[0], other.start), max(one[1], other.stop)
 
 
 def content_words(parse: Parse, taken: Collection[int]) -> frozenset[int]:

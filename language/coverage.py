@@ -29,7 +29,8 @@ class QuerySays:
     Attributes:
         relations: the names of each relation.
         dated: whether a relation has dates or years for values.
-        classes: the names of classes.
+        classes: the names of classes, also of those at the ends of its relations.
+        open: whether a thing at an end of its relations may have no class, so that no class need be said.
         operations: such as `count`, `sum`, `order`, `offset`, `filter`, `not exists`; see `kg.plans`.
         numbers: the numbers in it, as written.
     """
@@ -37,11 +38,25 @@ class QuerySays:
     relations: Sequence[Sequence[str]]
     dated: bool
     classes: Sequence[str]
+    open: bool
     operations: Collection[str]
     numbers: Collection[str]
 
 
-def left_out(question: Question, said: QuerySays, likeness: Likeness) -> list[str]:
+@dataclass(frozen=True)
+class LeftOut:
+    """What a query leaves out of a question.
+
+    Attributes:
+        surely: words that no part of the query stands for.
+        maybe: verbs that its relations do not name, but may mean: between two things there are few relations.
+    """
+
+    surely: tuple[str, ...]
+    maybe: tuple[str, ...]
+
+
+def left_out(question: Question, said: QuerySays, likeness: Likeness) -> LeftOut:
     """The words of a question that no part of a query stands for, in the order of the question.
 
     Args:
@@ -49,15 +64,21 @@ def left_out(question: Question, said: QuerySays, likeness: Likeness) -> list[st
         said: what the query says.
         likeness: of words and relations.
     """
-    found = dict(_operations(question, said, likeness))
+    found, maybe = dict(_operations(question, said, likeness)), []
     parse = question.parse
     named = {at for place in places(question, list(said.classes)) for at in range(place.start, place.end)}
     likeness.prepare([name for names in said.relations for name in names])
     for at in content_words(parse, _operating(question)):
         least = {"NOUN": LEAST_OF_NOUNS, "PROPN": 1.0}.get(parse.pos(at), LEAST)
-        if at not in named and not _is_said(parse.words[at], said, likeness, least):
+        if at in named or _is_said(parse.words[at], said, likeness, least):
+            continue
+        if at == question.asked.at and said.open:
+            continue
+        if parse.pos(at) == "VERB":
+            maybe.append(parse.tokens[at].text)
+        else:
             found[at] = parse.tokens[at].text
-    return [found[at] for at in sorted(found)]
+    return LeftOut(tuple(found[at] for at in sorted(found)), tuple(maybe))
 
 
 def _is_said(word: str, said: QuerySays, likeness: Likeness, least: float) -> bool:

@@ -55,6 +55,7 @@ class Lexicon:
         than: what joins a comparative and its standard.
         aggregates: words for a number, a sum, an average, a difference.
         quantities: question words for an amount.
+        aged: what a number bounds that says no more: "people over 65".
         limits: words for a bound of a number.
         times: words for a bound of a time.
         to: what joins the ends of a span.
@@ -97,6 +98,7 @@ class Lexicon:
     than: frozenset[str] = frozenset()
     aggregates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     quantities: tuple[str, ...] = ()
+    aged: str = ""
     limits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     times: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     to: frozenset[str] = frozenset()

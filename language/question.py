@@ -286,7 +286,7 @@ def _asked(grammar: Parse) -> Asked:
     if _asks_whether(grammar):
         return Asked(word, "yes or no")
     noun = asked_noun(grammar)
-    pattern = attribute_of(grammar)
+    pattern = attribute_of(grammar) if at is not None else ""
     attribute = lexicon.attributes.get(pattern, "")
     kind: str = lexicon.questions.get(word, "thing")
     lemma = "" if noun is None else grammar.lemma(noun)
@@ -306,7 +306,9 @@ def _asks_whether(grammar: Parse) -> bool:
     """Whether a question expects yes or no: it begins with an auxiliary, offers no choice, and has no question word."""
     lexicon = grammar.lexicon
     first = next((i for i in _all(grammar) if not grammar.is_topic(i)), None)
-    if first is None or not ({grammar.lemma(first), grammar.words[first]} & lexicon.auxiliaries):
+    if first is None:
+        return False
+    if grammar.pos(first) != "AUX" and not ({grammar.lemma(first), grammar.words[first]} & lexicon.auxiliaries):
         return False
     chooses = not set(lexicon.coordination.get("or", ())).isdisjoint(grammar.words)
     return not chooses and not any(_interrogates(grammar, at) for at in _all(grammar))
@@ -347,7 +349,7 @@ def asked_noun(grammar: Parse) -> int | None:
 
 def _before_noun(grammar: Parse, at: int) -> bool:
     if grammar.is_trained:
-        return grammar.pos(at) in _BEFORE_NOUN
+        return grammar.pos(at) in _BEFORE_NOUN or (grammar.pos(at) == "PRON" and grammar.is_a(at, "nmod:poss"))
     return not grammar.is_noun(at) and (grammar.is_stop(at) or compares(grammar, at) or grammar.is_topic(at))
 
 

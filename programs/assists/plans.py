@@ -8,6 +8,7 @@ model once with the reason. The answer comes with the query, the triples that sa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from triplecheck.kg import Graph, Literal, UserError
 from triplecheck.kg.encode import load_encoder
@@ -22,10 +23,11 @@ from triplecheck.programs.offers import described, names_of, offer, things
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Planned, Stopped, Trace
 from triplecheck.signatures import WriteQuery
-from triplecheck.signatures.notation import write_topic
+from triplecheck.signatures.notation import THING, clean, write_topic
 
 _TRIES = 2
 _TRIPLES = 200  # in the evidence of an answer
+_CLASSES = 200
 _NONE = ("", "none")
 _COMPARISONS = frozenset(("<", "<=", ">", ">=", "=", "in"))
 
@@ -108,11 +110,13 @@ class _Planning:
             UserError: it cannot be read or run.
         """
         plan = read_plan(text, self._names)
-        if missing := left_out(self._read, _says(self._graph, plan), self._likeness):
-            return None, f"The query says nothing of {', '.join(map(repr, missing))}."
+        missing = left_out(self._read, _says(self._graph, plan), self._likeness)
+        if missing.surely:
+            return None, f"The query says nothing of {', '.join(map(repr, missing.surely))}."
         answers = run_plan(self._graph, plan)
         hints = () if answers.rows or answers.boolean else check(self._graph, plan)
-        return self._concluded(plan, answers), " ".join(hints)
+        doubts = tuple(f"no relation of the query is called {verb!r}" for verb in missing.maybe)
+        return replace(self._concluded(plan, answers), doubts=doubts), " ".join(hints)
 
     @property
     def _likeness(self) -> Likeness:
@@ -153,11 +157,15 @@ def _first_column(answers: Answers) -> tuple[list[int], list[str]]:
     return list(nodes), list(values)
 
 
+def _labels(graph: Graph) -> list[str]:
+    return [clean(graph.type_label(id)) for id in graph.type_ids[:_CLASSES]]
+
+
 def _says(graph: Graph, plan: Plan) -> QuerySays:
     """What a plan says, in words."""
     numbers = [number for one in plan.relations for number in one.relations]
     abouts = [graph.relation(number) for number in numbers]
-    kinds = {line.ends[1] for number in numbers for line in described(graph, number)}
+    ends = {end for number in numbers for line in described(graph, number, _labels(graph)) for end in line.ends}
     operations = {one.name for one in plan.operations}
     operations |= {"filter"} if operations & _COMPARISONS else set()
     operations |= {"difference"} if "minus" in operations else set()
@@ -166,8 +174,9 @@ def _says(graph: Graph, plan: Plan) -> QuerySays:
     values: Sequence[str] = [value for one in plan.operations for value in one.values]
     return QuerySays(
         [(about.label, *about.aliases) for about in abouts],
-        not kinds.isdisjoint(("date", "year")),
-        [graph.type_label(id) for one in plan.classes for id in one.classes],
+        not ends.isdisjoint(("date", "year")),
+        list(dict.fromkeys([*(graph.type_label(id) for one in plan.classes for id in one.classes), *ends])),
+        THING in ends,
         operations,
         {value.strip('"').partition('"')[0].replace(",", "") for value in values},
     )

@@ -96,4 +96,4 @@ def fits(classes: Collection[str], end: str, *, loosely: bool = False) -> bool:
     """
     if end in MEASURES or end == "text":
         return False
-    return loosely or end == THING or end in classes
+    return loosely or end in classes or (end == THING and not classes)

@@ -51,6 +51,10 @@ class QueryText:
         inside = " . ".join(self._groups.pop())
         self.add(f"FILTER NOT EXISTS {{ {inside} }}")
 
+    def has(self, relation: str) -> bool:
+        """Whether a pattern has a relation."""
+        return any(f" {write_label(relation)} " in pattern for pattern in self._groups[0])
+
     @property
     def is_empty(self) -> bool:
         """Whether it says nothing."""

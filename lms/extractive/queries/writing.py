@@ -14,7 +14,7 @@ from triplecheck.kg.plans.notation import write_label
 from triplecheck.kg.types import Literal
 from triplecheck.kg.values import quantity
 from triplecheck.language.clauses import Attachment, Clauses, Unit, content_words, read_clauses
-from triplecheck.language.operations import Comparison, Extreme, Limit, TimeLimit, compared, degree
+from triplecheck.language.operations import Comparison, Extreme, Limit, TimeLimit, adjective_of, compared, degree
 from triplecheck.language.question import Question
 from triplecheck.language.relevance import Encode
 from triplecheck.lms.extractive.queries.joins import COVERED, Join, Joiner, least_likeness
@@ -83,6 +83,7 @@ class _Writer:
                 found.update(range(at, self.parse.said(at, phrase)))
             if degree(self.parse, at):
                 found.add(at)
+                found.update(i for i in (adjective_of(self.parse, at),) if i is not None)
         if question.ordinal is not None:
             found.add(self.parse.words.index(question.ordinal.text))
         if question.asked.attribute and question.asked.word not in ("where", "when"):
@@ -144,7 +145,7 @@ class _Writer:
         if self.clauses.root is None:
             raise _Unsaid("The question speaks of nothing in the graph.")
         self.root = self.clauses.root
-        query = self._difference() or self._same() or self._choice() or self._whether() or self._selected()
+        query = self._difference() or self._same() or self._same_as() or self._choice() or self._whether() or self._selected()
         self._check_all_said()
         return query
 
@@ -230,9 +231,32 @@ class _Writer:
         topics = self._topics
         if not self.question.asks_same or len(topics) != 2:
             return None
-        words = sorted(self._content)
-        texts = [self.parse.words[at] for at in words]
-        ends = [self.joiner.classes(topic) for topic in topics]
+        relation = self._shared([self.joiner.classes(topic) for topic in topics])
+        for topic in topics:
+            self.text.triple(self._name(topic), relation, "?same")
+        return f"ASK {self.text.where}"
+
+    def _same_as(self) -> str | None:
+        """The things that have the same of something as a topic: "who lives in the same city as X"."""
+        topics = self._topics
+        is_same = any(not self.lexicon.same.isdisjoint({t.lemma, w}) for t, w in zip(self.parse.tokens, self.parse.words, strict=True))
+        if not is_same or self.question.asks_whether or len(topics) != 1 or self.root == topics[0]:
+            return None
+        topic = topics[0]
+        ends = [self.joiner.classes(topic)]
+        if self.units[self.root].kind == "class":
+            ends.append(self.joiner.classes(self.root))
+        relation = self._shared(ends)
+        variable = self._term(self.root)
+        for end in (variable, self._name(topic)):
+            self.text.triple(end, relation, "?same")
+        self.text.add(f"FILTER({variable} != {self._name(topic)})")
+        return f"SELECT DISTINCT {variable} {self.text.where}"
+
+    def _shared(self, ends: Sequence[tuple[str, ...]]) -> str:
+        """The relation that things are asked to share."""
+        words = sorted(at for at in self._content if not self.lexicon.same & {self.parse.lemma(at), self.parse.words[at]})
+        texts = self._words(words)
         named = {name for unit in self.units if unit.kind == "class" for name in unit.names}
         options = [
             (max(self.likeness.of_words(texts, relation.wordings), _SAME_CLASS * (relation.tail in named)), -number)
@@ -240,15 +264,12 @@ class _Writer:
             if all(fits(classes, relation.head) for classes in ends)
         ]
         score, at = max(options, default=(0.0, 0))
-        relation = self.schema.relations[-at]
         self.said.words.update(at for unit in self.units for at in range(*unit.span))
+        self.said.words.update(self._content - set(words))
         if score < COVERED:
             raise _Unsaid(f"No relation is {' '.join(texts)!r}.")
         self.said.words.update(words)
-        for topic in topics:
-            self.said.words.update(range(*self.units[topic].span))
-            self.text.triple(self._name(topic), relation.label, "?same")
-        return f"ASK {self.text.where}"
+        return self.schema.relations[-at].label
 
     def _choice(self) -> str | None:
         """Which of some topics is the first of an order: "who is older, A or B"."""
@@ -491,6 +512,10 @@ class _Writer:
         ]
         if len({one.label for one in same}) == 1:
             return Measure(same[0], "max", 0.0)
+        aged = [one for one in self.schema.relations if one.kind == "number" and fits(classes, one.head)]
+        for one in aged if not unit and not words else ():
+            if self.lexicon.aged and self.lexicon.aged in one.wordings:  # "over 65"
+                return Measure(one, "max", 1.0)
         raise _Unsaid(f"No relation to values is what {limit.text!r} bounds.")
 
     def _words(self, tokens: Sequence[int]) -> list[str]:
@@ -520,7 +545,7 @@ class _Writer:
         """The noun that a bound is about: beside the number, or before the bound."""
         start, end = limit.span
         for at in range(start, min(end + 1, len(self.parse))):
-            if self.parse.pos(at) == "NOUN" and at not in self.said.words:
+            if self.parse.pos(at) == "NOUN" and (at not in self.said.words or at in self.clauses_of_token):
                 return at
         for at in range(start - 1, max(start - 4, -1), -1):
             if self.parse.pos(at) == "NOUN" or at in self.clauses_of_token:
@@ -541,8 +566,9 @@ class _Writer:
         owner = self._owner(limit.span[0])
         above = [at for at in self.parse.ancestors(limit.span[1] - 1) if at in self._content]
         words = above[:1] or [at for at in self._content if at not in self.said.words][:1]
+        particles = [i for at in words for i in self.parse.dependents(at, "compound:prt", "advmod")]
         measure = measure_of_words(
-            self.schema, self.joiner.classes(owner), [self.parse.words[at] for at in words], self.likeness, ("time",)
+            self.schema, self.joiner.classes(owner), self._words(sorted({*words, *particles})), self.likeness, ("time",)
         )
         if measure is None:
             measure = self._only_time(owner)
@@ -573,8 +599,10 @@ class _Writer:
     def _is_denied(self, at: int) -> bool:
         """Whether "not" stands at a token or at the predicate above it."""
         parse = self.parse
+        bounds = {i for limit in self.question.limits for i in range(*limit.span)}
         for above in (at, *parse.ancestors(at)):
-            if any({parse.words[i], parse.lemma(i)} & self.lexicon.negations for i in parse.children(above)):
+            below = [i for i in parse.children(above) if i not in bounds]
+            if any({parse.words[i], parse.lemma(i)} & self.lexicon.negations for i in below):
                 return True
             if parse.pos(above) in ("VERB", "ADJ"):
                 return False
@@ -714,8 +742,16 @@ class _Writer:
     def _content(self) -> frozenset[int]:
         return content_words(self.parse, self.taken)
 
+    def _is_said(self, at: int) -> bool:
+        """Whether a relation of the query says a word, or may do so, as a verb has many words."""
+        least = least_likeness(self.parse.pos(at))
+        used = [one for one in self.schema.relations if self.text.has(one.label)]
+        if any(self.likeness.of_word(self.parse.words[at], one.wordings) >= least for one in used):
+            return True
+        return bool(used) and self.parse.pos(at) == "VERB"
+
     def _check_all_said(self) -> None:
-        left = [at for at in sorted(self._content) if at not in self.said.words]
+        left = [at for at in sorted(self._content) if at not in self.said.words and not self._is_said(at)]
         left += [at for unit in self.units if unit.kind in ("topic", "number") for at in range(*unit.span)
                  if at not in self.said.words]
         if left:
