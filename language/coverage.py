@@ -11,11 +11,11 @@ from triplecheck.kg.values import quantity
 from triplecheck.language.clauses import content_words
 from triplecheck.language.described import places
 from triplecheck.language.likeness import Likeness
-from triplecheck.language.operations import compared, degree
+from triplecheck.language.operations import adjective_of, compared, degree
 from triplecheck.language.parse import Parse
 from triplecheck.language.question import Question
 
-LEAST, LEAST_OF_NOUNS = 0.5, 0.6
+LEAST, LEAST_OF_NOUNS = 0.5, 0.7
 """Likeness from which a name says a word; nouns of one kind are alike though they mean other things."""
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _LEAST_MEASURE = 0.42
@@ -49,7 +49,8 @@ class LeftOut:
 
     Attributes:
         surely: words that no part of the query stands for.
-        maybe: verbs that its relations do not name, but may mean: between two things there are few relations.
+        maybe: verbs that its relations do not name, but may mean, since between two things there are few relations; and
+            the class of the answers where the graph does not tell it.
     """
 
     surely: tuple[str, ...]
@@ -72,9 +73,7 @@ def left_out(question: Question, said: QuerySays, likeness: Likeness) -> LeftOut
         least = {"NOUN": LEAST_OF_NOUNS, "PROPN": 1.0}.get(parse.pos(at), LEAST)
         if at in named or _is_said(parse.words[at], said, likeness, least):
             continue
-        if at == question.asked.at and said.open:
-            continue
-        if parse.pos(at) == "VERB":
+        if (at == question.asked.at and said.open) or parse.pos(at) == "VERB":
             maybe.append(parse.tokens[at].text)
         else:
             found[at] = parse.tokens[at].text
@@ -96,6 +95,7 @@ def _operating(question: Question) -> set[int]:
             found.update(range(at, parse.said(at, phrase)))
         if degree(parse, at):
             found.add(at)
+            found.update(i for i in (adjective_of(parse, at),) if i is not None)
     for bound in (*question.limits, *question.times):
         found.update(at for at in range(*bound.span) if parse.pos(at) not in ("NOUN", "VERB") or _is_unit(parse, at))
         found.update(at for at in (bound.span[1],) if at < len(parse) and _is_unit(parse, at))

@@ -230,7 +230,7 @@ def compared(parse: Parse, at: int) -> Comparison | None:
 def adjective_of(parse: Parse, at: int) -> int | None:
     """The adjective that a word for an amount grades: "populous" of "most populous"; None if it has a noun."""
     following = at + 1
-    if following >= len(parse) or degree(parse, following):
+    if following >= len(parse) or degree(parse, following) or parse.lemma(following) in parse.lexicon.light:
         return None
     if parse.lemma(following) in parse.lexicon.scales or parse.words[following] in parse.lexicon.orders:
         return following

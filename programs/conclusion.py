@@ -12,6 +12,7 @@ from triplecheck.kg.values import agrees, mentions, quantity, value_of
 from triplecheck.language.question import Question
 from triplecheck.programs.aggregation import NotComputableError, aggregate, is_measured, terminal
 from triplecheck.programs.assists.doubts import YES_NO, opposite_extreme
+from triplecheck.programs.assists.without_topics import without_topics
 from triplecheck.programs.base import Program
 from triplecheck.programs.matching import AnswerMatcher
 from triplecheck.programs.outcome import Outcome
@@ -122,18 +123,19 @@ class Conclusion:
         is_value = any(written[0] == self.reading.names[value] for fact in self.cited for value in fact.values)
         if self.cited and len(written) == 1 and normalize(written[0]) in YES_NO and not is_value:
             return self._yes_or_no(normalize(written[0]))
-        nodes: list[int] = []
-        evidence: list[Edge] = []
+        matched: dict[int, Fact] = {}
         unfounded = []
         for text in written:
             found = self.matcher.find(text)
             if not found:
                 unfounded.append(text)
             for node, fact in found:
-                if node not in nodes:
-                    nodes.append(node)
-                    supporting = fact.triples([node] if node in fact.values else None)
-                    evidence += self.with_chains([fact], supporting)
+                matched.setdefault(node, fact)
+        nodes = without_topics(self, list(matched))
+        evidence: list[Edge] = []
+        for node in nodes:
+            fact = matched[node]
+            evidence += self.with_chains([fact], fact.triples([node] if node in fact.values else None))
         if unfounded:
             self.trace.add(Checked("answer", False, f"in no retrieved fact: {', '.join(unfounded)}"))
         if nodes:

@@ -115,7 +115,7 @@ class _Planning:
             return None, f"The query says nothing of {', '.join(map(repr, missing.surely))}."
         answers = run_plan(self._graph, plan)
         hints = () if answers.rows or answers.boolean else check(self._graph, plan)
-        doubts = tuple(f"no relation of the query is called {verb!r}" for verb in missing.maybe)
+        doubts = tuple(f"the query may mean something else than {word!r}" for word in missing.maybe)
         return replace(self._concluded(plan, answers), doubts=doubts), " ".join(hints)
 
     @property
@@ -132,7 +132,8 @@ class _Planning:
             return Outcome(said, evidence=tuple(edges), grounded=True, query=plan.text, looked_through=looked)
         found = answers.with_ties()
         nodes, values = _first_column(found)
-        if not nodes and not values:
+        totals = plan.has("sum", "avg") and not answers.edges(0, 1)
+        if totals or not (nodes or values):
             self._trace.add(Planned(plan.text, "", 0, ""))
             self._trace.add(Stopped("nothing_found", "nothing in the graph satisfies the query"))
             return Outcome(abstained="nothing_found", query=plan.text, looked_through=looked)

@@ -88,6 +88,8 @@ class Judge:
             return True
         if found.verdict != "supported" or bar == "proved":
             return False
+        if bar == "likely" and found.features.get("uncovered"):
+            return False  # a bound, a negation or a number of the question is left out
         return bar == "supported" or (found.confidence is not None and found.confidence >= packaged_model().floor)
 
     def withheld(self, question: str, found: Outcome, reason: str, steps: Sequence[TraceEvent]) -> Outcome:

@@ -12,7 +12,7 @@ from triplecheck.language.likeness import Likeness
 from triplecheck.lms.extractive.queries.schema import MEASURES, TIMES, Relation, Schema, fits
 from triplecheck.signatures.notation import THING
 
-COVERED, NOUN_COVERED = 0.5, 0.6
+COVERED, NOUN_COVERED = 0.5, 0.7
 """Likeness from which a relation says a word."""
 _WHOLE = 0.6
 """Likeness from which a relation says all words together, though it says none of them alone."""
@@ -20,6 +20,7 @@ _LEAST = 0.4
 """Score below which nothing is joined."""
 _ONLY, _ONE_OF_SEVERAL = 0.6, 0.2  # of a relation between two classes that no word names
 _FAR, _WRONG_WAY, _ELSEWHERE, _LOOSE = 0.12, 0.35, 0.15, 0.25
+_CLEARLY = 0.05  # by which a preposition is nearer to one relation than to all others
 _TRIED = 4  # joins of one attachment that are combined with those of others
 _UNCOVERED = 0.5  # the price of a word that no relation says
 
@@ -229,8 +230,24 @@ class Joiner:
             return _ONLY
         label = set(hop.relation.label.casefold().split())
         case = 0.15 if label & set(attachment.cases) else 0.0
+        if attachment.cases and self._is_nearest(hop, attachment):
+            case = 0.3
         noun = 0.3 if any(self._likeness.bases(hop.relation.label) & {word} for word in besides) else 0.0
         return _ONE_OF_SEVERAL + case + noun
+
+    def _is_nearest(self, hop: Hop, attachment: Attachment) -> bool:
+        """Whether a preposition between two classes means a relation rather than any other: "engineers on a team"."""
+        near, far = hop.end, hop.start
+        said = f"{near} {attachment.cases[0]} {far}"
+        names = {
+            other.relation.label: f"{near} {other.relation.label} {far}"
+            for other in self._hops()
+            if {other.start, other.end} == {near, far}
+        }
+        self._likeness.prepare([said, *names.values()])
+        scores = sorted((self._likeness.cosine(said, text), label) for label, text in names.items())
+        clear = len(scores) < 2 or scores[-1][0] - scores[-2][0] >= _CLEARLY
+        return clear and scores[-1][1] == hop.relation.label
 
     def _is_wrong_way(self, hop: Hop, attachment: Attachment, count: int) -> bool:
         """Whether the grammar says that a relation between things of one class leads the other way."""

@@ -11,6 +11,7 @@ from triplecheck.lms.extractive.queries.schema import Relation, Schema, fits
 
 _LEAST = 0.42
 """Likeness below which words do not mean a relation to values."""
+_CLEARLY = 0.25
 _ONLY_TIME = 0.5
 """Of the only date of some things, where a word compares times: the oldest bridge, by the year in which it opened."""
 
@@ -64,7 +65,12 @@ def measure_of(
             if sense.kind == relation.kind == "time" and len(times) == 1:
                 score = max(score, _ONLY_TIME)
             found.append(Measure(relation, sense.operation, score))
-    return _best(found)
+    best = _best(found)
+    if best is not None and not classes:  # which things have it is not known: no other may be meant
+        others = [one for one in found if one.relation.label != best.relation.label]
+        if any(best.score - one.score < _CLEARLY for one in others):
+            return None
+    return best
 
 
 def _measured(schema: Schema, classes: Collection[str], kinds: Collection[str]) -> list[Relation]:

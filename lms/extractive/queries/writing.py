@@ -132,7 +132,7 @@ class _Writer:
         topics = [unit for unit in self.units if unit.kind == "topic"]
         root = self.clauses.root
         describes = any(not unit.is_asked for unit in classes)
-        lists = len(topics) > 1 or (root is not None and self.units[root].kind == "class" and not topics)
+        lists = len(topics) > 1 or (root is not None and self.units[root].kind == "class")
         return describes or lists
 
     # --- the query -----------------------------------------------------------------------------
