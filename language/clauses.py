@@ -133,7 +133,9 @@ class _Clauses:
         parse, asked = self._parse, self._question.asked
         found: list[Unit] = []
         for at in range(len(parse)):
-            if parse.is_topic(at):
+            head = parse.tokens[at].head
+            in_name = head == at + 1 and parse.is_topic(head) and parse.is_a(at, "compound", "amod", "nmod")
+            if parse.is_topic(at) and not in_name:
                 found.append(Unit("topic", at, (at, at + 1), (parse.topics[at],), is_denied=self._says_no(at)))
         for place in classes:
             span = range(place.start, place.end)
@@ -191,8 +193,10 @@ class _Clauses:
         if word is None or any(unit.is_asked for unit in found):
             return found
         for unit in found:
-            subjects = self._parse.dependents(unit.at, "nsubj")
-            if unit.kind == "class" and word in subjects and self._parse.dependents(unit.at, "cop"):
+            parse = self._parse
+            says = word in parse.dependents(unit.at, "nsubj") and parse.dependents(unit.at, "cop")
+            said = unit.at in parse.dependents(word, "nsubj") and parse.dependents(word, "cop")
+            if unit.kind == "class" and (says or said):
                 return [replace(one, is_asked=one is unit) for one in found]
         return found
 

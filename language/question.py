@@ -286,7 +286,7 @@ def _asked(grammar: Parse) -> Asked:
     if _asks_whether(grammar):
         return Asked(word, "yes or no")
     noun = asked_noun(grammar)
-    pattern = attribute_of(grammar) if at is not None else ""
+    pattern = "" if at is None else attribute_of(grammar, at)
     attribute = lexicon.attributes.get(pattern, "")
     kind: str = lexicon.questions.get(word, "thing")
     lemma = "" if noun is None else grammar.lemma(noun)
@@ -369,12 +369,12 @@ def _last_of_noun(grammar: Parse, at: int) -> int:
     return at
 
 
-def attribute_of(grammar: Parse) -> str:
-    """The question words whose attribute the lexicon has ("how tall"); empty if there are none."""
+def attribute_of(grammar: Parse, at: int) -> str:
+    """The question words at a position whose attribute the lexicon has ("how tall"); empty if there are none."""
     for pattern in grammar.lexicon.attributes:
         first, _, rest = pattern.partition(" ... ")
-        place = grammar.find([first])
-        if place is not None and (not rest or rest in grammar.words[place[1] :]):
+        end = grammar.said(at, first)
+        if end and (not rest or rest in grammar.words[end:]):
             return pattern
     return ""
 
@@ -452,9 +452,9 @@ def _segments(read: Question, grammar: Parse, named: Collection[int]) -> list[Se
 
 def _words_of_asking(grammar: Parse) -> set[int]:
     """The positions of the question words that ask for an attribute: "how tall"."""
-    pattern = attribute_of(grammar).partition(" ... ")[0]
-    place = grammar.find([pattern]) if pattern else None
-    return set() if place is None else set(range(*place))
+    at = question_word(grammar)
+    pattern = "" if at is None else attribute_of(grammar, at).partition(" ... ")[0]
+    return set() if at is None or not pattern else set(range(at, grammar.said(at, pattern)))
 
 
 def _is_content(grammar: Parse, at: int) -> bool:

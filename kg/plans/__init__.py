@@ -8,7 +8,7 @@ answers.rows, answers.ties, answers.edges(0), answers.looked_through
 
 from triplecheck.kg.errors import PlanError
 from triplecheck.kg.plans.answers import Answers, Cell, Looked, run_plan
-from triplecheck.kg.plans.check import check
+from triplecheck.kg.plans.check import Hint, check
 from triplecheck.kg.plans.names import PlanNames
 from triplecheck.kg.plans.notation import write_label, write_value
 from triplecheck.kg.plans.plan import Named, Operation, Plan, read_plan
@@ -16,6 +16,7 @@ from triplecheck.kg.plans.plan import Named, Operation, Plan, read_plan
 __all__ = [
     "Answers",
     "Cell",
+    "Hint",
     "Looked",
     "Named",
     "Operation",

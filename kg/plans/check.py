@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -32,7 +33,22 @@ from triplecheck.kg.types import Direction
 _SECONDS = 2.0
 
 
-def check(graph: Graph, plan: Plan, seconds: float = _SECONDS) -> tuple[str, ...]:
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """Why a plan finds nothing.
+
+    Attributes:
+        text: a sentence.
+        alone: one of its patterns finds nothing alone.
+        turned: the relation of this pattern leads the other way round.
+    """
+
+    text: str
+    alone: bool = True
+    turned: bool = False
+
+
+def check(graph: Graph, plan: Plan, seconds: float = _SECONDS) -> tuple[Hint, ...]:
     """Hints to a plan that finds nothing: patterns that nothing can match, relations that lead the other way round.
 
     Args:
@@ -41,11 +57,11 @@ def check(graph: Graph, plan: Plan, seconds: float = _SECONDS) -> tuple[str, ...
         seconds: maximum time; what was found until then is returned.
 
     Returns:
-        Sentences; none if every pattern has matches, or if nothing can be said about it.
+        Hints; none if every pattern has matches, or if nothing can be said about it.
     """
     if not isinstance(graph, ColumnarGraph):
         return ()
-    found: list[str] = []
+    found: list[Hint] = []
     try:
         for hint in _Check(graph, Limits(seconds)).run(plan):
             found.append(hint)
@@ -59,7 +75,7 @@ class _Check:
         self._graph, self._limits = graph, limits
         self._solver = BasicSolver(Terms(graph), limits)
 
-    def run(self, plan: Plan) -> Iterator[str]:
+    def run(self, plan: Plan) -> Iterator[Hint]:
         for basic in (one for one in parts(plan.algebra) if isinstance(one, Basic)):
             kinds = {
                 pattern.head: pattern.tail
@@ -70,9 +86,9 @@ class _Check:
             yield from hints
             if not hints and len(basic.patterns) > 1 and self._solver.solve(basic, {}).length == 0:
                 whole = ", ".join(write_triple(pattern) for pattern in basic.patterns)
-                yield f"each of these alone has matches, all together have none: {whole}"
+                yield Hint(f"each of these alone has matches, all together have none: {whole}", alone=False)
 
-    def _of_pattern(self, pattern: TriplePattern, kinds: dict[End, Classes]) -> Iterator[str]:
+    def _of_pattern(self, pattern: TriplePattern, kinds: dict[End, Classes]) -> Iterator[Hint]:
         self._limits.check()
         if not isinstance(pattern.predicate, Relations) or isinstance(pattern.tail, Classes):
             return
@@ -82,16 +98,17 @@ class _Check:
         name = write_predicate(pattern.predicate)
         if pattern.head != pattern.tail and self._matches(pattern.predicate, tail, head):
             leads, here = self._ends(pattern.predicate), self._ends_here(pattern, kinds)
-            yield f"{name} leads from {leads[0]} to {leads[1]}; here it leads from {here[0]} to {here[1]}"
+            text = f"{name} leads from {leads[0]} to {leads[1]}; here it leads from {here[0]} to {here[1]}"
+            yield Hint(text, turned=True)
             return
         far = {Direction.OUT: head, Direction.IN: tail}
         for way, end in ((Direction.OUT, pattern.head), (Direction.IN, pattern.tail)):
             nodes = far[way]
             if nodes is not None and not self._has(pattern.predicate, nodes, way):
                 whose = self._said(end, kinds)
-                yield f"{whose} has no {name}" if way is Direction.OUT else f"no {name} leads to {whose}"
+                yield Hint(f"{whose} has no {name}" if way is Direction.OUT else f"no {name} leads to {whose}")
                 return
-        yield f"nothing matches {write_triple(pattern)}"
+        yield Hint(f"nothing matches {write_triple(pattern)}")
 
     def _nodes(self, end: End, kinds: dict[End, Classes]) -> IntArray | None:
         """The nodes that an end may be; None: any, or values that have no node."""

@@ -115,8 +115,11 @@ class _Planning:
             return None, f"The query says nothing of {', '.join(map(repr, missing.surely))}."
         answers = run_plan(self._graph, plan)
         hints = () if answers.rows or answers.boolean else check(self._graph, plan)
+        unsure = not self._graph.has_types or len(plan.relations) > 1
+        if plan.kind == "select" and any(hint.alone and (hint.turned or unsure) for hint in hints):
+            return None, " ".join(hint.text for hint in hints)
         doubts = tuple(f"the query may mean something else than {word!r}" for word in missing.maybe)
-        return replace(self._concluded(plan, answers), doubts=doubts), " ".join(hints)
+        return replace(self._concluded(plan, answers), doubts=doubts), " ".join(hint.text for hint in hints)
 
     @property
     def _likeness(self) -> Likeness:

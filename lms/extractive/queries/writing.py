@@ -155,6 +155,8 @@ class _Writer:
         self._write_bounds()
         self._write_existence()
         answer = self._answer()
+        if not answer.startswith("?"):
+            raise _Unsaid("Nothing is asked for.")
         return self._ordered(answer) or self._aggregated(answer)
 
     def _answer(self) -> str:
@@ -433,6 +435,10 @@ class _Writer:
         score, _, relation, forward = max(options, default=(0.0, 0, None, True), key=lambda one: one[:2])
         if relation is None or score < COVERED:
             return
+        denied = any(self._is_denied(at) for at in left)
+        named = self.likeness.bases(" ".join(relation.wordings))
+        if not denied and not any(self.parse.pos(at) == "NOUN" and self.parse.lemma(at) in named for at in left):
+            return
         said = {
             at
             for at in left
@@ -440,7 +446,6 @@ class _Writer:
         }
         said |= {at for at in left if self.parse.pos(at) == "VERB" and self._has_object_in(at, said)}
         ends = self._term(owner), self.text.variable("any")
-        denied = any(self._is_denied(at) for at in left)
         if denied:
             self.text.begin_denied()
         self.text.triple(*(ends if forward else ends[::-1])[:1], relation.label, (ends if forward else ends[::-1])[1])
