@@ -147,7 +147,7 @@ class _Clauses:
                 found.append(self._noun(place.start, place.end, place.names, asked.at in span))
         found = self._said_of_word(self._of_which(found))
         is_asked = any(unit.is_asked for unit in found)
-        if not is_asked and asked.at >= 0 and asked.at not in self._taken:
+        if not is_asked and asked.at >= 0 and asked.at not in self._taken and not parse.is_stop(asked.at):
             start = asked.at
             while start and parse.tokens[start - 1].head == asked.at and parse.is_a(start - 1, "compound"):
                 start -= 1
@@ -183,6 +183,9 @@ class _Clauses:
         first = min(found, key=lambda unit: unit.at, default=None)
         word = question_word(self._parse)
         opens = first is not None and first.kind == "class" and self._parse.words[0] in self._parse.lexicon.genitives
+        opens = opens and not self._parse.is_noun(self._question.asked.at) or (
+            opens and self._parse.is_stop(self._question.asked.at)
+        )
         if not opens or first is None or (word or 0) < first.at or any(unit.is_asked for unit in found):
             return found
         return [replace(unit, is_asked=unit is first) for unit in found]
@@ -210,7 +213,14 @@ class _Clauses:
     def _says_no(self, at: int) -> bool:
         """Whether "no" or "not" stands before a noun."""
         parse = self._parse
-        return any(parse.words[i] in parse.lexicon.negations for i in parse.dependents(at, "det", "advmod", "amod"))
+        if any(parse.words[i] in parse.lexicon.negations for i in parse.dependents(at, "det", "advmod", "amod")):
+            return True
+        first = at
+        while first and (parse.pos(first - 1) in ("ADP", "DET", "PROPN", "ADJ") or parse.is_a(first - 1, "compound")):
+            first -= 1
+            if parse.words[first] in parse.lexicon.negations:
+                return True
+        return first > 0 and parse.words[first - 1] in parse.lexicon.neither
 
     def _subject_of_all(self) -> int | None:
         """The unit that the whole speaks of: the subject of the root, else the first unit."""
@@ -433,12 +443,17 @@ def _is_content(parse: Parse, at: int) -> bool:
     said = {parse.words[at], parse.lemma(at)}
     if not said.isdisjoint(parse.lexicon.containers) or not said.isdisjoint(parse.lexicon.negations):
         return False
-    return not (parse.pos(at) == "VERB" and _is_of_speakers(parse, at)) and not _excludes(parse, at)
+    return not (parse.pos(at) == "VERB" and _is_of_speakers(parse, at)) and not _excludes(parse, at) and not _fills(parse, at)
 
 
 def _is_of_speakers(parse: Parse, at: int) -> bool:
     """Whether a verb says what those do who ask: "the services that we run", "do you know"."""
     return any(parse.tokens[i].feature("Person") in ("1", "2") for i in parse.dependents(at, "nsubj"))
+
+
+def _fills(parse: Parse, at: int) -> bool:
+    starts = range(max(at - 3, 0), at + 1)
+    return any(at < parse.said(start, phrase) for start in starts for phrase in parse.lexicon.fillers)
 
 
 def _excludes(parse: Parse, at: int) -> bool:

@@ -55,12 +55,15 @@ class Lexicon:
         than: what joins a comparative and its standard.
         aggregates: words for a number, a sum, an average, a difference.
         quantities: question words for an amount.
+        tallies: nouns for a number of things.
+        fillers: phrases that say nothing of a graph.
         aged: what a number bounds that says no more: "people over 65".
         limits: words for a bound of a number.
         times: words for a bound of a time.
         to: what joins the ends of a span.
         years: words before a year.
         negations, coordination: words for not, and, or.
+        neither: of the negations, those that deny each thing of a list.
         excluding: of the negations, prepositions that exclude what follows.
         same: words for what two things share.
         others: words by which a topic itself is no answer.
@@ -98,13 +101,16 @@ class Lexicon:
     than: frozenset[str] = frozenset()
     aggregates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     quantities: tuple[str, ...] = ()
+    tallies: frozenset[str] = frozenset()
+    fillers: tuple[str, ...] = ()
     aged: str = ""
     limits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     times: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     to: frozenset[str] = frozenset()
     years: frozenset[str] = frozenset()
     negations: frozenset[str] = frozenset()
-    excluding: frozenset[str] = frozenset()
+    neither: frozenset[str] = frozenset()
+    excluding: tuple[str, ...] = ()
     coordination: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     same: frozenset[str] = frozenset()
     others: frozenset[str] = frozenset()

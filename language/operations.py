@@ -214,17 +214,32 @@ def compared(parse: Parse, at: int) -> Comparison | None:
         return _order(parse, at)
     if not grade or token.lemma in lexicon.unordered:
         return None
+    if (tallied := _tallied(parse, at)) is not None:  # "the smallest number of seats"
+        way = scale(parse, at).get("number", ("max", ""))[0] if token.lemma not in lexicon.amounts else "max"
+        return Comparison(words[at], at, token.lemma, grade, (Sense("number", _end(way), words[tallied]),), True)
     after = [i for i in range(at + 1, min(at + 3, len(parse))) if not parse.is_stop(i) and not parse.is_topic(i)]
     if token.lemma in lexicon.amounts:
         way = lexicon.amounts[token.lemma]
         if (adjective := adjective_of(parse, at)) is not None:  # "the least populous"
             return _of_scale(parse, at, parse.lemma(adjective), grade, scale(parse, adjective), way == "min")
-        if not after:
-            return None
+        if not after or parse.words[at + 1] in lexicon.than or parse.pos(after[0]) not in ("NOUN", "ADJ", "PROPN", ""):
+            verb = token.head  # "costs the most", "weighs more than"
+            if parse.pos(verb) != "VERB":
+                return None
+            return Comparison(words[at], at, token.lemma, grade, (Sense("number", _end(way), parse.lemma(verb)),))
         noun = " ".join(words[i] for i in after)
         sense = Sense("number", _end(way), noun)
         return Comparison(words[at], at, token.lemma, grade, (sense,), parse.pos(after[0]) != "ADJ")
     return _of_scale(parse, at, token.lemma, grade, scale(parse, at))
+
+
+def _tallied(parse: Parse, at: int) -> int | None:
+    """What is counted in "the smallest number of seats"; None if the word at a position grades no number."""
+    head = parse.tokens[at].head
+    if parse.lemma(head) not in parse.lexicon.tallies or head <= at:
+        return None
+    counted = next((i for i in range(head + 2, len(parse)) if parse.pos(i) == "NOUN"), None)
+    return counted if parse.words[head + 1 : head + 2] and parse.words[head + 1] in parse.lexicon.genitives else None
 
 
 def adjective_of(parse: Parse, at: int) -> int | None:
@@ -488,7 +503,8 @@ def _in_order(parse: Parse, at: int) -> bool:
     """Whether a numeral places something in the order of time: "the third to open"."""
     word = parse.words[at]
     is_place = word in parse.lexicon.ordinals or word in parse.lexicon.orders
-    return is_place and parse.pos(at + 1) == "PART" and parse.pos(at + 2) in ("VERB", "AUX")
+    to = next((i for i in range(at + 1, min(at + 4, len(parse))) if parse.pos(i) not in ("NOUN", "ADJ")), len(parse))
+    return is_place and parse.pos(to) == "PART" and parse.pos(to + 1) in ("VERB", "AUX")
 
 
 # --- the rest --------------------------------------------------------------------------------------
@@ -506,6 +522,8 @@ def aggregate(parse: Parse, compared: Comparison | None) -> Aggregate | None:
 
 
 def _asks_number(parse: Parse, place: tuple[int, int]) -> bool:
+    if any(degree(parse, i) or parse.lemma(i) in parse.lexicon.same for i in parse.dependents(place[0], "amod")):
+        return False  # "the smallest number of", "the same number of"
     if place[0] and parse.is_a(place[0] - 1, "compound") and parse.tokens[place[0] - 1].head == place[0]:
         return False  # "the telephone number of"
     return place[1] - place[0] > 1 or next((i for i in range(len(parse)) if not parse.is_topic(i)), -1) == place[0]

@@ -31,6 +31,7 @@ from triplecheck.signatures.notation import (
 _CLASSES, _RELATIONS = 16, 40  # in a prompt
 _TYPES = 3  # of a topic
 _SAMPLED, _PER_NODE = 200, 3  # things of a class, and values of each, that are looked at
+_JOINS = 0.5  # likeness that a relation gains by joining things that the question names
 _ALIASES = 2  # other names of a relation
 _MOSTLY = 0.8  # share of the values that are of one kind
 _YEAR = re.compile(r"1\d{3}|20\d{2}")
@@ -115,8 +116,17 @@ def _nearest_lines(
         likeness = np.zeros(len(numbers)) if vectors is None else vectors.against(read.bare or read.text).copy()
         for count in graph.relation_counts(list(topics)) if topics else ():
             likeness[count.relation] += 1.0
+        for number in range(graph.num_relations):
+            likeness[number] += _JOINS * _joins(graph, number, classes)
         numbers = np.sort(np.argsort(-likeness, kind="stable")[:_RELATIONS])
     return [line for number in numbers.tolist() for line in described(graph, number, classes)][: 2 * _RELATIONS]
+
+
+def _joins(graph: Graph, relation: int, classes: Sequence[str]) -> bool:
+    """Whether a relation may join things of some classes."""
+    schema = graph.schema(relation)
+    ends = ({clean(graph.type_label(kind)) for kind, _ in side} for side in (schema.domain, schema.range))
+    return all(not end.isdisjoint(classes) for end in ends)
 
 
 def described(graph: Graph, relation: int, classes: Sequence[str] = ()) -> list[Line]:

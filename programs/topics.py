@@ -90,11 +90,22 @@ class TopicLinker:
         self.language = language
         found = [(m.text, self._candidates(m)) for m in linker.mentions(read_text(question, language))[:_NAMES_SHOWN]]
         known = [Known(text, tuple(candidates)) for text, candidates in found if candidates]
+        known = [one for one in known if not self._is_part(one, known)]
         meant, years = homonyms(assists, graph, question, {one.written: one.candidates for one in known}, trace)
         known = [replace(one, candidates=meant[one.written]) for one in known]
         # The name of a class says what is asked for; it is a topic only where nothing else is named.
         known = [one for one in known if not self._is_class(one)] or known
         self.known = [one for one in known if one.written not in years] or known
+
+    def _is_part(self, one: Known, known: Sequence[Known]) -> bool:
+        """Whether a name stands in the question only as a part of a longer name that the graph has."""
+        rest = f" {normalize(self.question)} "
+        own = f" {normalize(one.written)} "
+        for other in known:
+            longer = f" {normalize(other.written)} "
+            if own in longer and own != longer and other.is_exact:
+                rest = rest.replace(longer, "  ")
+        return own not in rest and f" {normalize(self.question)} " != rest
 
     def _is_class(self, known: Known) -> bool:
         types = self._graph.type_ids

@@ -32,13 +32,13 @@ class Measure:
 
 
 def measure_of_words(
-    schema: Schema, classes: Collection[str], words: Sequence[str], likeness: Likeness, kinds: Collection[str] = ()
+    schema: Schema, classes: Collection[str] | None, words: Sequence[str], likeness: Likeness, kinds: Collection[str] = ()
 ) -> Measure | None:
     """The relation to values that content words mean; None if none is near enough.
 
     Args:
         schema: what there is.
-        classes: of the things; empty if they are not known.
+        classes: of the things; empty: they have none; None: they may be of any.
         words: of the question.
         likeness: of words and relations.
         kinds: of values; empty for all.
@@ -51,7 +51,7 @@ def measure_of_words(
 
 
 def measure_of(
-    schema: Schema, classes: Collection[str], compared: Comparison, likeness: Likeness
+    schema: Schema, classes: Collection[str] | None, compared: Comparison, likeness: Likeness
 ) -> Measure | None:
     """The relation to values that a comparison means: the oldest by age, or by the year in which it was built."""
     relations = _measured(schema, classes, ())
@@ -73,11 +73,11 @@ def measure_of(
     return best
 
 
-def _measured(schema: Schema, classes: Collection[str], kinds: Collection[str]) -> list[Relation]:
+def _measured(schema: Schema, classes: Collection[str] | None, kinds: Collection[str]) -> list[Relation]:
     return [
         relation
         for relation in schema.relations
-        if relation.is_measured and fits(classes, relation.head) and (not kinds or relation.kind in kinds)
+        if relation.is_measured and (classes is None or fits(classes, relation.head)) and (not kinds or relation.kind in kinds)
     ]
 
 

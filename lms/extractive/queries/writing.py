@@ -15,12 +15,13 @@ from triplecheck.kg.types import Literal
 from triplecheck.kg.values import quantity
 from triplecheck.language.clauses import Attachment, Clauses, Unit, content_words, read_clauses
 from triplecheck.language.operations import Comparison, Extreme, Limit, TimeLimit, adjective_of, compared, degree
+from triplecheck.language.operations import number as number_at
 from triplecheck.language.question import Question
 from triplecheck.language.relevance import Encode
-from triplecheck.lms.extractive.queries.joins import COVERED, Join, Joiner, least_likeness
+from triplecheck.lms.extractive.queries.joins import COVERED, NOUN_COVERED, Join, Joiner, least_likeness
 from triplecheck.lms.extractive.queries.measures import Measure, measure_of, measure_of_words
 from triplecheck.language.likeness import Likeness
-from triplecheck.lms.extractive.queries.schema import Schema, fits
+from triplecheck.lms.extractive.queries.schema import Relation, Schema, fits
 from triplecheck.lms.extractive.queries.text import QueryText
 from triplecheck.lms.prompt import Prompt
 
@@ -149,12 +150,40 @@ class _Writer:
         self._check_all_said()
         return query
 
+    def _of_verb(self) -> tuple[int, Measure] | None:
+        """Whose value is asked for, and which, where a verb says it: "what do our cakes cost on average"."""
+        if self.units[self.root].kind != "word" or self.question.asked.kind not in ("thing", "manner", "number"):
+            return None
+        for number, unit in enumerate(self.units):
+            verb = self.parse.tokens[unit.at].head
+            if number == self.root or not self.parse.is_a(unit.at, "nsubj") or self.parse.pos(verb) != "VERB":
+                continue
+            words = self._words([verb])
+            measure = measure_of_words(self.schema, self._classes(number), words, self.likeness)
+            if measure is not None and measure.score >= COVERED:
+                self.said.words.add(verb)
+                return number, measure
+        return None
+
     def _selected(self) -> str:
         """SELECT: the things, their number, a value, the first of an order."""
+        of_verb = self._of_verb()
+        if of_verb is not None:
+            self.said.words.update(range(*self.units[self.root].span))
+            self.root = of_verb[0]
+            self.clauses = replace(
+                self.clauses,
+                root=self.root,
+                attachments=tuple(
+                    replace(one, to=self.root) if one.to == self.clauses.root else one
+                    for one in self.clauses.attachments
+                    if one.unit != self.root
+                ),
+            )
         self._write_joins()
         self._write_bounds()
         self._write_existence()
-        answer = self._answer()
+        answer = self._answer() if of_verb is None else self._value(*of_verb)
         if not answer.startswith("?"):
             raise _Unsaid("Nothing is asked for.")
         return self._ordered(answer) or self._aggregated(answer)
@@ -164,7 +193,7 @@ class _Writer:
         attribute = self.question.asked.attribute
         if not attribute or self.units[self.root].kind in ("noun", "word") or self.question.counts:
             return self._term(self.root)
-        measure = measure_of_words(self.schema, self.joiner.classes(self.root), attribute.split(), self.likeness)
+        measure = measure_of_words(self.schema, self._classes(self.root), attribute.split(), self.likeness)
         if measure is None:
             raise _Unsaid(f"No relation is a {attribute}.")
         return self._value(self.root, measure)
@@ -234,8 +263,7 @@ class _Writer:
         if not self.question.asks_same or len(topics) != 2:
             return None
         relation = self._shared([self.joiner.classes(topic) for topic in topics])
-        for topic in topics:
-            self.text.triple(self._name(topic), relation, "?same")
+        self._write_shared([self._name(topic) for topic in topics], relation)
         return f"ASK {self.text.where}"
 
     def _same_as(self) -> str | None:
@@ -250,28 +278,44 @@ class _Writer:
             ends.append(self.joiner.classes(self.root))
         relation = self._shared(ends)
         variable = self._term(self.root)
-        for end in (variable, self._name(topic)):
-            self.text.triple(end, relation, "?same")
+        self._write_shared([variable, self._name(topic)], relation)
         self.text.add(f"FILTER({variable} != {self._name(topic)})")
         return f"SELECT DISTINCT {variable} {self.text.where}"
+
+    def _write_shared(self, ends: Sequence[str], relation: str) -> None:
+        """That things have the same value of a relation; dates are the same if their years are."""
+        dated = any(one.label == relation and one.tail == "date" for one in self.schema.relations)
+        years = dated and any(self.parse.lemma(at) in self.lexicon.years for at in range(len(self.parse)))
+        values = [self.text.variable("year") for _ in ends] if years else ["?same"] * len(ends)
+        for end, value in zip(ends, values, strict=True):
+            self.text.triple(end, relation, value)
+        if years:
+            self.text.add(f"FILTER(YEAR({values[0]}) = YEAR({values[1]}))")
 
     def _shared(self, ends: Sequence[tuple[str, ...]]) -> str:
         """The relation that things are asked to share."""
         words = sorted(at for at in self._content if not self.lexicon.same & {self.parse.lemma(at), self.parse.words[at]})
         texts = self._words(words)
+        timed = any(self.lexicon.nouns.get(self.parse.lemma(at)) == "time" for at in words)
+        words = [at for at in words if self.lexicon.nouns.get(self.parse.lemma(at)) != "time"]
+        texts = self._words(words)
         named = {name for unit in self.units if unit.kind == "class" for name in unit.names}
+        by_label: dict[str, list[Relation]] = {}
+        for relation in self.schema.relations:
+            by_label.setdefault(relation.label, []).append(relation)
         options = [
-            (max(self.likeness.of_words(texts, relation.wordings), _SAME_CLASS * (relation.tail in named)), -number)
-            for number, relation in enumerate(self.schema.relations)
-            if all(fits(classes, relation.head) for classes in ends)
+            (max(max(self.likeness.of_words(texts, one.wordings), _SAME_CLASS * (one.tail in named)) for one in own), label)
+            for label, own in by_label.items()
+            if all(any(fits(classes, one.head) for one in own) for classes in ends)
+            and (not timed or own[0].kind == "time")
         ]
-        score, at = max(options, default=(0.0, 0))
+        score, label = max(options, default=(0.0, ""))
         self.said.words.update(at for unit in self.units for at in range(*unit.span))
         self.said.words.update(self._content - set(words))
         if score < COVERED:
             raise _Unsaid(f"No relation is {' '.join(texts)!r}.")
         self.said.words.update(words)
-        return self.schema.relations[-at].label
+        return label
 
     def _choice(self) -> str | None:
         """Which of some topics is the first of an order: "who is older, A or B"."""
@@ -357,7 +401,11 @@ class _Writer:
         self.text.end_denied()
 
     def _write_join(self, join: Join) -> None:
-        self._write_hops(join, self._term(join.attachment.unit), self._term(join.attachment.to))
+        one, other = self._term(join.attachment.unit), self._term(join.attachment.to)
+        self._write_hops(join, one, other)
+        if len(join.hops) == 1 and join.hops[0].start == join.hops[0].end and join.attachment.to == self.root:
+            if one.startswith("<") and other.startswith("?"):  # no one is a partner of their own
+                self.text.add(f"FILTER({other} != {one})")
         self.said.words |= join.said
 
     def _write_hops(self, join: Join, start: str, end: str) -> None:
@@ -411,6 +459,12 @@ class _Writer:
             else:
                 self.text.of_class(variable, other.names)
         self.text.of_class(variable, names)
+
+    def _classes(self, number: int) -> tuple[str, ...] | None:
+        """The classes of a unit that has values; None if it may be of any."""
+        found = self.joiner.classes(number)
+        unknown = self.units[number].kind in ("word", "noun") and bool(self.schema.classes)
+        return None if unknown and not found else found
 
     def _name(self, number: int) -> str:
         topic = self.schema.topic(self.units[number].names[0])
@@ -499,7 +553,7 @@ class _Writer:
         """The relation to the values that a bound is about: by its noun, its adjective, the verb, or its unit."""
         left = sorted(self._content - self.said.words - set(self.clauses_of_token))
         graded = limit.quantity.split() if noun is None or self.parse.words[noun] != limit.quantity else []
-        classes = self.joiner.classes(owner)
+        classes = self._classes(owner)
         for words, tokens in (
             (self._words(self._compound(noun)) if noun is not None else [], [] if noun is None else self._compound(noun)),
             (graded, []),
@@ -513,11 +567,11 @@ class _Writer:
         same = [
             one
             for one in self.schema.relations
-            if one.is_measured and fits(classes, one.head) and unit and _kind(one.example) == kind
+            if one.is_measured and (classes is None or fits(classes, one.head)) and unit and _kind(one.example) == kind
         ]
         if len({one.label for one in same}) == 1:
             return Measure(same[0], "max", 0.0)
-        aged = [one for one in self.schema.relations if one.kind == "number" and fits(classes, one.head)]
+        aged = [one for one in self.schema.relations if one.kind == "number" and fits(classes or (), one.head)]
         for one in aged if not unit and not words else ():
             if self.lexicon.aged and self.lexicon.aged in one.wordings:  # "over 65"
                 return Measure(one, "max", 1.0)
@@ -530,11 +584,12 @@ class _Writer:
         """The unit behind the number of a bound, or the currency before it; empty without one."""
         text, parse = self.question.text, self.parse
         for at in range(limit.span[0], min(limit.span[1] + 1, len(parse))):
-            token = parse.tokens[at]
-            before = text[: token.start].rstrip()[-1:]
-            if token.text[0].isdigit() and before and _kind(f"{before}{number}").startswith("money"):
+            if number_at(parse, at) is None:
+                continue
+            before = text[: parse.tokens[at].start].rstrip()[-1:]
+            if before and _kind(f"{before}{number}").startswith("money"):
                 return before
-            if token.text[0].isdigit() and at + 1 < len(parse) and _kind(f"{number} {parse.tokens[at + 1].text}"):
+            if at + 1 < len(parse) and _kind(f"{number} {parse.tokens[at + 1].text}"):
                 if _kind(f"{number} {parse.tokens[at + 1].text}") != "number":
                     self.said.words.add(at + 1)
                     return parse.tokens[at + 1].text
@@ -573,7 +628,7 @@ class _Writer:
         words = above[:1] or [at for at in self._content if at not in self.said.words][:1]
         particles = [i for at in words for i in self.parse.dependents(at, "compound:prt", "advmod")]
         measure = measure_of_words(
-            self.schema, self.joiner.classes(owner), self._words(sorted({*words, *particles})), self.likeness, ("time",)
+            self.schema, self._classes(owner), self._words(sorted({*words, *particles})), self.likeness, ("time",)
         )
         if measure is None:
             measure = self._only_time(owner)
@@ -617,6 +672,11 @@ class _Writer:
     def _measure(self, owner: int, found: Comparison) -> Measure:
         """The relation that a comparison means of some things, or the noun that its adjective belongs to."""
         head = self.parse.tokens[found.at].head
+        if found.lemma in self.lexicon.amounts and self.parse.pos(head) == "VERB":
+            self.said.words.add(head)
+        subjects = [i for i in self.parse.dependents(found.at, "nsubj") if i not in self.clauses_of_token]
+        if head == found.at and subjects and self.parse.pos(subjects[0]) == "NOUN":
+            head = subjects[0]  # "whose rate is the highest"
         unit = self.clauses_of_token.get(head)
         self.said.words.add(found.at)
         if unit is None and head != found.at and self.parse.pos(head) == "NOUN":
@@ -627,7 +687,7 @@ class _Writer:
             return Measure(named.relation, self._operation(found, named), named.score)
         if (named := self._named_by_rest(owner)) is not None:
             return Measure(named.relation, self._operation(found, named), named.score)
-        measure = measure_of(self.schema, self.joiner.classes(owner), found, self.likeness)
+        measure = measure_of(self.schema, self._classes(owner), found, self.likeness)
         if measure is None:
             raise _Unsaid(f"No relation is what {found.text!r} compares.")
         return measure
@@ -643,7 +703,7 @@ class _Writer:
         """The relation to values that the words that are not said yet name: "born earlier", "bigger in diameter"."""
         left = sorted(self._content - self.said.words - set(self.clauses_of_token))
         words = [self.parse.words[at] for at in left]
-        measure = measure_of_words(self.schema, self.joiner.classes(owner), words, self.likeness) if words else None
+        measure = measure_of_words(self.schema, self._classes(owner), words, self.likeness) if words else None
         if measure is None or measure.score < COVERED:
             return None
         self.said.words.update(left)
@@ -651,7 +711,7 @@ class _Writer:
 
     def _named_measure(self, owner: int, tokens: Sequence[int]) -> Measure:
         words = [self.parse.words[at] for at in tokens]
-        measure = measure_of_words(self.schema, self.joiner.classes(owner), words, self.likeness)
+        measure = measure_of_words(self.schema, self._classes(owner), words, self.likeness)
         if measure is None:
             raise _Unsaid(f"No relation to values is {' '.join(words)!r}.")
         self.said.words.update(tokens)
@@ -699,20 +759,48 @@ class _Writer:
             )
         owner = self._owner(found.at)
         if found.counts:
-            noun = next(i for i in range(found.at + 1, len(self.parse)) if self.parse.pos(i) == "NOUN")
+            noun = next(
+                i
+                for i in range(found.at + 1, len(self.parse))
+                if self.parse.pos(i) == "NOUN" and self.parse.lemma(i) not in self.lexicon.tallies
+            )
+            self.said.words.add(found.at)
+            if (query := self._most_related(answer, found, noun)) is not None:
+                return query
             named = self._named_measure(owner, self._compound(noun))
             measure = Measure(named.relation, found.operation, named.score)
-            self.said.words.add(found.at)
         else:
             measure = self._measure(owner, found)
         way = "DESC" if measure.operation == "max" else "ASC"
         value = self._value(owner, measure)
         return f"SELECT {answer} {self.text.where} ORDER BY {way}({value}) LIMIT 1{offset}"
 
+    def _most_related(self, answer: str, found: Comparison, noun: int) -> str | None:
+        """The things that have the most of what a relation names: "who has the most apprentices"."""
+        words = self._words(self._compound(noun))
+        options = [
+            (self.likeness.of_words(words, one.wordings), -number)
+            for number, one in enumerate(self.schema.relations)
+            if not one.is_measured and one.tail != "text"
+        ]
+        score, at = max(options, default=(0.0, 0))
+        if score < NOUN_COVERED:
+            return None
+        relation = self.schema.relations[-at]
+        is_of = bool(set(relation.label.casefold().split()[-1:]) & self.lexicon.prepositions)
+        other = self.text.variable(words[-1])
+        self.text.triple(*((other, relation.label, answer) if is_of else (answer, relation.label, other)))
+        self.said.words.update(self._compound(noun))
+        way, number = ("DESC" if found.operation == "max" else "ASC"), self.text.variable("n")
+        return (
+            f"SELECT {answer} (COUNT(DISTINCT {other}) AS {number}) {self.text.where} "
+            f"GROUP BY {answer} ORDER BY {way}({number}) LIMIT 1"
+        )
+
     def _counted(self, found: Comparison) -> int | None:
         """The unit whose number is compared: "the most boats"."""
         return next(
-            (n for n, unit in enumerate(self.units) if unit.kind == "class" and 0 < unit.at - found.at <= 3), None
+            (n for n, unit in enumerate(self.units) if unit.kind == "class" and 0 < unit.at - found.at <= 4), None
         )
 
     def _aggregated(self, answer: str) -> str:
@@ -725,7 +813,7 @@ class _Writer:
         if aggregate is None:
             return f"SELECT DISTINCT {answer} {self.text.where}"
         root = self._joins_of_root_value
-        if aggregate.kind == "count" and not root:
+        if aggregate.kind == "count" and not root and not self.question.asked.attribute:
             return f"SELECT (COUNT(DISTINCT {answer}) AS ?number) {self.text.where}"
         function = "AVG" if aggregate.kind == "average" else "SUM"
         if not root and not self.said.values:
