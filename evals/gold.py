@@ -17,21 +17,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from decimal import Decimal
 from itertools import chain
 
 import dspy
 
 from triplecheck.evals.metrics import GoldAnswer, Predicted
 from triplecheck.evals.questions import Question
-from triplecheck.kg import Graph, Linker, normalize
-from triplecheck.kg.values import written_date
+from triplecheck.kg import Graph, Linker, Literal, normalize
+from triplecheck.kg.values import quantity, written_date
 
 Names = Callable[[str], Iterable[int]]
 """The nodes whose normalised name equals the normalised text."""
 
 _NUMBER = re.compile(r"[+-]?(?:0|[1-9][0-9]{0,2}(?:,[0-9]{3})+|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?")
-_DIGITS = 28  # precision of Decimal's default context; longer numbers would be rounded, so they are compared as text
 _HOMONYMS = 1_000
 _EXACT = ("label", "alias", "value")
 
@@ -39,23 +37,24 @@ _EXACT = ("label", "alias", "value")
 def comparable(text: str) -> str:
     """Return the form of a text for comparison: a number or a date by its value, other text after `kg.normalize`.
 
-    A date has a month at least. A year is a number, and equals no date in this year.
+    A date has a month at least. A year is a number, and equals no date in this year. Numbers with units are equal if
+    they are the same size.
 
     >>> comparable("1,000") == comparable("1000.0")
     True
     >>> comparable("July 25, 1920") == comparable("1920-07-25")
     True
     """
-    if is_number(text):
-        return f"={(Decimal(text.strip().replace(',', '')) + 0).normalize()}"
+    size = quantity(Literal(text))
+    if size is not None and not size.is_time and (size.unit or is_number(text)):
+        return f"={size.kind} {size.size}"
     date = written_date(text)
     return normalize(text) if date is None or len(date) < 2 else "=" + "-".join(map(str, date))
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a plain number. "007", "1,00" and numbers longer than Decimal's precision are not."""
-    text = text.strip()
-    return len(text) <= _DIGITS and _NUMBER.fullmatch(text) is not None
+    """Whether a text is a plain number. "007" and "1,00" are not."""
+    return _NUMBER.fullmatch(text.strip()) is not None
 
 
 def linker_names(linker: Linker) -> Names:

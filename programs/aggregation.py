@@ -6,21 +6,17 @@ are sets of fetched values and not matches over the graph.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 
 from triplecheck.kg import Graph
 from triplecheck.kg.patterns import Measured, extremes, measure
 from triplecheck.kg.types import Edge
-from triplecheck.kg.values import quantity, value_of
+from triplecheck.kg.values import Date, date_of, quantity, value_of, written
 from triplecheck.programs.subgraph import Fact
 
-_DATE = re.compile(r"(-?\d+)(?:-(\d{2}))?(?:-(\d{2}))?")
-
-
 EXTREMES = ("max", "min")
+_NOT_ADDED = {"time": "dates", "temperature": "temperatures"}
 
 
 @dataclass(frozen=True)
@@ -65,7 +61,7 @@ def aggregate(graph: Graph, operation: str, facts: Sequence[Fact]) -> Result:
 
 
 def is_measured(graph: Graph, fact: Fact) -> bool:
-    """Whether all values of a fact are numbers or dates."""
+    """Whether all values of a fact are numbers, with or without a unit, or dates."""
     return all(quantity(value_of(graph, value)) is not None for value in fact.values)
 
 
@@ -117,8 +113,9 @@ def _measure(graph: Graph, facts: Sequence[Fact]) -> list[Measured]:
     found = measure(graph, values)
     if not found:
         raise NotComputableError("no cited value is a number or a date")
-    if len({one.size.kind for one in found}) > 1:
-        raise NotComputableError("numbers and dates cannot be compared")
+    if len(kinds := {one.size.kind for one in found}) > 1:
+        what = "numbers and dates" if kinds == {"number", "time"} else " and ".join(sorted(kinds))
+        raise NotComputableError(f"{what} cannot be compared")
     return found
 
 
@@ -137,34 +134,34 @@ def _extreme(graph: Graph, facts: Sequence[Fact], *, largest: bool) -> Result:
 def _arithmetic(graph: Graph, facts: Sequence[Fact], operation: str) -> Result:
     found = _measure(graph, facts)
     _refuse_cut(facts, f"the {operation} of all of them is not known")
-    are_dates = found[0].size.kind == "time"
+    sizes = sorted(one.size for one in found)
+    # In the unit of the greatest: 3 kg and 800 g are 3.8 kg.
+    kind, unit = sizes[-1].kind, sizes[-1].unit
     if operation == "difference":
         if len(found) != 2:
             raise NotComputableError(f"a difference takes two values, not {len(found)}")
-        earlier, later = sorted(found, key=lambda one: one.size)
-        if are_dates:
-            result = Decimal(_years_between(earlier.text, later.text))
+        if sizes[-1].is_time:
+            text = str(_years_between(graph, *sorted(found, key=lambda one: one.size)))
         else:
-            result = Decimal(later.text) - Decimal(earlier.text)
-    elif are_dates:
-        raise NotComputableError("dates cannot be added up")
+            text = written(sizes[1].size - sizes[0].size, unit, difference=True)
+    elif kind in _NOT_ADDED:
+        raise NotComputableError(f"{_NOT_ADDED[kind]} cannot be added up")
     else:
-        result = sum((Decimal(one.text) for one in found), Decimal(0))
-    return Result(_plain(result), (), _all(facts))
+        text = written(sum(size.size for size in sizes), unit)
+    return Result(text, (), _all(facts))
 
 
-def _years_between(earlier: str, later: str) -> int:
+def _years_between(graph: Graph, earlier: Measured, later: Measured) -> int:
     """Whole years from one date to another; the difference of calendar years if a date is only a year."""
-    dates = [_DATE.match(text) for text in (earlier, later)]
-    assert all(dates)
-    (first, start), (last, end) = ((int(d[1]), (d[2], d[3])) for d in dates if d)
-    full = None not in (start[0], end[0])
-    return last - first - int(full and (end[0], end[1] or "01") < (start[0], start[1] or "01"))
+    first, last = (date_of(value_of(graph, one.value)) for one in (earlier, later))
+    assert first is not None and last is not None
+    full = len(first) > 1 and len(last) > 1
+    return last[0] - first[0] - int(full and _of_year(last) < _of_year(first))
 
 
-def _plain(number: Decimal) -> str:
-    """A number without exponent and trailing zeros."""
-    return f"{number.normalize():f}" if number else "0"
+def _of_year(date: Date) -> tuple[int, int]:
+    """Month and day, the first if it is not known."""
+    return date[1], date[2] if len(date) > 2 else 1
 
 
 def _common(graph: Graph, facts: Sequence[Fact]) -> Result:

@@ -95,7 +95,7 @@ class Conclusion:
     def kinds_of(self, facts: Sequence[Fact]) -> set[str]:
         """The kinds of the values of some facts: `number`, `time`, or empty for other values."""
         sizes = [quantity(value_of(self.graph, value)) for fact in facts for value in fact.values]
-        return {size.kind if size is not None else "" for size in sizes}
+        return {size.sense if size is not None else "" for size in sizes}
 
     def lines_of(self, facts: Sequence[Fact]) -> list[str]:
         """The facts in words; those that were looked up after the model read are written by their things alone."""

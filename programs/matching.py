@@ -14,7 +14,6 @@ from triplecheck.language.parse import parse
 from triplecheck.language.question import Question
 from triplecheck.programs.subgraph import Fact
 
-_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?:\D|$)|\d{3},)")
 _LEAST_NAME = 3  # characters of a name that is looked for in a sentence
 
 Found = tuple[int, Fact]
@@ -82,8 +81,8 @@ class AnswerMatcher:
         """Equal except for case, accents and punctuation; numbers and dates by value, because "-5" is not "5"."""
         literal = value_of(self._graph, node)
         size = quantity(literal)
-        if size is not None and size.kind == "number":
-            return quantity(replace(literal, lexical=_THOUSANDS.sub("", text))) == size
+        if size is not None and not size.is_time:
+            return quantity(replace(literal, lexical=text)) == size
         if size is not None and text.startswith("-") != literal.lexical.startswith("-"):
             return False  # before Christ or after
         return normalize(text) in (normalize(self._names[node]), normalize(self._graph.label(node)))

@@ -150,28 +150,25 @@ class Measured:
         node: the node.
         relation: the relation to its value.
         value: the value, a node.
-        text: the value as text.
         size: the value as a quantity.
     """
 
     node: int
     relation: int
     value: int
-    text: str
     size: Quantity
 
 
 def measure(graph: Graph, values: Iterable[Edge]) -> list[Measured]:
-    """The (node, relation, value) whose value is a number or a point in time, in the given order."""
-    known: dict[int, tuple[str, Quantity | None]] = {}
+    """The (node, relation, value) whose value is a number, a point in time or has a unit, in the given order."""
+    known: dict[int, Quantity | None] = {}
     found = []
     for node, relation, value in values:
         if value not in known:
-            literal = value_of(graph, value)
-            known[value] = literal.lexical.strip(), quantity(literal)
-        text, size = known[value]
+            known[value] = quantity(value_of(graph, value))
+        size = known[value]
         if size is not None:
-            found.append(Measured(node, relation, value, text, size))
+            found.append(Measured(node, relation, value, size))
     return found
 
 
@@ -203,7 +200,7 @@ class Extreme:
 def extreme(graph: Graph, nodes: IntArray, relation: int, *, greatest: bool) -> Extreme:
     """The superlative of a relation over nodes ("the longest of them").
 
-    Numbers are not compared with points in time: the more frequent kind is used.
+    Values of different kinds are not compared, such as numbers and points in time: the most frequent kind is used.
 
     Args:
         graph: the graph.

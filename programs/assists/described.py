@@ -226,7 +226,7 @@ class Classes:
         far = (edges.tails if direction is Direction.OUT else edges.heads)[:_SAMPLED].tolist()
         sizes = [quantity(value_of(self._graph, node)) for node in far]
         types = tuple(self._ids.get(name, ()))
-        kinds = Counter(size.kind for size in sizes if size is not None)
+        kinds = Counter(size.sense for size in sizes if size is not None)
         label = self._relations[relation]
         if direction is Direction.OUT and kinds.total() >= _MOSTLY * len(far):
             what = "date" if kinds.most_common(1)[0][0] == "time" else "number"

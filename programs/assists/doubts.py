@@ -105,7 +105,7 @@ def _of_operation(
 def _kinds(reply: dspy.Prediction, facts: Sequence[WrittenFact]) -> set[str]:
     """The kinds of the values of the cited facts."""
     values = [value for fact in facts if fact.number in reply.cited for value in fact.values]
-    return {size.kind if size is not None else "" for size in (quantity(Literal(value)) for value in values)}
+    return {size.sense if size is not None else "" for size in (quantity(Literal(value)) for value in values)}
 
 
 def _shared(topics: set[str], facts: Sequence[WrittenFact]) -> str:

@@ -84,7 +84,7 @@ def _when(conclusion: Conclusion, operands: Sequence[Fact], found: Outcome) -> O
     if conclusion.asked.asked.kind != "time" or len(values) != 1:
         return found
     size = quantity(value_of(conclusion.graph, values[0]))
-    if size is None or size.kind != "time":
+    if size is None or not size.is_time:
         return found
     return replace(found, answer=conclusion.graph.label(values[0]), answers=values)
 

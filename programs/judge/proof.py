@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from triplecheck.kg import Direction, Graph, Words, normalize
-from triplecheck.kg.types import Edge
+from triplecheck.kg.types import Edge, Literal
 from triplecheck.kg.values import quantity, value_of
 from triplecheck.language.described import asked_class
 from triplecheck.language.kinds import fit
@@ -277,7 +277,7 @@ class Proof:
             found.append(read.ordinal.text)  # no operation takes the n-th
         if (asked := read.aggregate) is not None and not computed & {"sum", "difference", asked.kind}:
             named = set(normalize(asked.text).split()) <= words
-            found += [] if named or (asked.kind == "count" and self._is_number) else [asked.text]
+            found += [] if named or (asked.kind == "count" and self.kind == "number") else [asked.text]
         if read.asked.kind == "reason":
             found.append(read.asked.word)  # no fact of a graph is a reason
         if len(chain := self.parsed.chain) > max(map(len, self.paths), default=0):
@@ -325,22 +325,17 @@ class Proof:
     def _says_yes_or_no(self) -> bool:
         return not self.found.answers and self.found.answer in ("yes", "no")
 
-    @property
-    def _is_number(self) -> bool:
-        if not self.found.answers:
-            return bool(re.fullmatch(r"-?\d+(\.\d+)?", self.found.answer))
-        return self.kind == "number"
-
     @cached_property
     def kind(self) -> str:
         """What the first answer is: `number`, `time`, `entity`, `yes or no`, or `text`."""
         if self._says_yes_or_no:
             return "yes or no"
         if not self.found.answers:
-            return "number" if re.fullmatch(r"-?\d+(\.\d+)?", self.found.answer) else "text"
+            said = quantity(Literal(self.found.answer))
+            return "text" if said is None or said.is_time else "number"
         size = quantity(value_of(self.graph, self.found.answers[0]))
         if size is not None:
-            return size.kind
+            return size.sense
         return "entity" if self.graph.literal(self.found.answers[0]) is None else "text"
 
 

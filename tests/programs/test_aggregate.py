@@ -169,6 +169,30 @@ class TestArithmetic:
         with pytest.raises(NotComputableError, match="dates cannot be added"):
             aggregate(graph, "sum", [fact(graph, "a", "founded")])
 
+    def test_sums_and_differences_are_in_the_unit_of_the_greatest_value(self, tmp_path: Path) -> None:
+        graph = build_turtle(
+            ':a :weight "300 kg" ; :price "$1,200" ; :rise "20 °C" .'
+            ':b :weight "170 kg" ; :price "$50.5" ; :rise "5 °C" .'
+            ':c :weight "800 g" ; :price "40 EUR" . :d :weight "3 m" .',
+            tmp_path,
+        ).graph
+
+        def computed(operation: str, relation: str, names: str) -> str:
+            return aggregate(graph, operation, [fact(graph, name, relation) for name in names]).text
+
+        assert computed("sum", "weight", "ab") == "470 kg"
+        assert computed("sum", "weight", "bc") == "170.8 kg"
+        assert computed("difference", "weight", "cb") == "169.2 kg"
+        assert computed("difference", "price", "ab") == "$1149.5"
+        assert computed("difference", "rise", "ab") == "15 °C"
+        assert computed("min", "weight", "abc") == "c"
+        with pytest.raises(NotComputableError, match="length and mass cannot be compared"):
+            computed("sum", "weight", "ad")
+        with pytest.raises(NotComputableError, match="money EUR and money USD cannot be compared"):
+            computed("max", "price", "abc")
+        with pytest.raises(NotComputableError, match="temperatures cannot be added up"):
+            computed("sum", "rise", "ab")
+
     def test_truncated_values_have_no_sum(self, tmp_path: Path) -> None:
         base = build_turtle(":a :size 1 , 2 , 3 .", tmp_path)
         with pytest.raises(NotComputableError, match="sum of all of them is not known"):

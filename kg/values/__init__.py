@@ -1,0 +1,58 @@
+"""Texts of a graph as values, typed once: numbers, points in time, quantities with a unit; and texts from outside."""
+
+from typing import TYPE_CHECKING
+
+from triplecheck.kg._lazy import lazily
+
+if TYPE_CHECKING:
+    from triplecheck.kg.values.columns import Quantities, quantities
+    from triplecheck.kg.values.in_texts import agrees, mentions, written_date
+    from triplecheck.kg.values.records import HALF_A_CHARACTER, parse_json, parse_record, valid
+    from triplecheck.kg.values.typed import (
+        Date,
+        Quantity,
+        as_time,
+        comparable,
+        contains,
+        date_of,
+        quantity,
+        value_of,
+        written,
+    )
+    from triplecheck.kg.values.units import Exact, Unit, unit, unit_of_label
+
+__all__ = [
+    "Date",
+    "Exact",
+    "HALF_A_CHARACTER",
+    "Quantities",
+    "Quantity",
+    "Unit",
+    "agrees",
+    "as_time",
+    "comparable",
+    "contains",
+    "date_of",
+    "mentions",
+    "parse_json",
+    "parse_record",
+    "quantities",
+    "quantity",
+    "unit",
+    "unit_of_label",
+    "valid",
+    "value_of",
+    "written",
+    "written_date",
+]
+
+__getattr__ = lazily(
+    __name__,
+    {
+        "columns": "Quantities quantities",
+        "in_texts": "agrees mentions written_date",
+        "records": "HALF_A_CHARACTER parse_json parse_record valid",
+        "typed": "Date Quantity as_time comparable contains date_of quantity value_of written",
+        "units": "Exact Unit unit unit_of_label",
+    },
+)

@@ -1,0 +1,304 @@
+"""Units of measurement and currencies: what kind of quantity they measure, and their size in its base unit.
+
+Definitions are pint's; which texts are units is decided here, because pint reads "cats" as hundredths of a technical
+atmosphere and "5 pm" as picometres. A text is a unit if it is
+
+- a symbol listed here, with an SI prefix where it takes one: "kg", "mph", "°C", "%";
+- a unit word of pint in lower case, with or without a prefix word and a plural "s": "kilometres", "feet". "8 Mile" and
+  "127 Hours" are names. A few words that mean something else in most texts are left out ("points");
+- a power, product or quotient of these: "km²", "sq mi", "km/h", "kilograms per cubic metre";
+- a currency sign or code: "$", "EUR". Nothing is converted between currencies.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+Exact = int | Fraction
+"""A number without rounding; whole numbers are int."""
+
+_LONGEST = 60  # characters of a unit
+
+# --- what is a unit ------------------------------------------------------------------------------
+_ALONE = frozenset(
+    "m g s h d l L t A K V W J N min mins sec secs hr hrs yr yrs in ft yd mi nmi lb lbs oz gal ha mph kph kn hp rpm "
+    "psi atm bar cal au ly Hz Pa Wh Ah eV B bit bps mol lm lx lux Bq Gy Sv Ω ohm KiB MiB GiB TiB °C °F ° % ‰ "
+    "ppm".split()
+)
+# "5G", "3D" and "7a" are names.
+_GLUED_LETTERS = frozenset("mgshlLt")
+_PREFIXED = {
+    "k": "m g l W V A Hz Pa J N B bit bps eV K mol cal Ω ohm Bq Gy Sv Wh yr ly pc",
+    "M": "m g t W V A Hz Pa J N B bit bps eV Ω ohm Bq Wh yr ly pc",
+    "G": "m t W V Hz Pa J N B bit bps eV Ω ohm Bq Wh yr pc",
+    "T": "W Hz J B bit bps eV Bq Wh",
+    "h": "Pa l L",
+    "d": "m l L",
+    "c": "m l L",
+    "m": "m g s l L W V A Pa J N K mol bar Gy Sv Wh Ah",
+    "µ": "m g s l L W V A Pa J mol Gy Sv",
+    "n": "m g s W V A mol Gy Sv",
+}
+_SYMBOLS = _ALONE | {prefix + symbol for prefix, symbols in _PREFIXED.items() for symbol in symbols.split()}
+_SCALES = ("Celsius", "Fahrenheit")
+_NAMES = {"°": "degree", "°C": "degree_Celsius", "°F": "degree_Fahrenheit", "%": "percent", "‰": "permille"}
+_DEGREES = {
+    f"{word} {scale}": f"degree_{scale}" for word in ("degree", "degrees") for scale in ("Celsius", "Fahrenheit")
+}
+_SHARES = frozenset({"percent", "permille", "ppm"})
+_LEAST_WORD = 4
+# Words of pint that mean something else in most texts.
+_OTHER = frozenset(
+    "bag barn blob candle chain circle count cup cycle denier dot fifth gamma grade gravity hand jute lambda league "
+    "link molecule octave octet particle perch pica point poise pole pond quad quarter rads rod scruple section shake "
+    "shot sigma slug slugette stick strain turn zeta "
+    "decibelmicrowatt decibelmilliwatt decibelwatt".split()  # logarithms
+)
+_TERM = re.compile(
+    r"(?:(?P<power>square|cubic|sq\.?|cu\.?) )?(?P<name>[^\W\d_¹²³]+|°[CF]?|[%‰])"
+    r"(?:\^?(?P<minus>[-−⁻])?(?P<exponent>[1-3¹²³]))?"
+)
+_POWERS = {"square": 2, "sq": 2, "sq.": 2, "cubic": 3, "cu": 3, "cu.": 3}
+_DIGITS = str.maketrans("¹²³", "123")
+_PER = re.compile(r" ?/ ?| per ")
+_TIMES = re.compile(r"(?<!square)(?<!cubic)(?<!sq)(?<!sq\.)(?<!cu)(?<!cu\.) | ?[·⋅*] ?")
+
+# --- currencies ----------------------------------------------------------------------------------
+_SIGNS = {
+    "$": "USD", "US$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR", "₽": "RUB", "₩": "KRW", "₺": "TRY",
+    "₪": "ILS", "₫": "VND", "₴": "UAH", "฿": "THB", "₦": "NGN", "₱": "PHP", "R$": "BRL", "C$": "CAD", "A$": "AUD",
+    "NZ$": "NZD", "HK$": "HKD",
+}  # fmt: skip
+_CODES = frozenset(
+    "USD EUR GBP JPY CHF CNY INR RUB KRW TRY ILS VND UAH THB NGN PHP BRL CAD AUD NZD HKD SEK NOK DKK ISK PLN CZK HUF "
+    "RON BGN MXN ARS CLP COP PEN ZAR EGP KES MAD SGD TWD MYR IDR PKR BDT LKR SAR AED QAR KWD IRR".split()
+)
+_MONEY = "money "
+MONEY_BEFORE = "|".join(re.escape(sign) for sign in sorted(_SIGNS, key=len, reverse=True)) + r"|[A-Z]{3}(?![^\W\d_])"
+"""A regular expression for what may stand before an amount of money; a code is not checked."""
+
+# --- kinds ---------------------------------------------------------------------------------------
+_KINDS = {
+    "meter": "length",
+    "kilogram": "mass",
+    "second": "duration",
+    "ampere": "electric current",
+    "kelvin": "temperature",
+    "mole": "amount of substance",
+    "candela": "luminous intensity",
+    "bit": "information",
+    "radian": "angle",
+    "meter^2": "area",
+    "meter^3": "volume",
+    "meter second^-1": "speed",
+    "meter second^-2": "acceleration",
+    "second^-1": "frequency",
+    "bit second^-1": "data rate",
+    "kilogram meter^-3": "density",
+    "kilogram meter second^-2": "force",
+    "kilogram meter^2 second^-2": "energy",
+    "kilogram meter^2 second^-3": "power",
+    "kilogram meter^-1 second^-2": "pressure",
+    "ampere second": "electric charge",
+    "ampere^-1 kilogram meter^2 second^-3": "voltage",
+    "ampere^-2 kilogram meter^2 second^-3": "resistance",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A unit of measurement, or a currency.
+
+    Attributes:
+        text: as written.
+        kind: what it measures: `mass`, `length`, ...; `share` for percent; `money USD`; for a dimension without a name
+            its base units ("kilogram meter^-1").
+        factor: one of it in the base unit of the kind (SI: kilogram, metre, second; bit, radian, 1).
+        offset: zero of it in the base unit; not 0 for some temperatures.
+    """
+
+    text: str
+    kind: str
+    factor: Exact
+    offset: Exact = 0
+
+    @property
+    def is_sign(self) -> bool:
+        """Whether it stands before the number, as "$"."""
+        return self.text in _SIGNS
+
+    def size(self, amount: Exact) -> Exact:
+        """So many of it in the base unit."""
+        return whole(amount * self.factor + self.offset)
+
+    def amount(self, size: Exact) -> Exact:
+        """A size in the base unit as a number of it."""
+        return whole(Fraction(size - self.offset) / self.factor)
+
+
+def whole(number: Exact) -> Exact:
+    """The same number, an int if it is whole."""
+    return number.numerator if number.denominator == 1 else number
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def unit(text: str) -> Unit | None:
+    """The unit or currency that a whole text is; None for other texts.
+
+    >>> unit("km/h").factor
+    Fraction(5, 18)
+    >>> unit("Doors Down") is None
+    True
+    """
+    text = text.strip()
+    if text in _SIGNS or text in _CODES:
+        return Unit(text, _MONEY + _SIGNS.get(text, text), 1)
+    if not 0 < len(text) <= _LONGEST:
+        return None
+    terms = _terms(text.replace("μ", "µ").replace("\u00a0", " ").replace("\u202f", " "))
+    return None if terms is None else _made(text, terms)
+
+
+def unit_after(rest: str) -> Unit | None:
+    """The unit that directly follows a number, with or without a space: " kg" or "kg".
+
+    A single letter must be apart: "5G" and "7a" are names.
+    """
+    is_letter = len(rest) == 1 and rest.isalpha()
+    if len(rest) > _LONGEST or (is_letter and rest not in _GLUED_LETTERS):
+        return None
+    return unit(rest)
+
+
+def unit_around(before: str, after: str) -> Unit | None:
+    """The unit of a number between two texts, one of which may be empty: a currency before it, or a unit behind it.
+
+    Behind a currency may be its code: "$5 CAD".
+    """
+    if not before:
+        return unit_after(after)
+    money = unit(before)
+    if money is None or not money.kind.startswith(_MONEY):
+        return None
+    code = unit(after) if after else money
+    narrower = code is not None and (code.kind == money.kind or (before == "$" and code.kind.startswith(_MONEY)))
+    return code if narrower else None
+
+
+def _terms(text: str) -> Mapping[str, int] | None:
+    """pint's names of the units in a text, with their exponents; None if one is no unit."""
+    if one := _DEGREES.get(text) or (_name(re.sub("[ -]", "_", text)) if " " in text or "-" in text else None):
+        return {one: 1}
+    found: Counter[str] = Counter()
+    sign = 1
+    for part in _PER.split(text):
+        for term in _TIMES.split(part):
+            match = _TERM.fullmatch(term)
+            name = None if match is None else _name(match["name"])
+            if match is None or name is None:
+                return None
+            exponent = int((match["exponent"] or "1").translate(_DIGITS)) * (-1 if match["minus"] else 1)
+            found[name] += sign * exponent * _POWERS.get(match["power"] or "", 1)
+        sign = -1
+    return found
+
+
+def _name(text: str) -> str | None:
+    """pint's name of a unit without exponent."""
+    if text in _SYMBOLS:
+        return _NAMES.get(text, text)
+    if len(text) < _LEAST_WORD or not text.islower():
+        return None
+    for prefix, name, suffix in _registry().parse_unit_name(text):
+        # pint returns the prefix as a word where the text has its symbol.
+        word = text.removeprefix(prefix)
+        spelled = text.startswith(prefix) and len(word.removesuffix(suffix)) >= _LEAST_WORD - 1
+        if spelled and _OTHER.isdisjoint({word, word.removesuffix("s")}):
+            return f"{prefix}{name}"
+    return None
+
+
+def _made(text: str, terms: Mapping[str, int]) -> Unit | None:
+    """The unit of a product of pint's units."""
+    registry = _registry()
+    factor, offset = Fraction(1), Fraction(0)
+    powers: Counter[str] = Counter()
+    for name, exponent in terms.items():
+        one, base_unit = registry.get_base_units(name)
+        own = dict(registry.Quantity(1, base_unit).unit_items())
+        if not own:
+            alone = name in _SHARES and [*terms.values()] == [1]
+            return Unit(text, "share", Fraction(one)) if alone else None
+        if [*terms.values()] == [1] and [*own] == ["kelvin"]:
+            offset = Fraction(registry.Quantity(Fraction(0), name).to_base_units().magnitude)
+        factor *= Fraction(one) ** exponent
+        for base, power in own.items():
+            powers[base] += int(power) * exponent
+    base = " ".join(name if power == 1 else f"{name}^{power}" for name, power in sorted(powers.items()) if power)
+    return Unit(text, _KINDS.get(base, base), whole(factor), whole(offset)) if base else None
+
+
+@functools.cache
+def _registry() -> Any:
+    import pint
+
+    return pint.UnitRegistry(non_int_type=Fraction, autoconvert_offset_to_baseunit=True)
+
+
+# --- units in labels -----------------------------------------------------------------------------
+_IN_BRACKETS = re.compile(r"[(\[]([^()\[\]]+)[)\]]$")
+_AFTER_STROKE = re.compile(r"(?: [/,] ?|, )(\S+)$")
+_BEFORE_UNIT = frozenset("in en em".split())
+_BEFORE_OTHER = frozenset("per by".split())  # "people per km²" are not in km²
+# "founding year" and "born in year" are about a date.
+_OF_CALENDARS = frozenset("day week month year decade century millennium".split())
+
+
+def unit_of_label(label: str) -> str | None:
+    """The unit that the label of a relation states, in a form that `unit` knows; None if it states none.
+
+    It stands in brackets ("height (m)"), after a stroke or a comma ("height / m"), after a word like "in" ("weight in
+    tons", "poids en kg"), or last, if it cannot be an ordinary word there: a plural ("runtime minutes") or a symbol
+    with a prefix or a sign ("area km²").
+
+    >>> unit_of_label("weight in tons")
+    'tons'
+    >>> unit_of_label("population") is None
+    True
+    """
+    text = " ".join(label.replace("_", " ").split())
+    if marked := _IN_BRACKETS.search(text) or _AFTER_STROKE.search(text):
+        return _stated(marked[1])
+    words = text.split(" ")
+    # The longest ending first: "area square kilometres".
+    for start in range(1, len(words)):
+        before, ending = words[start - 1].lower(), " ".join(words[start:])
+        if before in _BEFORE_OTHER or words[start].lower() in _BEFORE_UNIT:
+            continue
+        expected = before in _BEFORE_UNIT and ending.lower() not in _OF_CALENDARS
+        if (expected or _stands_out(ending)) and (found := _stated(ending)):
+            return found
+    return None
+
+
+def _stated(text: str) -> str | None:
+    """The text, or its lower case if it is a word, as a unit."""
+    if unit(text) is not None:
+        return text
+    lower = text.lower()
+    return lower if len(lower) >= _LEAST_WORD and unit(lower) is not None else None
+
+
+def _stands_out(ending: str) -> bool:
+    """Whether a unit at the end of a label cannot be an ordinary word ("bar", "min", "year")."""
+    if ending in _CODES or not ending.isalpha():
+        return True
+    if len(ending) >= _LEAST_WORD:
+        return ending.endswith("s") or ending == "feet"
+    return ending in _SYMBOLS - _ALONE or ending in {"mph", "lbs", "hrs", "ppm"}
