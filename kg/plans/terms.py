@@ -145,7 +145,7 @@ class Terms:
             at = pa.array(with_unit)
             units, names = units_of(texts.take(at), datatypes.take(at))
             self._node_units[fresh[with_unit]] = np.array([self.unit(name) for name in names])[units]
-        sizes = np.nan_to_num(np.asarray(found.sizes.fill_null(0.0), np.float64))
+        sizes = np.array(found.sizes.fill_null(0.0), np.float64)
         is_boolean = np.array(pc.fill_null(pc.equal(datatypes.cast(pa.string()), XSD + "boolean"), False))
         if is_boolean.any():
             kinds[is_boolean] = BOOLEAN
