@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from triplecheck.kg.graph import IntArray
-from triplecheck.kg.plans.algebra import Call, Constant, Exists, Expression, Var
+from triplecheck.kg.plans.algebra import Call, Constant, Exists, Expression, IsA, Labelled, Relations, Var
 from triplecheck.kg.plans.basic import NotCoveredError
 from triplecheck.kg.plans.compare import both, compare, either, negated, one_of, truth_of
 from triplecheck.kg.plans.quantities import time_parts
@@ -28,6 +28,7 @@ from triplecheck.kg.plans.terms import (
     Terms,
     Values,
 )
+from triplecheck.kg.plans.write import write_expression
 from triplecheck.kg.types import XSD
 
 Flags = npt.NDArray[np.bool_]
@@ -113,6 +114,8 @@ class Expressions:
                 return self._chosen([(truth == 1, then), (truth == 0, otherwise)], table)
             case Call("coalesce", arguments):
                 return self._first(arguments, table)
+            case Relations() | IsA() | Labelled():
+                raise NotCoveredError(write_expression(expression))
             case Call(name, arguments):
                 return self._function(name, [self.values(one, table) for one in arguments])
         raise AssertionError(expression)
@@ -163,7 +166,9 @@ class Expressions:
         if name in ("str", "lcase", "ucase", "strlen"):
             return self._of_text(name, first)
         if name in _TEXT_TESTS and len(values) == 2:
-            return self._text_test(name, *values)
+            return self._text_test(_TEXT_TESTS[name], *values)
+        if name == "regex":
+            return self._regex(values)
         if name.startswith(XSD):
             return self._cast(name.removeprefix(XSD), first)
         raise NotCoveredError(f"{name.upper()}()")
@@ -188,15 +193,33 @@ class Expressions:
         change = {"str": lambda texts: texts, "lcase": pc.utf8_lower, "ucase": pc.utf8_upper}[name]
         return Values.of_texts(change(texts))
 
-    def _text_test(self, name: str, value: Values, part: Values) -> Values:
+    def _text_test(self, test: Callable[..., pa.Array], value: Values, part: Values) -> Values:
         texts, parts = self._terms.texts(value), self._terms.texts(part).dictionary_encode()
         truth = np.full(len(value), -1, np.int8)
         codes = np.asarray(parts.indices.fill_null(-1))
         for code, text in enumerate(parts.dictionary.to_pylist()):
             rows = np.flatnonzero((codes == code) & (value.kinds != ERROR))
-            found = _TEXT_TESTS[name](texts.take(pa.array(rows, pa.int64())), text)
+            found = test(texts.take(pa.array(rows, pa.int64())), text)
             truth[rows] = np.array(found.fill_null(False))
         return Values.of_truth(truth)
+
+    def _regex(self, values: list[Values]) -> Values:
+        """REGEX by RE2.
+
+        Raises:
+            NotCoveredError: an expression that RE2 does not know, or flags other than `i`.
+        """
+        flags = set() if len(values) < 3 else set(pc.unique(self._terms.texts(values[2])).to_pylist())
+        if not flags <= {"", "i"} or len(flags) > 1:
+            raise NotCoveredError("REGEX() with these flags")
+
+        def matching(texts: pa.Array, pattern: str) -> pa.Array:
+            return pc.match_substring_regex(texts, pattern, ignore_case=flags == {"i"})
+
+        try:
+            return self._text_test(matching, *values[:2])
+        except pa.ArrowInvalid:
+            raise NotCoveredError("REGEX() with this expression") from None
 
     def _cast(self, kind: str, value: Values) -> Values:
         if kind == "string":

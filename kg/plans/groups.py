@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from triplecheck.kg.graph import IntArray
 from triplecheck.kg.plans.algebra import HIDDEN, Aggregate, Expression, Group, Var
-from triplecheck.kg.plans.basic import NotCoveredError
 from triplecheck.kg.plans.compare import places
 from triplecheck.kg.plans.tables import UNBOUND, Table, codes, first_rows
 from triplecheck.kg.plans.terms import DECIMAL, ERROR, INTEGER, NUMBER, TIME, Terms, Values
@@ -68,8 +68,6 @@ class _Aggregation:
         """The term of each group, shape (number,)."""
         if one.of is None:
             return self._count_rows(one.distinct)
-        if one.name == "group_concat":
-            raise NotCoveredError("GROUP_CONCAT()")
         values = self._values_of(one.of, self._table)
         rows: IntArray = np.arange(self._table.length)
         if one.distinct:
@@ -82,6 +80,8 @@ class _Aggregation:
                 return self._sample(values)
             case "min" | "max":
                 return self._extreme(values, one.name == "max")
+            case "group_concat":
+                return self._joined(values, rows, one.separator)
         return self._sum(values, rows, one)
 
     def _count_rows(self, distinct: bool) -> IntArray:
@@ -97,6 +97,15 @@ class _Aggregation:
         good = np.flatnonzero(values.kinds != ERROR)[::-1]
         result[self._groups[good]] = self._terms.ids(values)[good]
         return result
+
+    def _joined(self, values: Values, rows: IntArray, separator: str) -> IntArray:
+        """The texts of each group, in the order of their rows."""
+        rows = np.sort(rows[values.kinds[rows] != ERROR])
+        listed: list[list[str]] = [[] for _ in range(self._number)]
+        texts = self._terms.texts(values).take(pa.array(rows)).to_pylist()
+        for group, text in zip(self._groups[rows].tolist(), texts, strict=True):
+            listed[group].append(text)
+        return self._terms.ids(Values.of_texts(pa.array([separator.join(one) for one in listed], pa.string())))
 
     def _extreme(self, values: Values, greatest: bool) -> IntArray:
         """The term itself, so that it keeps its node."""
