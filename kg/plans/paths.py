@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -12,7 +13,7 @@ from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.graph import IntArray
 from triplecheck.kg.plans.algebra import Chain, Inverse, IsA, Labelled, Path, Predicate, Relations
 from triplecheck.kg.plans.limits import Limits
-from triplecheck.kg.types import Direction
+from triplecheck.kg.types import Direction, Edge
 
 Pairs = tuple[IntArray, IntArray]
 """Rows of the given nodes, and the nodes at the other end, each shape (n,)."""
@@ -71,6 +72,52 @@ class Paths:
             rows, far = rows[inside[far]], far[inside[far]]
         return (far, near[rows]) if backwards else (near[rows], far)
 
+    def trace(self, path: Predicate, head: int, tail: int) -> list[Edge]:
+        """The edges of a shortest way from head to tail; none if a path of no steps joins them, or nothing does."""
+        match path:
+            case Relations(numbers=numbers):
+                found = ((head, number, tail) for number in numbers)
+                return [edge for edge in found if self.graph.contains(*edge)][:1]
+            case Inverse(part):
+                return self.trace(part, tail, head)
+            case Chain((first, *others)):
+                rest: Predicate = Chain(tuple(others)) if len(others) > 1 else others[0]
+                middle = self._step(first, Direction.OUT)(np.array([head]))[1]
+                at = self.pairs(rest, distinct(middle), np.array([tail]))[0]
+                return [*self.trace(first, head, int(at[0])), *self.trace(rest, int(at[0]), tail)] if len(at) else []
+            case Path("|", parts):
+                return next((way for one in parts if (way := self.trace(one, head, tail))), [])
+            case Path("!", parts):
+                excluded = _numbers(parts)
+                known = range(self.graph.num_relations)
+                return self.trace(Relations("", tuple(n for n in known if n not in excluded)), head, tail)
+            case Path(operator, (part,)):
+                if head == tail and operator in "?*":
+                    return []
+                return self.trace(part, head, tail) if operator == "?" else self._shortest(part, head, tail)
+        raise AssertionError(path)
+
+    def _shortest(self, part: Predicate, head: int, tail: int) -> list[Edge]:
+        """One or more steps from head to tail."""
+        step = self._step(part, Direction.OUT)
+        known = np.zeros(self.graph.num_nodes, bool)
+        level: IntArray = np.array([head])
+        before: list[Pairs] = []  # of each step: where it begins, and where it ends first
+        while len(level) and not known[tail]:
+            self.limits.check()
+            rows, far = step(level)
+            fresh = np.flatnonzero(~known[far])
+            far, first = np.unique(far[fresh], return_index=True)
+            before.append((level[rows[fresh[first]]], far))
+            known[far] = True
+            level = far
+        if not known[tail]:
+            return []
+        way: list[int] = [tail]
+        for starts, ends in reversed(before):
+            way.append(int(starts[np.searchsorted(ends, way[-1])]))
+        return [edge for start, end in itertools.pairwise(way[::-1]) for edge in self.trace(part, start, end)]
+
     def _step(self, path: Predicate, way: Direction) -> _Step:
         match path:
             case Relations(numbers=numbers):
@@ -84,7 +131,7 @@ class Paths:
                 steps = [self._step(one, way) for one in parts]
                 return lambda nodes: self._once([step(nodes) for step in steps])
             case Path("!", parts):
-                return lambda nodes: self._others(nodes, parts, way)
+                return lambda nodes: self._edges(nodes, None, way, _numbers(parts))
             case Path(operator, (part,)):
                 step = self._step(part, way)
                 return lambda nodes: self._repeated(nodes, step, operator)
@@ -145,18 +192,6 @@ class Paths:
             rows, ends = (keys // size, keys % size) if operator != "?" else (rows[:0], ends[:0])
         return seen // size, seen % size
 
-    def _others(self, nodes: IntArray, parts: Sequence[Predicate], way: Direction) -> Pairs:
-        """Edges of other relations than those listed; edges against the direction if any inverse is listed."""
-        found: list[Pairs] = []
-        for direction, listed in (
-            (way, [one for one in parts if not isinstance(one, Inverse)]),
-            (way.reverse, [one.part for one in parts if isinstance(one, Inverse)]),
-        ):
-            if not listed:
-                continue
-            excluded = [number for one in listed if isinstance(one, Relations) for number in one.numbers]
-            found.append(self._edges(nodes, None, direction, excluded))
-        nothing = np.empty(0, np.int64)
-        found.append((nothing, nothing))
-        rows, far = (np.concatenate([part[at] for part in found]) for at in (0, 1))
-        return rows, far
+
+def _numbers(parts: Sequence[Predicate]) -> list[int]:
+    return [number for one in parts if isinstance(one, Relations) for number in one.numbers]

@@ -280,6 +280,26 @@ def test_exists_and_queries_in_queries_are_supported(names: PlanNames) -> None:
     assert len(found.edges(0)) == len(SHIPS)
 
 
+def test_a_path_is_supported_by_a_shortest_way(tmp_path: Path) -> None:
+    rows = "a\tnext\tb\nb\tnext\tc\na\tnext\td\nd\tnext\te\ne\tnext\tc\nc\tback\ta\nc\tlast\tf\n"
+    names = PlanNames(built(tmp_path, f"head\trelation\ttail\n{rows}").graph)
+    way = {"a next b", "b next c"}
+    for path, wanted in {
+        "<next>+": way,
+        "<next>*": way,
+        "(<next>/<next>)+": way,
+        "(<next>|<last>)*": way,
+        "^(^<next>)+": way,
+        "^<back>?": {"c back a"},
+        "(<next>/^<back>*)+": way,
+        "!(<next>)": set(),
+    }.items():
+        found = answers(names, f"ASK {{ <a> {path} <c> }}")
+        assert found.boolean == bool(wanted), path
+        assert said(names, found.edges(0)) == wanted, path
+    assert said(names, answers(names, "ASK { <c> !(<next>) <f> }").edges(0)) == {"c last f"}
+
+
 def test_negation_says_what_ruled_others_out(names: PlanNames) -> None:
     for query in (
         "SELECT ?x { ?x a <ship> FILTER NOT EXISTS { ?x <owned by> <Aurora Line> } }",
