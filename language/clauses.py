@@ -156,9 +156,9 @@ class _Clauses:
         elif not is_asked and not self._question.asks_whether:
             word = question_word(parse)
             quantity = parse.find(parse.lexicon.quantities)
-            if word is not None and quantity is None and not self._question.asked.attribute.strip():
-                found.append(Unit("word", word, (word, word + 1), (parse.words[word],), is_asked=True))
-            elif word is not None and self._question.asked.word in ("where", "when"):
+            if (word is not None and quantity is None and not self._question.asked.attribute.strip()) or (
+                word is not None and self._question.asked.word in ("where", "when")
+            ):
                 found.append(Unit("word", word, (word, word + 1), (parse.words[word],), is_asked=True))
         for at in range(len(parse)):
             if at not in self._taken and number(parse, at) is not None and not parse.is_topic(at):
@@ -173,7 +173,9 @@ class _Clauses:
             head = parse.tokens[unit.at].head
             if unit.kind == "topic" and head == place.end - 1 and parse.is_a(unit.at, "compound", "appos", "flat"):
                 return number
-            under = parse.tokens[place.end - 1].head == unit.at and parse.is_a(place.end - 1, "compound", "appos", "flat")
+            under = parse.tokens[place.end - 1].head == unit.at and parse.is_a(
+                place.end - 1, "compound", "appos", "flat"
+            )
             if unit.kind == "topic" and under:
                 return number
         return None
@@ -183,7 +185,7 @@ class _Clauses:
         first = min(found, key=lambda unit: unit.at, default=None)
         word = question_word(self._parse)
         opens = first is not None and first.kind == "class" and self._parse.words[0] in self._parse.lexicon.genitives
-        opens = opens and not self._parse.is_noun(self._question.asked.at) or (
+        opens = (opens and not self._parse.is_noun(self._question.asked.at)) or (
             opens and self._parse.is_stop(self._question.asked.at)
         )
         if not opens or first is None or (word or 0) < first.at or any(unit.is_asked for unit in found):
@@ -249,7 +251,9 @@ class _Clauses:
         while first and parse.pos(first - 1) in ("DET", "PRON"):
             first -= 1
         starts = range(max(first - 3, 0), first)
-        return next((at for at in starts for phrase in parse.lexicon.excluding if parse.said(at, phrase) == first), None)
+        return next(
+            (at for at in starts for phrase in parse.lexicon.excluding if parse.said(at, phrase) == first), None
+        )
 
     def _is_excluded(self, at: int) -> bool:
         """Whether a pronoun is what is excluded: "except those that ..."."""
@@ -290,14 +294,22 @@ class _Clauses:
                 if subject is not None:
                     return Attachment(number, subject, tuple(words), cases, agent, owns, denied)
                 if is_subject and (other := self._object(at, number)) is not None and other == root:
-                    return Attachment(number, other, tuple(words), self._cases(self._units[other].at) or cases,
-                                      not passive, owns, denied)
+                    return Attachment(
+                        number,
+                        other,
+                        tuple(words),
+                        self._cases(self._units[other].at) or cases,
+                        not passive,
+                        owns,
+                        denied,
+                    )
             else:
                 words.append(at)
                 cases += self._cases(at)
             below, at = at, parse.tokens[at].head
-        return Attachment(number, root, tuple(words), cases, True if agent else (not passive if is_subject else None),
-                          owns, denied)
+        return Attachment(
+            number, root, tuple(words), cases, True if agent else (not passive if is_subject else None), owns, denied
+        )
 
     def _beside(self, number: int, first: int, root: int) -> Attachment:
         """A unit that "and" or "or" joins to another, attached as that is."""
@@ -362,8 +374,10 @@ class _Clauses:
 
     def _is_denied(self, at: int) -> bool:
         parse = self._parse
-        return any(parse.words[i] in parse.lexicon.negations or parse.lemma(i) in parse.lexicon.negations
-                   for i in parse.children(at))
+        return any(
+            parse.words[i] in parse.lexicon.negations or parse.lemma(i) in parse.lexicon.negations
+            for i in parse.children(at)
+        )
 
     def _without_cycles(self, found: Sequence[Attachment], root: int) -> list[Attachment]:
         """Attachments that all lead to the root: one that leads back to itself is attached to the root."""
@@ -443,7 +457,11 @@ def _is_content(parse: Parse, at: int) -> bool:
     said = {parse.words[at], parse.lemma(at)}
     if not said.isdisjoint(parse.lexicon.containers) or not said.isdisjoint(parse.lexicon.negations):
         return False
-    return not (parse.pos(at) == "VERB" and _is_of_speakers(parse, at)) and not _excludes(parse, at) and not _fills(parse, at)
+    return (
+        not (parse.pos(at) == "VERB" and _is_of_speakers(parse, at))
+        and not _excludes(parse, at)
+        and not _fills(parse, at)
+    )
 
 
 def _is_of_speakers(parse: Parse, at: int) -> bool:
@@ -459,4 +477,3 @@ def _fills(parse: Parse, at: int) -> bool:
 def _excludes(parse: Parse, at: int) -> bool:
     starts = range(max(at - 2, 0), at + 1)
     return any(at < parse.said(start, phrase) for start in starts for phrase in parse.lexicon.excluding)
-

@@ -11,7 +11,7 @@ from triplecheck.kg.values import quantity
 from triplecheck.language.clauses import content_words
 from triplecheck.language.described import places
 from triplecheck.language.likeness import Likeness
-from triplecheck.language.operations import adjective_of, compared, degree
+from triplecheck.language.operations import Limit, TimeLimit, adjective_of, compared, degree
 from triplecheck.language.parse import Parse
 from triplecheck.language.question import Question
 
@@ -96,7 +96,8 @@ def _operating(question: Question) -> set[int]:
         if degree(parse, at):
             found.add(at)
             found.update(i for i in (adjective_of(parse, at),) if i is not None)
-    for bound in (*question.limits, *question.times):
+    bounds: list[Limit | TimeLimit] = [*question.limits, *question.times]
+    for bound in bounds:
         found.update(at for at in range(*bound.span) if parse.pos(at) not in ("NOUN", "VERB") or _is_unit(parse, at))
         found.update(at for at in (bound.span[1],) if at < len(parse) and _is_unit(parse, at))
     if question.compares is not None:
@@ -148,7 +149,8 @@ def _operations(question: Question, said: QuerySays, likeness: Likeness) -> Iter
     for negation in question.negations:
         if not {"not exists", "minus", "not", "not equal"} & operations:
             yield negation.at, negation.text
-    spans = {at for bound in (*question.limits, *question.times) for at in range(*bound.span)}
+    bounds: list[Limit | TimeLimit] = [*question.limits, *question.times]
+    spans = {at for bound in bounds for at in range(*bound.span)}
     for at, token in enumerate(parse.tokens):
         if token.text[0].isdigit() and not parse.is_topic(at) and at not in spans:
             match = _NUMBER.search(token.text.replace(",", ""))

@@ -42,7 +42,7 @@ class Likeness:
         return _bases(text, self._language)
 
     def of_words(self, words: Sequence[str], wordings: Sequence[str], besides: Collection[str] = ()) -> float:
-        """Of content words and a relation by its names; `besides`: words that a name may have too, those of its ends."""
+        """Of content words and a relation by its names; `besides`: words that a name may have, too."""
         phrase = " ".join(words)
         said = self.bases(phrase)
         best = 0.0
@@ -70,4 +70,3 @@ class Likeness:
 def _bases(text: str, language: str) -> frozenset[str]:
     reader, stops = pipeline(language), stop_words(language)
     return frozenset(reader.base_form(word) for word in words_of(text) if word not in stops)
-

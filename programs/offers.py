@@ -144,7 +144,8 @@ def described(graph: Graph, relation: int, classes: Sequence[str] = ()) -> list[
     domain = [kind for kind, _ in graph.schema(relation).domain]
     named = [kind for kind in domain if clean(graph.type_label(kind)) in classes]
     found: dict[tuple[str, str], str] = {}
-    for kind in list(dict.fromkeys([*named, *domain[:1]])) or [None]:
+    kinds: list[str | None] = list(dict.fromkeys([*named, *domain[:1]]))
+    for kind in kinds or [None]:
         head = THING if kind is None else clean(graph.type_label(kind))
         ends = _ends(graph, relation, kind)
         told = [one for one in ends if one[0] in classes]
@@ -171,7 +172,8 @@ def _heads(graph: Graph, relation: int, kind: str | None) -> IntArray:
     nodes = match(graph, Query((BoundPattern("x", Link((relation,)), "y", ""),), types=types)).nodes("x")
     if nodes is None or not len(nodes):
         return np.empty(0, np.int64)
-    return nodes[np.linspace(0, len(nodes) - 1, min(_SAMPLED, len(nodes))).astype(int)]
+    sampled: IntArray = nodes[np.linspace(0, len(nodes) - 1, min(_SAMPLED, len(nodes))).astype(int)]
+    return sampled
 
 
 def _tails(graph: Graph, relation: int, heads: IntArray) -> list[tuple[str, str]]:

@@ -7,11 +7,12 @@ answers.rows, answers.ties, answers.edges(0), answers.looked_through
 """
 
 from triplecheck.kg.errors import PlanError
-from triplecheck.kg.plans.answers import Answers, Cell, Looked, run_plan
+from triplecheck.kg.plans.answers import Answers, Cell, run_plan
 from triplecheck.kg.plans.check import Hint, check
 from triplecheck.kg.plans.names import PlanNames
 from triplecheck.kg.plans.notation import write_label, write_value
 from triplecheck.kg.plans.plan import Named, Operation, Plan, read_plan
+from triplecheck.kg.plans.proofs import Looked
 
 __all__ = [
     "Answers",

@@ -144,7 +144,8 @@ class Exists:
     negated: bool
 
 
-Expression: TypeAlias = Var | Constant | Call | Exists
+Expression: TypeAlias = Var | Constant | Call | Exists | Relations | IsA | Labelled
+"""A predicate is compared with a variable that stands for predicates."""
 
 
 @dataclass(frozen=True, slots=True)

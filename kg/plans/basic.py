@@ -27,6 +27,7 @@ from triplecheck.kg.plans.algebra import (
     Var,
 )
 from triplecheck.kg.plans.limits import Limits
+from triplecheck.kg.plans.paths import Paths, is_covered
 from triplecheck.kg.plans.tables import UNBOUND, Table, TooManyRowsError, codes, first_rows, joined
 from triplecheck.kg.plans.terms import NUMBER, Terms, Values
 from triplecheck.kg.plans.write import write_triple
@@ -51,6 +52,7 @@ class BasicSolver:
     def __init__(self, terms: Terms, limits: Limits) -> None:
         self._graph: ColumnarGraph = terms.graph
         self._terms, self._limits = terms, limits
+        self._paths = Paths(terms.graph, limits)
         self._steps: Adjacency | None = None
 
     def solve(self, basic: Basic, bounds: Bounds) -> Table:
@@ -61,12 +63,13 @@ class BasicSolver:
             bounds: solutions with other nodes may be left out.
 
         Raises:
-            NotCoveredError: a predicate is a variable or a path.
+            NotCoveredError: a predicate is a variable, or a path with `a` or labels in it.
             PlanError: a limit is reached.
         """
         domains = {name: nodes for name, nodes in bounds.items() if name in _names(basic.patterns)}
         linked: list[TriplePattern] = []
         later: list[TriplePattern] = []
+        paths: list[TriplePattern] = []
         for pattern in basic.patterns:
             match pattern.predicate, pattern.tail:
                 case IsA(), Classes(_, ids):
@@ -76,6 +79,8 @@ class BasicSolver:
                         later.append(pattern)
                 case Relations(), _:
                     linked.append(pattern)
+                case predicate, tail if is_covered(predicate) and not isinstance(tail, Classes):
+                    paths.append(pattern)
                 case _:
                     raise NotCoveredError(write_triple(pattern))
         for end in (end for pattern in basic.patterns for end in pattern.ends):
@@ -85,7 +90,11 @@ class BasicSolver:
         for pattern in linked:
             if pattern.head == pattern.tail:
                 self._narrow(domains, pattern.head, self._loops(pattern, domains.get(_key(pattern.head))))
-        table = self._join_all([*self._linked(query, domains), *self._alone(basic.patterns, query, later, domains)])
+        tables = [*self._linked(query, domains), *self._alone(basic.patterns, [*query, *paths], later, domains)]
+        while paths:
+            paths.sort(key=lambda pattern: min(self._choices(tables, end, domains) for end in pattern.ends))
+            tables = self._with_path(tables, paths.pop(0), domains)
+        table = self._join_all(tables)
         for pattern in later:
             table = self._with_texts(table, pattern)
         return self._named_once(table, basic.patterns)
@@ -190,12 +199,41 @@ class BasicSolver:
     def _join_all(self, tables: Sequence[Table]) -> Table:
         result = Table.one()
         for table in sorted(tables, key=len):
-            try:
-                result = joined(result, table, self._limits.rows)
-            except TooManyRowsError:
-                raise self._limits.too_many() from None
-            self._limits.check()
+            result = self._joined(result, table)
         return result
+
+    def _joined(self, left: Table, right: Table) -> Table:
+        try:
+            found = joined(left, right, self._limits.rows)
+        except TooManyRowsError:
+            raise self._limits.too_many() from None
+        self._limits.check()
+        return found
+
+    # --- paths -----------------------------------------------------------------------------------
+    def _with_path(self, tables: Sequence[Table], pattern: TriplePattern, domains: Bounds) -> list[Table]:
+        """The tables with the ends of a path joined with the pairs of nodes that it joins, and the others."""
+        assert not isinstance(pattern.tail, Classes)
+        head, tail = _key(pattern.head), _key(pattern.tail)
+        ends: list[IntArray | None] = []
+        for key in (head, tail):
+            column = next((table.columns[key] for table in tables if key in table.columns), None)
+            ends.append(domains.get(key) if column is None else distinct(column))
+        heads, tails = self._paths.pairs(pattern.predicate, *ends)
+        if head == tail:
+            heads = tails = heads[heads == tails]
+        joining = [table for table in tables if head in table.columns or tail in table.columns]
+        others = [table for table in tables if not any(table is one for one in joining)]
+        result = Table({head: heads, tail: tails}, len(heads))
+        for table in joining:
+            result = self._joined(result, table)
+        return [*others, result]
+
+    def _choices(self, tables: Sequence[Table], end: End, domains: Bounds) -> int:
+        """How many nodes an end of a path may be."""
+        key = _key(end)
+        sizes = [table.length for table in tables if key in table.columns]
+        return min(sizes) if sizes else len(domains[key]) if key in domains else self._graph.num_nodes
 
     # --- labels and classes as values ------------------------------------------------------------
     def _narrow_by_text(self, domains: dict[str, IntArray], pattern: TriplePattern) -> bool:

@@ -79,7 +79,8 @@ def _are_entities(terms: Terms, values: Values) -> Flags:
 
 
 def _sign(left: Values, right: Values) -> npt.NDArray[np.float64]:
-    by_size = np.sign(left.sizes - right.sizes)
+    with np.errstate(invalid="ignore"):
+        by_size = np.sign(left.sizes - right.sizes)
     by_size[left.sizes == right.sizes] = 0.0  # also of infinities
     found: npt.NDArray[np.float64] = np.where(by_size == 0, np.sign(left.rests - right.rests), by_size)
     return found

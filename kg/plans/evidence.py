@@ -7,12 +7,16 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from triplecheck.kg.columnar import ColumnarGraph
+from triplecheck.kg.errors import PlanError
 from triplecheck.kg.graph import IntArray
-from triplecheck.kg.plans.algebra import Classes, End, IsA, Relations, TriplePattern, Var
+from triplecheck.kg.plans.algebra import Chain, Classes, End, Inverse, IsA, Path, Relations, TriplePattern, Var
+from triplecheck.kg.plans.limits import Limits
+from triplecheck.kg.plans.paths import Paths, is_covered
 from triplecheck.kg.plans.tables import Table, codes, first_rows
 from triplecheck.kg.types import Edge
 from triplecheck.kg.vocabulary import RDF
 
+_SECONDS = 2.0
 _TYPE_LABELS = frozenset(("type", "instance of", "is a"))
 
 
@@ -39,7 +43,7 @@ class Evidence:
         Returns:
             (head, relation, tail) row by row, and how many there are in all.
         """
-        found = [one for part in parts for one in self._of_patterns(*part)]
+        found = [one for part in parts for one in (*self._of_patterns(*part), *self._of_paths(*part, limit))]
         if not found:
             return [], 0
         columns = [np.concatenate([one[at] for one in found]) for at in range(4)]
@@ -61,6 +65,27 @@ class Evidence:
                 relations = np.full(len(at), relation, np.int64)
                 at = at[self._graph.contains_many(heads[at], relations, tails[at])]
                 yield at, heads[at], np.full(len(at), relation, np.int64), tails[at]
+
+    def _of_paths(
+        self, table: Table, rows: IntArray, patterns: Sequence[TriplePattern], limit: int
+    ) -> Iterator[tuple[IntArray, IntArray, IntArray, IntArray]]:
+        """As `_of_patterns`: a shortest way of each of the first rows, as many as are found in a short time."""
+        paths = Paths(self._graph, Limits(_SECONDS))
+        for pattern in patterns:
+            if not isinstance(pattern.predicate, Path | Inverse | Chain) or not is_covered(pattern.predicate):
+                continue
+            ends = [_column(table, rows[:limit], end) for end in pattern.ends]
+            if ends[0] is None or len(ends) < 2 or ends[1] is None:
+                continue
+            for place, (head, tail) in enumerate(zip(ends[0].tolist(), ends[1].tolist(), strict=True)):
+                if max(head, tail) >= self._graph.num_nodes or min(head, tail) < 0:
+                    continue
+                try:
+                    way = paths.trace(pattern.predicate, head, tail)
+                except PlanError:  # the time is over
+                    break
+                columns = np.array(way, np.int64).reshape(-1, 3).T
+                yield np.full(len(way), place), columns[0], columns[1], columns[2]
 
     def _candidates(
         self, table: Table, rows: IntArray, pattern: TriplePattern

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from triplecheck.kg.graph import IntArray
 from triplecheck.kg.plans.algebra import HIDDEN, Aggregate, Expression, Group, Var
-from triplecheck.kg.plans.basic import NotCoveredError
 from triplecheck.kg.plans.compare import places
 from triplecheck.kg.plans.tables import UNBOUND, Table, codes, first_rows
 from triplecheck.kg.plans.terms import DECIMAL, ERROR, INTEGER, NUMBER, TIME, Terms, Values
@@ -68,8 +68,6 @@ class _Aggregation:
         """The term of each group, shape (number,)."""
         if one.of is None:
             return self._count_rows(one.distinct)
-        if one.name == "group_concat":
-            raise NotCoveredError("GROUP_CONCAT()")
         values = self._values_of(one.of, self._table)
         rows: IntArray = np.arange(self._table.length)
         if one.distinct:
@@ -82,6 +80,8 @@ class _Aggregation:
                 return self._sample(values)
             case "min" | "max":
                 return self._extreme(values, one.name == "max")
+            case "group_concat":
+                return self._joined(values, rows, one.separator)
         return self._sum(values, rows, one)
 
     def _count_rows(self, distinct: bool) -> IntArray:
@@ -97,6 +97,15 @@ class _Aggregation:
         good = np.flatnonzero(values.kinds != ERROR)[::-1]
         result[self._groups[good]] = self._terms.ids(values)[good]
         return result
+
+    def _joined(self, values: Values, rows: IntArray, separator: str) -> IntArray:
+        """The texts of each group, in the order of their rows."""
+        rows = np.sort(rows[values.kinds[rows] != ERROR])
+        listed: list[list[str]] = [[] for _ in range(self._number)]
+        texts = self._terms.texts(values).take(pa.array(rows)).to_pylist()
+        for group, text in zip(self._groups[rows].tolist(), texts, strict=True):
+            listed[group].append(text)
+        return self._terms.ids(Values.of_texts(pa.array([separator.join(one) for one in listed], pa.string())))
 
     def _extreme(self, values: Values, greatest: bool) -> IntArray:
         """The term itself, so that it keeps its node."""
@@ -118,8 +127,16 @@ class _Aggregation:
         kind = np.full(self._number, NUMBER, np.int8)
         kind[groups[good]] = kinds[good]
         mixed = np.bincount(groups[good], (kinds[good] != kind[groups[good]]).astype(float), self._number) > 0
+        if mixed.any():
+            several = sorted(self._terms.kinds[code - NUMBER] for code in np.unique(kinds[good]).tolist())
+            self._notes.append(f"values of several kinds cannot be added: {', '.join(several)}")
         at, groups = rows[good], groups[good]
         sizes, rests = values.sizes[at], values.rests[at]
+        units: IntArray = np.zeros(self._number, np.int64)
+        if values.units is not None and values.units[at].any():
+            units = _most_frequent(groups, values.units[at], self._number)
+            if one.name == "sum":  # of degrees Celsius above their zero
+                sizes, units = sizes - self._terms.scales(values.units[at])[1], self._terms.differences(units)
         sums: Floats = np.bincount(groups, sizes, self._number).astype(np.float64)
         counts = np.bincount(groups, minlength=self._number)
         forms = np.full(self._number, INTEGER, np.int8)
@@ -133,7 +150,7 @@ class _Aggregation:
             forms = np.maximum(forms, np.where(counts > 0, DECIMAL, INTEGER)).astype(np.int8)
         good_groups = ~bad & ~mixed & np.isfinite(sums)
         kinds = np.where(good_groups, kind, ERROR).astype(np.int8)
-        return self._terms.ids(Values(kinds, sums, lost, forms))
+        return self._terms.ids(Values(kinds, sums, lost, forms, units=units))
 
     def _integers(self, numbers: IntArray) -> IntArray:
         n = len(numbers)
@@ -146,6 +163,14 @@ def _once(groups: IntArray, ids: IntArray) -> IntArray:
     return first_rows(found, number)
 
 
+def _most_frequent(groups: IntArray, units: IntArray, number: int) -> IntArray:
+    """The most frequent unit of each group, shape (number,); 0 for groups without rows."""
+    width = int(units.max(initial=0)) + 1
+    counts = np.bincount(groups * width + units, minlength=number * width).reshape(number, width)
+    found: IntArray = counts.argmax(axis=1)
+    return found
+
+
 def _exact_sums(
     groups: IntArray, sizes: Floats, rests: Floats, sums: Floats, forms: npt.NDArray[np.int8]
 ) -> tuple[Floats, Floats]:
@@ -153,7 +178,7 @@ def _exact_sums(
     sums, lost = sums.copy(), np.zeros(len(sums))
     order = np.argsort(groups, kind="stable")
     ends = np.searchsorted(groups[order], np.arange(len(sums) + 1))
-    for group in np.flatnonzero(forms == INTEGER).tolist():
+    for group in np.flatnonzero((forms == INTEGER) & np.isfinite(sums)).tolist():
         rows = order[ends[group] : ends[group + 1]]
         whole = sum(map(int, sizes[rows].tolist())) + sum(map(int, rests[rows].tolist()))
         sums[group] = float(whole)

@@ -9,6 +9,7 @@ IRIs and prefixed names stand as in SPARQL. `<` and `>` remain comparisons where
 from __future__ import annotations
 
 import re
+import threading
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote
@@ -151,23 +152,33 @@ def parse(text: str) -> Any:
     Raises:
         PlanError: it is no query, cannot be read, writes, or reads from elsewhere.
     """
-    # rdflib takes a tenth of a second to load, and few commands need it.
+    # pyparsing takes a tenth of a second to load, and few commands need it.
     from pyparsing import ParseBaseException
-    from rdflib.plugins.sparql.algebra import translateQuery
-    from rdflib.plugins.sparql.parser import parseQuery
 
     if len(text) > _LONGEST:
         raise PlanError(f"the query has {len(text):,} characters; the longest that is read has {_LONGEST:,}")
     encoded = encode(text)
     _refuse(text, encoded.masked)
     try:
-        return translateQuery(parseQuery(encoded.text)).algebra
+        return parsed(encoded.text).algebra
     except ParseBaseException as error:
         raise PlanError(_unreadable(text, encoded, error.loc)) from None
     except RecursionError:
         raise PlanError("the query is nested too deeply") from None
     except Exception as error:  # noqa: BLE001 - rdflib raises plain exceptions for prefixes and scopes
         raise PlanError(f"cannot read the query: {_said(error)}; {FORM}") from None
+
+
+_PARSING = threading.Lock()  # rdflib's parser is not thread-safe
+
+
+def parsed(text: str) -> Any:
+    """A query as rdflib translates it."""
+    from rdflib.plugins.sparql.algebra import translateQuery
+    from rdflib.plugins.sparql.parser import parseQuery
+
+    with _PARSING:
+        return translateQuery(parseQuery(text))
 
 
 def _said(error: Exception) -> str:

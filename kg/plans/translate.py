@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -165,6 +166,8 @@ class _Translation:
         if isinstance(found, MulPath):
             return to.Path(found.mod, (self._predicate(found.path),))
         if isinstance(found, NegatedPath):
+            if any(isinstance(one, CompValue) for one in found.args):  # rdflib loses what is inverted
+                raise PlanError("^ inside !(...) is not supported; invert the whole: ^!(...)")
             return to.Path("!", tuple(self._predicate(one) for one in found.args))
         assert isinstance(found, AlternativePath | RdflibPath)
         return to.Path("|", tuple(self._predicate(one) for one in found.args))
@@ -236,7 +239,7 @@ class _Translation:
             value = _literal(found)
             return to.Constant(write_value(value), (), value)
         if isinstance(found, URIRef):
-            return self._names.node(str(found))
+            return self._named(str(found))
         name = found.name
         if name in ("Builtin_EXISTS", "Builtin_NOTEXISTS"):
             return to.Exists(self.operator(found.graph), name == "Builtin_NOTEXISTS")
@@ -261,6 +264,15 @@ class _Translation:
         if name.startswith("Builtin_"):
             return to.Call(name.removeprefix("Builtin_").lower(), tuple(self._arguments(found)))
         raise PlanError(f"{name} is not supported in queries")
+
+    def _named(self, iri: str) -> to.Expression:
+        """The nodes of a name, or a predicate that is compared with a variable predicate."""
+        try:
+            return self._names.node(iri)
+        except PlanError:
+            with contextlib.suppress(PlanError):
+                return self._names.predicate(iri)
+            raise
 
     def _arguments(self, found: Mapping[str, Any]) -> Iterable[to.Expression]:
         for key, argument in found.items():

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from triplecheck.kg.plans import algebra as of
 from triplecheck.kg.types import XSD
 
-_INFIX = frozenset(("=", "!=", "<", ">", "<=", ">=", "+", "-", "*", "/"))
+INFIX = frozenset(("=", "!=", "<", ">", "<=", ">=", "+", "-", "*", "/"))
+"""The operators between two expressions."""
 _BINDS = {"or": 1, "and": 2, **dict.fromkeys(("=", "!=", "<", ">", "<=", ">=", "in", "not in"), 3)}
 _BINDS |= {"+": 4, "-": 4, "*": 5, "/": 5, "not": 6, "minus": 6, "plus": 6}
 
@@ -20,6 +21,8 @@ def write_expression(expression: of.Expression, within: int = 0) -> str:
             return f"?{name}"
         case of.Constant(text):
             return text
+        case of.Relations() | of.IsA() | of.Labelled():
+            return write_predicate(expression)
         case of.Exists(pattern, negated):
             return f"{'NOT ' * negated}EXISTS {{ {write_pattern(pattern)} }}"
         case of.Call(name, arguments):
@@ -28,7 +31,7 @@ def write_expression(expression: of.Expression, within: int = 0) -> str:
             written = [write_expression(one, right if at else binds) for at, one in enumerate(arguments)]
             if name in ("and", "or"):
                 text = {"and": " && ", "or": " || "}[name].join(written)
-            elif name in _INFIX:
+            elif name in INFIX:
                 text = f" {name} ".join(written)
             elif name in ("in", "not in"):
                 text = f"{written[0]} {name.upper()} ({', '.join(written[1:])})"

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from triplecheck.kg import Graph, Literal, UserError
 from triplecheck.kg.encode import load_encoder
-from triplecheck.kg.plans import Answers, Plan, PlanError, PlanNames, check, read_plan, run_plan
+from triplecheck.kg.plans import Answers, Plan, PlanNames, check, read_plan, run_plan
 from triplecheck.language.coverage import QuerySays, left_out
 from triplecheck.language.likeness import Likeness
 from triplecheck.language.question import Question
@@ -141,10 +141,10 @@ class _Planning:
             self._trace.add(Stopped("nothing_found", "nothing in the graph satisfies the query"))
             return Outcome(abstained="nothing_found", query=plan.text, looked_through=looked)
         texts = [*self._graph.labels(nodes), *values]
-        edges = dict.fromkeys(edge for row in range(len(found.rows)) for edge in found.edges(row, _TRIPLES))
+        proof = dict.fromkeys(edge for row in range(len(found.rows)) for edge in found.edges(row, _TRIPLES))
         self._trace.add(Planned(plan.text, "", len(texts), ", ".join(texts[:10])))
         return Outcome(
-            ", ".join(texts), tuple(nodes), tuple(edges)[:_TRIPLES], True, query=plan.text, looked_through=looked
+            ", ".join(texts), tuple(nodes), tuple(proof)[:_TRIPLES], True, query=plan.text, looked_through=looked
         )
 
 

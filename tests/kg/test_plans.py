@@ -246,6 +246,12 @@ def test_large_integers_are_exact(tmp_path: Path) -> None:
     assert texts(names, "SELECT (SUM(?n) AS ?s) { ?x <size> ?n }") == [str(3 * big + 1)]
 
 
+def test_integers_that_no_float_holds_are_no_error(tmp_path: Path) -> None:
+    names = PlanNames(built(tmp_path, f"head\trelation\ttail\na\tsize\t1{'0' * 350}\nb\tsize\t2\n").graph)
+    assert texts(names, "SELECT ?x { ?x <size> ?n } ORDER BY DESC(?n) LIMIT 1") == ["a"]
+    assert texts(names, "SELECT (SUM(?n) AS ?s) (MAX(?n) - 1 AS ?m) { ?x <size> ?n }") == [" "]
+
+
 def test_times_are_compared_also_with_years(tmp_path: Path) -> None:
     rows = "a\tborn\t1990-05-01\nb\tborn\t2001-12-31\nc\tborn\t-0044-03-15\n"
     names = PlanNames(built(tmp_path, f"head\trelation\ttail\n{rows}").graph)
@@ -272,6 +278,26 @@ def test_exists_and_queries_in_queries_are_supported(names: PlanNames) -> None:
     assert {"Bo captain of Osprey", "Bo works at Bergen"} <= said(names, found.edges(0))
     found = answers(names, "SELECT (MAX(?n) AS ?m) { { SELECT (COUNT(?x) AS ?n) { ?x <owned by> ?o } GROUP BY ?o } }")
     assert len(found.edges(0)) == len(SHIPS)
+
+
+def test_a_path_is_supported_by_a_shortest_way(tmp_path: Path) -> None:
+    rows = "a\tnext\tb\nb\tnext\tc\na\tnext\td\nd\tnext\te\ne\tnext\tc\nc\tback\ta\nc\tlast\tf\n"
+    names = PlanNames(built(tmp_path, f"head\trelation\ttail\n{rows}").graph)
+    way = {"a next b", "b next c"}
+    for path, wanted in {
+        "<next>+": way,
+        "<next>*": way,
+        "(<next>/<next>)+": way,
+        "(<next>|<last>)*": way,
+        "^(^<next>)+": way,
+        "^<back>?": {"c back a"},
+        "(<next>/^<back>*)+": way,
+        "!(<next>)": set(),
+    }.items():
+        found = answers(names, f"ASK {{ <a> {path} <c> }}")
+        assert found.boolean == bool(wanted), path
+        assert said(names, found.edges(0)) == wanted, path
+    assert said(names, answers(names, "ASK { <c> !(<next>) <f> }").edges(0)) == {"c last f"}
 
 
 def test_negation_says_what_ruled_others_out(names: PlanNames) -> None:
@@ -344,3 +370,53 @@ def test_rows_at_a_time_are_limited(names: PlanNames) -> None:
     ends = " ".join(f"?a{n} <crew> ?b{n} ." for n in range(12))
     with pytest.raises(PlanError, match="rows at a time"):
         run_plan(names.graph, read_plan(f"SELECT ?a0 {{ {ends} }}", names))
+
+
+# --- quantities ----------------------------------------------------------------------------------
+GOODS = {
+    "tea": ("500 g", "€14.10", "12.5 °C", "400 km", "0012-01-05"),
+    "rice": ("3 kg", "€15.10", "20 °C", "0.57 Mm", "1999"),
+    "salt": ("2 kg", "$3", "22.5 °C", "900 km", "12026-06-01"),
+}
+
+
+@pytest.fixture(scope="module")
+def goods(tmp_path_factory: pytest.TempPathFactory) -> PlanNames:
+    columns = ("weight", "price", "kept at", "way", "date")
+    rows = [(name, *pair) for name, cells in GOODS.items() for pair in zip(columns, cells, strict=True)]
+    lines = "".join("\t".join(row) + "\n" for row in rows)
+    kb = built(tmp_path_factory.mktemp("goods"), f"head\trelation\ttail\n{lines}")
+    return PlanNames(kb.graph, kb.linker)
+
+
+@pytest.mark.parametrize(
+    ("query", "wanted"),
+    [
+        ('SELECT ?x { ?x <weight> ?w FILTER(?w > "1 kg") }', ["rice", "salt"]),
+        ('SELECT ?x { ?x <weight> ?w FILTER(?w <= "2000 g") }', ["tea", "salt"]),
+        ("SELECT ?x { ?x <weight> ?w } ORDER BY DESC(?w) LIMIT 1", ["rice"]),
+        ("SELECT (SUM(?w) AS ?s) { ?x <weight> ?w }", ["5.5 kg"]),
+        ("SELECT (MIN(?w) AS ?s) { ?x <weight> ?w }", ["500 g"]),
+        ("SELECT (?a - ?b AS ?d) { <rice> <weight> ?a . <tea> <weight> ?b }", ["2.5 kg"]),
+        ("SELECT (?a / ?b AS ?d) { <rice> <weight> ?a . <tea> <weight> ?b }", ["6"]),
+        ("SELECT (2 * ?a AS ?d) { <tea> <weight> ?a }", ["1000 g"]),
+        ("SELECT (SUM(?w) AS ?s) { ?x <way> ?w FILTER(?x != <salt>) }", ["970 km"]),
+        ('SELECT (AVG(?p) AS ?s) { ?x <price> ?p FILTER(?p < "€99") }', ["€14.60"]),
+        ("SELECT (SUM(?p) AS ?s) { ?x <price> ?p }", [""]),
+        ("SELECT (AVG(?t) AS ?s) { ?x <kept at> ?t FILTER(?x != <tea>) }", ["21.25 °C"]),
+        ("SELECT (?a - ?b AS ?d) { <rice> <kept at> ?a . <tea> <kept at> ?b }", ["7.5 °C"]),
+        ("SELECT (ROUND(?w) AS ?d) { <salt> <kept at> ?w }", ["23 °C"]),
+        ("SELECT ?x { ?x <date> ?d FILTER(?d > 9999) }", ["salt"]),
+        ("SELECT ?x { ?x <date> ?d FILTER(?d < '0100-01-01'^^xsd:date) }", ["tea"]),
+        ("SELECT (YEAR(?d) AS ?y) { <salt> <date> ?d }", ["12026"]),
+        ("SELECT (?b - ?a AS ?d) { VALUES ?a { '12026-05-30'^^xsd:date } <salt> <date> ?b }", ["2 days"]),
+    ],
+)
+def test_quantities(goods: PlanNames, query: str, wanted: list[str]) -> None:
+    assert sorted(texts(goods, query)) == sorted(wanted)
+
+
+def test_values_of_several_currencies_are_not_added(goods: PlanNames) -> None:
+    found = answers(goods, "SELECT (SUM(?p) AS ?s) { ?x <price> ?p }")
+    assert found.rows == ((None,),)
+    assert "several kinds" in found.notes[0]

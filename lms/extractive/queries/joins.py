@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from triplecheck.language.clauses import Attachment, Clauses, Unit
-from triplecheck.language.parse import Parse
 from triplecheck.language.likeness import Likeness
+from triplecheck.language.parse import Parse
 from triplecheck.lms.extractive.queries.schema import MEASURES, TIMES, Relation, Schema, fits
 from triplecheck.signatures.notation import THING
 
@@ -144,7 +144,9 @@ class Joiner:
 
     def _joins(self, attachment: Attachment, *, loosely: bool = False) -> Iterator[Join]:
         self._loosely = loosely
-        single = [hop for hop in self._hops() if self._at(attachment.unit, hop.start) and self._at(attachment.to, hop.end)]
+        single = [
+            hop for hop in self._hops() if self._at(attachment.unit, hop.start) and self._at(attachment.to, hop.end)
+        ]
         labels = {hop.relation.label for hop in single}
         for hop in single:
             yield self._scored(attachment, (hop,), len(labels))
@@ -194,8 +196,12 @@ class Joiner:
             tokens += [at for unit in ends if unit.kind == "noun" for at in range(*unit.span)]
         tokens = [at for at in tokens if not self._parse.is_stop(at)]
         besides = {self._parse.lemma(at) for unit in ends if unit.kind == "class" for at in range(*unit.span)}
-        besides |= {base for number in (attachment.unit, attachment.to) for name in self.classes(number)
-                    for base in self._likeness.bases(name)}
+        besides |= {
+            base
+            for number in (attachment.unit, attachment.to)
+            for name in self.classes(number)
+            for base in self._likeness.bases(name)
+        }
         words = {at: self._word(at) for at in tokens}
         said = {
             at: max((self._likeness.of_word(word, hop.relation.wordings), -n) for n, hop in enumerate(hops))
@@ -204,14 +210,14 @@ class Joiner:
         parts = []
         for n, hop in enumerate(hops):
             own = [words[at] for at in tokens if said[at][1] == -n]
-            parts.append(self._named(hop, own, besides) if own else self._unnamed(hop, attachment, ends, besides, alternatives))
+            parts.append(
+                self._named(hop, own, besides) if own else self._unnamed(hop, attachment, ends, besides, alternatives)
+            )
         if len(hops) > 1 and any(part < COVERED for part in parts):
             return Join(attachment, hops, 0.0, frozenset())
         score = sum(parts) / len(parts) - _FAR * (len(hops) - 1)
         score -= sum(_WRONG_WAY for hop in hops if self._is_wrong_way(hop, attachment, len(hops)))
-        covered = frozenset(
-            at for at, (likeness, _) in said.items() if likeness >= least_likeness(self._parse.pos(at))
-        )
+        covered = frozenset(at for at, (likeness, _) in said.items() if likeness >= least_likeness(self._parse.pos(at)))
         if len(hops) == 1 and score >= _WHOLE:
             covered |= frozenset(at for at in tokens if self._parse.pos(at) != "PROPN")
         return Join(attachment, hops, score, covered)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from triplecheck.language.operations import Comparison, Extreme
 from triplecheck.language.likeness import Likeness
+from triplecheck.language.operations import Comparison, Extreme
 from triplecheck.lms.extractive.queries.schema import Relation, Schema, fits
 
 _LEAST = 0.42
@@ -32,7 +32,11 @@ class Measure:
 
 
 def measure_of_words(
-    schema: Schema, classes: Collection[str] | None, words: Sequence[str], likeness: Likeness, kinds: Collection[str] = ()
+    schema: Schema,
+    classes: Collection[str] | None,
+    words: Sequence[str],
+    likeness: Likeness,
+    kinds: Collection[str] = (),
 ) -> Measure | None:
     """The relation to values that content words mean; None if none is near enough.
 
@@ -61,7 +65,9 @@ def measure_of(
         for sense in compared.senses:
             if sense.kind != relation.kind and not (relation.tail == "year" and sense.kind == "number"):
                 continue
-            score = max(likeness.of_word(word, relation.wordings) for word in sense.quantity.split() or [compared.lemma])
+            score = max(
+                likeness.of_word(word, relation.wordings) for word in sense.quantity.split() or [compared.lemma]
+            )
             if sense.kind == relation.kind == "time" and len(times) == 1:
                 score = max(score, _ONLY_TIME)
             found.append(Measure(relation, sense.operation, score))
@@ -77,7 +83,9 @@ def _measured(schema: Schema, classes: Collection[str] | None, kinds: Collection
     return [
         relation
         for relation in schema.relations
-        if relation.is_measured and (classes is None or fits(classes, relation.head)) and (not kinds or relation.kind in kinds)
+        if relation.is_measured
+        and (classes is None or fits(classes, relation.head))
+        and (not kinds or relation.kind in kinds)
     ]
 
 

@@ -14,13 +14,13 @@ from triplecheck.kg.plans.notation import write_label
 from triplecheck.kg.types import Literal
 from triplecheck.kg.values import quantity
 from triplecheck.language.clauses import Attachment, Clauses, Unit, content_words, read_clauses
+from triplecheck.language.likeness import Likeness
 from triplecheck.language.operations import Comparison, Extreme, Limit, TimeLimit, adjective_of, compared, degree
 from triplecheck.language.operations import number as number_at
 from triplecheck.language.question import Question
 from triplecheck.language.relevance import Encode
 from triplecheck.lms.extractive.queries.joins import COVERED, NOUN_COVERED, Join, Joiner, least_likeness
 from triplecheck.lms.extractive.queries.measures import Measure, measure_of, measure_of_words
-from triplecheck.language.likeness import Likeness
 from triplecheck.lms.extractive.queries.schema import Relation, Schema, fits
 from triplecheck.lms.extractive.queries.text import QueryText
 from triplecheck.lms.prompt import Prompt
@@ -146,7 +146,14 @@ class _Writer:
         if self.clauses.root is None:
             raise _Unsaid("The question speaks of nothing in the graph.")
         self.root = self.clauses.root
-        query = self._difference() or self._same() or self._same_as() or self._choice() or self._whether() or self._selected()
+        query = (
+            self._difference()
+            or self._same()
+            or self._same_as()
+            or self._choice()
+            or self._whether()
+            or self._selected()
+        )
         self._check_all_said()
         return query
 
@@ -269,7 +276,10 @@ class _Writer:
     def _same_as(self) -> str | None:
         """The things that have the same of something as a topic: "who lives in the same city as X"."""
         topics = self._topics
-        is_same = any(not self.lexicon.same.isdisjoint({t.lemma, w}) for t, w in zip(self.parse.tokens, self.parse.words, strict=True))
+        is_same = any(
+            not self.lexicon.same.isdisjoint({t.lemma, w})
+            for t, w in zip(self.parse.tokens, self.parse.words, strict=True)
+        )
         if not is_same or self.question.asks_whether or len(topics) != 1 or self.root == topics[0]:
             return None
         topic = topics[0]
@@ -294,7 +304,9 @@ class _Writer:
 
     def _shared(self, ends: Sequence[tuple[str, ...]]) -> str:
         """The relation that things are asked to share."""
-        words = sorted(at for at in self._content if not self.lexicon.same & {self.parse.lemma(at), self.parse.words[at]})
+        words = sorted(
+            at for at in self._content if not self.lexicon.same & {self.parse.lemma(at), self.parse.words[at]}
+        )
         texts = self._words(words)
         timed = any(self.lexicon.nouns.get(self.parse.lemma(at)) == "time" for at in words)
         words = [at for at in words if self.lexicon.nouns.get(self.parse.lemma(at)) != "time"]
@@ -304,7 +316,10 @@ class _Writer:
         for relation in self.schema.relations:
             by_label.setdefault(relation.label, []).append(relation)
         options = [
-            (max(max(self.likeness.of_words(texts, one.wordings), _SAME_CLASS * (one.tail in named)) for one in own), label)
+            (
+                max(max(self.likeness.of_words(texts, one.wordings), _SAME_CLASS * (one.tail in named)) for one in own),
+                label,
+            )
             for label, own in by_label.items()
             if all(any(fits(classes, one.head) for one in own) for classes in ends)
             and (not timed or own[0].kind == "time")
@@ -342,7 +357,9 @@ class _Writer:
         for one in attachments:
             if self._is_other(one):
                 self.text.add(f"FILTER({self._term(one.to)} != {self._term(one.unit)})")
-        attachments = [replace(one, denied=one.denied != one.excluded) for one in attachments if not self._is_other(one)]
+        attachments = [
+            replace(one, denied=one.denied != one.excluded) for one in attachments if not self._is_other(one)
+        ]
         found = self.joiner.best([one for one in attachments if not self._is_list(one)])
         if found is None:
             raise _Unsaid("No relation joins the things that the question names.")
@@ -555,7 +572,10 @@ class _Writer:
         graded = limit.quantity.split() if noun is None or self.parse.words[noun] != limit.quantity else []
         classes = self._classes(owner)
         for words, tokens in (
-            (self._words(self._compound(noun)) if noun is not None else [], [] if noun is None else self._compound(noun)),
+            (
+                self._words(self._compound(noun)) if noun is not None else [],
+                [] if noun is None else self._compound(noun),
+            ),
             (graded, []),
             (self._words(left), left),
         ):
@@ -845,8 +865,13 @@ class _Writer:
 
     def _check_all_said(self) -> None:
         left = [at for at in sorted(self._content) if at not in self.said.words and not self._is_said(at)]
-        left += [at for unit in self.units if unit.kind in ("topic", "number") for at in range(*unit.span)
-                 if at not in self.said.words]
+        left += [
+            at
+            for unit in self.units
+            if unit.kind in ("topic", "number")
+            for at in range(*unit.span)
+            if at not in self.said.words
+        ]
         if left:
             raise _Unsaid(f"No relation says {' '.join(self.parse.tokens[at].text for at in left)!r}.")
         if self.question.asked.kind == "reason":
