@@ -17,6 +17,7 @@ from triplecheck.programs.assists.expected_form import (
     meant_operation,
     values_of_one_fact,
 )
+from triplecheck.programs.assists.plans import query_step
 from triplecheck.programs.assists.settled import settled, settling_step
 from triplecheck.programs.assists.whole_lists import whole_list
 from triplecheck.programs.base import AnySources, Program
@@ -39,6 +40,7 @@ class AnsweringProgram(Program):
 
     def __init__(self, sources: AnySources, **options: Any) -> None:
         super().__init__(sources, **options)
+        self.write_query = query_step(self.assists)
         self.settle = settling_step(self.assists)
 
 

@@ -19,7 +19,7 @@ from triplecheck.lms import RolePredict
 from triplecheck.programs.assists.all_topics import all_topics
 from triplecheck.programs.assists.described import Classes, described, picking_step
 from triplecheck.programs.assists.doubts import answering_step
-from triplecheck.programs.assists.plans import planned, query_step
+from triplecheck.programs.assists.plans import planned
 from triplecheck.programs.assists.ranked_paths import PathScores, path_scores, ranked_paths
 from triplecheck.programs.assists.stop_early import stops_early
 from triplecheck.programs.assists.suggested_paths import suggested_paths
@@ -34,7 +34,7 @@ from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.room import within_tokens
 from triplecheck.programs.steps import Pruned, Stopped, Trace, Truncated
 from triplecheck.programs.subgraph import Path, RelationNames, Subgraph, names_of_facts, render_path
-from triplecheck.programs.topics import Topic, TopicLinker, named_topics, spelt_otherwise
+from triplecheck.programs.topics import Topic, TopicLinker, named_topics
 from triplecheck.signatures import NameTopics, SelectPaths
 
 Filtering = Literal["schema", "instances", "none"]
@@ -117,11 +117,6 @@ class Plan:
     scores: PathScores
     evidence: tuple[Edge, ...] = ()
 
-    @property
-    def written(self) -> dict[int, tuple[str, str]]:
-        """The name of each topic in prompts, and the question's spelling if it differs."""
-        return {node: (name, spelt_otherwise(name, self.mentions[node])) for node, name in self.topics.items()}
-
 
 class KERAG(AnsweringProgram):
     """Knowledge-enhanced RAG.
@@ -145,7 +140,6 @@ class KERAG(AnsweringProgram):
     def __init__(self, sources: AnySources, **options: Any) -> None:
         super().__init__(sources, **options)
         self.name_topics = RolePredict(NameTopics, role="extract")
-        self.write_query = query_step(self.assists)
         self.pick_from_class = picking_step(self.assists)
         self.select_paths = RolePredict(SelectPaths, role="prune") if self.options.filtering != "none" else None
         self.summarize = answering_step(self.assists, self.sources.language)
@@ -153,7 +147,7 @@ class KERAG(AnsweringProgram):
     def run(self, question: str, trace: Trace) -> Outcome:
         """Planning, retrieval, summarization: the three modules of the paper."""
         plan = self.plan(question, trace)
-        computed = planned(self, self.write_query, plan.question, plan.written, trace)
+        computed = planned(self, self.write_query, plan.question, plan.topics, trace)
         if computed is not None:
             return computed
         picked = described(self.assists, plan.classes, self.pick_from_class, trace)

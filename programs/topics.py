@@ -196,9 +196,4 @@ def named_topics(graph: Graph, topics: Sequence[Topic]) -> tuple[dict[int, str],
 
 def as_written(written: str, name: str) -> str:
     """A name for a prompt, with the question's spelling if that differs: "Satchmo = Louis Armstrong"."""
-    return write_topic(name, spelt_otherwise(name, written))
-
-
-def spelt_otherwise(name: str, written: str) -> str:
-    """The question's spelling of a name; empty if it is the same."""
-    return "" if normalize(written) == normalize(name) else written
+    return write_topic(name, "" if normalize(written) == normalize(name) else written)

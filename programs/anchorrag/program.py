@@ -26,6 +26,7 @@ from triplecheck.programs.anchorrag.prompts import fact_lines, nearest_paths
 from triplecheck.programs.assists.doubts import answering_step
 from triplecheck.programs.assists.kept_question import kept_question
 from triplecheck.programs.assists.leading_facts import leading_facts
+from triplecheck.programs.assists.plans import planned
 from triplecheck.programs.assists.time_conditions import holding_at
 from triplecheck.programs.assists.unjudged_facts import unjudged_facts
 from triplecheck.programs.base import AnySources, check_positive
@@ -101,6 +102,9 @@ class AnchorRAG(AnsweringProgram, RecallingProgram):
     def run(self, question: str, trace: Trace) -> Outcome:
         """Predictor, retriever agents, supervisor."""
         anchors, briefing = self.predict(question, trace)
+        computed = planned(self, self.write_query, briefing.read, briefing.anchors, trace)
+        if computed is not None:
+            return computed
         if not anchors:
             return self.recall_instead(question, "no_topic", "no entity of the graph was recognised", trace)
         agents = [Retriever(self.graph, anchor, briefing, self.options, self._calls, self) for anchor in anchors]

@@ -38,23 +38,21 @@ def query_step(assists: Assists) -> RolePredict | None:
 
 
 def planned(
-    program: Program,
-    step: RolePredict | None,
-    read: Question,
-    topics: Mapping[int, tuple[str, str]],
-    trace: Trace,
+    program: Program, step: RolePredict | None, read: Question, names: Mapping[int, str], trace: Trace
 ) -> Outcome | None:
     """The answer that a query computes; None if the question needs no query, or none could be written.
 
     Args:
         program: has the graph.
         step: of `query_step`.
-        read: the question.
-        topics: the name of each topic node in prompts, and the question's spelling if it differs.
+        read: the question, with its topics.
+        names: the name of each topic node in prompts, in the order of the question's topics.
         trace: records the queries.
     """
     if step is None:
         return None
+    spelt = [topic.spelling if topic.spelling != topic.name else "" for topic in read.topics]
+    topics = {node: (name, spelling) for (node, name), spelling in zip(names.items(), spelt, strict=True)}
     return _Planning(program, step, read, topics, trace).outcome()
 
 

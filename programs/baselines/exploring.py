@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from triplecheck.language.question import Question
 from triplecheck.lms import RolePredict
 from triplecheck.programs.assists.doubts import answering_step
 from triplecheck.programs.base import AnySources, check_positive
@@ -117,6 +118,7 @@ class Exploration:
 
     Attributes:
         question: as asked.
+        read: the question, read.
         topics: names of the topics by node.
         shown: the topics as prompts show them.
         relations: the wording of each relation in prompts.
@@ -128,6 +130,7 @@ class Exploration:
     """
 
     question: str
+    read: Question
     topics: dict[int, str]
     shown: list[str]
     relations: RelationNames
@@ -179,11 +182,13 @@ class ExploringProgram(AnsweringProgram, RecallingProgram):
         topics = [topic for name in named for topic in linker.link(name, reply.domain, 1, trace)]
         names, shown = named_topics(self.graph, topics)
         relations = self.sources.relations
+        read = self.read(question, shown)
         return Exploration(
             question,
+            read,
             names,
             shown,
-            RelationNames(self.graph, relations, self.read(question, shown).bare),
+            RelationNames(self.graph, relations, read.bare),
             None if relations is None else relations.against(question),
             trace,
         )

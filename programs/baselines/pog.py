@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from triplecheck.lms import RolePredict
+from triplecheck.programs.assists.plans import planned
 from triplecheck.programs.base import AnySources, check_positive
 from triplecheck.programs.baselines.exploring import (
     Exploration,
@@ -97,6 +98,9 @@ class PoG(ExploringProgram):
     def run(self, question: str, trace: Trace) -> Outcome:
         """Task decomposition, then rounds of exploration, memory, evaluation and reflection."""
         at = self.start(question, trace)
+        computed = planned(self, self.write_query, at.read, at.topics, trace)
+        if computed is not None:
+            return computed
         if not at.topics:
             return self.recall_instead(question, "no_topic", "no entity of the graph was recognised", trace)
         reply = self.name_sub_goals(question=question, topics=at.shown)

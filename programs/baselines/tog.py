@@ -12,6 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from triplecheck.programs.assists.plans import planned
 from triplecheck.programs.baselines.exploring import Exploration, ExploringProgram, Route
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Scored, Stopped, Trace, Truncated
@@ -26,6 +27,9 @@ class ToG(ExploringProgram):
     def run(self, question: str, trace: Trace) -> Outcome:
         """Initialization, exploration and reasoning in turn, then the answer."""
         at = self.start(question, trace)
+        computed = planned(self, self.write_query, at.read, at.topics, trace)
+        if computed is not None:
+            return computed
         if not at.topics:
             return self.recall_instead(question, "no_topic", "no entity of the graph was recognised", trace)
         return replace(self._search(at), retrieved=frozenset(at.seen))
