@@ -35,6 +35,7 @@ from triplecheck.signatures import JudgeProof
 from triplecheck.signatures.notation import write_triple
 
 _LONGEST_QUESTION = 4_000  # characters
+_LATER = frozenset({"write_query"})  # steps that older states do not have
 _MOST_JUDGED = 30  # triples of a proof that a model reads
 
 
@@ -293,15 +294,18 @@ class Program(dspy.Module, metaclass=_ProgramType):
     def load_state(self, state: Mapping[str, Any], *, allow_unsafe_lm_state: bool = False) -> None:
         """Take a state that `dump_state` gave. Steps in it that the options exclude are ignored.
 
+        A state that was saved before a step was added leaves that step as it is.
+
         Raises:
             UserError: it lacks a step of the program.
         """
-        if missing := sorted(dict(self.named_parameters()).keys() - state.keys()):
+        if missing := sorted(dict(self.named_parameters()).keys() - state.keys() - _LATER):
             raise UserError(
                 f"the saved state has no step {', '.join(missing)}: it is of another version of {self.name!r}, or of "
                 "one with other options; make the program with the same options, or compile it again"
             )
-        super().load_state(state, allow_unsafe_lm_state=allow_unsafe_lm_state)
+        own = {name: step.dump_state() for name, step in self.named_parameters() if name in _LATER - state.keys()}
+        super().load_state({**own, **state}, allow_unsafe_lm_state=allow_unsafe_lm_state)
 
     def sure_enough(self, question: str, found: Outcome, trace: Trace) -> Outcome:
         """The outcome with its verdict and confidence; an abstention if it is not sure enough."""

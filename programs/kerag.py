@@ -13,18 +13,16 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from triplecheck.kg.types import Edge
 from triplecheck.language.question import Question
 from triplecheck.lms import RolePredict
 from triplecheck.programs.assists.all_topics import all_topics
-from triplecheck.programs.assists.described import Classes, described, picking_step
 from triplecheck.programs.assists.doubts import answering_step
 from triplecheck.programs.assists.plans import planned
 from triplecheck.programs.assists.ranked_paths import PathScores, path_scores, ranked_paths
 from triplecheck.programs.assists.stop_early import stops_early
 from triplecheck.programs.assists.suggested_paths import suggested_paths
 from triplecheck.programs.assists.time_conditions import holding_at
-from triplecheck.programs.assists.typed_paths import typed_paths
+from triplecheck.programs.assists.typed_paths import AskedClass, class_asked_for, typed_paths
 from triplecheck.programs.base import AnySources
 from triplecheck.programs.conclude import AnsweringProgram, answer_from_facts
 from triplecheck.programs.conclusion import Reading
@@ -103,9 +101,8 @@ class Plan:
         shown: the topics as prompts show them, with the question's spelling.
         mentions: the question's spelling of each topic; homonyms share it.
         relations: the wording of each relation in prompts.
-        classes: the classes of the graph that the question speaks of.
+        asked: the class of things that the question asks for; None if it names none.
         scores: the trained ranker's scores of paths, and how far to go.
-        evidence: triples that single out a topic that the question describes.
     """
 
     question: Question
@@ -113,9 +110,8 @@ class Plan:
     shown: list[str]
     mentions: Mapping[int, str]
     relations: RelationNames
-    classes: Classes
+    asked: AskedClass | None
     scores: PathScores
-    evidence: tuple[Edge, ...] = ()
 
 
 class KERAG(AnsweringProgram):
@@ -132,7 +128,8 @@ class KERAG(AnsweringProgram):
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": PAPER}
     renamed: ClassVar[Mapping[str, str]] = {"bounds": "limits"}
     assisting: ClassVar[Mapping[str, str]] = {
-        **{name: name for name in ("all_topics", "described", "stop_early")},
+        **{name: name for name in ("all_topics", "stop_early")},
+        "described": "plans",
         "ranker": "ranked_paths",
     }
     options: KERAGOptions
@@ -140,7 +137,6 @@ class KERAG(AnsweringProgram):
     def __init__(self, sources: AnySources, **options: Any) -> None:
         super().__init__(sources, **options)
         self.name_topics = RolePredict(NameTopics, role="extract")
-        self.pick_from_class = picking_step(self.assists)
         self.select_paths = RolePredict(SelectPaths, role="prune") if self.options.filtering != "none" else None
         self.summarize = answering_step(self.assists, self.sources.language)
 
@@ -150,13 +146,6 @@ class KERAG(AnsweringProgram):
         computed = planned(self, self.write_query, plan.question, plan.topics, trace)
         if computed is not None:
             return computed
-        picked = described(self.assists, plan.classes, self.pick_from_class, trace)
-        if picked is not None:
-            if picked.whole:
-                return picked.outcome(self.graph)
-            things = picked.topics(self.graph, self.options.limits.candidates, trace)
-            topics = [Topic(node, picked.description) for node in things]
-            plan = replace(self.start_from(question, topics), classes=plan.classes, evidence=picked.evidence)
         if not plan.topics:
             trace.add(Stopped("no_topic", "no entity of the graph was recognised in the question"))
             return Outcome(abstained="no_topic")
@@ -186,9 +175,9 @@ class KERAG(AnsweringProgram):
         read = self.read(question, shown)
         relations = RelationNames(self.graph, self.sources.relations, read.bare)
         mentions = {topic.node: topic.written for topic in topics}
-        classes = Classes(self, question, topics, shown, relations)
+        asked = class_asked_for(self.graph, read)
         scores = path_scores(self.assists, self.sources, read, names, _HOPS, self.options.hops)
-        return Plan(read, names, shown, mentions, relations, classes, scores)
+        return Plan(read, names, shown, mentions, relations, asked, scores)
 
     # --- retrieval -----------------------------------------------------------------------------
     def retrieve(self, plan: Plan, trace: Trace) -> Subgraph:
@@ -204,7 +193,7 @@ class KERAG(AnsweringProgram):
     def offer(self, plan: Plan, frontier: list[Path], trace: Trace) -> list[tuple[Path, int]]:
         """Each path extended by one relation that has a name, with its number of edges."""
         offers = with_names(self.graph, one_hop_paths(self.graph, frontier))
-        offers = typed_paths(self.assists, self.graph, offers, plan.classes.asked)
+        offers = typed_paths(self.assists, self.graph, offers, plan.asked)
         if self.options.filtering == "none":
             return offers
         vectors = self.sources.relations
@@ -249,5 +238,4 @@ class KERAG(AnsweringProgram):
         tokens = self.options.limits.tokens
         facts, lines = within_tokens(self.graph, subgraph.facts, names, plan.relations, tokens, trace)
         reading = Reading(plan.question.text, plan.topics, plan.shown, subgraph, facts, lines, names)
-        found = answer_from_facts(self, self.summarize, reading, trace)
-        return replace(found, evidence=(*plan.evidence, *found.evidence)) if found.evidence else found
+        return answer_from_facts(self, self.summarize, reading, trace)

@@ -163,24 +163,6 @@ class Planned(TraceEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class Picked(TraceEvent):
-    """Code picked the things that the question describes by their class.
-
-    `choice` says how (`signatures.Choice`), by `relation` (empty for all of the class) among `inputs` things. `whole`:
-    the question asks for nothing else, so that they are its answer.
-    """
-
-    kind: ClassVar[str] = "picked"
-    description: str
-    group: str
-    choice: str
-    relation: str
-    inputs: int
-    result: str
-    whole: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Consulted(TraceEvent):
     """A candidate reference of one turn, and its verdict.
 
@@ -298,9 +280,6 @@ def in_words(step: TraceEvent) -> str:
             return f"{operation} of {inputs} = {result}"
         case Planned(query, problem, rows, result):
             return f"{query}: {problem or f'{rows} rows: {result}'}"
-        case Picked(description, group, choice, relation, inputs, result, _):
-            by = f" by {relation}" if relation else ""
-            return f"{description!r}: {choice} of {inputs} {group}{by} = {result}"
         case Consulted(turn, origin, text, _, score, verdict):
             return f"turn {turn}, {origin}: {verdict}{'' if score is None else f', {score:.2f}'}: {text}"
         case Weighed(turn, answer, triples, score, reason, threshold, decision):

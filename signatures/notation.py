@@ -36,9 +36,6 @@ _COLON = ": "
 THING = "thing"
 """In place of a class that is not known."""
 
-ANYTHING_WITH = "anything with "
-"""Before a relation: a class of a graph without types, which holds everything that has the relation."""
-
 _MARKS = re.compile(r"[\x00-\x1f\x7f-\x9f|→←{}]")
 # Text that, if a model copies it, would be parsed as a header or as a thought instead of as part of a reply.
 _MARKUP = re.compile(r"\[(?=\[)|<(?=/?think)", re.IGNORECASE)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import dspy
 
 from triplecheck.signatures.step import NamesIn, Numbers, Step
 
-__all__ = ["Choice", "NameTopics", "PickFromClass", "SelectPaths"]
-
-Choice = Literal["all", "count", "max", "min", "most", "fewest"]
-"""What code picks from a class; `PickFromClass` explains each to the model."""
+__all__ = ["NameTopics", "SelectPaths"]
 
 
 class NameTopics(Step):
@@ -32,32 +29,6 @@ class NameTopics(Step):
     )
     topics: Annotated[list[str], NamesIn("known_names")] = dspy.OutputField(desc="names, as the graph writes them")
     domain: str = dspy.OutputField(desc="the type of the topics, or unknown")
-
-
-class PickFromClass(Step):
-    """Say which things the question describes instead of naming them, so that code can pick them from a graph.
-
-    A question describes things by their class, and often by what singles them out: "the tallest lighthouse on Holm",
-    "the company that owns the most ships", "how many islands are there". Copy all words of the question that describe
-    the things, and select their class and the choice:
-    - all, count: everything of the class, or how many there are. Select no relation.
-    - max, min: the thing whose number or date is the largest or smallest. Select the relation to this number or date.
-      The oldest has the min date, the newest the max date.
-    - most, fewest: the thing that is related to the most or fewest others. Select this relation.
-
-    "height: lighthouse to number" says that a lighthouse has a height; "(one each)", that none has several. If the
-    question describes nothing of these classes, write none, and select no class.
-    """
-
-    question: str = dspy.InputField()
-    topics: list[str] = dspy.InputField(desc="things that the question names")
-    classes: list[str] = dspy.InputField(desc="with the number of things of each")
-    relations: list[str] = dspy.InputField(desc="relations of these classes, with what is at both ends")
-    reasoning: str = dspy.OutputField(desc="one short sentence", default="")
-    description: str = dspy.OutputField(desc="copied from the question, or none")
-    chosen: Annotated[list[int], Numbers("classes")] = dspy.OutputField(desc="their class")
-    choice: Choice = dspy.OutputField()
-    by: Annotated[list[int], Numbers("relations")] = dspy.OutputField(desc="the relation, or none")
 
 
 class SelectPaths(Step):

@@ -56,7 +56,6 @@ def _always(**outputs: object) -> Solver:
 _SOLVERS: dict[type[Step], Solver] = {
     steps.NameTopics: _without_vectors(planning.name_topics),
     steps.WriteQuery: _without_ranker(queries.write_query),
-    steps.PickFromClass: _without_ranker(planning.pick_from_class),
     steps.SelectPaths: planning.select_paths,
     steps.AnswerFromFacts: answers.answer_from_facts,
     steps.ExtractKeywords: _without_vectors(exploration.extract_keywords),

@@ -8,20 +8,14 @@ from collections.abc import Collection
 import numpy as np
 
 from triplecheck.kg.ranker import PathRanker
-from triplecheck.language.described import describe, nouns
 from triplecheck.language.parse import stop_words
-from triplecheck.language.question import read_question
-from triplecheck.language.relevance import Encode, PathRelevance, phrases, sense_of
+from triplecheck.language.relevance import Encode, PathRelevance, phrases
 from triplecheck.language.text import find_span, plain
 from triplecheck.lms.prompt import Prompt, known_names
 from triplecheck.signatures.notation import (
-    ANYTHING_WITH,
     KnownName,
     WrittenPath,
     read_path,
-    read_relation,
-    split_note,
-    wordings,
 )
 
 _WORD = re.compile(r"[^\W_]+(?:\.[^\W_]+)*|'s\b", re.UNICODE)
@@ -72,58 +66,6 @@ def _clarity(words: list[str], name: str, cased: bool, stops: Collection[str]) -
 
 def _words(prompt: Prompt) -> list[str]:
     return _WORD.findall(prompt.text("question").replace("’", "'"))
-
-
-# --- classes -------------------------------------------------------------------------------------
-def pick_from_class(prompt: Prompt, encode: Encode) -> dict[str, object]:
-    """What the question describes by its class, and the relation that is nearest to what singles it out."""
-    classes = [split_note(line)[0] for line in prompt.items("classes")]
-    lines = [split_note(line) for line in prompt.items("relations")]
-    relations = [read_relation(line) for line, _ in lines]
-    labels = {wording for relation in relations for wording in wordings(relation.label)}
-    named = [name for name in classes if not name.startswith(ANYTHING_WITH)]
-    question = prompt.question()
-    found = describe(question, named, labels)
-    nothing: dict[str, object] = {"description": "none", "chosen": [], "choice": "all", "by": []}
-    if found is None:
-        return nothing
-    # A graph without such a class: everything that has a relation is one.
-    names = found.names or tuple(name for name in classes if name.startswith(ANYTHING_WITH))
-    chosen = [number for number, name in enumerate(classes, 1) if name in names]
-    outputs: dict[str, object] = {"description": found.text, "chosen": chosen, "choice": found.choice, "by": []}
-    if found.choice in ("all", "count"):
-        return outputs if found.names else nothing
-    measured = found.choice in ("max", "min")
-    usable = [
-        (number, relation)
-        for number, relation in enumerate(relations, 1)
-        if {relation.head, relation.tail} & set(names)
-        and (relation.tail in _MEASURES) == measured
-        and (measured or not lines[number - 1][1])
-    ]
-    if not usable:
-        return nothing
-    words = found.attribute.split()
-    parts = list(dict.fromkeys([found.attribute, *words]))
-    vectors = encode(parts)
-    scores = []
-    for number, relation in usable:
-        cosines = (encode(wordings(relation.label)) @ vectors.T).max(axis=0)
-        cosines[1:] -= _LATER_WORD * np.arange(1, len(parts))
-        other = relation.tail if relation.head in names else relation.head
-        counted = not measured and nouns(read_question(found.attribute, language=prompt.language), [other])
-        scores.append((float(cosines.max()) + _COUNTED * bool(counted), -number))
-    best, at = max(scores)
-    if best < _LEAST_FIT:
-        return nothing
-    if not found.names:
-        outputs["chosen"] = [number for number in chosen if classes[number - 1] == relations[-at - 1].head]
-    outputs["by"] = [-at]
-    if found.compares is not None and measured:
-        relation = relations[-at - 1]
-        kind = "time" if relation.tail == "date" else "number"
-        outputs["choice"] = sense_of(found.compares, relation.label, kind, encode).operation
-    return outputs
 
 
 # --- paths ---------------------------------------------------------------------------------------

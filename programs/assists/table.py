@@ -36,7 +36,6 @@ _LINKING = (*_READING, "4stepfocus")
 ASSISTS = (
     Assist("all_topics", "topics", "Also start from names that the model left out and that are surely names.", _KERAG),
     Assist("homonyms", "topics", "Of things with one name take those whose type or year stands beside it.", _LINKING),
-    Assist("described", "topics", "Also start from things that the question describes by their class.", _KERAG),
     Assist("kept_question", "topics", "Keep the question where its correction is another question.", _ANCHORRAG),
     Assist("names_first", "topics", "Rank anchors by names, and by relations among similar names.", _ANCHORRAG),
     Assist("plans", "topics", "Compute by a query what the question counts, orders, excludes or bounds.", _READING),

@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from triplecheck.kg import Direction, Graph
+from triplecheck.language.described import asked_class
+from triplecheck.language.question import Question
 from triplecheck.programs.assists.table import Assists
 from triplecheck.programs.expansion import edges_of
 from triplecheck.programs.subgraph import Path
+from triplecheck.signatures.notation import clean
 
 _MOST_TYPED = 100_000  # edges that are looked at to tell which lead to things of a type
 
 
+AskedClass = tuple[str, tuple[str, ...]]
+"""A class of a graph in words, and the ids of its types."""
+
+
+def class_asked_for(graph: Graph, read: Question) -> AskedClass | None:
+    """The class of things that a question asks for; None if it names none."""
+    labels: dict[str, list[str]] = {}
+    for id in graph.type_ids:
+        labels.setdefault(clean(graph.type_label(id)), []).append(id)
+    names = asked_class(read, list(labels))
+    return (names[0], tuple(id for name in names for id in labels[name])) if names else None
+
+
 def typed_paths(
-    assists: Assists, graph: Graph, offers: list[tuple[Path, int]], asked: tuple[str, Sequence[str]] | None
+    assists: Assists, graph: Graph, offers: list[tuple[Path, int]], asked: AskedClass | None
 ) -> list[tuple[Path, int]]:
     """The offers, with hops to things of the asked class in place of those that lead to these alone, else after them.
 
@@ -22,14 +37,14 @@ def typed_paths(
         assists: those in use.
         graph: the graph.
         offers: of `one_hop_paths`.
-        asked: the class in words, and the ids of its types; None if the question names none.
+        asked: of `class_asked_for`.
     """
     if asked is None or "typed_paths" not in assists:
         return offers
     kind, types = asked
     found = []
     for path, edges in offers:
-        hop = replace(path.hops[-1], kind=kind, types=tuple(types))
+        hop = replace(path.hops[-1], kind=kind, types=types)
         schema = graph.schema(hop.relation)
         side = dict(schema.range if hop.direction is Direction.OUT else schema.domain)
         fits = edges <= _MOST_TYPED and not side.keys().isdisjoint(types)

@@ -26,7 +26,7 @@ from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.language.relevance import LEAST_SUPPORT
 from triplecheck.programs.judge.proof import LEAST_COVERAGE, Proof
 from triplecheck.programs.judge.ranked import ranked_features
-from triplecheck.programs.steps import Computed, Expanded, Matched, Picked
+from triplecheck.programs.steps import Computed, Expanded, Matched
 
 PACKAGED = Path(__file__).parent / "confidence.json"
 _PENALTY = 10.0
@@ -82,7 +82,7 @@ def features_of(proof: Proof, ranker: PathRanker, relations: RelationVectors | N
         "followed": 1 / math.sqrt(max(1, sum(isinstance(step, Expanded) for step in proof.steps))),
         "patterns": float(any(isinstance(step, Matched) for step in proof.steps)),
         "uncovered": float(len(proof.uncovered)),
-        "computed": float(any(isinstance(step, Computed | Picked) for step in proof.steps)),
+        "computed": float(any(isinstance(step, Computed) for step in proof.steps)),
         "grounded": float(found.grounded),
         "doubts": float(bool(found.doubts)),
     }

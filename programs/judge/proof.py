@@ -25,7 +25,7 @@ from triplecheck.language.relevance import Encode, PathRelevance, phrases
 from triplecheck.language.text import TOPIC
 from triplecheck.programs.assists.time_conditions import time_condition
 from triplecheck.programs.outcome import Outcome
-from triplecheck.programs.steps import Computed, Linked, Picked, Pruned, TraceEvent
+from triplecheck.programs.steps import Computed, Linked, Pruned, TraceEvent
 from triplecheck.programs.subgraph import ARROWS, Hop
 from triplecheck.signatures.notation import (
     FORWARD,
@@ -113,9 +113,6 @@ class Proof:
     @cached_property
     def paths(self) -> list[WrittenHops]:
         """The relations from topics to the answers, or to the ends of the evidence if it holds no answer."""
-        if (picked := self.picked) is not None and picked.whole:
-            label = with_kind(picked.relation, picked.group) if picked.relation else picked.group
-            return [(WrittenHop(label, ARROWS[Direction.OUT]),)]
         edges: dict[int, list[tuple[Hop, int]]] = {}
         for head, relation, tail in self.found.evidence:
             edges.setdefault(head, []).append((Hop(relation, Direction.OUT), tail))
@@ -178,17 +175,10 @@ class Proof:
         """Whether an answer is a thing with a year in its name, such as an event."""
         return any(_YEAR.search(label) for label in self.graph.labels(list(self.found.answers[:20])))
 
-    @property
-    def picked(self) -> Picked | None:
-        """How the things were picked that the question describes by their class."""
-        return next((step for step in self.steps if isinstance(step, Picked)), None)
-
     @cached_property
     def computed(self) -> set[str]:
         """The operations that code ran."""
-        operations = {step.operation for step in self.steps if isinstance(step, Computed)}
-        picked = {"most": "max", "fewest": "min"}.get(self.picked.choice, self.picked.choice) if self.picked else ""
-        return operations | ({picked} - {"", "all"})
+        return {step.operation for step in self.steps if isinstance(step, Computed)}
 
     def write(self, hop: Hop) -> WrittenHop:
         """A hop with all names of its relation."""

@@ -20,7 +20,7 @@ from triplecheck.programs.judge.confidence import (
 from triplecheck.programs.judge.proof import Proof, nearest_facts
 from triplecheck.programs.options import Bar
 from triplecheck.programs.outcome import Outcome, Verdict
-from triplecheck.programs.steps import Picked, TraceEvent
+from triplecheck.programs.steps import TraceEvent
 
 UNSURE = "low_confidence"
 """The reason for abstaining if the confidence is below `Program.abstain_below`."""
@@ -66,9 +66,7 @@ class Judge:
             # Its words were compared with the query before it was run.
             verdict: Verdict = "supported" if found.doubts else "proved"
             return replace(found, verdict=verdict, confidence=packaged_model().query)
-        # What code counted or listed of a class rests on the graph without a triple.
-        by_class = found.grounded and any(isinstance(step, Picked) for step in steps)
-        if not found.evidence and not by_class:
+        if not found.evidence:
             return replace(found, verdict="unsupported")
         model = packaged_model()
         proof = Proof(self._graph, self._encode, question, found, steps, self._language)

@@ -34,7 +34,7 @@ from triplecheck.signatures.step import Numbers, hint_of
 
 _SOLVERS: Mapping[type[Step], Solver] = {
     steps.NameTopics: exploration.name_topics,
-    steps.PickFromClass: exploration.pick_from_class,
+    steps.WriteQuery: exploration.write_query,
     steps.SelectPaths: exploration.select_paths,
     steps.AnswerFromFacts: answer_from_facts,
     steps.JudgeProof: judge_proof,

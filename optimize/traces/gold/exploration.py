@@ -21,9 +21,9 @@ from triplecheck.signatures.notation import (
 )
 
 
-def pick_from_class(_known: KnownGold, _prompt: Prompt) -> GoldReply:
-    """Nothing is described: an answer does not tell how its question describes things."""
-    return GoldReply({"description": "none", "chosen": [], "choice": "all", "by": []}, taught=False)
+def write_query(_known: KnownGold, _prompt: Prompt) -> GoldReply:
+    """No query: an answer does not tell the query that computes it."""
+    return GoldReply({"query": "none"}, taught=False)
 
 
 def name_topics(known: KnownGold, prompt: Prompt) -> GoldReply:
