@@ -10,7 +10,7 @@ from rich.text import Text
 from triplecheck.app.console import printable
 from triplecheck.lms import Usage
 from triplecheck.programs import steps
-from triplecheck.programs.outcome import no_answer
+from triplecheck.programs.outcome import closed_world, no_answer
 from triplecheck.programs.picture import properties_text
 from triplecheck.programs.steps import TraceEvent, in_words, listed
 
@@ -65,6 +65,7 @@ def answer_lines(result: Any, *, ids: bool = False) -> list[Text]:
         lines.append(Text(f"        {listed(known, _ANSWERS_LISTED)}", "dim"))
     lines.append(Text.assemble(("Verdict ", "bold"), *_verdict(result)))
     lines += [Text(f"        {printable(why)}", "yellow") for why in _doubts(result)]
+    lines += _query(result)
     if result.evidence:
         lines.append(Text("Proof" if result.verdict == "proved" else "Triples", "bold"))
         lines += [proof_line(row) for row in result.evidence[:_PROOF_SHOWN]]
@@ -87,8 +88,17 @@ def short_answer(result: Any) -> list[Text]:
 def _answer(result: Any) -> str:
     """The answer; of a long list the first ones."""
     if len(result.answers) <= _ANSWERS_LISTED:
-        return printable(result.answer)
+        scope = closed_world(result.answer, result.query)
+        return printable(result.answer) + (f" ({scope})" if scope else "")
     return listed([printable(found["label"]) for found in result.answers], _ANSWERS_LISTED)
+
+
+def _query(result: Any) -> list[Text]:
+    """The query that computed the answer, and what it looked through."""
+    if not result.query:
+        return []
+    looked = [Text(f"        {printable(sentence)}", "dim") for sentence in result.looked_through]
+    return [Text.assemble(("Query   ", "bold"), printable(result.query)), *looked]
 
 
 def _verdict(result: Any) -> list[str | tuple[str, str]]:
@@ -108,6 +118,7 @@ def _doubts(result: Any) -> list[str]:
 
 def _no_answer(result: Any) -> list[Text]:
     lines = [Text.assemble((no_answer(result.reason), "bold yellow"), f" ({printable(result.reason)})")]
+    lines += _query(result)
     if result.missing:
         lines.append(Text.assemble("The graph says little of ", (printable(result.missing), "italic"), "."))
     if result.nearest:

@@ -109,6 +109,16 @@ class Answer(dspy.Prediction):
         return f"<p>{escape(self.question)}<br><b>{escape(found)}</b> <i>{escape(about)}</i></p>{draw(shown)}"
 
 
+def closed_world(answer: str, query: str) -> str:
+    """What is said beside an answer that rests on what a graph does not have: a "no" or "0" of a query.
+
+    Args:
+        answer: as text.
+        query: that computed it; empty if none did.
+    """
+    return "in this graph" if query and answer in ("no", "0") else ""
+
+
 def no_answer(reason: str) -> str:
     """What a person is told in place of an answer.
 

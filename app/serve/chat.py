@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from triplecheck.app.serve.types import Answer, Ask, Bases, Failure, Programs, Record, Statement, Step, Turn
 from triplecheck.kg import UserError
-from triplecheck.programs.outcome import NO_ANSWER, no_answer
+from triplecheck.programs.outcome import closed_world, NO_ANSWER, no_answer
 
 DEFAULT = "triplecheck"
 """The `model` that means the default program on the default base."""
@@ -202,8 +202,10 @@ def in_words(answer: Answer) -> str:
         title = "Nearest facts:"
     else:
         sure = "" if answer.confidence is None else f", confidence {answer.confidence:.2f}"
-        lines = [answer.answer, "", f"Verdict: {answer.verdict}{sure}"]
+        scope = closed_world(answer.answer, answer.query)
+        lines = [answer.answer + (f" ({scope})" if scope else ""), "", f"Verdict: {answer.verdict}{sure}"]
         lines += [f"Doubt: {doubt}" for doubt in answer.doubts]
+        lines += [f"Query: `{answer.query}`", *answer.looked_through] if answer.query else []
         shown = answer.proof
         title = "Proof:" if answer.verdict == "proved" else "Triples:"
     if shown:

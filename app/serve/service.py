@@ -350,6 +350,8 @@ class Steps:
             reason=plain["reason"],
             proof=[Statement(**row) for row in plain["evidence"]],
             doubts=plain["doubts"],
+            query=plain["query"],
+            looked_through=plain["looked_through"],
             missing=plain["missing"],
             nearest=[Statement(**row) for row in plain["nearest"]],
             steps=[self._steps.get(id(event)) or _step(event, seconds) for event in result.steps],

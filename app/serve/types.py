@@ -134,6 +134,10 @@ class Answer(Record):
     """The triples that the answer rests on, each found again in the graph."""
     doubts: list[str]
     """Why the proof may not answer the question."""
+    query: str = ""
+    """The query over the graph that computed the answer; empty if none did."""
+    looked_through: list[str] = []
+    """What the query went through for what it counts, orders or excludes."""
     missing: str
     """Of an abstention: the part of the question that the graph says least of."""
     nearest: list[Statement]

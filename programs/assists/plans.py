@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from triplecheck.kg import Graph, Literal, UserError
+from triplecheck.kg import Direction, Graph, Literal, UserError
 from triplecheck.kg.encode import load_encoder
 from triplecheck.kg.plans import Answers, Plan, PlanNames, check, read_plan, run_plan
+from triplecheck.kg.types import Edge
 from triplecheck.language.coverage import QuerySays, left_out
 from triplecheck.language.likeness import Likeness
 from triplecheck.language.question import Question
@@ -28,6 +29,7 @@ from triplecheck.signatures.notation import THING, clean, write_topic
 _TRIES = 2
 _TRIPLES = 200  # in the evidence of an answer
 _CLASSES = 200
+_BESIDE = 5  # triples of a thing and a relation that stand in place of what was asked for
 _NONE = ("", "none")
 _COMPARISONS = frozenset(("<", "<=", ">", ">=", "=", "in"))
 
@@ -113,6 +115,8 @@ class _Planning:
             return None, f"The query says nothing of {', '.join(map(repr, missing.surely))}."
         answers = run_plan(self._graph, plan)
         hints = () if answers.rows or answers.boolean else check(self._graph, plan)
+        if plan.kind == "ask":
+            hints = tuple(hint for hint in hints if hint.turned)  # "no" is an answer
         unsure = not self._graph.has_types or len(plan.relations) > 1
         if plan.kind == "select" and any(hint.alone and (hint.turned or unsure) for hint in hints):
             return None, " ".join(hint.text for hint in hints)
@@ -129,7 +133,7 @@ class _Planning:
         if plan.kind == "ask":
             said = "yes" if answers.boolean else "no"
             self._trace.add(Planned(plan.text, "", 1, said))
-            edges = answers.edges(0, _TRIPLES) if answers.boolean else ()
+            edges = answers.edges(0, _TRIPLES) if answers.boolean else self._beside(plan)
             return Outcome(said, evidence=tuple(edges), grounded=True, query=plan.text, looked_through=looked)
         found = answers.with_ties()
         nodes, values = _first_column(found)
@@ -144,6 +148,17 @@ class _Planning:
         return Outcome(
             ", ".join(texts), tuple(nodes), tuple(proof)[:_TRIPLES], True, query=plan.text, looked_through=looked
         )
+
+
+    def _beside(self, plan: Plan) -> list[Edge]:
+        """What stands in place of what was asked for: the triples of the query's things by its relations."""
+        found: list[Edge] = []
+        for relation in (number for one in plan.relations for number in one.relations):
+            for node in (node for one in plan.nodes for node in one.nodes):
+                edges = self._graph.expand([node], relation, Direction.OUT, _BESIDE)
+                rows = zip(edges.heads.tolist(), edges.relations.tolist(), edges.tails.tolist(), strict=True)
+                found += rows
+        return list(dict.fromkeys(found))
 
 
 def _first_column(answers: Answers) -> tuple[list[int], list[str]]:

@@ -107,11 +107,19 @@ function given(answer, open) {
   const text = alone ? links.flatMap((link, at) => (at ? [", ", link] : [link])) : [answer.answer];
   const sure = answer.confidence === null ? "" : make("span", { class: "sure" },
     make("meter", { min: 0, max: 1, value: answer.confidence, "aria-label": "Confidence" }), ` ${Math.round(answer.confidence * 100)} % sure`);
+  const scope = answer.query && ["no", "0"].includes(answer.answer) ? [make("small", {}, " in this graph")] : [];
   return make("div", { class: `answer ${answer.verdict}` },
-    make("p", { class: "text" }, text),
+    make("p", { class: "text" }, text, ...scope),
     make("p", { class: "verdict" }, make("span", { class: `badge ${answer.verdict}` }, answer.verdict), sure,
       make("span", { class: "meaning" }, VERDICTS[answer.verdict] ?? "")),
-    answer.doubts.length ? make("ul", { class: "doubts" }, answer.doubts.map((doubt) => make("li", {}, sentence(doubt)))) : "");
+    answer.doubts.length ? make("ul", { class: "doubts" }, answer.doubts.map((doubt) => make("li", {}, sentence(doubt)))) : "",
+    computed(answer));
+}
+
+function computed(answer) {
+  if (!answer.query) return "";
+  return make("details", { class: "query" }, make("summary", {}, "Query"), make("code", {}, answer.query),
+    make("ul", {}, answer.looked_through.map((line) => make("li", {}, line))));
 }
 
 function abstention(answer) {
@@ -119,7 +127,8 @@ function abstention(answer) {
     make("p", { class: "text" }, "Not in the graph, as far as I can tell"),
     make("p", { class: "verdict" }, make("span", { class: "badge unknown" }, "no answer"),
       make("span", { class: "meaning" }, REASONS[answer.reason] ?? sentence(answer.reason.replaceAll("_", " "))),
-      answer.missing ? make("span", { class: "meaning" }, ` The graph says little of “${answer.missing}”.`) : ""));
+      answer.missing ? make("span", { class: "meaning" }, ` The graph says little of “${answer.missing}”.`) : ""),
+    computed(answer));
 }
 
 function triples(rows, open) {
