@@ -14,6 +14,8 @@ import pyarrow.compute as pc
 from triplecheck.kg.errors import UserError
 from triplecheck.kg.readers.columns import TRIPLE_COLUMNS, usual_columns
 from triplecheck.kg.readers.raw import EDGE_PROPERTY_SCHEMA, ENTITY_SCHEMA, UNKNOWN, RawGraph
+from triplecheck.kg.readers.shapes import Shape, sample_of, shape_of
+from triplecheck.kg.readers.wide import WideTable, read_wide
 from triplecheck.kg.types import XSD, Literal, Triple
 from triplecheck.kg.values import HALF_A_CHARACTER
 
@@ -53,7 +55,8 @@ def read_memory(given: object, mapping: Mapping[str, str] | None = None, propert
     """Triples that Python holds.
 
     In a data frame the columns are found by their usual names (`kg.readers.columns`); one of three columns with other
-    names has head, relation and tail in this order. Numbers, dates and booleans as tails are literals. Of a networkx
+    names has head, relation and tail in this order, unless they are those of a wide table (`kg.readers.wide`), as any
+    other number of columns are. Numbers, dates and booleans as tails are literals. Of a networkx
     graph, the attributes `label`, `type`, `description` and `aliases` describe a node, and every other one is an edge
     to a literal; the relation of an edge is its attribute of a usual name, or its key, or "linked to"; its other
     attributes are edge properties.
@@ -123,6 +126,8 @@ def _columns(frame: Any) -> dict[str, Any]:
 
 def _read_columns(columns: Mapping[str, Any], mapping: Mapping[str, str], properties: Sequence[str]) -> RawGraph:
     names = list(columns)
+    if not properties and is_wide(columns, mapping):
+        return read_wide([WideTable("", "the data frame", [(name, _listed(columns[name])) for name in names])])
     usual = {name: names[at] for name, at in usual_columns(names).items()}
     if len(usual) < len(TRIPLE_COLUMNS) and len(names) == len(TRIPLE_COLUMNS) and not mapping:
         usual = dict(zip(TRIPLE_COLUMNS, names, strict=True))
@@ -150,9 +155,39 @@ def _read_columns(columns: Mapping[str, Any], mapping: Mapping[str, str], proper
     return RawGraph(heads, relations, *_encoded(tails, datatypes), edge_properties=_property_table(rows))
 
 
+def is_wide(columns: Mapping[str, Any], mapping: Mapping[str, str] | None = None) -> bool:
+    """Whether columns hold a thing in each row, not a triple. Three columns that may be either are triples."""
+    names = list(columns)
+    if any((mapping or {}).get(name) for name in TRIPLE_COLUMNS) or "head" in usual_columns(names):
+        return False
+    if len(names) != len(TRIPLE_COLUMNS):
+        return len(names) > 1
+    rows = sample_of({name: _listed(column) for name, column in columns.items()})
+    return shape_of(names, rows, sure=True) is Shape.WIDE
+
+
+def columns_of(table: object) -> list[tuple[str, list[Any]]]:
+    """The columns of a data frame, or of a list of dicts, as cells of Python."""
+    if is_frame(table):
+        return [(name, _listed(column)) for name, column in _columns(table).items()]
+    rows = list(table) if isinstance(table, Iterable) and not isinstance(table, str | bytes | Mapping) else []
+    if not rows or not all(isinstance(row, Mapping) for row in rows):
+        raise UserError(f"a table is a data frame, a list of dicts or the path of a file, not {type(table).__name__}")
+    names = dict.fromkeys(str(name) for row in rows for name in row)
+    return [(name, [row.get(name) for row in rows]) for name in names]
+
+
+def graph_of_columns(columns: Mapping[str, Any], mapping: Mapping[str, str], properties: Sequence[str]) -> RawGraph:
+    """Triples in columns; see `read_memory`."""
+    return _read_columns(columns, mapping, properties)
+
+
+def _listed(column: Any) -> list[Any]:
+    return column.to_pylist() if hasattr(column, "to_pylist") else list(column)
+
+
 def _given_datatypes(column: Any, tails: Any) -> list[str | None]:
-    cells = column.to_pylist() if hasattr(column, "to_pylist") else list(column)
-    found = [cell if isinstance(cell, str) and cell else None for cell in cells]
+    found = [cell if isinstance(cell, str) and cell else None for cell in _listed(column)]
     return found if len(found) == len(tails) else [None] * len(tails)
 
 

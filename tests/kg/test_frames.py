@@ -125,7 +125,7 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("given", "said"),
         [
-            (pd.DataFrame({"a": [1], "b": [2]}), "no column for head and relation and tail"),
+            (pd.DataFrame({"a": [1]}), "no column for head and relation and tail"),
             (pd.DataFrame({"s": ["a", None], "p": ["r", "r"], "o": ["b", "c"]}), "row 2 has no head"),
             ([("a", "r")], "item 1 is no triple"),
             ([("a", "r", ["b"])], "row 1: the tail is list"),
