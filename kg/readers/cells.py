@@ -19,6 +19,7 @@ from triplecheck.kg.types import XSD, Literal
 from triplecheck.kg.values import written_date
 
 _SURE = 0.9  # of the texts of a column, to take it for a column of numbers or dates
+_SOME = 500  # texts that are looked at before all of a column are read
 _LONG = 100  # characters of a text that names nothing
 _NOTHING = {"", "-", "–", "—", "n/a", "#n/a", "null", "nan", "nat", "<na>"}
 _NO_VALUE = {"na", "none", "unknown", "?", "tbd"}  # in a column of numbers or dates
@@ -205,11 +206,15 @@ def _meanings(
     """The value of each text of a column, what most are, and what is not sure."""
     notes: list[str] = []
     told = [text for text in texts if text.casefold() not in _NO_VALUE]
-    for kind, reader in (
-        ("boolean", _boolean_reader()),
-        ("number", _number_reader(told, decimal_comma)),
-        ("date", _date_reader(told, day_first, notes)),
+    some = told[:_SOME]
+    for kind, looks, reader_of in (
+        ("boolean", _boolean, lambda: _boolean),
+        ("number", _NUMBER.fullmatch, lambda: _number_reader(told, decimal_comma)),
+        ("date", _looks_dated, lambda: _date_reader(told, day_first, notes)),
     ):
+        if 2 * sum(looks(text) is not None for text in some) < len(some):
+            continue
+        reader = reader_of()
         found = {text: reader(text) for text in told}
         read = sum(value is not None for value in found.values())
         if told and read >= (1.0 if kind == "boolean" else _SURE) * len(told):
@@ -231,12 +236,9 @@ def _names_nothing(text: str) -> bool:
     return len(text) > _LONG or "\n" in text or bool(_ADDRESS.fullmatch(text) or _DIGITS_ONLY.fullmatch(text))
 
 
-def _boolean_reader() -> Callable[[str], Value | None]:
-    def read(text: str) -> Value | None:
-        found = _BOOLEANS.get(text.casefold())
-        return None if found is None else Value(found, XSD + "boolean")
-
-    return read
+def _boolean(text: str) -> Value | None:
+    found = _BOOLEANS.get(text.casefold())
+    return None if found is None else Value(found, XSD + "boolean")
 
 
 def _number_reader(texts: Sequence[str], decimal_comma: bool) -> Callable[[str], Value | None]:
@@ -329,6 +331,10 @@ def _date_reader(texts: Sequence[str], day_first: bool | None, notes: list[str])
                 "say --day-first or --month-first (day_first=True or False)"
             )
     return lambda text: _as_date(text, day_first)
+
+
+def _looks_dated(text: str) -> object:
+    return _YEAR_LAST.fullmatch(text) or _as_date(text, None)
 
 
 def _as_date(text: str, day_first: bool | None) -> Value | None:

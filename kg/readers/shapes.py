@@ -50,15 +50,20 @@ def shape_of(header: Sequence[str], rows: Sequence[Sequence[str]], *, sure: bool
         return Shape.TRIPLES
     width = len(header)
     columns = [[row[at].strip() for row in rows if at < len(row) and row[at].strip()] for at in range(width)]
-    if width < 2 or (not sure and (not _may_be_header(header, columns) or not rows)):
+    if width < 2 or (not sure and not rows):
         return Shape.TRIPLES
+    if not sure and not _may_be_header(header, columns):
+        # Nothing is related by numbers: a header of years, say.
+        return (
+            None if width > 2 and not looks_typed(header[0]) and is_typed([header[1], *columns[1]]) else Shape.TRIPLES
+        )
     numbers = [is_typed(column) for column in columns]
     if width == 2:
         return Shape.WIDE if sure or any(numbers) or _names_things(header) else None
     if numbers[1] or _names_things(header):
         return Shape.WIDE
     heads, relations, tails = columns[:3]
-    if {*heads} & {*tails}:
+    if not numbers[0] and {*heads} & {*tails}:
         return Shape.TRIPLES
     again = sum(count for count in Counter(relations).values() if count > 1)
     repeated, unique = 2 * again > len(relations), len({*heads}) == len(heads)
@@ -91,7 +96,11 @@ def shape_of_file(path: Path, header: bool | None) -> Shape | None:
 
 
 def refusal(path: Path, triples: str, wide: str) -> ReadError:
-    """The error of a file that may hold either, with the first triples of both readings."""
+    """The error of a file that may hold either, with the first triples of both readings, none if there is but one."""
+    if not triples:
+        return ReadError(
+            path, 1, f"two columns are no triples; with a header they are a wide table (--wide {path}): {wide}"
+        )
     return ReadError(
         path,
         None,

@@ -97,10 +97,8 @@ def is_wide_file(
         return "head" not in usual_columns(parquet_columns(path))
     shape = shape_of_file(path, header)
     if shape is None:
-        try:
-            triples = shown(first_triples(read_triples(path)))
-        except ReadError as error:
-            triples = f"no ({error.reason})"
+        few = len(first_fields(path)) < len(TRIPLE_COLUMNS)
+        triples = "" if few else shown(first_triples(read_triples(path, header=header)))
         wide = shown(first_triples(read_wide([wide_table(path)])))
         raise refusal(path, triples, wide)
     return shape is Shape.WIDE

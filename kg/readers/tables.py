@@ -288,7 +288,8 @@ def _usual_columns(path: Path, first: Sequence[str]) -> dict[str, int]:
         raise ReadError(path, 1, f"a header of entities ({', '.join(first)}), not of triples: give it as --entities")
     if usual.keys() == {"head", "tail"}:
         names = ", ".join(first)
-        raise ReadError(path, 1, f"a header without a column of relations ({names}); name one: --map relation=COLUMN")
+        way = f"name one: --map relation=COLUMN, or read a wide table: --wide {path}"
+        raise ReadError(path, 1, f"a header without a column of relations ({names}); {way}")
     return usual if len(usual) == len(TRIPLE_COLUMNS) else {}
 
 

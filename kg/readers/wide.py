@@ -131,16 +131,17 @@ class _Column:
         self.plain = plain(name)
         self.link: tuple[_Table, Mapping[str, int]] | None = None
 
-    @property
+    @functools.cached_property
     def texts(self) -> list[str | None]:
         """The text of each row that has one value."""
         return [row[0].text if len(row) == 1 else None for row in self.typed.rows]
 
-    @property
+    @functools.cached_property
     def is_id(self) -> bool:
+        """Whether its name says that it holds keys."""
         return _base(self.name) is not None
 
-    @property
+    @functools.cached_property
     def relation(self) -> str:
         """The relation: the header, of an edge without "id"."""
         return (_base(self.name) or self.name) if self.link is not None else self.name
@@ -267,7 +268,7 @@ class _Table:
             return [" ".join(row[0].text for row in rows if row) or None for rows in both]
         return [None] * self.rows
 
-    @property
+    @functools.cached_property
     def numbered(self) -> bool:
         """Whether the keys are numbers that name nothing outside of the table."""
         return self.key is None or all(key.replace("-", "").isdecimal() for key in self.keys)

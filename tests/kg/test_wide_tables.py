@@ -289,6 +289,22 @@ class TestRecognised:
     @pytest.mark.parametrize(
         ("content", "said"),
         [
+            ("country,capital\nFrance,Paris\nItaly,Rome\n", "they are a wide table (--wide "),
+            ("country,2019,2020\nFrance,2.7,2.6\nItaly,2.0,1.9\n", "As a wide table (--wide "),
+            ("origin,destination,date,price\nOslo,Rome,2024-01-01,100\n", "or read a wide table: --wide "),
+        ],
+    )
+    def test_the_other_reading_is_named(self, tmp_path: Path, content: str, said: str) -> None:
+        path = write(tmp_path / "a.csv", content)
+        with pytest.raises(ReadError) as caught:
+            read_graph(path)
+        assert said in caught.value.reason
+        (raw,) = read_graph(path, tables=TableOptions(wide=[str(path)]))
+        assert "a wide table of a" in raw.recognised[0]
+
+    @pytest.mark.parametrize(
+        ("content", "said"),
+        [
             ("a;r;b\n", "1 field; is ';' the delimiter?"),
             ("abc\ndef\n", "1 field; head, relation and tail are required"),
         ],
