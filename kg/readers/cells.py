@@ -207,11 +207,12 @@ def _meanings(
     notes: list[str] = []
     told = [text for text in texts if text.casefold() not in _NO_VALUE]
     some = told[:_SOME]
-    for kind, looks, reader_of in (
-        ("boolean", _boolean, lambda: _boolean),
-        ("number", _NUMBER.fullmatch, lambda: _number_reader(told, decimal_comma)),
-        ("date", _looks_dated, lambda: _date_reader(told, day_first, notes)),
-    ):
+    readers: dict[str, tuple[Callable[[str], object], Callable[[], Callable[[str], Value | None]]]] = {
+        "boolean": (_boolean, lambda: _boolean),
+        "number": (_NUMBER.fullmatch, lambda: _number_reader(told, decimal_comma)),
+        "date": (_looks_dated, lambda: _date_reader(told, day_first, notes)),
+    }
+    for kind, (looks, reader_of) in readers.items():
         if 2 * sum(looks(text) is not None for text in some) < len(some):
             continue
         reader = reader_of()
