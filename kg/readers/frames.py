@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
@@ -297,7 +298,7 @@ def _from_triples(triples: Sequence[tuple[Any, ...]], entities: pa.Table | None 
     heads = [_value(t[0], "head", row)[0] for row, t in enumerate(triples, 1)]
     relations = [_value(t[1], "relation", row)[0] for row, t in enumerate(triples, 1)]
     tails = [_value(t[2], "tail", row) for row, t in enumerate(triples, 1)]
-    about = [(row, str(name), value) for row, t in enumerate(triples) for name, value in dict(*t[3:]).items()]
+    about = [(row, str(name), value) for row, t in enumerate(triples) for name, value in _pairs(*t[3:])]
     return RawGraph(
         _strings(heads),
         _strings(relations),
@@ -307,26 +308,50 @@ def _from_triples(triples: Sequence[tuple[Any, ...]], entities: pa.Table | None 
     )
 
 
+def _pairs(about: Mapping[Any, Any] | Sequence[tuple[str, Any]] = ()) -> Iterable[tuple[Any, Any]]:
+    return about.items() if isinstance(about, Mapping) else about
+
+
 # --- networkx ------------------------------------------------------------------------------------
 def read_network(network: Any) -> RawGraph:
     """A networkx graph as triples; see `read_memory`."""
     triples: list[tuple[Any, ...]] = []
+    others = Counter[str]()
     described = []
     for node, about in network.nodes(data=True):
         if isinstance(node, Literal):
             continue
         row, used = _description(about)
         described.append({"id": str(node), **row})
-        triples += [
-            (str(node), str(name), value) for name, value in about.items() if name not in used and _is_scalar(value)
-        ]
+        values, rest = _values_of({name: value for name, value in about.items() if name not in used})
+        triples += [(str(node), name, value) for name, value in values]
+        others.update(rest)
     edges = network.edges(keys=True, data=True) if network.is_multigraph() else network.edges(data=True)
     for edge in edges:
         head, tail, about = edge[0], edge[1], dict(edge[-1])
         name = relation_of(about, edge[2] if len(edge) == 4 else None)
-        rest = {str(name): value for name, value in about.items() if name not in _NO_PROPERTIES and _is_scalar(value)}
-        triples.append((str(head), name, tail if isinstance(tail, Literal) else _Node(tail), rest))
-    return _from_triples(triples, pa.Table.from_pylist(described, ENTITY_SCHEMA))
+        values, rest = _values_of({name: value for name, value in about.items() if name not in _NO_PROPERTIES})
+        triples.append((str(head), name, tail if isinstance(tail, Literal) else _Node(tail), values))
+        others.update(rest)
+    raw = _from_triples(triples, pa.Table.from_pylist(described, ENTITY_SCHEMA))
+    if others:
+        raw.left_out = {f"attributes {name!r} that are no values": count for name, count in others.items()}
+        raw.read = len(raw) + raw.edge_properties.num_rows + others.total()
+    return raw
+
+
+def _values_of(about: Mapping[Any, Any]) -> tuple[list[tuple[str, Any]], list[str]]:
+    """The values of attributes, each of a list by itself; and the names of attributes that are no values."""
+    values, others = [], []
+    for name, value in about.items():
+        if isinstance(value, np.ndarray):
+            value = value.tolist()
+        for one in value if isinstance(value, list | tuple | set | frozenset) else [value]:
+            if _is_scalar(one):
+                values.append((str(name), one))
+            elif one is not None and one == one and one != "":
+                others.append(str(name))
+    return values, others
 
 
 class _Node(str):
