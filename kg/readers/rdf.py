@@ -46,7 +46,7 @@ from triplecheck.kg.readers.raw import (
 )
 from triplecheck.kg.types import XSD
 from triplecheck.kg.values import parse_json
-from triplecheck.kg.vocabulary import RDF, Vocabulary
+from triplecheck.kg.vocabulary import ENGLISH, RDF, Vocabulary, missing_language
 
 
 def read_rdf(
@@ -118,6 +118,14 @@ def read_rdf(
     raw = _finished(words, edges, literals, schema, structure, axioms)
     raw.skipped, raw.read = skipped, done
     return raw if store is None else without_triples(raw)
+
+
+def _languages_there(words: Vocabulary, described: Descriptions) -> list[str]:
+    """A note that no text has the language that was asked for, and which there are."""
+    tags = sorted({tag for tag in described.languages.dictionary.to_pylist() if tag})
+    if words.language == ENGLISH or not tags or any(map(words.has_language, tags)):
+        return []
+    return [missing_language(words.language, tags)]
 
 
 class TripleStore(Protocol):
@@ -226,6 +234,7 @@ def _finished(
         superclasses={} if given is False else superclasses_of(schema, words.axioms[0]),
         described=described_only,
         left_out={reason: n for reason, n in left_out.items() if n},
+        notes=_languages_there(words, described),
         reading={"axioms": axioms or given, "language": words.language},
     )
 

@@ -259,7 +259,7 @@ class Describer:
 
     def _fetch_served_labels(self, nodes: Sequence[int]) -> None:
         """Cache the labels that Wikibase's service gives, in one request per 200 nodes."""
-        look, languages = self._look, f"{self._words.language},mul,en,de,fr,es,it,nl,ru,zh,ja"
+        look, languages = self._look, f"{','.join(self._words.tags)},mul,en,de,fr,es,it,nl,ru,zh,ja"
         for part in chunks([node for node in nodes if not look.is_blank(node)], NODES_PER_QUERY):
             asked = [(iri(look.nodes.key(node).value), place) for place, node in enumerate(part)]
             for row in look.client.select(look.queries.labelled(asked, languages)):

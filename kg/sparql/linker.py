@@ -62,6 +62,7 @@ class SparqlLinker(QueriedLinker):
 
     def _query(self, texts: Iterable[str]) -> str:
         """Rows (?x, ?p, ?v) of everything with one of these names."""
-        names = " ".join(f"{literal(t)} {literal(t, language=self._words.language)}" for t in texts)
+        tags = dict.fromkeys((self._words.language, *self._words.tags))
+        names = " ".join(name for t in texts for name in (literal(t), *(literal(t, language=tag) for tag in tags)))
         predicates = " ".join(iri(p) for p in self._words.labels + self._words.aliases)
         return f"SELECT DISTINCT ?x ?p ?v WHERE {{ VALUES ?v {{ {names} }} VALUES ?p {{ {predicates} }} ?x ?p ?v }}"

@@ -253,8 +253,11 @@ def test_a_line_that_is_no_entity_is_named_or_skipped(tmp_path: Path, line: str)
 
 def test_names_of_wikidata_in_another_language(tmp_path: Path) -> None:
     path = write(tmp_path / "a.json", "[\n" + json.dumps(ITEM, separators=(",", ":")) + "\n]")
-    (raw,) = read_graph([path], language="de")
-    assert raw.entities["label"].to_pylist() == ["Grover (de)"]
+    for language in ("de", "DE", "de-AT"):
+        (raw,) = read_graph([path], language=language)
+        assert (raw.entities["label"].to_pylist(), raw.notes) == (["Grover (de)"], [])
+    (raw,) = read_graph([path], language="sr-Latn")
+    assert "tagged 'sr-Latn'; the tags there are: de" in raw.notes[0]
 
 
 GRAPHML = """<graphml xmlns="http://graphml.graphdrawing.org/xmlns">

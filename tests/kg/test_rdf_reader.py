@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+from kg_parts import write
 
 from triplecheck.kg import build
 from triplecheck.kg.errors import ReadError
@@ -427,3 +428,36 @@ class TestStatementsAboutStatements:
         assert len(raw) == 1
         assert raw.edge_properties.num_rows == 0
         assert raw.left_out == {"properties of statements that are not edges": 1}
+
+
+LANGUAGES = """@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+<http://e/a> rdfs:label "colour"@en , "color"@en-US , "Farbe"@de , "顏色"@zh-Hant , "颜色"@zh-Hans .
+<http://e/a> <http://e/p> <http://e/b> .
+"""
+
+
+@pytest.mark.parametrize(
+    ("language", "label"),
+    [
+        ("en", "colour"),
+        ("EN", "colour"),
+        ("en-US", "color"),
+        ("en-us", "color"),
+        ("en-GB", "colour"),
+        ("en-US-x-twain", "color"),
+        ("DE-at", "Farbe"),
+        ("zh-Hant", "顏色"),
+        ("zh-hant-TW", "顏色"),
+        ("zh", "颜色"),
+    ],
+)
+def test_tags_of_languages_fall_back(tmp_path: Path, language: str, label: str) -> None:
+    """robot 651."""
+    raw = read_rdf([write(tmp_path / "a.ttl", LANGUAGES)], language=language)
+    assert next(row["label"] for row in raw.entities.to_pylist() if row["id"] == "http://e/a") == label
+    assert raw.notes == []
+
+
+def test_a_language_that_nothing_has_is_noted_with_those_there_are(tmp_path: Path) -> None:
+    (note,) = read_rdf([write(tmp_path / "a.ttl", LANGUAGES)], language="fr").notes
+    assert "tagged 'fr'; the tags there are: de, en, en-us, zh-hans, zh-hant (--language TAG)" in note
