@@ -169,8 +169,6 @@ def _held(cell: object, unit: str | None, integral: bool) -> Value:
         return Value(str(cell).lower(), XSD + "boolean")
     if isinstance(cell, int) or (isinstance(cell, float) and integral and unit != "%"):
         number = int(cell)
-        if abs(number) >= 10**_MOST_DIGITS:
-            return Value(str(number))
         return Value(str(number * 100 if unit == "%" else number), XSD + "integer", unit)
     if isinstance(cell, float | Decimal):
         exact = Decimal(repr(cell)) if isinstance(cell, float) else cell

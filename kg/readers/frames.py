@@ -33,6 +33,7 @@ _DATATYPES: tuple[tuple[type, str], ...] = (
     (dt.date, "date"),
 )
 _LABELS, _DESCRIPTIONS = ("label", "name", "title", "labels"), ("description", "comment")
+_MOST_DIGITS = 18  # of a number, as far as its form says; see `numbering.FORMS`
 _NO_PROPERTIES = ("label", "id", "key")
 _TYPES, _ALIASES = ("type", "types", "kind", "class"), ("alias", "aliases")
 
@@ -118,11 +119,19 @@ def _columns(frame: Any) -> dict[str, Any]:
     """The columns of a frame by name: Arrow arrays, or lists where pandas mixes types in one."""
     try:
         table = pa.table(frame) if hasattr(frame, "__arrow_c_stream__") else pa.Table.from_pandas(frame)
-    except (pa.ArrowException, AttributeError, TypeError, ValueError):
+    except (pa.ArrowException, AttributeError, OverflowError, TypeError, ValueError):
         if not hasattr(frame, "columns"):
             raise UserError(f"{type(frame).__name__} is no graph: give {_KINDS}") from None
-        return {str(name): frame[name].tolist() for name in frame.columns}
+        return {str(name): _column(frame[name]) for name in frame.columns}
     return {str(name): table[name] for name in table.column_names if name != "__index_level_0__"}
+
+
+def _column(series: Any) -> Any:
+    """A column of pandas as an Arrow array, or a list where it has integers beyond 64 bits or several types."""
+    try:
+        return pa.chunked_array([pa.array(series, from_pandas=True)])
+    except (pa.ArrowException, OverflowError, TypeError, ValueError):
+        return series.tolist()
 
 
 def _read_columns(columns: Mapping[str, Any], mapping: Mapping[str, str], properties: Sequence[str]) -> RawGraph:
@@ -141,8 +150,8 @@ def _read_columns(columns: Mapping[str, Any], mapping: Mapping[str, str], proper
         )
     heads, relations = (_strings(*_cells(columns[wanted[name]], name)) for name in ("head", "relation"))
     tails, datatypes = _cells(columns[wanted["tail"]], "tail")
-    if _type_of(columns[wanted["head"]]) == _type_of(columns[wanted["tail"]]):
-        datatypes = [UNKNOWN] * len(tails)  # ids that are numbers
+    if _are_ids(columns[wanted["head"]], columns[wanted["tail"]]):
+        datatypes = [UNKNOWN if len(text) <= _MOST_DIGITS else None for text in _texts(tails)]  # ids that are numbers
     given = mapping.get("datatype", "datatype")
     if given in columns:
         datatypes = _given_datatypes(columns[given], tails)
@@ -190,6 +199,17 @@ def _listed(column: Any) -> list[Any]:
 def _given_datatypes(column: Any, tails: Any) -> list[str | None]:
     found = [cell if isinstance(cell, str) and cell else None for cell in _listed(column)]
     return found if len(found) == len(tails) else [None] * len(tails)
+
+
+def _are_ids(heads: Any, tails: Any) -> bool:
+    """Whether the values of a column of tails are of the kind of the heads: names, even if they are numbers."""
+    if isinstance(heads, list) or isinstance(tails, list):
+        return all(isinstance(cell, int | np.integer) for column in (heads, tails) for cell in _listed(column))
+    return bool(_type_of(heads) == _type_of(tails))
+
+
+def _texts(values: Any) -> list[str]:
+    return values if isinstance(values, list) else _listed(values)
 
 
 def _type_of(column: Any) -> Any:
@@ -298,6 +318,8 @@ def _from_triples(triples: Sequence[tuple[Any, ...]], entities: pa.Table | None 
     heads = [_value(t[0], "head", row)[0] for row, t in enumerate(triples, 1)]
     relations = [_value(t[1], "relation", row)[0] for row, t in enumerate(triples, 1)]
     tails = [_value(t[2], "tail", row) for row, t in enumerate(triples, 1)]
+    ids = {text for t, text in zip(triples, heads, strict=True) if isinstance(t[0], int)}
+    tails = [(text, None if text in ids else datatype) for text, datatype in tails]  # ids that are numbers
     about = [(row, str(name), value) for row, t in enumerate(triples) for name, value in _pairs(*t[3:])]
     return RawGraph(
         _strings(heads),

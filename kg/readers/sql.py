@@ -6,6 +6,7 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,14 @@ def _wide(name: str, place: str, parts: Iterable[pa.Table]) -> WideTable:
 
 def _columns(table: pa.Table) -> dict[str, list[Any]]:
     return {name: table[name].to_pylist() for name in table.column_names}
+
+
+def _array(cells: list[Any]) -> pa.Array:
+    """A column as an array; integers beyond 64 bits as decimals."""
+    try:
+        return pa.array(cells)
+    except OverflowError:
+        return pa.array([Decimal(cell) if isinstance(cell, int) else cell for cell in cells])
 
 
 def _declared(database: str, name: str) -> tuple[str | None, dict[str, str]]:
@@ -216,7 +225,7 @@ def _of_sqlalchemy(url: str, query: str) -> Iterator[pa.Table]:
             names = list(result.keys())
             for rows in result.partitions(_ROWS):
                 columns: list[list[Any]] = [list(column) for column in zip(*rows, strict=True)]
-                yield pa.table(dict(zip(names, columns, strict=True)))
+                yield pa.table({name: _array(cells) for name, cells in zip(names, columns, strict=True)})
     except sqlalchemy.exc.SQLAlchemyError as error:
         raise UserError(f"{shown(url)}: the database refuses the query: {str(error).splitlines()[0]}") from error
     except pa.ArrowInvalid as error:

@@ -115,8 +115,8 @@ def test_codes_addresses_and_long_texts_name_nothing(cell: str) -> None:
     assert plain([cell]) == [(cell, "string")]
 
 
-def test_numbers_of_many_digits_are_names() -> None:
-    assert plain([10**20]) == [(str(10**20), None)]
+def test_texts_of_many_digits_are_no_numbers() -> None:
+    assert plain([10**20]) == [(str(10**20), "integer")]
     assert typed([str(10**20), str(10**20 + 1)]).kind == "text"
 
 
