@@ -134,6 +134,10 @@ class SourceOptions:
         ),
     ] = None
     skip_bad: Annotated[bool, flag("--skip-bad", "Skip malformed lines, and list them.")] = False
+    strict: Annotated[
+        bool,
+        flag("--strict", "Refuse IRIs and language tags in RDF files that RDF does not allow, and most parsers read."),
+    ] = False
     fetch_contexts: Annotated[
         bool, flag("--fetch-contexts", "Read the contexts that JSON-LD files refer to, from network and disk.")
     ] = False
@@ -259,6 +263,7 @@ class SourceOptions:
             edge_properties=self.edge_properties or (),
             skip_bad=self.skip_bad,
             fetch_contexts=self.fetch_contexts,
+            strict=self.strict,
             **(self._rdf if reading is None else reading),
             first_blank=first_blank,
             progress=progress,
@@ -277,6 +282,7 @@ class SourceOptions:
             tables=self.tables,
             header=header,
             skip_bad=self.skip_bad,
+            strict=self.strict,
             **self._rdf,
         )
 

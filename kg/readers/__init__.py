@@ -68,13 +68,14 @@ def read_graph(
     fetch_contexts: bool = False,
     axioms: bool | None = None,
     language: str = "en",
+    strict: bool = False,
     first_blank: int = 0,
     progress: ProgressCallback = no_progress,
 ) -> list[RawGraph]:
     """Read all files of one graph, each by its extension (also with `.gz`).
 
     See `table_files.read_table_files` for `tables` (its `options`), `more`, `header` and `edge_properties`,
-    `rdf.read_rdf` for `fetch_contexts`, `axioms`, `language` and `first_blank`.
+    `rdf.read_rdf` for `fetch_contexts`, `axioms`, `language`, `strict` and `first_blank`.
 
     Raises:
         UserError: an unknown extension.
@@ -119,6 +120,7 @@ def read_graph(
                 fetch_contexts=fetch_contexts,
                 axioms=axioms,
                 language=language,
+                strict=strict,
                 first_blank=first_blank,
                 progress=progress,
             )
@@ -141,6 +143,7 @@ class TripleFiles:
 
     Args:
         triples, entities, relations, mapping, header, skip_bad, axioms, language: see `graphs_of`.
+        strict: see `rdf.read_rdf`.
         tables: how wide tables are read; they are one part.
 
     Attributes:
@@ -163,13 +166,14 @@ class TripleFiles:
         skip_bad: bool = False,
         axioms: bool | None = None,
         language: str = "en",
+        strict: bool = False,
     ) -> None:
         self.tables = tables or TableOptions()
         self.paths = paths_of(triples, "triples")
         self.skipped: list[BadLine] = []
         self._described: dict[str, Any] = {"entities": entities, "relations": relations}
         self._mapping, self._header, self._skip_bad = mapping, header, skip_bad
-        self._rdf: dict[str, Any] = {"axioms": axioms, "language": language}
+        self._rdf: dict[str, Any] = {"axioms": axioms, "language": language, "strict": strict}
 
     @property
     def size(self) -> int:

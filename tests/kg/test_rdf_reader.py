@@ -461,3 +461,32 @@ def test_tags_of_languages_fall_back(tmp_path: Path, language: str, label: str) 
 def test_a_language_that_nothing_has_is_noted_with_those_there_are(tmp_path: Path) -> None:
     (note,) = read_rdf([write(tmp_path / "a.ttl", LANGUAGES)], language="fr").notes
     assert "tagged 'fr'; the tags there are: de, en, en-us, zh-hans, zh-hant (--language TAG)" in note
+
+
+LENIENT = '<http://e/a[1]> <http://e/p> <http://e/b#c#d> .\n<http://e/b#c#d> <http://e/p> "x"@zh-classical .\n'
+LENIENT += "<http://e/c> <http://e/p> <http://e/d> .\n"
+
+
+@pytest.mark.parametrize("name", ["a.nt", "a.ttl"])
+def test_what_other_parsers_read_is_read_and_counted(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path / name, LENIENT)
+    raw = read_rdf([path])
+    assert len(raw) == 3
+    assert raw.notes[0].startswith("2 statements have IRIs or language tags that RDF does not allow")
+    with pytest.raises(ReadError) as caught:
+        read_rdf([path], strict=True)
+    assert caught.value.line == 1
+    for bad in ("<http://e/a b> <http://e/p> <http://e/b> .\n", "<a> <http://e/p> .\n"):
+        with pytest.raises(ReadError):
+            read_rdf([write(tmp_path / name, LENIENT + bad)])
+
+
+def test_blank_nodes_stay_the_same_where_a_document_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("triplecheck.kg.readers.rdf._BATCH", 2)
+    text = "<http://e/a> <http://e/p> [ <http://e/q> <http://e/b> ; <http://e/r> <http://e/c> ] .\n" + LENIENT
+    raw = read_rdf([write(tmp_path / "a.ttl", text)])
+    rows = list(zip(raw.heads.to_pylist(), raw.relations.to_pylist(), raw.tails.to_pylist(), strict=True))
+    assert len(rows) == 6
+    assert len({one for row in rows for one in (row[0], row[2]) if one.startswith("_:")}) == 1
