@@ -357,6 +357,7 @@ class _Collector:
     def _rows(
         self, calls: Sequence[StepRecord], question: Question, has_corrections: bool, left_out: Counter[str]
     ) -> Iterator[TraceRow]:
+        language = self.program.sources.language
         for call in calls:
             source, model = self.kind, None
             if source == GOLD:
@@ -373,7 +374,7 @@ class _Collector:
                     left_out["template"] += 1
                     continue
                 source = "template"
-            elif (gap := reasoning_gap(call.inputs, call.outputs)) is not None:
+            elif (gap := reasoning_gap(call.inputs, call.outputs, language)) is not None:
                 left_out[gap] += 1
                 continue
             try:
