@@ -35,7 +35,7 @@ from triplecheck.optimize.traces.assembly import (
     assemble,
     unverified,
 )
-from triplecheck.optimize.traces.gold import NAME, GoldEngine, check_computable, gold_engine, uncomputable
+from triplecheck.optimize.traces.gold import NAME, GoldEngine, check_computable, gold_engine, is_template, uncomputable
 from triplecheck.optimize.traces.rationalize import FOLDER as RATIONALIZED
 from triplecheck.optimize.traces.rationalize import rationalize as explain
 from triplecheck.optimize.traces.reasoning import reasoning_gap
@@ -167,7 +167,7 @@ def collect(
 
 def _has_teacher(program: Program) -> bool:
     """Whether a language model takes one of the steps."""
-    return not all(step.is_baseline for step in program.predictors())
+    return not all(is_template(step.model) for step in program.predictors())
 
 
 def _kinds(program: Program, passes: Sequence[str] | None, *, taught: bool) -> list[str]:
