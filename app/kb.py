@@ -473,9 +473,9 @@ def index(
 
     settings = load_settings()
     with waiting(stderr(), "loading"):
+        from triplecheck.kg.bundled_files import cache_directory
         from triplecheck.kg.encode import DEFAULT_ENCODER
         from triplecheck.kg.endpoints import build_index, index_path, open_endpoint
-        from triplecheck.kg.knowledge_base import cache_directory
     options = endpoint_options(settings, url)
     if options is None:
         raise UserError(f"{url}: neither a URL nor the name of an endpoint in triplecheck.toml")

@@ -20,7 +20,7 @@ from users_model import users_reply
 
 from triplecheck.app.config import load_settings
 from triplecheck.kg import KnowledgeBase, knowledge_base
-from triplecheck.kg.knowledge_base import turtle_files
+from triplecheck.kg.bundled_files import turtle_files
 from triplecheck.lms.testing import stand_in_server
 
 ROOT = DOCS.parent
