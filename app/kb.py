@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from triplecheck.app import changes, embeddings, extracting, match, training
+from triplecheck.app import changes, embeddings, extracting, match, query, training
 from triplecheck.app.command import BuildCommand, Commands, TrainCommand
 from triplecheck.app.console import columns, print_json, printable, reporting, rows_of, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
@@ -41,6 +41,7 @@ commands = Commands(
     help="Knowledge bases: directories with a graph and its indices, built once, opened instantly.",
     no_args_is_help=True,
 )
+commands.command("query")(query.query)
 commands.command("match")(match.match)
 commands.command("add", cls=BuildCommand)(changes.add)
 commands.command("remove", cls=BuildCommand)(changes.remove)

@@ -209,6 +209,23 @@ class ColumnarGraph:
         labels: list[str] = self._labels.take(pa.Array.from_buffers(pa.int64(), len(nodes), [None, rows])).to_pylist()
         return labels
 
+    def texts(self, nodes: IntArray) -> pa.Array:
+        """Labels of entities and lexical forms of literals, shape (n,), as a string array."""
+        rows = pa.py_buffer(np.ascontiguousarray(nodes, np.int64))
+        return self._labels.take(pa.Array.from_buffers(pa.int64(), len(nodes), [None, rows])).cast(pa.string())
+
+    def datatypes(self, nodes: IntArray) -> pa.Array:
+        """Datatype IRIs of literals, shape (n,), dictionary encoded; null for entities."""
+        places = np.asarray(nodes, np.int64) - self._num_entities
+        is_entity = places < 0
+        if len(self._literal_datatypes) == 0:
+            codes = np.zeros(len(places), np.int32)
+        else:
+            codes = self._literal_datatypes[np.where(is_entity, 0, places)].astype(np.int32)
+        return pa.DictionaryArray.from_arrays(
+            pa.array(codes, pa.int32(), mask=is_entity), pa.array(self._datatypes or [""], pa.string())
+        )
+
     def entity(self, node: int) -> Entity:
         if node >= self._num_entities:
             return Entity(self.node_id(node), self.label(node))

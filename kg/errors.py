@@ -84,6 +84,10 @@ def require(name: str, purpose: str, *packages: str) -> None:
             raise MissingExtraError(package, name, purpose)
 
 
+class PlanError(UserError):
+    """A query cannot be read, names what the graph does not have, or needs more time or rows than it may use."""
+
+
 class ReadError(UserError):
     """A source file cannot be read in its format.
 

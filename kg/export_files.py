@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, cast
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -270,6 +270,21 @@ def _iri(id: str, *, plain: bool = False) -> ox.NamedNode:
         except ValueError:
             pass
     return ox.NamedNode(PLAIN_ID + quote(id, safe=""))
+
+
+def iri_of(id: str) -> str:
+    """The IRI of a node, a type or a datatype in N-Triples; a blank node has one, too."""
+    return _iri(id).value
+
+
+def id_of(iri: str) -> str:
+    """The id of an IRI in N-Triples."""
+    return unquote(iri.removeprefix(PLAIN_ID)) if iri.startswith(PLAIN_ID) else iri
+
+
+def relation_iri(id: str) -> str:
+    """The IRI of a relation in N-Triples."""
+    return _iri(id, plain=id in Vocabulary().not_edges).value
 
 
 # --- GraphML -------------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ from triplecheck.kg.vectors import VectorIndex
 
 if TYPE_CHECKING:
     from triplecheck.kg.endpoints import Endpoint
+    from triplecheck.kg.plans import Answers, PlanNames
 
 BUNDLED = "bundled"
 """Name of the bundled knowledge base."""
@@ -241,6 +242,32 @@ class KnowledgeBase:
         return GraphLinker(
             self.columnar, self.names, self.trigrams, self.relation_vectors, self.name_vectors, self.encoder
         )
+
+    @functools.cached_property
+    def plan_names(self) -> PlanNames:
+        """Looks up the names of queries."""
+        from triplecheck.kg.plans import PlanNames
+
+        return PlanNames(self.graph, self.linker)
+
+    def query(self, text: str, *, seconds: float = 10.0, rows: int = 10_000) -> Answers:
+        """Answer a query exactly: SPARQL's SELECT or ASK, in which labels stand in angle brackets.
+
+            answers = kb.query("SELECT ?x { ?x <flows into> <North Sea> ; <length in kilometres> ?n } ORDER BY ?n")
+            answers.texts(), answers.edges(0), answers.looked_through
+
+        Args:
+            text: the query; see `kg.plans.notation`.
+            seconds: maximum time.
+            rows: maximum number of rows to return; `Answers.total` counts all.
+
+        Raises:
+            PlanError: it is no query, names what the graph does not have, or needs too many seconds or rows.
+            GraphUnavailableError: the graph is on a server that does not answer.
+        """
+        from triplecheck.kg.plans import read_plan, run_plan
+
+        return run_plan(self.graph, read_plan(text, self.plan_names), seconds=seconds, rows=rows)
 
     def ask(self, question: str, **options: Any) -> Any:
         """Answer a question with the program `triplecheck.KERAG`; for more than one, make the program yourself.

@@ -53,6 +53,10 @@ class SchemaNames:
         """The type with this id or name; of several the first by id."""
         return min(self._types.get(_form(name), ()), default=None)
 
+    def type_ids(self, name: str) -> tuple[str, ...]:
+        """All types with this id or name, ascending; empty if unknown."""
+        return tuple(sorted(self._types.get(_form(name), ())))
+
     def like_relation(self, name: str) -> list[str]:
         """Labels of relations with a similar spelling, for a message."""
         found = process.extract(_form(name), list(self._relations), limit=_SUGGESTED, score_cutoff=60)

@@ -95,6 +95,7 @@ PAGES: dict[str, Stage] = {
     "language.md": alone,
     "models.md": with_model,
     "property-graphs.md": with_property_graph,
+    "queries.md": alone,
     "scale.md": alone,
     "serve.md": with_server,
     "text.md": alone,

@@ -1,0 +1,31 @@
+"""Plans: queries in SPARQL with labels for names, executed exactly and with proofs.
+
+names = PlanNames(kb.graph, kb.linker)
+plan = read_plan("SELECT ?boat { ?boat a <boat> ; <crew> ?n } ORDER BY DESC(?n) LIMIT 1", names)
+answers = run_plan(kb.graph, plan)
+answers.rows, answers.ties, answers.edges(0), answers.looked_through
+"""
+
+from triplecheck.kg.errors import PlanError
+from triplecheck.kg.plans.answers import Answers, Cell, run_plan
+from triplecheck.kg.plans.check import check
+from triplecheck.kg.plans.names import PlanNames
+from triplecheck.kg.plans.notation import write_label, write_value
+from triplecheck.kg.plans.plan import Named, Operation, Plan, read_plan
+from triplecheck.kg.plans.proofs import Looked
+
+__all__ = [
+    "Answers",
+    "Cell",
+    "Looked",
+    "Named",
+    "Operation",
+    "Plan",
+    "PlanError",
+    "PlanNames",
+    "check",
+    "read_plan",
+    "run_plan",
+    "write_label",
+    "write_value",
+]

@@ -1,0 +1,171 @@
+"""`run_plan`: the answers of a plan, with the triples that they are made of and what was looked through."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+import numpy as np
+
+from triplecheck.kg.columnar import ColumnarGraph
+from triplecheck.kg.errors import PlanError
+from triplecheck.kg.graph import Graph, IntArray
+from triplecheck.kg.plans.basic import NotCoveredError
+from triplecheck.kg.plans.execute import Run, Selected
+from triplecheck.kg.plans.limits import Limits
+from triplecheck.kg.plans.plan import Plan
+from triplecheck.kg.plans.proofs import EDGES, Looked, Proofs
+from triplecheck.kg.types import Edge, Literal
+
+Cell: TypeAlias = int | Literal | None
+"""A node, a value that was computed, or None where a variable is unbound."""
+
+SECONDS, ROWS = 10.0, 10_000
+"""Default limits of a run: time, and rows of the result."""
+WITHOUT_PROOF = "this query has no proof"
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The answers of a plan.
+
+    Attributes:
+        plan: the plan.
+        columns: the variables of the result; none of an ask.
+        rows: the rows of the result, at most as many as the limit.
+        total: the number of rows without the limit on rows; LIMIT of the plan counts.
+        boolean: the answer of an ask; None of a select.
+        ties: rows that LIMIT or OFFSET cut off, although they equal the first or the last row in what rows are sorted
+            by; `with_ties` has them.
+        notes: what went wrong, as sentences, such as values that cannot be added.
+    """
+
+    plan: Plan
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    total: int
+    boolean: bool | None
+    ties: int
+    notes: tuple[str, ...]
+    _graph: Graph = field(repr=False, compare=False)
+    _limit: int = field(repr=False, compare=False)
+    _proofs: Proofs | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def truncated(self) -> bool:
+        """Whether the limit on rows cut some off."""
+        return self.total > len(self.rows)
+
+    @property
+    def has_proof(self) -> bool:
+        """Whether the triples behind rows and what was looked through are known; rdflib and servers tell neither."""
+        return self._proofs is not None
+
+    def nodes(self, column: str | None = None) -> list[int]:
+        """The distinct nodes of a column (the first if not named), in the order of the rows."""
+        at = 0 if column is None else self.columns.index(column)
+        return list(dict.fromkeys(row[at] for row in self.rows if isinstance(row[at], int)))  # type: ignore[misc]
+
+    def texts(self) -> list[tuple[str, ...]]:
+        """The rows as texts: labels of nodes, values as they are written; unbound cells are empty."""
+        nodes = list(dict.fromkeys(cell for row in self.rows for cell in row if isinstance(cell, int)))
+        labels = dict(zip(nodes, self._graph.labels(nodes) if nodes else (), strict=True))
+        return [
+            tuple("" if c is None else labels[c] if isinstance(c, int) else c.lexical for c in row) for row in self.rows
+        ]
+
+    # --- proof -----------------------------------------------------------------------------------
+    def edges(self, row: int = 0, limit: int = EDGES) -> list[Edge]:
+        """Triples of the graph that support a row; of a grouped row those of all rows that it is made of.
+
+        Args:
+            row: number of the row; 0 of an ask that is true.
+            limit: maximum number of triples.
+        """
+        return self.support(row, limit)[0]
+
+    def support(self, row: int = 0, limit: int = EDGES) -> tuple[list[Edge], int]:
+        """As `edges`, and how many triples there are in all."""
+        return ([], 0) if self._proofs is None else self._proofs.support(row, limit)
+
+    @property
+    def looked_through(self) -> tuple[Looked, ...]:
+        """What was looked through: conditions, negations, sorting with a limit, and counts."""
+        return () if self._proofs is None else self._proofs.looked_through
+
+    # --- ties ------------------------------------------------------------------------------------
+    def with_ties(self) -> Answers:
+        """The answers with all rows that share a place with one that is given.
+
+        `ORDER BY DESC(?age) LIMIT 1` gives one of the oldest, this all of them; LIMIT 3 gives three and those that
+        equal the third. With OFFSET places are counted in distinct values: the second oldest (`OFFSET 1 LIMIT 1`) are
+        those of the second highest age, however many share the first place.
+        """
+        proofs, query = self._proofs, self.plan.algebra
+        if proofs is None or not query.order or query.length is None:
+            return self
+        return replace(_answers(self.plan, proofs.run, proofs.selected, proofs.with_ties(), self._limit), ties=0)
+
+
+def run_plan(graph: Graph, plan: Plan, *, seconds: float = SECONDS, rows: int = ROWS) -> Answers:
+    """Run a plan over the graph whose names it was read with.
+
+    Args:
+        graph: the graph.
+        plan: from `read_plan`.
+        seconds: maximum time.
+        rows: maximum number of rows to return; `Answers.total` counts all.
+
+    Raises:
+        PlanError: a limit is reached, or a part of the query is not supported.
+    """
+    if not isinstance(graph, ColumnarGraph):
+        raise PlanError("queries run on knowledge bases of this machine only")
+    limits = Limits(seconds)
+    run = Run(graph, limits)
+    try:
+        selected = run.select(plan.algebra)
+    except NotCoveredError as error:
+        return _evaluated(graph, plan, limits, rows, str(error))
+    return _answers(plan, run, selected, np.arange(selected.start, selected.stop), rows)
+
+
+def _evaluated(graph: ColumnarGraph, plan: Plan, limits: Limits, rows: int, reason: str) -> Answers:
+    """The answers by rdflib's evaluator."""
+    # Few queries need it, and it takes a tenth of a second to load.
+    from triplecheck.kg.plans.rdflib_run import evaluate, limits_of_rows
+    from triplecheck.kg.plans.store import GraphStore
+
+    found, total = evaluate(GraphStore(graph, limits_of_rows(limits)), plan, rows)
+    note = f"{reason} is evaluated triple by triple: {WITHOUT_PROOF}"
+    return without_proof(graph, plan, found, total, rows, (note,))
+
+
+def without_proof(
+    graph: Graph, plan: Plan, found: Sequence[tuple[Cell, ...]], total: int, limit: int, notes: tuple[str, ...]
+) -> Answers:
+    """Answers that something else than a run of the plan gave; of an ask one row if it is true."""
+    is_ask = plan.kind == "ask"
+    rows = () if is_ask else tuple(found)
+    boolean = bool(found) if is_ask else None
+    return Answers(plan, plan.variables, rows, 0 if is_ask else total, boolean, 0, notes, graph, limit)
+
+
+def _answers(plan: Plan, run: Run, selected: Selected, places: IntArray, limit: int) -> Answers:
+    shown = selected.base.take(selected.rows[places[:limit]]).only(plan.variables)
+    cells = [[run.terms.cell(id) for id in column.tolist()] for column in shown.columns.values()]
+    is_ask, proofs = plan.kind == "ask", Proofs(plan, run, selected, places)
+    rows = () if is_ask else tuple(zip(*cells, strict=True)) if cells else ((),) * shown.length
+    return Answers(
+        plan,
+        plan.variables,
+        rows,
+        0 if is_ask else len(places),
+        len(places) > 0 if is_ask else None,
+        proofs.ties,
+        tuple(dict.fromkeys(run.notes)),
+        run.graph,
+        limit,
+        proofs,
+    )

@@ -1,0 +1,137 @@
+"""Why a plan finds nothing, in plain sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from triplecheck.kg._arrays import distinct
+from triplecheck.kg.columnar import ColumnarGraph
+from triplecheck.kg.errors import PlanError
+from triplecheck.kg.graph import Graph, IntArray
+from triplecheck.kg.patterns import BoundPattern, Link, Query, match
+from triplecheck.kg.plans.algebra import (
+    Basic,
+    Classes,
+    Constant,
+    End,
+    IsA,
+    Relations,
+    TriplePattern,
+    Var,
+    parts,
+)
+from triplecheck.kg.plans.basic import BasicSolver, NotCoveredError
+from triplecheck.kg.plans.limits import Limits
+from triplecheck.kg.plans.plan import Plan
+from triplecheck.kg.plans.terms import Terms
+from triplecheck.kg.plans.write import write_predicate, write_triple
+from triplecheck.kg.types import Direction
+
+_SECONDS = 2.0
+
+
+def check(graph: Graph, plan: Plan, seconds: float = _SECONDS) -> tuple[str, ...]:
+    """Hints to a plan that finds nothing: patterns that nothing can match, relations that lead the other way round.
+
+    Args:
+        graph: the graph whose names it was read with.
+        plan: from `read_plan`.
+        seconds: maximum time; what was found until then is returned.
+
+    Returns:
+        Sentences; none if every pattern has matches, or if nothing can be said about it.
+    """
+    if not isinstance(graph, ColumnarGraph):
+        return ()
+    found: list[str] = []
+    try:
+        for hint in _Check(graph, Limits(seconds)).run(plan):
+            found.append(hint)
+    except (PlanError, NotCoveredError):
+        pass
+    return tuple(dict.fromkeys(found))
+
+
+class _Check:
+    def __init__(self, graph: ColumnarGraph, limits: Limits) -> None:
+        self._graph, self._limits = graph, limits
+        self._solver = BasicSolver(Terms(graph), limits)
+
+    def run(self, plan: Plan) -> Iterator[str]:
+        for basic in (one for one in parts(plan.algebra) if isinstance(one, Basic)):
+            kinds = {
+                pattern.head: pattern.tail
+                for pattern in _all_patterns(plan)
+                if isinstance(pattern.predicate, IsA) and isinstance(pattern.tail, Classes)
+            }
+            hints = [hint for pattern in basic.patterns for hint in self._of_pattern(pattern, kinds)]
+            yield from hints
+            if not hints and len(basic.patterns) > 1 and self._solver.solve(basic, {}).length == 0:
+                whole = ", ".join(write_triple(pattern) for pattern in basic.patterns)
+                yield f"each of these alone has matches, all together have none: {whole}"
+
+    def _of_pattern(self, pattern: TriplePattern, kinds: dict[End, Classes]) -> Iterator[str]:
+        self._limits.check()
+        if not isinstance(pattern.predicate, Relations) or isinstance(pattern.tail, Classes):
+            return
+        head, tail = (self._nodes(end, kinds) for end in (pattern.head, pattern.tail))
+        if (head is None and tail is None) or self._matches(pattern.predicate, head, tail):
+            return
+        name = write_predicate(pattern.predicate)
+        if pattern.head != pattern.tail and self._matches(pattern.predicate, tail, head):
+            leads, here = self._ends(pattern.predicate), self._ends_here(pattern, kinds)
+            yield f"{name} leads from {leads[0]} to {leads[1]}; here it leads from {here[0]} to {here[1]}"
+            return
+        far = {Direction.OUT: head, Direction.IN: tail}
+        for way, end in ((Direction.OUT, pattern.head), (Direction.IN, pattern.tail)):
+            nodes = far[way]
+            if nodes is not None and not self._has(pattern.predicate, nodes, way):
+                whose = self._said(end, kinds)
+                yield f"{whose} has no {name}" if way is Direction.OUT else f"no {name} leads to {whose}"
+                return
+        yield f"nothing matches {write_triple(pattern)}"
+
+    def _nodes(self, end: End, kinds: dict[End, Classes]) -> IntArray | None:
+        """The nodes that an end may be; None: any, or values that have no node."""
+        if isinstance(end, Constant):
+            return np.array(end.nodes, np.int64) if end.nodes or end.literal is None else None
+        if end in kinds:
+            return distinct(np.concatenate([np.asarray(self._graph.nodes_of_type(id)) for id in kinds[end].ids]))
+        return None
+
+    def _matches(self, relations: Relations, head: IntArray | None, tail: IntArray | None) -> bool:
+        query = Query((BoundPattern("head", Link(relations.numbers), "tail", relations.text),))
+        domains = {name: nodes for name, nodes in (("head", head), ("tail", tail)) if nodes is not None}
+        return match(self._graph, query, candidates=domains).emptied_by is None
+
+    def _has(self, relations: Relations, nodes: IntArray, way: Direction) -> bool:
+        return any(len(self._graph.expand(nodes, number, way)) for number in relations.numbers)
+
+    def _ends(self, relations: Relations) -> tuple[str, str]:
+        """The classes at both ends of a relation, or examples."""
+        schema = self._graph.schema(relations.numbers[0])
+        sides = [(side[0][0] if side else None) for side in (schema.domain, schema.range)]
+        if None not in sides:
+            head, tail = (self._graph.type_label(str(side)) for side in sides)
+            return head, tail
+        offsets, all_relations, ends = self._graph.rows(Direction.OUT)
+        at = int(np.argmax(all_relations == relations.numbers[0]))
+        node = int(np.searchsorted(offsets, at, "right")) - 1
+        return f"{self._graph.label(node)!r}", f"{self._graph.label(int(ends[at]))!r} (for example)"
+
+    def _ends_here(self, pattern: TriplePattern, kinds: dict[End, Classes]) -> tuple[str, ...]:
+        return tuple(self._said(end, kinds) for end in pattern.ends)
+
+    def _said(self, end: End, kinds: dict[End, Classes]) -> str:
+        if isinstance(end, Constant):
+            return end.text
+        return self._class_labels(kinds[end]) if end in kinds else f"?{end.name}" if isinstance(end, Var) else ""
+
+    def _class_labels(self, classes: Classes) -> str:
+        return " or ".join(dict.fromkeys(self._graph.type_label(id) for id in classes.ids))
+
+
+def _all_patterns(plan: Plan) -> Sequence[TriplePattern]:
+    return [one for one in parts(plan.algebra) if isinstance(one, TriplePattern)]

@@ -1,0 +1,151 @@
+"""Names in plans: each is looked up by the place where it stands.
+
+A predicate names relations, the object of `a` a class, any other name nodes: all that share it. A name is found by id,
+label or alias in any spelling of its words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from triplecheck.kg.columnar import ColumnarGraph
+from triplecheck.kg.errors import PlanError
+from triplecheck.kg.graph import Graph
+from triplecheck.kg.linking import Candidate, Linker
+from triplecheck.kg.patterns.bind import SchemaNames
+from triplecheck.kg.plans.algebra import Classes, Constant, IsA, Labelled, Relations
+from triplecheck.kg.plans.notation import name_of, spellings, write_label, write_value
+from triplecheck.kg.readable import singular
+from triplecheck.kg.types import Literal
+from triplecheck.kg.values import valid
+from triplecheck.kg.vocabulary import RDF, RDFS
+
+_HOMONYMS = 1_000
+_EXACT = ("label", "alias", "value")
+_TYPE_WORDS = frozenset({"type", "instance of", "is a", "is an", "a", "kind"})
+
+
+class PlanNames:
+    """Looks up the names of plans about one graph.
+
+    Args:
+        graph: the graph.
+        linker: finds its nodes by name; None: by id and value only.
+        schema: names of its relations and types; read from the graph if not given.
+        topics: nodes of names that are known beforehand; they are used before all others.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        linker: Linker | None = None,
+        *,
+        schema: SchemaNames | None = None,
+        topics: Mapping[str, Sequence[int]] | None = None,
+    ) -> None:
+        self.graph = graph
+        self._linker, self._schema = linker, schema or SchemaNames(graph)
+        self._topics = {name: tuple(sorted(set(nodes))) for name, nodes in (topics or {}).items()}
+
+    # --- predicates and classes ------------------------------------------------------------------
+    def predicate(self, iri: str) -> Relations | IsA | Labelled:
+        """What a predicate stands for.
+
+        Raises:
+            PlanError: the graph has no relation of this name.
+        """
+        name = name_of(iri)
+        if name == RDF + "type" and self.graph.has_types:
+            return IsA()
+        for spelling in spellings(name):
+            if numbers := self._schema.relations(spelling):
+                return Relations(self._shown(spelling), numbers)
+        if name == RDFS + "label":
+            return Labelled()
+        if self.graph.has_types and name.casefold() in _TYPE_WORDS:
+            return IsA()
+        plain = spellings(name)[-1]
+        kind = "a class" if self._schema.type_ids(plain) else ""
+        raise self._unknown("relation", plain, self._schema.like_relation(plain), kind)
+
+    def classes(self, iri: str) -> Classes:
+        """The classes of a name, also in the plural.
+
+        Raises:
+            PlanError: the graph has no class of this name.
+        """
+        name = name_of(iri)
+        for form in (str, _singular):
+            for spelling in spellings(name):
+                if ids := self._schema.type_ids(form(spelling)):
+                    return Classes(self._shown(spelling), ids)
+        plain = spellings(name)[-1]
+        if not self.graph.has_types:
+            raise PlanError(f"no class {plain!r}: the graph has no classes; name a relation instead of 'a'")
+        kind = "a relation" if self._schema.relations(plain) else ""
+        raise self._unknown("class", plain, self._schema.like_type(plain), kind)
+
+    # --- nodes -----------------------------------------------------------------------------------
+    def node(self, iri: str) -> Constant:
+        """The nodes of a name.
+
+        Raises:
+            PlanError: nothing in the graph has this name.
+        """
+        name = name_of(iri)
+        for spelling in spellings(name):
+            if nodes := self._named(spelling):
+                return Constant(self._shown(spelling), nodes)
+        plain = spellings(name)[-1]
+        kind = "a class" if self._schema.type_ids(plain) else "a relation" if self._schema.relations(plain) else ""
+        like = [] if self._linker is None else [one.label for one in self._linker.candidates(plain, limit=3)]
+        raise self._unknown("thing", plain, list(dict.fromkeys(like)), kind)
+
+    def value(self, literal: Literal) -> Constant:
+        """A value as the object of a triple: the nodes with its text, none if there are none."""
+        return Constant(write_value(literal), self._named(literal.lexical, literal), literal)
+
+    def _named(self, name: str, literal: Literal | None = None) -> tuple[int, ...]:
+        """The nodes of a name, ascending."""
+        if name in self._topics:
+            return self._topics[name]
+        name = valid(name)
+        found = set(self._by_id(name))
+        if literal is not None and (same := self.graph.find(literal)) is not None:
+            found.add(same)
+        if found and literal is None:
+            return tuple(sorted(found))
+        candidates = () if self._linker is None else self._linker.candidates(name, limit=_HOMONYMS)
+        exact = [one for one in candidates if one.source in _EXACT]
+        best: Sequence[Candidate] = ()
+        for fits in _FITS:
+            best = best or [one for one in exact if fits(one, name)]
+        if literal is not None:  # a value is written as it is
+            best = [one for one in exact if one.label == literal.lexical]
+        return tuple(sorted(found | {one.node for one in best}))
+
+    def _by_id(self, name: str) -> list[int]:
+        if isinstance(self.graph, ColumnarGraph):
+            return self.graph.nodes_of_text(name)
+        node = self.graph.find(name)
+        return [] if node is None else [node]
+
+    def _unknown(self, kind: str, name: str, like: Sequence[str], other: str) -> PlanError:
+        listed = ", ".join(repr(label) for label in like if label != name)
+        hint = f"; it is {other}" if other else f"; is it {listed}?" if listed else ""
+        return PlanError(f"no {kind} {name!r} in the graph{hint}")
+
+    def _shown(self, name: str) -> str:
+        return write_label(name)
+
+
+_FITS: tuple[Callable[[Candidate, str], bool], ...] = (
+    lambda one, name: one.label == name,
+    lambda one, name: one.source != "alias",
+    lambda one, name: True,
+)
+
+
+def _singular(name: str) -> str:
+    first, _, last = name.rpartition(" ")
+    return f"{first} {singular(last)}".strip()

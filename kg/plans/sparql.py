@@ -1,0 +1,297 @@
+"""Plans as SPARQL with IRIs for names, for evaluators and servers that know no labels."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
+
+from triplecheck.kg.plans import algebra as of
+from triplecheck.kg.plans.write import INFIX, spine
+from triplecheck.kg.types import Literal
+
+
+class Spelling(Protocol):
+    """How the terms of one graph are written. What is written in several ways is looked for in all of them."""
+
+    @property
+    def types(self) -> Sequence[str]:
+        """The predicates from a node to its class."""
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """The predicates from a node to its label."""
+
+    def relation(self, relation: int) -> str:
+        """A relation."""
+
+    def node(self, node: int) -> Sequence[str]:
+        """A node; a string may have several languages."""
+
+    def type(self, id: str) -> str:
+        """A class."""
+
+    def value(self, literal: Literal) -> str:
+        """A value to compare or compute with."""
+
+    def texts(self, literal: Literal) -> Sequence[str]:
+        """A label."""
+
+
+def write_query(query: of.Select, spelling: Spelling, *, ask: bool = False, rows: int | None = None) -> str:
+    """A plan as a query in SPARQL 1.1.
+
+    Args:
+        query: what it computes.
+        spelling: writes the terms of the graph whose names were looked up.
+        ask: whether it asks if there is any solution.
+        rows: most rows that are wanted.
+    """
+    return _Writer(spelling).query(query, ask, rows)
+
+
+class _Writer:
+    def __init__(self, spelling: Spelling) -> None:
+        self._spelling = spelling
+        self._fresh = itertools.count(1)
+        self._aggregates: dict[str, str] = {}
+
+    # --- queries ---------------------------------------------------------------------------------
+    def query(self, query: of.Select, ask: bool = False, rows: int | None = None) -> str:
+        outer, self._aggregates = self._aggregates, {}
+        pattern, computed, having, group = query.of, {}, [], None
+        if _is_grouped(pattern):
+            extended: list[of.Extend] = []
+            conditions: list[of.Expression] = []
+            while not isinstance(pattern, of.Group):
+                assert isinstance(pattern, of.Extend | of.Filter)
+                if isinstance(pattern, of.Extend):
+                    extended.append(pattern)
+                else:
+                    conditions += pattern.conditions
+                pattern = pattern.of
+            group, pattern = pattern, pattern.of
+            self._aggregates = {one.result: self._aggregate(one) for one in spine(query.of)}
+            computed = {one.name: self.expression(one.value) for one in extended}
+            having = [self.expression(one) for one in conditions]
+        names = [f"({computed[name]} AS ?{name})" if name in computed else f"?{name}" for name in query.names]
+        shown = " ".join(names) or f"(1 AS ?one{next(self._fresh)})"
+        parts = [
+            "ASK" if ask else f"SELECT {'DISTINCT ' * query.distinct}{shown} WHERE",
+            f"{{ {self.group(pattern)} }}",
+        ]
+        if group is not None and group.keys:
+            parts.append(f"GROUP BY {' '.join(self._key(key) for key in group.keys)}")
+        if having:
+            parts.append("HAVING " + " ".join(f"({one})" for one in having))
+        if query.order:
+            keys = (f"{'DESC' if down else 'ASC'}({self.expression(one)})" for one, down in query.order)
+            parts.append(f"ORDER BY {' '.join(keys)}")
+        length = query.length if rows is None or query.length is not None else rows
+        if length is not None and not (ask and query.length is None):
+            parts.append(f"LIMIT {length}")
+        if query.start:
+            parts.append(f"OFFSET {query.start}")
+        self._aggregates = outer
+        return " ".join(parts)
+
+    def _key(self, key: of.Expression) -> str:
+        return f"?{key.name}" if isinstance(key, of.Var) else f"({self.expression(key)})"
+
+    def _aggregate(self, one: of.Aggregate) -> str:
+        inner = "DISTINCT " * one.distinct + ("*" if one.of is None else self.expression(one.of))
+        separator = f"; SEPARATOR={_quoted(one.separator)}" if one.name == "group_concat" else ""
+        return f"{one.name.upper()}({inner}{separator})"
+
+    # --- patterns --------------------------------------------------------------------------------
+    def group(self, node: of.Operator) -> str:
+        """A pattern, as it stands between braces."""
+        match node:
+            case of.Basic(patterns):
+                return self._basic(patterns)
+            case of.Join(left, right):
+                first = self.group(left) if isinstance(left, of.Join) else self._part(left)
+                return (
+                    f"{first} . {self.group(right)}"
+                    if isinstance(right, of.Basic)
+                    else f"{first} {self._braced(right)}"
+                )
+            case of.LeftJoin(left, right, condition):
+                also = "" if condition is None else f" FILTER({self.expression(condition)})"
+                return f"{self._part(left)} OPTIONAL {{ {self._inside(right)}{also} }}"
+            case of.Minus(left, right):
+                return f"{self._part(left)} MINUS {{ {self.group(right)} }}"
+            case of.Union(left, right):
+                return f"{{ {self.group(left)} }} UNION {{ {self.group(right)} }}"
+            case of.Filter(inner, conditions):
+                written = " ".join(f"FILTER({self.expression(one)})" for one in conditions)
+                return f"{self._part(inner)} {written}"
+            case of.Extend(inner, name, value):
+                return f"{self._part(inner)} BIND({self.expression(value)} AS ?{name})"
+            case of.Values():
+                return self._values(node)
+            case of.Select():
+                return self.query(node)
+        raise AssertionError(node)
+
+    def _part(self, node: of.Operator) -> str:
+        """A pattern with others behind it in the same braces."""
+        if isinstance(node, of.Basic | of.Values | of.LeftJoin | of.Minus | of.Extend):
+            return self.group(node)
+        return self._braced(node)
+
+    def _braced(self, node: of.Operator) -> str:
+        return f"{{ {self.group(node)} }}"
+
+    def _inside(self, node: of.Operator) -> str:
+        return self._part(node) if isinstance(node, of.Filter) else self.group(node)
+
+    def _values(self, node: of.Values) -> str:
+        rows = []
+        for row in node.rows:
+            ways = [["UNDEF"] if one is None else self._terms(one) for one in row]
+            rows += [f"({' '.join(way)})" for way in itertools.product(*ways)]
+        return f"VALUES ({' '.join(f'?{name}' for name in node.names)}) {{ {' '.join(rows)} }}"
+
+    def _terms(self, one: of.Constant) -> list[str]:
+        found = [text for node in one.nodes for text in self._spelling.node(node)]
+        return found or [self._literal(one)]
+
+    def _literal(self, one: of.Constant) -> str:
+        assert one.literal is not None
+        return self._spelling.value(one.literal)
+
+    # --- triples ---------------------------------------------------------------------------------
+    def _basic(self, patterns: Sequence[of.TriplePattern]) -> str:
+        if not patterns:
+            return ""
+        listed: dict[str, str] = {}  # terms that may be written in several ways, by how they are written here
+        texts = []
+        several = False
+        for pattern in patterns:
+            head = self._end(pattern.head, listed)
+            predicate, is_several = self._predicate(pattern.predicate)
+            several |= is_several
+            texts.append(f"{head} {predicate} {self._tail(pattern, listed)}")
+        values = [f"VALUES {name} {{ {terms} }}" for terms, name in listed.items()]
+        text = " ".join([*values, " . ".join(texts)])
+        if not listed and not several:
+            return text
+        shown = dict.fromkeys(_variable(one.name) for one in of.parts(tuple(patterns)) if isinstance(one, of.Var))
+        if not shown:
+            return f"FILTER EXISTS {{ {text} }}"
+        return f"{{ SELECT DISTINCT {' '.join(shown)} WHERE {{ {text} }} }}"
+
+    def _tail(self, pattern: of.TriplePattern, listed: dict[str, str]) -> str:
+        if isinstance(pattern.tail, of.Classes):
+            return self._one_of([self._spelling.type(id) for id in pattern.tail.ids], listed)
+        if isinstance(pattern.predicate, of.Labelled) and isinstance(pattern.tail, of.Constant):
+            literal = pattern.tail.literal
+            if literal is not None:
+                return self._one_of(list(self._spelling.texts(literal)), listed)
+        return self._end(pattern.tail, listed)
+
+    def _end(self, end: of.End, listed: dict[str, str]) -> str:
+        return _variable(end.name) if isinstance(end, of.Var) else self._one_of(self._terms(end), listed)
+
+    def _one_of(self, terms: Sequence[str], listed: dict[str, str]) -> str:
+        if len(terms) == 1:
+            return terms[0]
+        return listed.setdefault(" ".join(terms), f"?oneof{next(self._fresh)}")
+
+    def _predicate(self, predicate: of.Predicate) -> tuple[str, bool]:
+        """A predicate or path, and whether it stands for several predicates."""
+        match predicate:
+            case of.Relations() | of.IsA() | of.Labelled():
+                return _alternatives(self._predicates(predicate))
+            case of.Var(name):
+                return f"?{name}", False
+        return self._path(predicate), False
+
+    def _predicates(self, predicate: of.Relations | of.IsA | of.Labelled) -> Sequence[str]:
+        match predicate:
+            case of.Relations(numbers=numbers):
+                return [self._spelling.relation(number) for number in numbers]
+            case of.IsA():
+                return self._spelling.types
+        return self._spelling.labels
+
+    def _path(self, path: of.Predicate) -> str:
+        match path:
+            case of.Inverse(part):
+                return f"^{self._path(part)}"
+            case of.Chain(parts):
+                return f"({'/'.join(map(self._path, parts))})"
+            case of.Path("|", parts):
+                return f"({'|'.join(map(self._path, parts))})"
+            case of.Path("!", parts):
+                inside = (self._path(one).strip("()") for one in parts)
+                return f"!({'|'.join(inside)})"
+            case of.Path(operator, (part,)):
+                return f"({self._path(part)}){operator}"
+        return self._predicate(path)[0]
+
+    # --- expressions -----------------------------------------------------------------------------
+    def expression(self, expression: of.Expression) -> str:
+        """An expression, with parentheses around whatever has an operator."""
+        match expression:
+            case of.Var(name):
+                return self._aggregates.get(name, _variable(name))
+            case of.Constant():
+                return self._literal(expression) if expression.literal is not None else self._terms(expression)[0]
+            case of.Relations() | of.IsA() | of.Labelled():
+                return self._predicates(expression)[0]
+            case of.Exists(pattern, negated):
+                return f"{'NOT ' * negated}EXISTS {{ {self.group(pattern)} }}"
+            case of.Call("in" | "not in" as name, (one, *others)):
+                return f"({self.expression(one)} {name.upper()} ({', '.join(self._each(others))}))"
+            case of.Call("=" | "!=" as name, (left, right)) if _several(left) or _several(right):
+                one, other = (left, right) if _several(right) else (right, left)
+                return (
+                    f"({self.expression(one)} {'IN' if name == '=' else 'NOT IN'} ({', '.join(self._each([other]))}))"
+                )
+            case of.Call("and" | "or" as name, arguments):
+                return f"({(' && ' if name == 'and' else ' || ').join(map(self.expression, arguments))})"
+            case of.Call("not" | "minus" | "plus" as name, (one,)):
+                return f"({ {'not': '!', 'minus': '-', 'plus': '+'}[name] }{self.expression(one)})"
+            case of.Call(name, (left, right)) if name in INFIX:
+                return f"({self.expression(left)} {name} {self.expression(right)})"
+            case of.Call(name, arguments):
+                return f"{f'<{name}>' if ':' in name else name.upper()}({', '.join(map(self.expression, arguments))})"
+        raise AssertionError(expression)
+
+    def _each(self, expressions: Sequence[of.Expression]) -> Iterator[str]:
+        for one in expressions:
+            if isinstance(one, of.Constant) and one.literal is None:
+                yield from self._terms(one)
+            elif isinstance(one, of.Relations | of.IsA | of.Labelled):
+                yield from self._predicates(one)
+            else:
+                yield self.expression(one)
+
+
+def _is_grouped(node: of.Operator) -> bool:
+    while isinstance(node, of.Extend | of.Filter):
+        node = node.of
+    return isinstance(node, of.Group)
+
+
+def _several(expression: of.Expression) -> bool:
+    if isinstance(expression, of.Relations):
+        return len(expression.numbers) > 1
+    return isinstance(expression, of.Constant) and expression.literal is None and len(expression.nodes) > 1
+
+
+def _variable(name: str) -> str:
+    return f"?unnamed{name.removeprefix('_:')}" if name.startswith("_:") else f"?{name}"
+
+
+def _alternatives(predicates: Sequence[str]) -> tuple[str, bool]:
+    return (predicates[0], False) if len(predicates) == 1 else (f"({'|'.join(predicates)})", True)
+
+
+_ESCAPES: Mapping[int, str] = {ord("\\"): "\\\\", ord('"'): '\\"', ord("\n"): "\\n", ord("\r"): "\\r", ord("\t"): "\\t"}
+
+
+def _quoted(text: str) -> str:
+    return f'"{text.translate(_ESCAPES)}"'
