@@ -256,7 +256,7 @@ def _history(settings: Settings) -> Iterator[None]:
     except ImportError:  # Windows
         yield
         return
-    from triplecheck.kg.knowledge_base import cache_directory
+    from triplecheck.kg.bundled_files import cache_directory
 
     file = cache_directory(settings.cache) / "chat_history"
     with contextlib.suppress(OSError):

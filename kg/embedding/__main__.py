@@ -5,10 +5,11 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from triplecheck.kg.bundled_files import turtle_files
 from triplecheck.kg.embedding import bundled
 from triplecheck.kg.embedding.embeddings import PART, train_into
 from triplecheck.kg.embedding.models import TrainingOptions
-from triplecheck.kg.knowledge_base import build, turtle_files
+from triplecheck.kg.knowledge_base import build
 from triplecheck.kg.readers import read_graph
 
 _OPTIONS = TrainingOptions(dimensions=64, epochs=60, loop="sampled", half=True)

@@ -12,7 +12,7 @@ import pytest
 from cli_support import Process, Run
 
 from triplecheck import kg
-from triplecheck.kg import KnowledgeBase, UserError, knowledge_base
+from triplecheck.kg import KnowledgeBase, UserError, bundled_files
 from triplecheck.kg.embedding import bundled
 from triplecheck.kg.knowledge_base import open_bundled
 from triplecheck.kg.plausibility import Plausibility, calibrate
@@ -31,7 +31,7 @@ def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "turtle"
     folder.mkdir()
     (folder / "people.ttl").write_text(SMALL, "utf-8")
-    monkeypatch.setattr(knowledge_base, "_bundled_folder", lambda: folder)
+    monkeypatch.setattr(bundled_files, "bundled_folder", lambda: folder)
     return folder
 
 
@@ -100,11 +100,11 @@ def test_an_installation_without_the_files_is_explained(sources: Path, tmp_path:
 @pytest.mark.skipif(sys.platform != "linux", reason="the place is the platform's own")
 def test_the_place_is_the_platforms_unless_it_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert knowledge_base.cache_directory() == tmp_path / "triplecheck"
+    assert bundled_files.cache_directory() == tmp_path / "triplecheck"
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert knowledge_base.cache_directory() == tmp_path / ".cache" / "triplecheck"
-    assert knowledge_base.cache_directory(Path("~/x")) == tmp_path / "x"
+    assert bundled_files.cache_directory() == tmp_path / ".cache" / "triplecheck"
+    assert bundled_files.cache_directory(Path("~/x")) == tmp_path / "x"
 
 
 def test_two_processes_at_once_find_the_real_one(process: Process, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from users_model import users_reply
 
 from triplecheck.app.config import load_settings
 from triplecheck.kg import KnowledgeBase, knowledge_base
-from triplecheck.kg.knowledge_base import turtle_files
+from triplecheck.kg.bundled_files import turtle_files
 from triplecheck.lms.testing import stand_in_server
 
 ROOT = DOCS.parent
@@ -104,6 +104,7 @@ PAGES: dict[str, Stage] = {
     "tutorials/evaluate.md": alone,
     "tutorials/first-graph.md": alone,
     "tutorials/program.md": alone,
+    "tutorials/tables.md": alone,
     "your-graph.md": alone,
 }
 ELSEWHERE = {

@@ -14,8 +14,8 @@ from kg_parts import raw_graph, write
 from test_graph_contract import TURTLE
 
 from triplecheck.kg import KnowledgeBase, build, bulk, names, numbering
+from triplecheck.kg.bundled_files import turtle_files
 from triplecheck.kg.errors import MissingExtraError, ReadError, StorageError, UserError
-from triplecheck.kg.knowledge_base import turtle_files
 from triplecheck.kg.readers import TripleFiles, rdf, tables
 from triplecheck.kg.types import XSD, Literal
 
