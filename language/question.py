@@ -178,11 +178,6 @@ class Question:
         return self.compares is not None or any(join.kind == "or" for join in self.joins)
 
     @property
-    def sets_beside(self) -> bool:
-        """Whether it sets its topic beside other things, by "and", "or" or "than"."""
-        return bool(self.joins) or not self.parse.lexicon.than.isdisjoint(self.words)
-
-    @property
     def excludes_topics(self) -> bool:
         """Whether it asks for others than the topic: "who else", "the same teacher as X"."""
         return not self.parse.lexicon.others.isdisjoint(self.words)

@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 
 from triplecheck.kg import normalize
 from triplecheck.lms import ModelReplyError, RolePredict
-from triplecheck.programs.assists.comparisons import compared
-from triplecheck.programs.assists.complete_citations import complete_citations
+from triplecheck.programs.aggregation import terminal
 from triplecheck.programs.assists.expected_form import (
     in_expected_form,
     is_meant,
@@ -18,15 +17,12 @@ from triplecheck.programs.assists.expected_form import (
     values_of_one_fact,
 )
 from triplecheck.programs.assists.plans import query_step
-from triplecheck.programs.assists.settled import settled, settling_step
-from triplecheck.programs.assists.whole_lists import whole_list
 from triplecheck.programs.base import AnySources, Program
 from triplecheck.programs.conclusion import Conclusion, Reading
 from triplecheck.programs.expansion import valid_numbers
 from triplecheck.programs.options import AnsweringOptions, ProgramOptions
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Checked, Stopped, Trace, Wrote
-from triplecheck.programs.subgraph import Fact
 from triplecheck.signatures.notation import split_edge
 
 _TEMPERATURE = 0.7  # of samples
@@ -41,7 +37,6 @@ class AnsweringProgram(Program):
     def __init__(self, sources: AnySources, **options: Any) -> None:
         super().__init__(sources, **options)
         self.write_query = query_step(self.assists)
-        self.settle = settling_step(self.assists)
 
 
 def answer_from_facts(program: AnsweringProgram, step: RolePredict, reading: Reading, trace: Trace) -> Outcome:
@@ -93,59 +88,19 @@ def _answered(
 def _concluded(program: AnsweringProgram, conclusion: Conclusion, operation: str, written: Sequence[str]) -> Outcome:
     """The outcome of an operation over the cited facts (`none` for nothing) and of the written answers."""
     assists = program.assists
-    if (comparison := compared(assists, conclusion, written)) is not None:
-        return comparison
     operation = meant_operation(assists, conclusion, operation)
     if operation != "none":
-        operands, on_the_way = complete_citations(assists, conclusion, operation, written)
+        operands = terminal(conclusion.cited)
         if (values := values_of_one_fact(assists, conclusion, operation, operands, written)) is not None:
             return values
         if is_meant(assists, conclusion, operation, operands, written):
-            found = _computed(program, conclusion, operation, operands)
+            found = conclusion.compute(operation, operands)
             if found is not None:
-                return _chosen(program, conclusion, operation, operands, on_the_way, found, written)
+                return in_expected_form(assists, conclusion, operation, operands, found)
     if not written:
         conclusion.trace.add(Stopped("not_in_facts", "the model found no answer in the retrieved facts"))
         return Outcome(abstained="not_in_facts")
     return conclusion.look_up(written)
-
-
-def _computed(
-    program: AnsweringProgram, conclusion: Conclusion, operation: str, operands: Sequence[Fact]
-) -> Outcome | None:
-    found = conclusion.compute(operation, operands)
-    return None if found is None else in_expected_form(program.assists, conclusion, operation, operands, found)
-
-
-def _chosen(
-    program: AnsweringProgram,
-    conclusion: Conclusion,
-    operation: str,
-    operands: Sequence[Fact],
-    on_the_way: Sequence[Sequence[Fact]],
-    computed: Outcome,
-    written: Sequence[str],
-) -> Outcome:
-    """The computed answer, unless the model wrote another, or cited some facts of a list."""
-    assists, step = program.assists, program.settle
-    if whole := whole_list(assists, conclusion, operation, operands):
-        over_all = _computed(program, conclusion, operation, whole)
-        if over_all is not None and over_all.answers != computed.answers:
-            if written and conclusion.agree(over_all, written):
-                return over_all
-            return settled(assists, conclusion, step, operation, whole, over_all, written, computed)
-    if not written or conclusion.agree(computed, written):
-        return computed
-    if operation == "common" and computed.answers:
-        if conclusion.named(written).issuperset(computed.answers):
-            return computed  # the model wrote what one of the topics has, too
-        if not {*operands} <= {*conclusion.cited}:
-            return conclusion.look_up(written)
-    for facts in on_the_way:
-        counted = _computed(program, conclusion, operation, facts)
-        if counted is not None and conclusion.agree(counted, written):
-            return counted
-    return settled(assists, conclusion, step, operation, operands, computed, written)
 
 
 def _most_frequent(found: Sequence[Outcome | None], branches: Sequence[Trace], trace: Trace) -> Outcome:

@@ -98,11 +98,6 @@ class Conclusion:
         sizes = [quantity(value_of(self.graph, value)) for fact in facts for value in fact.values]
         return {size.sense if size is not None else "" for size in sizes}
 
-    def lines_of(self, facts: Sequence[Fact]) -> list[str]:
-        """The facts in words; those that were looked up after the model read are written by their things alone."""
-        lines = dict(zip(self.reading.facts, self.reading.lines, strict=False))
-        return [lines.get(fact) or self.graph.label(fact.anchor) for fact in facts]
-
     def agree(self, computed: Outcome, written: Sequence[str]) -> bool:
         """Whether the written answers are the computed ones."""
         if computed.answers:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from triplecheck.app.serve.types import Answer, Ask, Bases, Failure, Programs, Record, Statement, Step, Turn
 from triplecheck.kg import UserError
-from triplecheck.programs.outcome import closed_world, NO_ANSWER, no_answer
+from triplecheck.programs.outcome import NO_ANSWER, closed_world, no_answer
 
 DEFAULT = "triplecheck"
 """The `model` that means the default program on the default base."""

@@ -89,7 +89,6 @@ _SOLVERS: dict[type[Step], Solver] = {
     steps.JudgePassage: _without_ranker(references.judge_passage),
     steps.JudgeKnowledge: _always(known=False),
     steps.JudgeProof: _without_ranker(judging.judge_proof),
-    steps.SettleAnswer: _always(reasoning="The operation is exact.", right="computed"),
     steps.RewriteFollowUp: _without_vectors(conversation.rewrite_follow_up),
     steps.ParaphraseQuestion: _always(paraphrases=[]),
 }

@@ -13,7 +13,7 @@ from dataclasses import replace
 from triplecheck.kg import Direction, Graph, Literal, UserError
 from triplecheck.kg.encode import load_encoder
 from triplecheck.kg.plans import Answers, Plan, PlanNames, check, read_plan, run_plan
-from triplecheck.kg.types import Edge
+from triplecheck.kg.types import XSD, Edge
 from triplecheck.language.coverage import QuerySays, left_out
 from triplecheck.language.likeness import Likeness
 from triplecheck.language.question import Question
@@ -29,6 +29,7 @@ from triplecheck.signatures.notation import THING, clean, write_topic
 _TRIES = 2
 _TRIPLES = 200  # in the evidence of an answer
 _CLASSES = 200
+_ZERO = Literal("0", XSD + "integer")
 _BESIDE = 5  # triples of a thing and a relation that stand in place of what was asked for
 _NONE = ("", "none")
 _COMPARISONS = frozenset(("<", "<=", ">", ">=", "=", "in"))
@@ -114,11 +115,12 @@ class _Planning:
         if missing.surely:
             return None, f"The query says nothing of {', '.join(map(repr, missing.surely))}."
         answers = run_plan(self._graph, plan)
-        hints = () if answers.rows or answers.boolean else check(self._graph, plan)
-        if plan.kind == "ask":
-            hints = tuple(hint for hint in hints if hint.turned)  # "no" is an answer
+        found = answers.boolean or any(cell != _ZERO for row in answers.rows for cell in row)
+        hints = () if found else check(self._graph, plan)
+        if plan.kind == "ask" or plan.has("count"):
+            hints = tuple(hint for hint in hints if hint.turned)  # "no" and 0 are answers
         unsure = not self._graph.has_types or len(plan.relations) > 1
-        if plan.kind == "select" and any(hint.alone and (hint.turned or unsure) for hint in hints):
+        if any(hint.turned or (hint.alone and unsure) for hint in hints):
             return None, " ".join(hint.text for hint in hints)
         doubts = tuple(f"the query may mean something else than {word!r}" for word in missing.maybe)
         return replace(self._concluded(plan, answers), doubts=doubts), " ".join(hint.text for hint in hints)
@@ -148,7 +150,6 @@ class _Planning:
         return Outcome(
             ", ".join(texts), tuple(nodes), tuple(proof)[:_TRIPLES], True, query=plan.text, looked_through=looked
         )
-
 
     def _beside(self, plan: Plan) -> list[Edge]:
         """What stands in place of what was asked for: the triples of the query's things by its relations."""

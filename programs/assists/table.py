@@ -56,12 +56,8 @@ ASSISTS = (
     Assist("measured_theta", "facts", "Take theta_0 from the scores of true and of corrupted triples.", _KNOW3RAG),
     Assist("doubts", "answer", "Ask once more if a reply does not fit the question and the prompt.", _LINKING),
     Assist("unjudged_facts", "answer", "Answer from facts that were not judged sufficient, before memory.", _ANCHORRAG),
-    Assist("complete_citations", "answer", "Compute over the facts that are meant where too few are cited.", _READING),
-    Assist("whole_lists", "answer", "Compare all facts of a list where the model cited some of them.", _READING),
-    Assist("comparisons", "answer", "Let the comparative decide which of two values is asked for.", _READING),
     Assist("expected_form", "answer", "Give yes or no, or a date, where the question asks for it.", _READING),
     Assist("without_topics", "answer", "Leave a topic out of an answer that has other things.", _READING),
-    Assist("settled", "answer", "Ask which of two answers is right, the written or the computed one.", _READING),
     Assist(
         "likely_answers", "answer", "Answer with the nodes that score about best; none if all score low.", _FOUR_STEPS
     ),

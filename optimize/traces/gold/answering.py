@@ -35,16 +35,6 @@ def answer_from_facts(known: KnownGold, prompt: Prompt) -> GoldReply:
     return _reply(explain(way), way.numbers(set(ends)), "none", ends) if ends else NO_ANSWER
 
 
-def settle_answer(known: KnownGold, prompt: Prompt) -> GoldReply:
-    """Which of the written and the computed answer is right. Not taught: which of the two it is says nothing of why."""
-
-    def is_right(text: str) -> bool:
-        return known.is_answer(text) or all(known.is_answer(part) for part in text.split(", "))
-
-    right = next((name for name in ("written", "computed") if is_right(prompt.text(name))), "neither")
-    return GoldReply({"reasoning": "The known answer decides.", "right": right}, taught=False)
-
-
 def judge_proof(known: KnownGold, prompt: Prompt) -> GoldReply:
     """Whether the answer is right. Not taught: that says nothing of why."""
     text = prompt.text("answer")

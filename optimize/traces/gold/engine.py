@@ -24,7 +24,7 @@ from triplecheck.lms.engines import code_hash, messages_of, reply
 from triplecheck.lms.prompt import ForeignPromptError, Prompt, read_request
 from triplecheck.lms.resolve import is_extractive
 from triplecheck.optimize.traces.gold import exploration, patterns, references
-from triplecheck.optimize.traces.gold.answering import answer_from_facts, judge_proof, settle_answer
+from triplecheck.optimize.traces.gold.answering import answer_from_facts, judge_proof
 from triplecheck.optimize.traces.gold.known import GoldQuestion, GoldReply, KnownGold, Solver
 from triplecheck.optimize.traces.gold_paths import GoldPath, found_paths, given_paths
 from triplecheck.optimize.traces.records import StepRecord
@@ -38,7 +38,6 @@ _SOLVERS: Mapping[type[Step], Solver] = {
     steps.SelectPaths: exploration.select_paths,
     steps.AnswerFromFacts: answer_from_facts,
     steps.JudgeProof: judge_proof,
-    steps.SettleAnswer: settle_answer,
     steps.ExtractKeywords: exploration.extract_keywords,
     steps.ScoreRelations: exploration.score_relations,
     steps.ScoreEntities: exploration.score_entities,
@@ -89,7 +88,7 @@ _REASONS: Mapping[type[Step], str] = {
     steps.AnswerWithTriples: _FROM_MEMORY,
     steps.ParaphraseQuestion: _NO_RIGHT_ONE,
     steps.RewriteFollowUp: "a question with a known answer stands alone, without a conversation before it",
-    steps.SettleAnswer: "a correct reply never differs from what is computed, so there is nothing to decide",
+    steps.WriteQuery: "an answer does not tell the query that computes it",
 }
 
 
