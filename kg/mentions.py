@@ -131,8 +131,11 @@ class MentionDetector:
         for start in range(len(words)):
             for end in range(min(len(words), start + _LONGEST_NAME), start, -1):
                 form = words.form(start, end)
-                if form and form in self._names and not words.is_ordinary(start, end):
-                    spans.append((start, end, form))
+                if not form or words.is_ordinary(start, end):
+                    continue
+                known = next((one for one in (form, *words.unjoined(start, end)) if one in self._names), "")
+                if known:
+                    spans.append((start, end, known))
         taken: set[int] = set()
         mentions = []
         for start, end, form in sorted(spans, key=lambda s: (-words.content(s[0], s[1]), s[0] - s[1], s[0])):
@@ -254,6 +257,12 @@ class _Words:
             text = self._text(start, end)
             self._forms[key] = normalize(text) if any(c.isalnum() for c in text) or end - start == 1 else ""
         return self._forms[key]
+
+    def unjoined(self, start: int, end: int) -> Iterator[str]:
+        """The forms without one stop word inside, for names with a sign in its place: "Bay and Sons" of "Bay & Sons"."""
+        for at in range(start + 1, end - 1):
+            if self._doc[at].is_stop:
+                yield f"{self.form(start, at)} {self.form(at + 1, end)}"
 
     def tokens_in(self, start: int, end: int) -> list[int]:
         return [i for i, t in enumerate(self._starts) if start <= t < end]
