@@ -179,7 +179,7 @@ class TestRelationNames:
     @pytest.fixture(scope="class")
     @staticmethod
     def words(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
-        triples = "happy\tantonym\tunhappy\nwheel\tpart of\tcar\nantonym\tkind of\tword\nparts\tkind of\tregion\n"
+        triples = "head\trelation\ttail\nhappy\tantonym\tunhappy\nwheel\tpart of\tcar\nantonym\tkind of\tword\nparts\tkind of\tregion\n"
         return built(tmp_path_factory.mktemp("words"), triples)
 
     @pytest.mark.parametrize(
