@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
+from typing import Any
 
+from triplecheck.kg.cypher.graph import CypherGraph
+from triplecheck.kg.cypher.values import literals
 from triplecheck.kg.errors import PlanError
 from triplecheck.kg.graph import Graph
 from triplecheck.kg.plans import algebra as of
+from triplecheck.kg.plans.cypher import write_cypher
+from triplecheck.kg.plans.cypher_patterns import NODE, VALUE
 from triplecheck.kg.plans.plan import Plan
 from triplecheck.kg.plans.sparql import write_query
 from triplecheck.kg.sparql.client import QueryRefusedError
@@ -26,8 +31,11 @@ def ask_server(graph: Graph, plan: Plan, seconds: float, rows: int) -> tuple[lis
         PlanError: the graph is of another kind, the server refuses the query, or the time is over.
         GraphUnavailableError: the server does not answer.
     """
+    asked: _Endpoint | _PropertyGraph
     if isinstance(graph, SparqlGraph):
         asked = _Endpoint(graph, plan)
+    elif isinstance(graph, CypherGraph):
+        asked = _PropertyGraph(graph, plan)
     else:
         raise PlanError("queries are not supported on this kind of graph")
     try:
@@ -107,3 +115,29 @@ class _Endpoint:
     @property
     def _parts(self) -> list[object]:
         return list(of.parts(self._plan.algebra))
+
+
+class _PropertyGraph:
+    """Asks a property graph."""
+
+    def __init__(self, graph: CypherGraph, plan: Plan) -> None:
+        self._look, self._plan = graph.lookup, plan
+        self._graph = graph
+
+    def rows(self, most: int) -> list[Row]:
+        """The first rows; of an ask one without cells if it is true."""
+        query = write_cypher(self._graph, self._plan, most)
+        found = self._look.client.rows(query.text, query.parameters)
+        if self._plan.kind == "ask":
+            return [()] if found else []
+        return [tuple(self._row(iter(row), query.kinds)) for row in found]
+
+    def _row(self, cells: Iterator[Any], kinds: Sequence[tuple[str, str]]) -> Iterator[int | Literal | None]:
+        for kind, key in kinds:
+            cell = next(cells)
+            if kind == NODE:
+                node_key = next(cells)
+                yield None if cell is None else self._look.number(cell, node_key)
+                continue
+            value = next(iter(literals(cell, self._look.datatype(key) if kind == VALUE else None)), None)
+            yield self._look.nodes.number(value) if kind == VALUE and value is not None else value

@@ -9,10 +9,13 @@ from pathlib import Path
 import pyoxigraph
 import pytest
 import rdflib
+from bolt_server import PASSWORD, USER, load, writing
 from sparql_endpoint import serve
-from test_graph_contract import TURTLE
+from test_graph_contract import TURTLE, described
 
 from triplecheck.kg import KnowledgeBase, build
+from triplecheck.kg.cypher import DIALECTS, BoltClient, CypherGraph, CypherLinker, LadybugClient
+from triplecheck.kg.cypher.export import export_ladybug
 from triplecheck.kg.graph import Graph
 from triplecheck.kg.linking import Linker
 from triplecheck.kg.plans import PlanError, PlanNames, read_plan, run_plan
@@ -53,7 +56,16 @@ QUERIES = [
     "SELECT ?x ?m { ?x <population> ?n BIND(?n * 2 AS ?m) FILTER(?m > 1000000) }",
     "SELECT ?x { VALUES ?x { <Ada Lovelace> <Tokyo> } ?x <knows> ?y }",
     "SELECT ?x { ?x <born in> ?c FILTER(?x IN (<Ada Lovelace>, <Charles Babbage>)) }",
+    "SELECT ?n1 { ?n1 <born in> ?c FILTER EXISTS { ?n1 a <person> ; <knows> ?y . ?y <height> ?h FILTER(?h > 1) } }",
+    "SELECT ?x { ?x <born in> ?c FILTER NOT EXISTS { ?x <shoe size> 47 } "
+    "FILTER NOT EXISTS { ?x <knows> <Ada Lovelace> } }",
+    "SELECT ?x { ?x a <city> OPTIONAL { ?x <population> ?n } } ORDER BY ?n ?x",
+    "SELECT ?x ?y { ?x <born in> <London> OPTIONAL { ?x <knows> ?y } }",
+    "SELECT (?n / 2 AS ?h) { ?x <shoe size> ?n }",
+    "SELECT ?x ?y { ?x <born in> ?c . ?y <born in> ?c ; <shoe size> ?n . ?x a <person> }",
 ]
+UNBOUND = "SELECT (COUNT(?n) AS ?k) (AVG(?n) AS ?m) { ?x a <city> OPTIONAL { ?x <population> ?n } }"
+"""An error for the standard; rdflib averages what is bound."""
 SPARQL_ONLY = [
     "SELECT ?x { <Charles Babbage> <knows>+ ?x }",
     "SELECT ?y { <http://example/london_ontario> <sistercity>* ?y }",
@@ -97,6 +109,28 @@ def endpoint(request: pytest.FixtureRequest, store: pyoxigraph.Store) -> Iterato
                 yield graph, SparqlLinker(graph, remote)
 
 
+@pytest.fixture(scope="module", params=["ladybug", "bolt"])
+def property_graph(
+    request: pytest.FixtureRequest, base: KnowledgeBase, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Served]:
+    about = described(base.graph)
+    if request.param == "ladybug":
+        pytest.importorskip("ladybug")
+        path = tmp_path_factory.mktemp("plans") / "small.lbug"
+        export_ladybug(base.columnar, path)
+        graph = CypherGraph(LadybugClient(path), **about)
+        yield graph, CypherLinker(graph)
+        return
+    url = request.getfixturevalue("bolt") + "/contract"
+    with writing(url) as write:
+        write("MATCH (n) DETACH DELETE n")
+    load(url, base.columnar)
+    client = BoltClient(url, QueryLimits(seconds=20), USER, PASSWORD, dialect=DIALECTS["neo4j"])
+    graph = CypherGraph(client, **about)
+    yield graph, CypherLinker(graph)
+    client.close()
+
+
 def number(text: str) -> str:
     try:
         return f"{float(text):.9g}"
@@ -119,6 +153,30 @@ def same(base: KnowledgeBase, served: Served, query: str) -> None:
 @pytest.mark.parametrize("query", [*QUERIES, *SPARQL_ONLY])
 def test_endpoints(base: KnowledgeBase, endpoint: Served, query: str) -> None:
     same(base, endpoint, query)
+
+
+@pytest.mark.parametrize("query", [query for query in (*QUERIES, UNBOUND) if "<home>" not in query])
+def test_property_graphs(base: KnowledgeBase, property_graph: Served, query: str) -> None:
+    same(base, property_graph, query)
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("SELECT ?x { ?x <home> <London> }", "<home>, which is several properties, or a property and a relationship,"),
+        ("SELECT ?x { { ?x <knows> ?y } UNION { ?x <born in> ?y } }", "UNION"),
+        ("SELECT ?x { ?x <knows>+ ?y }", "<knows>+"),
+        ("SELECT ?x { ?x ?p ?y }", "?x ?p ?y"),
+        ("SELECT (GROUP_CONCAT(?x) AS ?n) { ?x <knows> ?y }", "GROUP_CONCAT"),
+        ("SELECT ?x { ?x <knows> ?y { SELECT ?y { ?y <knows> ?z } } }", "a query in a query"),
+    ],
+)
+def test_what_has_no_translation_is_a_clear_error(property_graph: Served, query: str, said: str) -> None:
+    graph, linker = property_graph
+    with pytest.raises(PlanError) as error:
+        run_plan(graph, read_plan(query, PlanNames(graph, linker)))
+    assert said in str(error.value)
+    assert "not supported on property graphs" in str(error.value)
 
 
 def test_rows_are_limited_by_the_server(store: pyoxigraph.Store) -> None:
