@@ -80,6 +80,11 @@ class CypherGraph(QueriedGraph):
         return self._look.schema.as_json()
 
     @property
+    def lookup(self) -> Lookup:
+        """Its numbers, its schema and its client, for queries of others."""
+        return self._look
+
+    @property
     def key(self) -> str | None:
         """The property with the ids; None: the engine's own."""
         return self._look.schema.key

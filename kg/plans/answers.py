@@ -9,7 +9,6 @@ from typing import TypeAlias
 import numpy as np
 
 from triplecheck.kg.columnar import ColumnarGraph
-from triplecheck.kg.errors import PlanError
 from triplecheck.kg.graph import Graph, IntArray
 from triplecheck.kg.plans.basic import NotCoveredError
 from triplecheck.kg.plans.execute import Run, Selected
@@ -119,9 +118,13 @@ def run_plan(graph: Graph, plan: Plan, *, seconds: float = SECONDS, rows: int = 
 
     Raises:
         PlanError: a limit is reached, or a part of the query is not supported.
+        GraphUnavailableError: the graph is on a server that does not answer.
     """
     if not isinstance(graph, ColumnarGraph):
-        raise PlanError("queries run on knowledge bases of this machine only")
+        from triplecheck.kg.plans.remote import ask_server
+
+        found, total, note = ask_server(graph, plan, seconds, rows)
+        return without_proof(graph, plan, found, total, rows, (note,))
     limits = Limits(seconds)
     run = Run(graph, limits)
     try:

@@ -113,7 +113,7 @@ class PlanNames:
         found = set(self._by_id(name))
         if literal is not None and (same := self.graph.find(literal)) is not None:
             found.add(same)
-        if found and literal is None:
+        if literal is None and any(self.graph.literal(node) is None for node in found):
             return tuple(sorted(found))
         candidates = () if self._linker is None else self._linker.candidates(name, limit=_HOMONYMS)
         exact = [one for one in candidates if one.source in _EXACT]

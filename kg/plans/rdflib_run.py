@@ -21,6 +21,7 @@ from rdflib.plugins.sparql.sparql import QueryContext
 from rdflib.term import Node, Variable
 
 from triplecheck.kg.errors import PlanError
+from triplecheck.kg.export_files import id_of
 from triplecheck.kg.graph import IntArray
 from triplecheck.kg.plans import algebra as of
 from triplecheck.kg.plans.limits import Limits
@@ -78,7 +79,7 @@ class _Cells:
         self._known: dict[Node, int | Literal] = {}
 
     def cell(self, term: Node | None) -> int | Literal | None:
-        """A node, or what is none: a computed value, the label of a relation, the id of a class."""
+        """A node, or what is none: a computed value, the label of a relation or a class."""
         if term is None:
             return None
         if term not in self._known:
@@ -92,7 +93,9 @@ class _Cells:
         if isinstance(term, RdflibLiteral):
             return Literal(str(term), str(term.datatype or STRING))
         relation = self._store.relation_number(term)
-        return Literal(str(term) if relation is None else self._store.graph.relation(relation).label)
+        if relation is not None:
+            return Literal(self._store.graph.relation(relation).label)
+        return Literal(self._store.graph.type_label(id_of(str(term))))
 
 
 # --- what the query means ------------------------------------------------------------------------

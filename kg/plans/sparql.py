@@ -22,6 +22,10 @@ class Spelling(Protocol):
     def labels(self) -> Sequence[str]:
         """The predicates from a node to its label."""
 
+    @property
+    def language(self) -> str:
+        """The language of labels, where there are several; empty: all."""
+
     def relation(self, relation: int) -> str:
         """A relation."""
 
@@ -53,6 +57,7 @@ def write_query(query: of.Select, spelling: Spelling, *, ask: bool = False, rows
 class _Writer:
     def __init__(self, spelling: Spelling) -> None:
         self._spelling = spelling
+        self._language = _quoted(spelling.language) if spelling.language else ""
         self._fresh = itertools.count(1)
         self._aggregates: dict[str, str] = {}
 
@@ -166,15 +171,19 @@ class _Writer:
         if not patterns:
             return ""
         listed: dict[str, str] = {}  # terms that may be written in several ways, by how they are written here
-        texts = []
+        texts: list[str] = []
+        filters: list[str] = []
         several = False
         for pattern in patterns:
             head = self._end(pattern.head, listed)
             predicate, is_several = self._predicate(pattern.predicate)
             several |= is_several
-            texts.append(f"{head} {predicate} {self._tail(pattern, listed)}")
+            tail = self._tail(pattern, listed)
+            texts.append(f"{head} {predicate} {tail}")
+            if isinstance(pattern.predicate, of.Labelled) and isinstance(pattern.tail, of.Var) and self._language:
+                filters.append(f"FILTER(LANG({tail}) = '' || LANGMATCHES(LANG({tail}), {self._language}))")
         values = [f"VALUES {name} {{ {terms} }}" for terms, name in listed.items()]
-        text = " ".join([*values, " . ".join(texts)])
+        text = " ".join([*values, " . ".join(texts), *filters])
         if not listed and not several:
             return text
         shown = dict.fromkeys(_variable(one.name) for one in of.parts(tuple(patterns)) if isinstance(one, of.Var))

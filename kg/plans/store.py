@@ -87,6 +87,7 @@ class GraphStore(Store):  # type: ignore[misc]
     # --- spelling --------------------------------------------------------------------------------
     types: Sequence[str] = (TYPE.n3(),)
     labels: Sequence[str] = (LABEL.n3(),)
+    language = ""
 
     def relation(self, relation: int) -> str:
         """Its IRI."""

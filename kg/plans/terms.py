@@ -310,7 +310,7 @@ class Terms:
         return None if id == UNBOUND else id if id < self.nodes else self.literal(id)
 
     def class_term(self, id: str) -> int:
-        """The term of a class: its node, or else a text with its id."""
+        """The term of a class: its node, or else one that shows its label."""
         node = self.graph.find(id)
         return self._number((THING, 0, 0.0, 0.0, id, 0)) if node is None else node
 
@@ -320,6 +320,8 @@ class Terms:
 
     def _literal(self, made: Made) -> Literal:
         kind, form, size, rest, text, unit = made
+        if kind == THING:
+            return Literal(self.graph.type_label(text))
         if text:
             lexical, _, datatype = text.partition("\x1f")
             return Literal(lexical, datatype or XSD + "string")

@@ -18,7 +18,7 @@ from triplecheck.kg.queried import QueriedGraph
 from triplecheck.kg.sparql._lookup import Describer, Lookup
 from triplecheck.kg.sparql.client import Binding, PartialResultsError, QueryRefusedError, SparqlClient, bound
 from triplecheck.kg.sparql.profiles import PROFILES, Profile
-from triplecheck.kg.sparql.terms import STRING, Term, TermKind, is_iri, literal, may_be, string_variants
+from triplecheck.kg.sparql.terms import STRING, Term, TermKind, iri, is_iri, literal, may_be, string_variants
 from triplecheck.kg.types import Direction, Entity, Literal, Relation
 from triplecheck.kg.vocabulary import Vocabulary
 
@@ -270,6 +270,32 @@ class SparqlGraph(QueriedGraph):
     def learned(self) -> dict[str, Any]:
         """How many solutions the server gives at most, if it was found out."""
         return {} if self._client.most_rows is None else {"most_rows": self._client.most_rows}
+
+    # --- queries of others -----------------------------------------------------------------------
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """Predicates that describe nodes."""
+        return self._words
+
+    def select(self, query: str) -> list[Binding]:
+        """The solutions of a SELECT query."""
+        return self._client.select(query)
+
+    def written(self, node: int) -> list[str]:
+        """All terms of a node, as a query writes them; a blank node has none."""
+        return [] if self._look.is_blank(node) else self._look.written(node)
+
+    def written_relation(self, relation: int) -> str:
+        """The predicate of a relation, as a query writes it."""
+        return iri(self._look.relations.key(relation))
+
+    def written_text(self, text: str) -> list[str]:
+        """A string in all languages of the store, as a query writes it."""
+        return string_variants(text, self._look.languages)
+
+    def number(self, term: Term) -> int:
+        """The node of a term that the store returned."""
+        return self._look.number(term)
 
     # --- everything, for an index --------------------------------------------------------------
     def entities_after(self, last: str | None, limit: int) -> list[Entity]:

@@ -19,6 +19,7 @@ from triplecheck.kg.plans import PlanError, PlanNames, read_plan, run_plan
 from triplecheck.kg.plans.limits import Limits
 from triplecheck.kg.plans.rdflib_run import evaluate
 from triplecheck.kg.plans.store import GraphStore
+from triplecheck.kg.vocabulary import RDF
 
 QUERIES = 120
 RDFLIB_ONLY = [
@@ -76,6 +77,7 @@ def compare(kb: KnowledgeBase, graph: rdflib.Graph, query: str) -> int:
         assert bool(rows) == wanted.askAnswer, query
         return 1
     labels = {str(kb.graph.relation(n).id): kb.graph.relation(n).label for n in range(kb.graph.num_relations)}
+    labels |= {id: kb.graph.type_label(id) for id in (*kb.graph.type_ids, RDF + "type")}
     assert wanted.vars is not None
     cells = ([binding.get(name) for name in wanted.vars] for binding in wanted.bindings)
     expected = Counter(tuple(labels.get(text, text) for text in map(written, row)) for row in cells)

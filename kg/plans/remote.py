@@ -1,0 +1,143 @@
+"""Plans for graphs on a server: SPARQL endpoints get SPARQL, property graphs Cypher."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+from triplecheck.kg.cypher.graph import CypherGraph
+from triplecheck.kg.cypher.values import literals
+from triplecheck.kg.errors import PlanError
+from triplecheck.kg.graph import Graph
+from triplecheck.kg.plans import algebra as of
+from triplecheck.kg.plans.cypher import write_cypher
+from triplecheck.kg.plans.cypher_patterns import NODE, VALUE
+from triplecheck.kg.plans.plan import Plan
+from triplecheck.kg.plans.sparql import write_query
+from triplecheck.kg.sparql.client import QueryRefusedError
+from triplecheck.kg.sparql.graph import SparqlGraph
+from triplecheck.kg.sparql.terms import Term, TermKind, iri, literal
+from triplecheck.kg.types import Literal
+from triplecheck.kg.waiting import StillRunningError, within
+
+Row = tuple[int | Literal | None, ...]
+
+
+def ask_server(graph: Graph, plan: Plan, seconds: float, rows: int) -> tuple[list[Row], int, str]:
+    """The first rows of a plan's result, how many the server gave, and a note; see `rdflib_run.evaluate`.
+
+    Raises:
+        PlanError: the graph is of another kind, the server refuses the query, or the time is over.
+        GraphUnavailableError: the server does not answer.
+    """
+    asked: _Endpoint | _PropertyGraph
+    if isinstance(graph, SparqlGraph):
+        asked = _Endpoint(graph, plan)
+    elif isinstance(graph, CypherGraph):
+        asked = _PropertyGraph(graph, plan)
+    else:
+        raise PlanError("queries are not supported on this kind of graph")
+    try:
+        found = within(seconds, lambda: asked.rows(rows + 1))
+    except StillRunningError:
+        raise PlanError(
+            f"the server takes longer than {seconds:g} s; narrow the query, or allow more seconds"
+        ) from None
+    except QueryRefusedError as error:
+        raise PlanError(str(error)) from None
+    note = "the server answered this query: it has no proof"
+    if len(found) > rows:
+        note += f", and there are more than {rows:,} rows"
+    return found[:rows], len(found), note
+
+
+class _Endpoint:
+    """Implements `kg.plans.sparql.Spelling` for a SPARQL endpoint, and asks it."""
+
+    def __init__(self, graph: SparqlGraph, plan: Plan) -> None:
+        self._graph, self._plan = graph, plan
+        words = graph.vocabulary
+        self.types: Sequence[str] = [iri(one) for one in words.types]
+        self.labels: Sequence[str] = [iri(one) for one in words.labels]
+        self.language = words.language
+        self._of_graph = {
+            end.name
+            for one in of.parts(plan.algebra)
+            if isinstance(one, of.TriplePattern) and isinstance(one.predicate, of.Relations | of.Path | of.Var)
+            for end in one.ends
+            if isinstance(end, of.Var)
+        }
+
+    # --- terms -----------------------------------------------------------------------------------
+    def relation(self, relation: int) -> str:
+        return self._graph.written_relation(relation)
+
+    def node(self, node: int) -> Sequence[str]:
+        return self._graph.written(node)
+
+    def type(self, id: str) -> str:
+        return iri(id)
+
+    def value(self, value: Literal) -> str:
+        return literal(value.lexical, value.datatype)
+
+    def texts(self, value: Literal) -> Sequence[str]:
+        return self._graph.written_text(value.lexical)
+
+    # --- rows ------------------------------------------------------------------------------------
+    def rows(self, most: int) -> list[Row]:
+        """The first rows; of an ask one without cells if it is true."""
+        is_ask, names = self._plan.kind == "ask", self._plan.variables
+        query = write_query(self._plan.algebra, self, rows=1 if is_ask else most)
+        found = [tuple(self._cell(name, row.get(name)) for name in names) for row in self._graph.select(query)]
+        # A string in two languages is one node here.
+        return list(dict.fromkeys(found)) if self._plan.algebra.distinct else found
+
+    def _cell(self, name: str, term: Term | None) -> int | Literal | None:
+        if term is None:
+            return None
+        if term.kind is TermKind.LITERAL and name not in self._of_graph:
+            return Literal(term.value, term.datatype)
+        if term.kind is TermKind.IRI and term.value in self._relations:
+            return Literal(self._relations[term.value])
+        return self._graph.number(term)
+
+    @cached_property
+    def _relations(self) -> dict[str, str]:
+        """Labels of relations by id, if a variable stands for relations."""
+        variable = any(isinstance(one, of.TriplePattern) and isinstance(one.predicate, of.Var) for one in self._parts)
+        if not variable:
+            return {}
+        found = (self._graph.relation(number) for number in range(self._graph.num_relations))
+        return {one.id: one.label for one in found}
+
+    @property
+    def _parts(self) -> list[object]:
+        return list(of.parts(self._plan.algebra))
+
+
+class _PropertyGraph:
+    """Asks a property graph."""
+
+    def __init__(self, graph: CypherGraph, plan: Plan) -> None:
+        self._look, self._plan = graph.lookup, plan
+        self._graph = graph
+
+    def rows(self, most: int) -> list[Row]:
+        """The first rows; of an ask one without cells if it is true."""
+        query = write_cypher(self._graph, self._plan, most)
+        found = self._look.client.rows(query.text, query.parameters)
+        if self._plan.kind == "ask":
+            return [()] if found else []
+        return [tuple(self._row(iter(row), query.kinds)) for row in found]
+
+    def _row(self, cells: Iterator[Any], kinds: Sequence[tuple[str, str]]) -> Iterator[int | Literal | None]:
+        for kind, key in kinds:
+            cell = next(cells)
+            if kind == NODE:
+                node_key = next(cells)
+                yield None if cell is None else self._look.number(cell, node_key)
+                continue
+            value = next(iter(literals(cell, self._look.datatype(key) if kind == VALUE else None)), None)
+            yield self._look.nodes.number(value) if kind == VALUE and value is not None else value
